@@ -1,0 +1,97 @@
+#include "app/desktop/desktop.h"
+
+#include <imgui.h>
+#include <png.h>
+
+#include <cstring>
+#include <iostream>
+
+#include "app/desktop/desktop_app.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/window.h"
+#include "app/environment.h"
+#include "storage/example.h"
+
+namespace stepladder {
+namespace {
+
+// The first launch shows something: a real ladder, measured elsewhere.
+void add_example_once(RunStore& store) {
+  try {
+    add_example(store, assets_folder());
+  } catch (const std::exception& error) {
+    std::cerr << "stepladder: the example is missing: " << error.what() << "\n";
+  }
+}
+
+void write_png(const std::filesystem::path& file, const std::vector<std::uint8_t>& rgba, int width, int height) {
+  png_image image;
+  std::memset(&image, 0, sizeof image);
+  image.version = PNG_IMAGE_VERSION;
+  image.width = static_cast<png_uint_32>(width);
+  image.height = static_cast<png_uint_32>(height);
+  image.format = PNG_FORMAT_RGBA;
+  if (!png_image_write_to_file(&image, file.string().c_str(), 0, rgba.data(), 0, nullptr)) {
+    throw std::runtime_error(file.string() + " cannot be written: " + image.message);
+  }
+}
+
+}  // namespace
+
+int open_desktop(const std::filesystem::path& database) {
+  DesktopSettings settings = load_settings();
+  Session session(database, Window::wake);
+  add_example_once(session.store());
+  Window window(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
+  load_fonts(assets_folder());
+  DesktopApp app(session.store(), &session, settings);
+  app.set_display_scale(window.display_scale());
+
+  // ImGui settles within three frames of any input; after that nothing is drawn until something happens. While a run
+  // goes on, ten frames a second are enough for eyes, and leave the cores to the training.
+  constexpr double frame_seconds = 0.1;
+  int frames_to_settle = 3;
+  while (window.is_open()) {
+    const bool typing = ImGui::GetCurrentContext() && ImGui::GetIO().WantTextInput;
+    if (frames_to_settle > 0) {
+      window.poll_input();
+      --frames_to_settle;
+    } else if (app.is_busy()) {
+      window.wait_for_input(frame_seconds);
+    } else {
+      window.wait_for_input(typing ? 0.5 : -1.0);
+      frames_to_settle = 2;
+    }
+    app.ingest();
+    if (window.is_visible()) window.frame([&] { app.draw(); });
+    const bool asked = app.execute();
+    if (asked) frames_to_settle = 3;
+  }
+  save_settings(app.settings());
+  return exit_done;
+}
+
+int take_screenshot(const ScreenshotRequest& request) {
+  RunStore store = std::filesystem::exists(request.database)
+                       ? RunStore::open(request.database, RunStore::Mode::read_only)
+                       : RunStore::open(":memory:");
+  Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
+  load_fonts(assets_folder());
+  DesktopApp app(store, nullptr, {.dark = request.dark, .scale = 1, .panel = "launch"});
+  app.show(request.view);
+  app.set_display_scale(static_cast<float>(request.scale));
+  app.workspace().device = describe_cpu();
+  // Panels ask for steps in one frame and have them in the next; layouts settle in two more.
+  for (int frame = 0; frame < 6; ++frame) {
+    app.ingest();
+    window.frame([&] { app.draw(); });
+    app.execute();
+  }
+  int width = 0;
+  int height = 0;
+  const std::vector<std::uint8_t> pixels = window.pixels(width, height);
+  write_png(request.out, pixels, width, height);
+  return exit_done;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,14 @@
+// Where named parts of the window are on the screen, written to a file so that a test can click them with a real mouse.
+// Off unless STEPLADDER_LANDMARKS names a file.
+#pragma once
+
+#include <string>
+
+namespace stepladder::landmarks {
+
+void note(const std::string& name, float x0, float y0, float x1, float y1);
+
+// At the frame's end: writes `name x0 y0 x1 y1` lines where anything has moved (to a temporary name, then renamed).
+void write_frame();
+
+}  // namespace stepladder::landmarks

@@ -1,0 +1,30 @@
+// A panel is one view of the window: one file each in app/panels/, one line each in panels.def.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct Panel {
+  std::string id;     // "ladder": its name for `screenshot --view` and for the layout
+  std::string title;  // in the side bar
+  // Called once a frame while the panel is open, inside its window. Reads the workspace, pushes commands, keeps its own
+  // small state; touches neither disk nor engine.
+  std::function<void(const Workspace&, Commands&)> draw;
+};
+
+namespace panels {
+#define PANEL(name) Panel name();
+#include "app/panels/panels.def"
+#undef PANEL
+}  // namespace panels
+
+// Fresh panels, in the order of the side bar.
+std::vector<Panel> all_panels();
+
+}  // namespace stepladder

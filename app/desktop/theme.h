@@ -1,0 +1,48 @@
+// Colours, fonts and spacing of the window. One palette for dark, one for light; one colour per rung everywhere.
+#pragma once
+
+#include <imgui.h>
+
+#include <filesystem>
+
+namespace stepladder {
+
+struct Palette {
+  ImVec4 background, card, line;
+  ImVec4 text, quiet;
+  ImVec4 accent, good, bad, warning;
+};
+
+struct Fonts {
+  ImFont* regular = nullptr;
+  ImFont* semibold = nullptr;
+  ImFont* display = nullptr;  // titles
+  ImFont* mono = nullptr;     // logs and code
+};
+
+// Sizes before scaling; ImGui rasterises fonts at size x scale, so they are sharp at any.
+inline constexpr float text_size = 15;
+inline constexpr float small_size = 12.5f;
+inline constexpr float title_size = 22;
+
+// Loads the fonts that lie in `assets`; ImGui's own vector font stands in for those that do not. Once per ImGui
+// context.
+void load_fonts(const std::filesystem::path& assets);
+
+// Sets every colour and size of ImGui and ImPlot. `scale` is the display's times the user's.
+void apply_theme(bool dark, float scale);
+
+const Palette& palette();
+const Fonts& fonts();
+bool theme_is_dark();
+
+// A length in pixels of the display: px(8) is 8 at scale 1 and 16 at scale 2.
+float px(float length);
+
+// Ten colours that the colour-blind can tell apart (after Okabe and Ito), then around again.
+ImVec4 rung_colour(int rung);
+
+ImU32 u32(const ImVec4& colour, float alpha = 1);
+ImVec4 faded(const ImVec4& colour, float alpha);
+
+}  // namespace stepladder

@@ -1,0 +1,177 @@
+#include "app/desktop/widgets.h"
+
+#include <algorithm>
+
+#include "app/desktop/landmarks.h"
+#include "app/desktop/theme.h"
+
+namespace stepladder {
+namespace {
+
+void text_in(const std::string& text, ImFont* font, float size, const ImVec4& colour) {
+  ImGui::PushFont(font, size);
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  ImGui::TextUnformatted(text.c_str(), text.c_str() + text.size());
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+}
+
+}  // namespace
+
+ImVec4 tone_colour(Tone tone) {
+  switch (tone) {
+    case Tone::accent:
+      return palette().accent;
+    case Tone::good:
+      return palette().good;
+    case Tone::bad:
+      return palette().bad;
+    case Tone::warning:
+      return palette().warning;
+    case Tone::neutral:
+      break;
+  }
+  return palette().quiet;
+}
+
+void text_title(const std::string& text) {
+  text_in(text, fonts().display, title_size, palette().text);
+}
+void text_strong(const std::string& text) {
+  text_in(text, fonts().semibold, text_size, palette().text);
+}
+void text_quiet(const std::string& text) {
+  text_in(text, fonts().regular, small_size, palette().quiet);
+}
+void text_toned(const std::string& text, Tone tone) {
+  text_in(text, fonts().semibold, text_size, tone_colour(tone));
+}
+
+void text_quiet_wrapped(const std::string& text) {
+  ImGui::PushTextWrapPos(0);
+  text_quiet(text);
+  ImGui::PopTextWrapPos();
+}
+
+void text_right(const std::string& text, float right, ImFont* font, float size, const ImVec4* colour) {
+  ImGui::PushFont(font ? font : fonts().regular, size > 0 ? size : text_size);
+  const float width = ImGui::CalcTextSize(text.c_str()).x;
+  ImGui::SetCursorPosX(right - width);
+  ImGui::PushStyleColor(ImGuiCol_Text, colour ? *colour : palette().text);
+  ImGui::TextUnformatted(text.c_str());
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+}
+
+void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size) {
+  ImGui::PushFont(font, size);
+  std::string shown = text;
+  if (ImGui::CalcTextSize(shown.c_str()).x > width) {
+    const float dots = ImGui::CalcTextSize("...").x;
+    while (!shown.empty() && ImGui::CalcTextSize(shown.c_str()).x + dots > width) {
+      // Whole UTF-8 characters only.
+      do shown.pop_back();
+      while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0);
+    }
+    shown += "...";
+  }
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  ImGui::TextUnformatted(shown.c_str());
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+  if (shown != text && ImGui::IsItemHovered()) ImGui::SetTooltip("%s", text.c_str());
+}
+
+ImVec2 pill_size(const std::string& text) {
+  ImGui::PushFont(fonts().regular, small_size);
+  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+  ImGui::PopFont();
+  return {size.x + px(16), size.y + px(8)};
+}
+
+void pill(const std::string& text, Tone tone) {
+  const ImVec2 size = pill_size(text);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec4 colour = tone_colour(tone);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(colour, theme_is_dark() ? 0.18f : 0.13f),
+                      size.y / 2);
+  ImGui::PushFont(fonts().regular, small_size);
+  draw->AddText(ImVec2(at.x + px(8), at.y + px(4)), u32(tone == Tone::neutral ? palette().text : colour), text.c_str());
+  ImGui::PopFont();
+  ImGui::Dummy(size);
+}
+
+bool primary_button(const char* label, bool enabled) {
+  ImGui::BeginDisabled(!enabled);
+  const ImVec4 accent = palette().accent;
+  ImGui::PushStyleColor(ImGuiCol_Button, accent);
+  ImGui::PushStyleColor(ImGuiCol_ButtonHovered, faded(accent, 0.88f));
+  ImGui::PushStyleColor(ImGuiCol_ButtonActive, faded(accent, 0.76f));
+  ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
+  ImGui::PushStyleColor(ImGuiCol_Text, theme_is_dark() ? ImVec4(0.05f, 0.08f, 0.12f, 1) : ImVec4(1, 1, 1, 1));
+  ImGui::PushFont(fonts().semibold, text_size);
+  const bool pressed = ImGui::Button(label);
+  ImGui::PopFont();
+  ImGui::PopStyleColor(5);
+  ImGui::EndDisabled();
+  return pressed;
+}
+
+bool quiet_button(const char* label) {
+  return ImGui::Button(label);
+}
+
+void begin_card(const char* id, ImVec2 size, bool scrolls) {
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
+  ImGui::BeginChild(
+      id, size, ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding,
+      scrolls ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+}
+
+void end_card() {
+  ImGui::EndChild();
+}
+
+void progress_bar(double share, float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = px(6);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line), height / 2);
+  const float filled = width * static_cast<float>(std::clamp(share, 0.0, 1.0));
+  if (filled > height) draw->AddRectFilled(at, ImVec2(at.x + filled, at.y + height), u32(palette().accent), height / 2);
+  ImGui::Dummy(ImVec2(width, height));
+}
+
+void colour_square(const ImVec4& colour) {
+  const float side = px(10);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
+  ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, top), ImVec2(at.x + side, top + side), u32(colour), px(2));
+  ImGui::Dummy(ImVec2(side, ImGui::GetTextLineHeight()));
+}
+
+void empty_state(const std::string& what, const std::string& what_to_do) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const auto centred = [&](const std::string& text, ImFont* font, float size, const ImVec4& colour) {
+    ImGui::PushFont(font, size);
+    const float width = ImGui::CalcTextSize(text.c_str()).x;
+    ImGui::PopFont();
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
+    text_in(text, font, size, colour);
+  };
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(30)));
+  centred(what, fonts().semibold, text_size, palette().text);
+  centred(what_to_do, fonts().regular, small_size, palette().quiet);
+}
+
+void mark(const std::string& name) {
+  const ImVec2 low = ImGui::GetItemRectMin();
+  const ImVec2 high = ImGui::GetItemRectMax();
+  landmarks::note(name, low.x, low.y, high.x, high.y);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,49 @@
+// The few parts that all panels are made of. UI thread, inside a frame.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+
+namespace stepladder {
+
+enum class Tone { neutral, accent, good, bad, warning };
+ImVec4 tone_colour(Tone tone);
+
+void text_title(const std::string& text);
+void text_strong(const std::string& text);
+void text_quiet(const std::string& text);  // 12.5 px grey: what explains
+void text_quiet_wrapped(const std::string& text);
+void text_toned(const std::string& text, Tone tone);
+
+// `text` with its right edge at `right` (window coordinates), on the current line.
+void text_right(const std::string& text, float right, ImFont* font = nullptr, float size = 0,
+                const ImVec4* colour = nullptr);
+
+// Text cut to `width` pixels with an ellipsis; the whole of it shows on hover.
+void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size);
+
+// A coloured word in a rounded box.
+void pill(const std::string& text, Tone tone);
+ImVec2 pill_size(const std::string& text);
+
+bool primary_button(const char* label, bool enabled = true);
+bool quiet_button(const char* label);
+
+// A card with a hair line and rounded corners; size 0 fills. Always pair begin with end.
+void begin_card(const char* id, ImVec2 size = ImVec2(0, 0), bool scrolls = false);
+void end_card();
+
+// A thin bar; `share` 0..1, with an accent fill.
+void progress_bar(double share, float width);
+
+// A square of a rung's colour before its name.
+void colour_square(const ImVec4& colour);
+
+// What stands in an empty panel: a sentence in the middle, and what to do.
+void empty_state(const std::string& what, const std::string& what_to_do);
+
+// Names the item just drawn, for tests that drive the window with real events (see landmarks.h).
+void mark(const std::string& name);
+
+}  // namespace stepladder

@@ -1,0 +1,136 @@
+#include "app/desktop/window.h"
+
+#include <imgui.h>
+#include <imgui_impl_glfw.h>
+#include <imgui_impl_opengl3.h>
+#include <implot.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "app/desktop/theme.h"
+
+// GLFW's header brings OpenGL's; functions are asked for by name, since off the screen they are OSMesa's, not libGL's.
+#include <GLFW/glfw3.h>
+
+// ImGui's own OpenGL loader, told where to look (its header is private to the backend).
+extern "C" int imgl3wInit2(void (*(*get)(const char*))());
+
+namespace stepladder {
+namespace {
+
+std::string last_glfw_error;
+void keep_error(int, const char* text) {
+  last_glfw_error = text;
+}
+
+template <class Function>
+Function gl(const char* name) {
+  return reinterpret_cast<Function>(glfwGetProcAddress(name));
+}
+
+}  // namespace
+
+Window::Window(Kind kind, const std::string& title, int width, int height) : off_screen_(kind == Kind::off_screen) {
+  glfwSetErrorCallback(keep_error);
+  glfwInitHint(GLFW_PLATFORM, off_screen_ ? GLFW_PLATFORM_NULL : GLFW_ANY_PLATFORM);
+  if (!glfwInit()) throw std::runtime_error("no window can be opened: " + last_glfw_error);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+  glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
+  glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+  glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+  if (off_screen_) {
+    glfwWindowHint(GLFW_CONTEXT_CREATION_API, GLFW_OSMESA_CONTEXT_API);
+    glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_FALSE);
+  }
+  window_ = glfwCreateWindow(width, height, title.c_str(), nullptr, nullptr);
+  if (!window_) {
+    glfwTerminate();
+    throw std::runtime_error(std::string("no window can be opened: ") + last_glfw_error);
+  }
+  glfwMakeContextCurrent(window_);
+  glfwSwapInterval(1);
+  imgl3wInit2(glfwGetProcAddress);
+  IMGUI_CHECKVERSION();
+  ImGui::CreateContext();
+  ImPlot::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
+  io.ConfigDockingAlwaysTabBar = false;
+  io.IniFilename = nullptr;  // the app says where the layout is kept
+  ImGui_ImplGlfw_InitForOpenGL(window_, true);
+  ImGui_ImplOpenGL3_Init("#version 330");
+}
+
+Window::~Window() {
+  ImGui_ImplOpenGL3_Shutdown();
+  ImGui_ImplGlfw_Shutdown();
+  ImPlot::DestroyContext();
+  ImGui::DestroyContext();
+  glfwDestroyWindow(window_);
+  glfwTerminate();
+}
+
+bool Window::is_open() const {
+  return !glfwWindowShouldClose(window_);
+}
+bool Window::is_visible() const {
+  return !glfwGetWindowAttrib(window_, GLFW_ICONIFIED);
+}
+
+float Window::display_scale() const {
+  float x = 1;
+  float y = 1;
+  if (!off_screen_) glfwGetWindowContentScale(window_, &x, &y);
+  return std::max(x, 0.5f);
+}
+
+void Window::wait_for_input(double seconds) {
+  if (seconds < 0) {
+    glfwWaitEvents();
+  } else {
+    glfwWaitEventsTimeout(seconds);
+  }
+}
+
+void Window::poll_input() {
+  glfwPollEvents();
+}
+void Window::wake() {
+  glfwPostEmptyEvent();
+}
+
+void Window::frame(const std::function<void()>& draw) {
+  ImGui_ImplOpenGL3_NewFrame();
+  ImGui_ImplGlfw_NewFrame();
+  ImGui::NewFrame();
+  draw();
+  ImGui::Render();
+  int width = 0;
+  int height = 0;
+  glfwGetFramebufferSize(window_, &width, &height);
+  const ImVec4 background = palette().background;
+  gl<void (*)(GLint, GLint, GLsizei, GLsizei)>("glViewport")(0, 0, width, height);
+  gl<void (*)(GLfloat, GLfloat, GLfloat, GLfloat)>("glClearColor")(background.x, background.y, background.z, 1);
+  gl<void (*)(GLbitfield)>("glClear")(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  glfwSwapBuffers(window_);
+}
+
+std::vector<std::uint8_t> Window::pixels(int& width, int& height) const {
+  glfwGetFramebufferSize(window_, &width, &height);
+  std::vector<std::uint8_t> read(static_cast<std::size_t>(width) * height * 4);
+  gl<void (*)(GLenum, GLint)>("glPixelStorei")(GL_PACK_ALIGNMENT, 1);
+  gl<void (*)(GLint, GLint, GLsizei, GLsizei, GLenum, GLenum, void*)>("glReadPixels")(0, 0, width, height, GL_RGBA,
+                                                                                      GL_UNSIGNED_BYTE, read.data());
+  // OpenGL counts rows from the bottom.
+  const std::size_t row = static_cast<std::size_t>(width) * 4;
+  for (int y = 0; y < height / 2; ++y) {
+    std::swap_ranges(read.begin() + static_cast<std::ptrdiff_t>(row * y),
+                     read.begin() + static_cast<std::ptrdiff_t>(row * (y + 1)),
+                     read.begin() + static_cast<std::ptrdiff_t>(row * (height - 1 - y)));
+  }
+  return read;
+}
+
+}  // namespace stepladder

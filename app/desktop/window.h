@@ -1,0 +1,44 @@
+// GLFW, OpenGL and ImGui: set-up, one frame, tear-down. Knows nothing of what is drawn.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+struct GLFWwindow;
+
+namespace stepladder {
+
+// Lives on the thread that made it (main), except wake.
+class Window {
+ public:
+  enum class Kind { on_screen, off_screen };  // off_screen: software rendering, no display needed
+
+  // Throws std::runtime_error with what GLFW says where no window can be opened.
+  Window(Kind kind, const std::string& title, int width, int height);
+  ~Window();
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  bool is_open() const;
+  bool is_visible() const;      // false while minimised
+  float display_scale() const;  // 1 on an ordinary display, 2 on a fine one
+
+  // Sleeps until there is input, someone calls wake, or `seconds` are over (negative: no end).
+  void wait_for_input(double seconds);
+  void poll_input();
+  static void wake();  // any thread
+
+  // One frame: ImGui's NewFrame, `draw`, render, swap.
+  void frame(const std::function<void()>& draw);
+
+  // What was drawn last, RGBA, rows from the top.
+  std::vector<std::uint8_t> pixels(int& width, int& height) const;
+
+ private:
+  GLFWwindow* window_ = nullptr;
+  bool off_screen_ = false;
+};
+
+}  // namespace stepladder

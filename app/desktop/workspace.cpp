@@ -1,0 +1,166 @@
+#include "app/desktop/workspace.h"
+
+#include <algorithm>
+
+namespace stepladder {
+namespace {
+
+// Mean wall time of a step, from the run's own clock: start to last step, so validation counts too.
+double seconds_per_step(const RunEntry& entry) {
+  const auto steps = static_cast<double>(entry.series.size());
+  if (steps < 10 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return missing;
+  return (entry.last_step_at - entry.run.started_at) / steps;
+}
+
+}  // namespace
+
+void RunEntry::set_series(Series read) {
+  series = std::move(read);
+  loaded = true;
+  steps.clear();
+  tokens_per_s.clear();
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    steps.push_back(static_cast<double>(series.step[i]));
+    tokens_per_s.push_back(series.tokens_per_s(i));
+  }
+}
+
+void RunEntry::append(const StepRecord& record) {
+  series.append(record);
+  steps.push_back(static_cast<double>(record.step));
+  tokens_per_s.push_back(series.tokens_per_s(series.size() - 1));
+  last_step_at = record.at;
+}
+
+void Workspace::load(RunStore& store) {
+  ladders_ = store.ladders();
+  runs_.clear();
+  index_.clear();
+  for (RunAndSummary& read : store.runs_with_summaries()) {
+    index_[read.run.id] = runs_.size();
+    RunEntry entry;
+    entry.run = std::move(read.run);
+    entry.summary = read.summary;
+    runs_.push_back(std::move(entry));
+  }
+}
+
+void Workspace::load_series(RunStore& store, RunId run) {
+  if (RunEntry* found = entry(run); found && !found->loaded) found->set_series(store.series(run));
+}
+
+void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs) {
+  ladders_ = store.ladders();
+  for (const RunId id : runs) {
+    RunEntry entry;
+    entry.run = *store.run(id);
+    entry.loaded = true;  // every step of it will arrive here
+    index_[id] = runs_.size();
+    runs_.push_back(std::move(entry));
+    queue_.push_back(id);
+  }
+  selected_ladder = ladder;
+  selected_rung = -1;
+}
+
+bool Workspace::ingest(const RunEvent& event) {
+  if (const auto* started = std::get_if<RunStarted>(&event)) {
+    if (RunEntry* found = entry(started->run)) {
+      Run& run = found->run;
+      run.status = RunStatus::running;
+      run.started_at = started->at;
+      run.tokens_per_step = started->tokens_per_step;
+      run.params = started->params;
+      run.model_flops_per_token = 6.0 * static_cast<double>(started->params);
+      run.loss_floor = started->loss_floor;
+      run.device = started->device;
+      run.hardware = started->hardware;
+      run.precision = started->precision;
+      run.sync = started->sync;
+      run.recipe = started->recipe;
+    }
+  } else if (const auto* step = std::get_if<StepRecord>(&event)) {
+    if (RunEntry* found = entry(step->run)) found->append(*step);
+  } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
+    std::erase(queue_, ended->run);
+    if (RunEntry* found = entry(ended->run)) {
+      found->run.status = ended->status;
+      found->run.reason = ended->reason;
+      found->run.ended_at = ended->at;
+      found->summary = summarise(found->series, found->run.warmup_steps, found->run.tokens_per_step);
+    }
+    return true;
+  }
+  return false;
+}
+
+const RunEntry* Workspace::find(RunId id) const {
+  const auto found = index_.find(id);
+  return found == index_.end() ? nullptr : &runs_[found->second];
+}
+
+RunEntry* Workspace::entry(RunId id) {
+  return const_cast<RunEntry*>(find(id));
+}
+
+const Ladder* Workspace::ladder(LadderId id) const {
+  const auto found = std::find_if(ladders_.begin(), ladders_.end(), [id](const Ladder& l) { return l.id == id; });
+  return found == ladders_.end() ? nullptr : &*found;
+}
+
+std::vector<const RunEntry*> Workspace::runs_of(LadderId ladder) const {
+  std::vector<const RunEntry*> found;
+  for (const RunEntry& entry : runs_) {
+    if (entry.run.ladder == ladder) found.push_back(&entry);
+  }
+  std::sort(found.begin(), found.end(), [](const RunEntry* a, const RunEntry* b) {
+    return std::pair(a->run.rung, a->run.repeat) < std::pair(b->run.rung, b->run.repeat);
+  });
+  return found;
+}
+
+const RunEntry* Workspace::running() const {
+  for (const RunId id : queue_) {
+    const RunEntry* found = find(id);
+    if (found && found->run.status == RunStatus::running) return found;
+  }
+  return nullptr;
+}
+
+const RunEntry* Workspace::shown_live() const {
+  if (const RunEntry* now_running = running()) return now_running;
+  const RunEntry* last = nullptr;
+  for (const RunEntry& entry : runs_) {
+    const bool newer = !last || (!is_missing(entry.run.started_at) &&
+                                 (is_missing(last->run.started_at) || entry.run.started_at > last->run.started_at));
+    if (entry.run.source == "launched" && entry.run.status != RunStatus::queued && newer) last = &entry;
+  }
+  return last;
+}
+
+std::vector<const RunEntry*> Workspace::waiting() const {
+  std::vector<const RunEntry*> found;
+  for (const RunId id : queue_) {
+    const RunEntry* queued = find(id);
+    if (queued && queued->run.status == RunStatus::queued) found.push_back(queued);
+  }
+  return found;
+}
+
+double Workspace::seconds_left(const RunEntry& run) const {
+  const double each = seconds_per_step(run);
+  if (is_missing(each)) return missing;
+  return each * static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series.size()));
+}
+
+double Workspace::seconds_left_of_all() const {
+  const RunEntry* now_running = running();
+  if (!now_running) return missing;
+  const double each = seconds_per_step(*now_running);
+  if (is_missing(each)) return missing;
+  double left = seconds_left(*now_running);
+  for (const RunEntry* queued : waiting()) left += each * static_cast<double>(queued->run.planned_steps);
+  return left;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,74 @@
+#include "app/environment.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace stepladder {
+namespace {
+
+std::string command_line;
+
+// What a command prints, without its last line end; nothing where it fails.
+std::string output_of(const char* command) {
+  FILE* pipe = popen(command, "r");
+  if (!pipe) return {};
+  std::string text;
+  std::array<char, 256> part{};
+  while (std::fgets(part.data(), part.size(), pipe)) text += part.data();
+  if (pclose(pipe) != 0) return {};
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+nlohmann::json git_state() {
+  const std::string commit = output_of("git rev-parse HEAD 2>/dev/null");
+  if (commit.empty()) return nullptr;
+  return {{"commit", commit},
+          {"branch", output_of("git rev-parse --abbrev-ref HEAD 2>/dev/null")},
+          {"dirty", !output_of("git status --porcelain --untracked-files=no 2>/dev/null").empty()}};
+}
+
+std::string describe_environment() {
+  utsname system{};
+  uname(&system);
+  std::error_code ignored;
+  return nlohmann::json{{"program", std::string("stepladder ") + STEPLADDER_VERSION},
+                        {"command_line", command_line},
+                        {"folder", std::filesystem::current_path(ignored).string()},
+                        {"host", system.nodename},
+                        {"system", std::string(system.sysname) + " " + system.release + " " + system.machine},
+                        {"compiler", __VERSION__},
+                        {"git", git_state()}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::filesystem::path assets_folder() {
+  if (const char* given = std::getenv("STEPLADDER_ASSETS"); given && *given) return given;
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (error ? std::filesystem::current_path() : program.parent_path()) / "assets";
+}
+
+void remember_command_line(int argc, char** argv) {
+  command_line.clear();
+  for (int i = 0; i < argc; ++i) command_line += (i ? " " : "") + std::string(argv[i]);
+}
+
+const std::string& environment_json() {
+  static const std::string json = describe_environment();
+  return json;
+}
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace stepladder

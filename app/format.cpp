@@ -1,0 +1,108 @@
+#include "app/format.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+
+#include "storage/records.h"
+
+namespace stepladder {
+namespace {
+
+std::string print(const char* format, double value) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+// Three significant digits without an exponent, for values from 0.001 to 999.
+std::string three_digits(double value) {
+  const double size = std::fabs(value);
+  return print(size >= 99.95 ? "%.0f" : size >= 9.995 ? "%.1f" : "%.2f", value);
+}
+
+// "NaN" and the infinities as words; empty for a number that can be printed.
+std::string not_a_number(double value) {
+  if (is_missing(value)) return "-";
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return {};
+}
+
+}  // namespace
+
+std::string compact(double value) {
+  if (auto words = not_a_number(value); !words.empty()) return words;
+  const double size = std::fabs(value);
+  if (size >= 999.5e9) return print("%.3g", value);
+  if (size >= 999.5e6) return three_digits(value / 1e9) + " G";
+  if (size >= 999.5e3) return three_digits(value / 1e6) + " M";
+  if (size >= 999.5) return three_digits(value / 1e3) + " k";
+  if (size >= 0.1 || size == 0) return three_digits(value);
+  return print("%.3g", value);
+}
+
+std::string tokens_per_s_text(double value) {
+  return compact(value);
+}
+
+std::string milliseconds_text(double dt_ms) {
+  if (auto words = not_a_number(dt_ms); !words.empty()) return words;
+  return dt_ms >= 999.5 ? three_digits(dt_ms / 1e3) + " s" : three_digits(dt_ms) + " ms";
+}
+
+std::string factor_text(double factor) {
+  if (auto words = not_a_number(factor); !words.empty()) return words;
+  return (factor >= 99.95   ? print("%.0f", factor)
+          : factor >= 9.995 ? print("%.1f", factor)
+                            : print("%.2f", factor)) +
+         " x";
+}
+
+std::string loss_text(double loss) {
+  if (auto words = not_a_number(loss); !words.empty()) return words;
+  return print(std::fabs(loss) < 1e-3 && loss != 0 ? "%.2e" : "%.4f", loss);
+}
+
+std::string duration_text(double seconds) {
+  if (auto words = not_a_number(seconds); !words.empty()) return words;
+  const auto whole = static_cast<long long>(std::llround(seconds));
+  std::array<char, 64> text{};
+  if (whole < 60) {
+    std::snprintf(text.data(), text.size(), "%lld s", whole);
+  } else if (whole < 3600) {
+    std::snprintf(text.data(), text.size(), "%lld min %02lld s", whole / 60, whole % 60);
+  } else {
+    std::snprintf(text.data(), text.size(), "%lld h %02lld min", whole / 3600, whole / 60 % 60);
+  }
+  return text.data();
+}
+
+std::string bytes_text(double bytes) {
+  if (bytes >= 1e9) return three_digits(bytes / 1e9) + " GB";
+  if (bytes >= 1e6) return three_digits(bytes / 1e6) + " MB";
+  return three_digits(bytes / 1e3) + " kB";
+}
+
+std::string grouped(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  const std::size_t first = value < 0 ? 1 : 0;
+  for (std::size_t at = digits.size(); at > first + 3;) {
+    at -= 3;
+    digits.insert(at, ",");
+  }
+  return digits;
+}
+
+std::string local_time_text(double unix_seconds) {
+  if (is_missing(unix_seconds)) return "-";
+  const auto time = static_cast<std::time_t>(unix_seconds);
+  std::tm local{};
+  localtime_r(&time, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local);
+  return text.data();
+}
+
+}  // namespace stepladder

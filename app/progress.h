@@ -1,0 +1,41 @@
+// A line that is rewritten while runs go on, where stdout and stderr are terminals; one line per finished run
+// elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+// Main thread.
+class Progress {
+ public:
+  // `runs` in the order in which they will run, with id, title and planned steps.
+  explicit Progress(std::vector<Run> runs);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(const RunEvent& event);
+
+ private:
+  void draw(const StepRecord& record);
+  void clear();
+  const Run* find(RunId id, std::size_t& place) const;
+
+  std::vector<Run> runs_;
+  std::int64_t done_steps_ = 0;
+  std::int64_t all_steps_ = 0;
+  double started_at_ = missing;
+  double drawn_at_ = 0;
+  StepRecord last_;
+  bool is_terminal_;
+  bool line_is_drawn_ = false;
+};
+
+// Colour and rewriting are for terminals only, and not where NO_COLOR is set.
+bool stdout_is_plain();
+
+}  // namespace stepladder

@@ -1,0 +1,312 @@
+#include "app/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "app/environment.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+Json count_or_null(std::int64_t count) {
+  return count > 0 ? Json(count) : Json();
+}
+
+Json parity_json(const LossParity& loss) {
+  return {{"verdict", to_string(loss.verdict)},
+          {"max_gap", number(loss.max_gap)},
+          {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
+}
+
+// Characters, not bytes: what a terminal shows of UTF-8.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string status_text(const Run& run) {
+  return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
+}
+
+}  // namespace
+
+Json number(double value) {
+  if (is_missing(value)) return nullptr;
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+Json run_json(const Run& run, const Summary& summary) {
+  const bool measured = summary.steps > 0;
+  return {{"id", run.id},
+          {"name", run.name},
+          {"ladder", run.ladder ? Json(*run.ladder) : Json()},
+          {"stage", text_or_null(run.stage)},
+          {"repeat", run.repeat},
+          {"status", to_string(run.status)},
+          {"source", run.source},
+          {"source_path", text_or_null(run.source_path)},
+          {"steps", summary.steps},
+          {"first_step", measured ? Json(summary.first_step) : Json()},
+          {"last_step", measured ? Json(summary.last_step) : Json()},
+          {"loss_first", number(summary.loss_first)},
+          {"loss_last", number(summary.loss_last)},
+          {"loss_min", number(summary.loss_min)},
+          {"val_loss_last", number(summary.val_loss_last)},
+          {"val_loss_min", number(summary.val_loss_min)},
+          {"dt_ms_median", number(summary.dt_ms_median)},
+          {"tokens_per_step", count_or_null(run.tokens_per_step)},
+          {"tokens_per_s", number(summary.tokens_per_s)},
+          {"warmup_steps", measured ? Json(summary.warmup_steps) : Json()},
+          {"params", count_or_null(run.params)},
+          {"model_flops_per_token", number(run.model_flops_per_token)},
+          {"mfu", nullptr},
+          {"mfu_convention", nullptr},
+          {"device", text_or_null(run.device)},
+          {"hardware", text_or_null(run.hardware)},
+          {"precision", text_or_null(run.precision)},
+          {"sync", to_string(run.sync)},
+          {"flags", nullptr},
+          {"rung", run.rung},
+          {"title", text_or_null(run.title)},
+          {"reason", text_or_null(run.reason)}};
+}
+
+Json steps_json(const Series& series) {
+  Json data = Json::array();
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    data.push_back({{"step", series.step[i]},
+                    {"loss", number(series.loss[i])},
+                    {"val_loss", number(series.val_loss[i])},
+                    {"dt_ms", number(series.dt_ms[i])},
+                    {"tokens", count_or_null(series.tokens[i])},
+                    {"tokens_per_s", number(series.tokens_per_s(i))},
+                    {"lr", number(series.lr[i])},
+                    {"grad_norm", number(series.grad_norm[i])}});
+  }
+  return data;
+}
+
+Json stage_json(const Stage& stage, const std::string& unavailable_because) {
+  return {{"id", stage.id},
+          {"title", stage.title},
+          {"why", stage.why},
+          {"kind", to_string(stage.kind)},
+          {"available", unavailable_because.empty()},
+          {"reason", text_or_null(unavailable_because)}};
+}
+
+Json doctor_json(const DeviceReport& report, const std::filesystem::path& database) {
+  Json gpus = Json::array();
+  for (const Gpu& gpu : report.gpus) {
+    gpus.push_back({{"name", gpu.name},
+                    {"compute_capability", std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor)},
+                    {"memory_bytes", gpu.memory_bytes}});
+  }
+  return {{"version", STEPLADDER_VERSION},
+          {"cpu", text_or_null(report.cpu_name)},
+          {"cores", report.cpu_cores},
+          {"cpu_bf16", report.cpu_bf16},
+          {"cpu_capability", text_or_null(report.cpu_capability)},
+          {"memory_bytes", report.memory_bytes},
+          {"libtorch", text_or_null(report.torch_version)},
+          {"gpus", gpus},
+          {"cuda_note", text_or_null(report.cuda_note)},
+          {"mps", report.mps},
+          {"display", std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")},
+          {"assets", assets_folder().string()},
+          {"database", database.string()}};
+}
+
+std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) {
+  std::vector<LoadedRun> loaded;
+  loaded.reserve(runs.size());
+  for (const Run& run : runs) {
+    Series series = store.series(run.id);
+    Summary summary = summarise(series, run.warmup_steps, run.tokens_per_step);
+    loaded.push_back({run, summary, std::move(series)});
+  }
+  return loaded;
+}
+
+std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
+  std::vector<MeasuredRun> pointers;
+  for (const LoadedRun& run : runs) pointers.push_back({&run.run, &run.summary, &run.series});
+  return pointers;
+}
+
+Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped,
+                 const std::filesystem::path& database) {
+  Json rungs = Json::array();
+  for (const RungSummary& rung : summarise_rungs(measured(runs))) {
+    const Run& first = *rung.runs.front();
+    Json ids = Json::array();
+    for (const Run* run : rung.runs) ids.push_back(run->id);
+    rungs.push_back({{"rung", rung.rung},
+                     {"stage", first.stage},
+                     {"title", first.title},
+                     {"changed", first.changed},
+                     {"status", to_string(first.status)},
+                     {"runs", ids},
+                     {"tokens_per_s", number(rung.tokens_per_s)},
+                     {"tokens_per_s_low", number(rung.low)},
+                     {"tokens_per_s_high", number(rung.high)},
+                     {"against_previous", number(rung.against_previous)},
+                     {"speedup", number(rung.speedup)},
+                     {"loss", parity_json(rung.loss)}});
+  }
+  Json left_out = Json::array();
+  for (const SkippedStage& stage : skipped) left_out.push_back({{"id", stage.stage}, {"reason", stage.reason}});
+  Json all = Json::array();
+  for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary));
+  return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
+          {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
+}
+
+Json compare_json(const LoadedRun& base, const std::vector<LoadedRun>& runs) {
+  Json compared = Json::array();
+  const LoadedRun* previous = &base;
+  for (const LoadedRun& run : runs) {
+    compared.push_back({{"id", run.run.id},
+                        {"name", run.run.name},
+                        {"speedup", number(speedup(base.summary, run.summary))},
+                        {"ci95", nullptr},
+                        {"verdict", nullptr},
+                        {"against_previous", number(speedup(previous->summary, run.summary))},
+                        {"loss", parity_json(loss_parity(base.series, base.run.tokens_per_step, run.series,
+                                                         run.run.tokens_per_step))}});
+    previous = &run;
+  }
+  return {{"base", base.run.id}, {"runs", compared}};
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
+  std::vector<std::size_t> widths(right.size());
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(widths[i] - width(row[i]), ' ');
+      line += (i ? "  " : "") + (right[i] ? pad + row[i] : row[i] + pad);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string loss_text(const LossParity& loss, bool reference) {
+  if (reference) return "reference";
+  if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
+    return std::string(to_string(loss.verdict)) + " by " + loss_text(std::fabs(loss.tail_gap));
+  }
+  return std::string(to_string(loss.verdict));
+}
+
+std::string ladder_table(const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped) {
+  std::vector<std::vector<std::string>> rows = {
+      {"rung", "stage", "what changed", "tokens/s", "spread", "vs previous", "vs baseline", "loss"}};
+  std::string notes;
+  for (const RungSummary& rung : summarise_rungs(measured(runs))) {
+    const Run& run = *rung.runs.front();
+    rows.push_back({std::to_string(rung.rung), run.stage, run.changed, tokens_per_s_text(rung.tokens_per_s),
+                    is_missing(rung.low) ? "-" : compact(rung.low) + " - " + compact(rung.high),
+                    factor_text(rung.against_previous), factor_text(rung.speedup),
+                    loss_text(rung.loss, rung.rung == 0)});
+    for (const Run* repeat : rung.runs) {
+      if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat) + "\n";
+    }
+  }
+  std::string text = table(rows, {true, false, false, true, true, true, true, false});
+  for (const SkippedStage& stage : skipped) notes += stage.stage + ": not available, " + stage.reason + "\n";
+  return text + (notes.empty() ? "" : "\n" + notes);
+}
+
+std::string runs_table(const std::vector<RunAndSummary>& runs) {
+  std::vector<std::vector<std::string>> rows = {
+      {"id", "name", "status", "steps", "loss", "val loss", "dt ms", "tokens/s", "device", "created"}};
+  for (const auto& [run, summary] : runs) {
+    rows.push_back({std::to_string(run.id), run.name, std::string(to_string(run.status)), grouped(summary.steps),
+                    loss_text(summary.loss_last), loss_text(summary.val_loss_last), compact(summary.dt_ms_median),
+                    tokens_per_s_text(summary.tokens_per_s), run.device, local_time_text(run.created_at)});
+  }
+  return table(rows, {true, false, false, true, true, true, true, true, false, false});
+}
+
+std::string run_text(const LoadedRun& loaded) {
+  const auto& [run, summary, series] = loaded;
+  std::vector<std::vector<std::string>> rows = {
+      {"run", std::to_string(run.id) + "  " + run.name},
+      {"status", status_text(run)},
+      {"stage", run.stage + (run.changed.empty() ? "" : "  (" + run.changed + ")")},
+      {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "") +
+                    ", the first " + std::to_string(summary.warmup_steps) + " left out of the times"},
+      {"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
+                   loss_text(summary.loss_min)},
+      {"validation loss", loss_text(summary.val_loss_last) + ", lowest " + loss_text(summary.val_loss_min)},
+      {"step time", milliseconds_text(summary.dt_ms_median) + " median, " + compact(summary.dt_ms_p25) + " - " +
+                        compact(summary.dt_ms_p75) + " ms between the quartiles"},
+      {"throughput", tokens_per_s_text(summary.tokens_per_s) + " tokens/s"},
+      {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
+      {"parameters", run.params > 0 ? grouped(run.params) : "-"},
+      {"device", run.hardware.empty() ? run.device : run.hardware + "  (" + run.device + ")"},
+      {"precision", run.precision},
+      {"clock", "sync: " + std::string(to_string(run.sync))},
+      {"created", local_time_text(run.created_at)}};
+  if (!is_missing(run.loss_floor))
+    rows.push_back({"loss floor", loss_text(run.loss_floor) + " (entropy of the source)"});
+  return table(rows, {false, false});
+}
+
+std::string compare_table(const LoadedRun& base, const std::vector<LoadedRun>& runs) {
+  std::vector<std::vector<std::string>> rows = {
+      {"run", "name", "tokens/s", "vs previous", "vs base", "loss", "largest gap"}};
+  const auto row = [&](const LoadedRun& run, const LoadedRun* previous) {
+    const LossParity loss = loss_parity(base.series, base.run.tokens_per_step, run.series, run.run.tokens_per_step);
+    rows.push_back(
+        {std::to_string(run.run.id), run.run.name, tokens_per_s_text(run.summary.tokens_per_s),
+         previous ? factor_text(speedup(previous->summary, run.summary)) : "-",
+         factor_text(speedup(base.summary, run.summary)), loss_text(loss, !previous),
+         !previous || is_missing(loss.max_gap) ? "-" : loss_text(loss.max_gap) + " at step " + grouped(loss.at_step)});
+  };
+  row(base, nullptr);
+  const LoadedRun* previous = &base;
+  for (const LoadedRun& run : runs) {
+    row(run, previous);
+    previous = &run;
+  }
+  return table(rows, {true, false, true, true, true, false, false});
+}
+
+std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database) {
+  std::vector<std::vector<std::string>> rows = {
+      {"stepladder", STEPLADDER_VERSION},
+      {"LibTorch", report.torch_version.empty() ? "not loaded" : report.torch_version},
+      {"CPU", std::to_string(report.cpu_cores) + " x " + report.cpu_name +
+                  (report.cpu_capability.empty() ? "" : ", " + report.cpu_capability)},
+      {"bf16 on the CPU", report.cpu_bf16 ? "yes, in hardware" : "emulated, slow"},
+      {"memory", bytes_text(static_cast<double>(report.memory_bytes))}};
+  for (const Gpu& gpu : report.gpus) {
+    rows.push_back({"GPU", gpu.name + ", compute capability " + std::to_string(gpu.compute_major) + "." +
+                               std::to_string(gpu.compute_minor) + ", " +
+                               bytes_text(static_cast<double>(gpu.memory_bytes))});
+  }
+  if (report.gpus.empty()) rows.push_back({"GPU", "none: " + report.cuda_note});
+  const bool display = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
+  rows.push_back({"display", display ? "yes" : "none: the desktop cannot open, everything else works"});
+  rows.push_back(
+      {"assets", assets_folder().string() + (std::filesystem::exists(assets_folder()) ? "" : "  (missing)")});
+  rows.push_back({"database", database.string() + (std::filesystem::exists(database) ? "" : "  (not made yet)")});
+  return table(rows, {false, false});
+}
+
+}  // namespace stepladder

@@ -1,0 +1,51 @@
+// Runs, ladders and comparisons as JSON (the contract of the command line) and as tables for a terminal.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "engine/device.h"
+#include "engine/stage.h"
+#include "storage/run_store.h"
+#include "storage/rungs.h"
+
+namespace stepladder {
+
+using Json = nlohmann::ordered_json;
+
+// `missing` is null; NaN and infinities, which JSON has no numbers for, are the words "NaN", "inf" and "-inf".
+Json number(double value);
+
+Json run_json(const Run& run, const Summary& summary);
+Json steps_json(const Series& series);
+Json stage_json(const Stage& stage, const std::string& unavailable_because);
+Json doctor_json(const DeviceReport& report, const std::filesystem::path& database);
+
+// A run with everything computed from it, read once.
+struct LoadedRun {
+  Run run;
+  Summary summary;
+  Series series;
+};
+std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
+std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
+
+Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped,
+                 const std::filesystem::path& database);
+Json compare_json(const LoadedRun& base, const std::vector<LoadedRun>& runs);
+
+// Columns padded to their widest cell; those in `right` are right-aligned. The first row is the head.
+std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
+
+std::string ladder_table(const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped);
+std::string runs_table(const std::vector<RunAndSummary>& runs);
+std::string run_text(const LoadedRun& run);
+std::string compare_table(const LoadedRun& base, const std::vector<LoadedRun>& runs);
+std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
+
+// "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.
+std::string loss_text(const LossParity& loss, bool reference);
+
+}  // namespace stepladder

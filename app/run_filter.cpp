@@ -1,0 +1,76 @@
+#include "app/run_filter.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <sstream>
+
+namespace stepladder {
+namespace {
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string plain_text(const Json& value) {
+  return lower(value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
+}
+
+std::optional<double> as_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool holds(const Json& actual, const std::string& comparison, const std::string& wanted) {
+  if (comparison == "~") return plain_text(actual).find(wanted) != std::string::npos;
+  const auto number = as_number(wanted);
+  if (comparison == "=" || comparison == "!=") {
+    const bool equal = number && actual.is_number() ? actual.get<double>() == *number : plain_text(actual) == wanted;
+    return equal == (comparison == "=");
+  }
+  if (!number || !actual.is_number()) return false;
+  const double value = actual.get<double>();
+  if (comparison == "<") return value < *number;
+  if (comparison == "<=") return value <= *number;
+  if (comparison == ">") return value > *number;
+  return value >= *number;
+}
+
+}  // namespace
+
+RunFilter::RunFilter(const std::string& expression) {
+  const Json fields = run_json({}, {});
+  std::istringstream words(lower(expression));
+  for (std::string word; words >> word;) {
+    const std::size_t at = word.find_first_of("=!<>~");
+    if (at == std::string::npos || at == 0) {
+      terms_.push_back({.field = "", .comparison = "", .value = word});
+      continue;
+    }
+    const std::string field = word.substr(0, at);
+    if (!fields.contains(field)) throw FilterError("--filter: there is no field '" + field + "'");
+    const std::size_t end = word.find_first_not_of("=!<>~", at);
+    const std::string comparison = word.substr(at, end == std::string::npos ? end : end - at);
+    static const std::vector<std::string> known = {"=", "!=", "<", "<=", ">", ">=", "~"};
+    if (std::find(known.begin(), known.end(), comparison) == known.end() || end == std::string::npos) {
+      throw FilterError("--filter: '" + word + "' is not FIELD=VALUE (or !=, <, <=, >, >=, ~)");
+    }
+    terms_.push_back({.field = field, .comparison = comparison, .value = word.substr(end)});
+  }
+}
+
+bool RunFilter::accepts(const Run& run, const Summary& summary) const {
+  if (terms_.empty()) return true;
+  const Json fields = run_json(run, summary);
+  return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
+    if (!term.field.empty()) return holds(fields.at(term.field), term.comparison, term.value);
+    return lower(run.name + " " + run.stage + " " + std::string(to_string(run.status))).find(term.value) !=
+           std::string::npos;
+  });
+}
+
+}  // namespace stepladder

@@ -1,0 +1,35 @@
+// `runs --filter`: words and conditions, all of which must hold. "nano status=finished tokens_per_s>20000".
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "app/report.h"
+
+namespace stepladder {
+
+// A filter that cannot be understood; what() names the term.
+struct FilterError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class RunFilter {
+ public:
+  // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` look at a field of the JSON; `~` asks
+  // whether its text contains the value; any other term must stand in name, stage or status. Upper and lower case are
+  // the same. Throws FilterError for a field that does not exist.
+  explicit RunFilter(const std::string& expression);
+
+  bool accepts(const Run& run, const Summary& summary) const;
+
+ private:
+  struct Term {
+    std::string field;  // empty: a word
+    std::string comparison;
+    std::string value;
+  };
+  std::vector<Term> terms_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,49 @@
+// Runs trainings one after the other on a thread of its own. LibTorch is loaded on that thread at first use, so whoever
+// includes this pays nothing for it.
+#pragma once
+
+#include <functional>
+#include <future>
+#include <memory>
+
+#include "engine/device.h"
+#include "engine/recipe.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct TrainerLibrary;
+
+class Engine {
+ public:
+  // `listener` is called on the engine thread, or (for a run that is taken off the queue) on the thread that called
+  // stop; it must not block. Each run that was submitted ends with exactly one RunEnded, its last event. `library` is
+  // given by tests that train without LibTorch; otherwise the real one is opened, which lies beside the program.
+  explicit Engine(std::function<void(const RunEvent&)> listener, const TrainerLibrary* library = nullptr);
+
+  // Stops the running run after its current step, takes the others off the queue, and joins the thread.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Puts a run at the end of the queue. Never blocks.
+  void submit(RunId run, Recipe recipe);
+
+  // A queued run ends as stopped at once, the running one after its current step. Unknown runs are ignored. Never
+  // blocks.
+  void stop(RunId run);
+  void stop_all();
+
+  // Blocks until nothing is queued or running.
+  void wait_idle();
+
+  // What this machine has; loads LibTorch, so the first call takes about half a second (more with CUDA). The future
+  // holds a std::runtime_error where LibTorch cannot be loaded. Never blocks.
+  std::shared_future<DeviceReport> probe();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stepladder

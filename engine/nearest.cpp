@@ -1,0 +1,47 @@
+#include "engine/nearest.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace stepladder {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);  // row[j]: distance from the first i letters of a to the first j of b
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string nearest_name(std::string_view word, std::span<const std::string> known) {
+  std::string nearest;
+  std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& name : known) {
+    const std::size_t distance = edit_distance(word, name);
+    if (distance < best && distance < name.size()) {
+      best = distance;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+std::string unknown_name(std::string_view word, std::span<const std::string> known) {
+  std::string text(1, '"');
+  text.append(word).append("\" is unknown; ");
+  const std::string nearest = nearest_name(word, known);
+  if (!nearest.empty()) return text + "did you mean " + nearest + "?";
+  text += "there are ";
+  for (std::size_t i = 0; i < known.size(); ++i) text += (i == 0 ? "" : ", ") + known[i];
+  return text;
+}
+
+}  // namespace stepladder

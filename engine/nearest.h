@@ -1,0 +1,19 @@
+// "Did you mean ...?": the known name that is nearest to a mistyped one.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stepladder {
+
+// Insertions, deletions and replacements that turn one into the other (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// Empty where nothing known is near: more than a third of the word, or more than two letters, would have to change.
+std::string nearest_name(std::string_view word, std::span<const std::string> known);
+
+// `"gtp2" is unknown; did you mean gpt2?`, or the list of what is known where nothing is near.
+std::string unknown_name(std::string_view word, std::span<const std::string> known);
+
+}  // namespace stepladder

@@ -1,0 +1,255 @@
+#include "engine/recipe.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "engine/nearest.h"
+
+namespace stepladder {
+namespace {
+
+// The names of an enum's values, in their order.
+template <class Enum>
+struct Names;
+template <>
+struct Names<Attention> {
+  static constexpr std::array<std::string_view, 2> list{"explicit", "scaled-dot-product"};
+};
+template <>
+struct Names<MatmulPrecision> {
+  static constexpr std::array<std::string_view, 2> list{"fp32", "tf32"};
+};
+template <>
+struct Names<Autocast> {
+  static constexpr std::array<std::string_view, 2> list{"off", "bf16"};
+};
+template <>
+struct Names<Optimizer> {
+  static constexpr std::array<std::string_view, 2> list{"adamw", "fused-adamw"};
+};
+
+template <class Enum>
+std::string name_of(Enum value) {
+  return std::string(Names<Enum>::list.at(static_cast<std::size_t>(value)));
+}
+
+template <class Enum>
+Enum value_of(const std::string& member, const std::string& name) {
+  const auto& names = Names<Enum>::list;
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    const std::vector<std::string> known(names.begin(), names.end());
+    throw RecipeError(member, unknown_name(name, known));
+  }
+  return static_cast<Enum>(found - names.begin());
+}
+
+// Every member with its name, in the order of the struct: text, JSON and comparison all follow this one list.
+template <class AnyRecipe, class Visitor>
+void for_each_member(AnyRecipe& recipe, Visitor visit) {
+  visit("model", recipe.model);
+  visit("layers", recipe.layers);
+  visit("heads", recipe.heads);
+  visit("d_model", recipe.d_model);
+  visit("vocab", recipe.vocab);
+  visit("data", recipe.data);
+  visit("batch", recipe.batch);
+  visit("seq", recipe.seq);
+  visit("grad_accum", recipe.grad_accum);
+  visit("overfit", recipe.overfit);
+  visit("steps", recipe.steps);
+  visit("warmup", recipe.warmup);
+  visit("eval_every", recipe.eval_every);
+  visit("eval_batches", recipe.eval_batches);
+  visit("device", recipe.device);
+  visit("threads", recipe.threads);
+  visit("seed", recipe.seed);
+  visit("lr", recipe.lr);
+  visit("beta1", recipe.beta1);
+  visit("beta2", recipe.beta2);
+  visit("eps", recipe.eps);
+  visit("weight_decay", recipe.weight_decay);
+  visit("attention", recipe.attention);
+  visit("matmul", recipe.matmul);
+  visit("autocast", recipe.autocast);
+  visit("optimizer", recipe.optimizer);
+}
+
+std::string shortest(double value) {  // the fewest digits that give the same number back
+  std::array<char, 32> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
+  return std::string(buffer.data(), end);
+}
+
+template <class T>
+std::string text_of(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return name_of(value);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return value ? "on" : "off";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return shortest(value);
+  } else {
+    return std::to_string(value);
+  }
+}
+
+template <class T>
+void require_range(const char* option, T value, T low, T high) {
+  if (value < low) throw RecipeError(option, "must be at least " + text_of(low) + ", not " + text_of(value));
+  if (value > high) throw RecipeError(option, "must be at most " + text_of(high) + ", not " + text_of(value));
+}
+
+// For values that must lie in [0, below) or, where `positive`, in (0, below).
+void require_number(const char* option, double value, bool positive, double below) {
+  if (!std::isfinite(value)) throw RecipeError(option, "must be a finite number, not " + shortest(value));
+  if (positive && value <= 0) throw RecipeError(option, "must be greater than 0, not " + shortest(value));
+  if (value < 0) throw RecipeError(option, "must not be negative, but is " + shortest(value));
+  if (value >= below) throw RecipeError(option, "must be less than " + shortest(below) + ", not " + shortest(value));
+}
+
+}  // namespace
+
+std::int64_t Recipe::tokens_per_step() const {
+  return std::int64_t{batch} * seq * grad_accum;
+}
+
+const std::vector<ModelPreset>& model_presets() {
+  // Shapes: Radford et al. 2019, table 2. Learning rates of the larger ones: Brown et al. 2020, table 2.1, halved at
+  // 124M for the small batch used here.
+  static const std::vector<ModelPreset> presets = {
+      {"nano", "nanoGPT's published CPU example, 0.8M parameters", 4, 4, 128, 12, 64, 1e-3},
+      {"gpt2", "GPT-2 small, 124M parameters", 12, 12, 768, 4, 1024, 3e-4},
+      {"gpt2-medium", "GPT-2 medium, 355M parameters", 24, 16, 1024, 4, 1024, 3e-4},
+      {"gpt2-large", "GPT-2 large, 774M parameters", 36, 20, 1280, 4, 1024, 2.5e-4},
+      {"gpt2-xl", "GPT-2 XL, 1.6B parameters", 48, 25, 1600, 4, 1024, 2e-4},
+  };
+  return presets;
+}
+
+void apply_preset(Recipe& recipe, std::string_view name) {
+  const auto& presets = model_presets();
+  const auto preset = std::find_if(presets.begin(), presets.end(),
+                                   [&](const ModelPreset& candidate) { return candidate.name == name; });
+  if (preset == presets.end()) {
+    std::vector<std::string> known;
+    for (const ModelPreset& candidate : presets) known.emplace_back(candidate.name);
+    throw RecipeError("--model", unknown_name(name, known));
+  }
+  recipe.model = preset->name;
+  recipe.layers = preset->layers;
+  recipe.heads = preset->heads;
+  recipe.d_model = preset->d_model;
+  recipe.batch = preset->batch;
+  recipe.seq = preset->seq;
+  recipe.lr = preset->lr;
+}
+
+void validate(const Recipe& recipe) {
+  // The upper bounds are far beyond anything trainable; they keep products of these numbers within 64 bits.
+  require_range("--layers", recipe.layers, 1, 10'000);
+  require_range("--heads", recipe.heads, 1, 65'536);
+  require_range("--d-model", recipe.d_model, 1, 65'536);
+  if (recipe.d_model % recipe.heads != 0) {
+    throw RecipeError(
+        "--heads", std::to_string(recipe.heads) + " heads do not divide a width of " + std::to_string(recipe.d_model));
+  }
+  if (recipe.vocab != 0) require_range("--vocab", recipe.vocab, 2, 16'777'216);
+  require_range("--batch", recipe.batch, 1, 1'000'000);
+  require_range("--seq", recipe.seq, 1, 1'000'000);
+  require_range("--grad-accum", recipe.grad_accum, 1, 1'000'000);
+  require_range<std::int64_t>("--steps", recipe.steps, 1, 1'000'000'000);
+  require_range<std::int64_t>("--warmup", recipe.warmup, -1, 1'000'000'000);
+  require_range<std::int64_t>("--eval-every", recipe.eval_every, 0, 1'000'000'000);
+  require_range<std::int64_t>("--eval-batches", recipe.eval_batches, 1, 1'000'000'000);
+  const std::vector<std::string> devices = {"auto", "cpu", "cuda", "mps"};
+  if (std::find(devices.begin(), devices.end(), recipe.device) == devices.end()) {
+    throw RecipeError("--device", unknown_name(recipe.device, devices));
+  }
+  require_range("--threads", recipe.threads, 0, 4'096);
+  const double unlimited = std::numeric_limits<double>::infinity();
+  require_number("--lr", recipe.lr, true, unlimited);
+  require_number("--beta1", recipe.beta1, false, 1.0);
+  require_number("--beta2", recipe.beta2, false, 1.0);
+  require_number("--eps", recipe.eps, true, unlimited);
+  require_number("--weight-decay", recipe.weight_decay, false, unlimited);
+}
+
+std::int64_t parameter_count(const Recipe& recipe) {
+  const std::int64_t width = recipe.d_model;
+  const std::int64_t embeddings = (std::int64_t{recipe.vocab} + recipe.seq) * width;
+  // Attention 4 C^2 + 4 C, MLP 8 C^2 + 5 C, two LayerNorms 4 C.
+  const std::int64_t block = 12 * width * width + 13 * width;
+  return embeddings + recipe.layers * block + 2 * width;
+}
+
+std::string precision_name(const Recipe& recipe) {
+  if (recipe.autocast == Autocast::bf16) return "bf16";
+  return name_of(recipe.matmul);
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  for_each_member(recipe, [&](const char* name, const auto& value) { lines.emplace_back(name, text_of(value)); });
+  for (auto& [name, value] : lines) {
+    if (name == "data" && value.empty()) value = "synthetic";
+  }
+  return lines;
+}
+
+std::string difference(const Recipe& before, const Recipe& after) {
+  const auto old_lines = describe(before);
+  const auto new_lines = describe(after);
+  std::string text;
+  for (std::size_t i = 0; i < old_lines.size(); ++i) {
+    const auto& [name, old_value] = old_lines[i];
+    const std::string& new_value = new_lines[i].second;
+    if (old_value == new_value) continue;
+    text += (text.empty() ? "" : ", ") + name + " " + old_value + " -> " + new_value;
+  }
+  return text;
+}
+
+std::string to_json(const Recipe& recipe) {
+  nlohmann::ordered_json json;
+  for_each_member(recipe, [&]<class T>(const char* name, const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      json[name] = name_of(value);
+    } else {
+      json[name] = value;
+    }
+  });
+  // A path need not be UTF-8; its odd bytes are replaced rather than losing the run.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Recipe recipe_from_json(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) throw RecipeError("recipe", "is no JSON object");
+  Recipe recipe;
+  for_each_member(recipe, [&]<class T>(const char* name, T& value) {
+    const auto member = json.find(name);
+    if (member == json.end() || member->is_null()) return;
+    try {
+      if constexpr (std::is_enum_v<T>) {
+        value = value_of<T>(name, member->template get<std::string>());
+      } else {
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+          if (!member->is_number_integer()) throw RecipeError(name, "must be a whole number, not " + member->dump());
+        }
+        value = member->template get<T>();
+      }
+    } catch (const nlohmann::json::exception&) {
+      throw RecipeError(name, "cannot be " + member->dump());
+    }
+  });
+  return recipe;
+}
+
+}  // namespace stepladder

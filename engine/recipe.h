@@ -1,0 +1,93 @@
+// Every value that defines a run. Stages change recipes; the trainer reads one; the database keeps it as JSON.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepladder {
+
+enum class Attention { explicit_scores, scaled_dot_product };
+enum class MatmulPrecision { fp32, tf32 };
+enum class Autocast { off, bf16 };
+enum class Optimizer { adamw, fused_adamw };
+
+struct Recipe {
+  // GPT-2 as published: pre-LayerNorm, learned positions, biases, tanh GELU, head tied to the token embedding,
+  // weights drawn with std 0.02 and residual projections scaled by (2 x layers)^-0.5.
+  std::string model = "nano";
+  int layers = 4;
+  int heads = 4;
+  int d_model = 128;
+  int vocab = 0;  // 0: what the data needs (256 for bytes, 50257 for GPT-2 tokens)
+
+  std::string data;      // a .txt (bytes), nanoGPT .bin or llm.c .bin; empty: the synthetic source
+  int batch = 12;        // sequences per micro-batch (B)
+  int seq = 64;          // tokens per sequence (T)
+  int grad_accum = 1;    // micro-batches per step
+  bool overfit = false;  // the first batch again and again: its loss must go to zero
+  std::int64_t steps = 100;
+  std::int64_t warmup = -1;     // steps left out of the time figures; -1: by rule
+  std::int64_t eval_every = 0;  // 0: never
+  std::int64_t eval_batches = 32;
+
+  std::string device = "auto";  // auto, cpu, cuda, mps
+  int threads = 0;              // CPU threads; 0: one per core
+  std::uint64_t seed = 1337;
+
+  double lr = 1e-3;  // constant
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0.01;
+
+  // What stages change.
+  Attention attention = Attention::explicit_scores;
+  MatmulPrecision matmul = MatmulPrecision::fp32;
+  Autocast autocast = Autocast::off;
+  Optimizer optimizer = Optimizer::adamw;
+
+  std::int64_t tokens_per_step() const;
+  bool operator==(const Recipe&) const = default;
+};
+
+// A recipe that cannot be trained. `option` is the command line's name of the value at fault ("--heads").
+struct RecipeError : std::runtime_error {
+  RecipeError(std::string option_, const std::string& why)
+      : std::runtime_error(option_ + ": " + why), option(std::move(option_)) {}
+  std::string option;
+};
+
+// The published configurations, smallest first. `lr`, `batch` and `seq` are the usual ones for it.
+struct ModelPreset {
+  std::string_view name;
+  std::string_view note;
+  int layers, heads, d_model, batch, seq;
+  double lr;
+};
+const std::vector<ModelPreset>& model_presets();
+
+// Sets shape, batch, seq and lr to those of the preset; throws RecipeError for an unknown name (with the nearest one).
+void apply_preset(Recipe& recipe, std::string_view name);
+
+// Throws RecipeError for the first value out of range. Looks at numbers only; files are looked at by the token source.
+void validate(const Recipe& recipe);
+
+// Parameters of the model (head and token embedding counted once); `vocab` must be known.
+std::int64_t parameter_count(const Recipe& recipe);
+
+// "fp32", "tf32" or "bf16": what the matrix products run in.
+std::string precision_name(const Recipe& recipe);
+
+// All values as name and text, in the order of the struct: the one place that lists them.
+std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe);
+
+// "autocast off -> bf16, batch 2 -> 3"; empty where they are equal.
+std::string difference(const Recipe& before, const Recipe& after);
+
+std::string to_json(const Recipe& recipe);
+Recipe recipe_from_json(std::string_view json);  // unknown members are ignored, absent ones keep their default
+
+}  // namespace stepladder

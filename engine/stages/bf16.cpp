@@ -1,0 +1,30 @@
+// bf16 autocast: matrix products take and give 16-bit numbers, so they are faster and move half the bytes.
+//
+// bf16 is the upper half of a float32: the same 8 exponent bits, so nothing overflows and no loss scaling is needed (as
+// fp16 would), but only 7 mantissa bits. Weights, their updates and the optimiser's moments stay float32: an update
+// smaller than 1/256 of its weight would otherwise be lost. Autocast makes the 16-bit copies of the weights once a
+// forward pass, runs the products with them, and leaves softmax, LayerNorm and the loss in float32.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::bf16() {
+  return {.id = "bf16",
+          .title = "bf16 autocast",
+          .why =
+              "16-bit matrix products at float32's range, half the memory traffic; on a CPU it pays only where the CPU "
+              "has bf16 instructions (AVX512-BF16, AMX).",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.autocast = Autocast::bf16; },
+          .unavailable = [](const DeviceReport& report, const std::string& device) -> std::string {
+            if (device == "cpu") return "";
+            if (device != "cuda") return "bf16 autocast has not been tried on " + device;
+            if (report.gpus.empty()) return "no NVIDIA GPU can be used";
+            const Gpu& gpu = report.gpus.front();
+            if (gpu.compute_major >= 8) return "";
+            return "needs compute capability 8.0 (Ampere) or newer; " + gpu.name + " has " +
+                   std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor);
+          }};
+}
+
+}  // namespace stepladder

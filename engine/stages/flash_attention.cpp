@@ -1,0 +1,22 @@
+// Flash attention never writes the (T, T) matrix of scores to memory.
+//
+// Spelled out, attention stores B x heads x T x T scores, and their softmax, for every layer: at T = 1024 that is more
+// traffic than all the rest of the block. The fused kernel (Dao et al. 2022) walks over tiles of keys and values that
+// fit into fast memory and keeps a running maximum and sum, from which softmax comes out exact; the backward pass
+// computes the scores again rather than reading them. The mask's empty upper half is skipped, which saves half of the
+// arithmetic. The result differs from the explicit one by rounding only.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::flash_attention() {
+  return {.id = "flash-attention",
+          .title = "Flash attention",
+          .why =
+              "One fused kernel for attention that never stores the T x T scores; the longer the sequence, the more it "
+              "saves.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.attention = Attention::scaled_dot_product; }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,81 @@
+#include "engine/trainer/cuda_library.h"
+
+#include <ATen/Context.h>
+#include <ATen/detail/CUDAHooksInterface.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <filesystem>
+
+namespace stepladder {
+namespace {
+
+// The few functions of NVIDIA's driver interface that are needed (CUDA Driver API, "Device Management").
+class Driver {
+ public:
+  Driver() : handle_(::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL)) {}
+  bool found() const { return handle_ != nullptr; }
+
+  int init() const { return call<int(unsigned)>("cuInit", 0u); }
+  int count() const {
+    int devices = 0;
+    return call<int(int*)>("cuDeviceGetCount", &devices) == 0 ? devices : 0;
+  }
+  Gpu describe(int number) const {
+    int device = 0;
+    call<int(int*, int)>("cuDeviceGet", &device, number);
+    std::array<char, 256> name{};
+    call<int(char*, int, int)>("cuDeviceGetName", name.data(), static_cast<int>(name.size()) - 1, device);
+    std::size_t bytes = 0;
+    call<int(std::size_t*, int)>("cuDeviceTotalMem_v2", &bytes, device);
+    Gpu gpu{.name = name.data(), .memory_bytes = static_cast<std::int64_t>(bytes)};
+    constexpr int compute_capability_major = 75, compute_capability_minor = 76;  // of CUdevice_attribute
+    call<int(int*, int, int)>("cuDeviceGetAttribute", &gpu.compute_major, compute_capability_major, device);
+    call<int(int*, int, int)>("cuDeviceGetAttribute", &gpu.compute_minor, compute_capability_minor, device);
+    return gpu;
+  }
+
+ private:
+  // -1 where the driver has no function of that name.
+  template <class Function, class... Arguments>
+  int call(const char* name, Arguments... arguments) const {
+    auto* function = reinterpret_cast<Function*>(::dlsym(handle_, name));
+    return function ? function(arguments...) : -1;
+  }
+
+  void* handle_;  // never closed: LibTorch goes on to use the driver
+};
+
+CudaLibrary open_cuda_library() {
+  const Driver driver;
+  if (!driver.found()) return {{}, "no NVIDIA driver"};
+  if (const int error = driver.init(); error != 0) {
+    return {{}, "the NVIDIA driver cannot be used (cuInit says " + std::to_string(error) + ")"};
+  }
+  const int count = driver.count();
+  if (count == 0) return {{}, "the NVIDIA driver finds no GPU"};
+
+  Dl_info cpu_half{};
+  if (::dladdr(reinterpret_cast<void*>(&at::globalContext), &cpu_half) == 0)
+    return {{}, "LibTorch's folder is unknown"};
+  const auto file = std::filesystem::path(cpu_half.dli_fname).parent_path() / "libtorch_cuda.so";
+  if (!std::filesystem::exists(file)) return {{}, "this LibTorch was built without CUDA"};
+  if (!::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
+    const char* why = ::dlerror();
+    return {{}, std::string("LibTorch's CUDA half could not be loaded: ") + (why ? why : file.c_str())};
+  }
+  if (!at::detail::getCUDAHooks().hasCUDA()) return {{}, "LibTorch finds no GPU that it can use"};
+
+  CudaLibrary library;
+  for (int number = 0; number < count; ++number) library.gpus.push_back(driver.describe(number));
+  return library;
+}
+
+}  // namespace
+
+const CudaLibrary& cuda_library() {
+  static const CudaLibrary library = open_cuda_library();
+  return library;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,20 @@
+// LibTorch's CUDA half is not linked: it is 1 GB with its libraries and fails to load without a driver. It is opened
+// where there is a driver, and registers itself with the half that is linked.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/device.h"
+
+namespace stepladder {
+
+struct CudaLibrary {
+  std::vector<Gpu> gpus;  // that LibTorch can use
+  std::string note;       // why there are none
+};
+
+// Opens it at the first call, which must come before any tensor is made: LibTorch looks for CUDA once.
+const CudaLibrary& cuda_library();
+
+}  // namespace stepladder

@@ -1,0 +1,11 @@
+// The one symbol that libstepladder_trainer shows.
+#include "engine/trainer/trainer.h"
+#include "engine/trainer_library.h"
+
+extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibrary* stepladder_trainer_library() {
+  static const stepladder::TrainerLibrary library = {
+      .probe = [] { return stepladder::device_report(); },
+      .train = stepladder::train,
+  };
+  return &library;
+}

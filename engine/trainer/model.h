@@ -1,0 +1,76 @@
+// GPT-2 (Radford et al. 2019) with the parameter names of the published checkpoints.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <vector>
+
+#include "engine/recipe.h"
+
+namespace stepladder {
+
+// y = x W^T + b. Unlike torch::nn::Linear it does not draw weights that would be drawn again.
+struct Linear : torch::nn::Module {
+  Linear(int in, int out, double std);
+  at::Tensor forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
+  at::Tensor weight;  // (out, in); published checkpoints hold its transpose
+  at::Tensor bias;    // (out)
+};
+
+struct LayerNorm : torch::nn::Module {
+  explicit LayerNorm(int width);
+  at::Tensor forward(const at::Tensor& x) const { return at::layer_norm(x, weight.sizes(), weight, bias, 1e-5); }
+  at::Tensor weight;  // (C)
+  at::Tensor bias;    // (C)
+};
+
+struct Embedding : torch::nn::Module {
+  Embedding(int rows, int width, double std);
+  at::Tensor weight;  // (rows, C)
+};
+
+struct SelfAttention : torch::nn::Module {
+  explicit SelfAttention(const Recipe& recipe);
+  at::Tensor forward(const at::Tensor& x, const at::Tensor& future) const;
+  Attention way;
+  int heads;
+  std::shared_ptr<Linear> c_attn;  // (C) -> (3 C): queries, keys, values
+  std::shared_ptr<Linear> c_proj;  // (C) -> (C)
+};
+
+struct Mlp : torch::nn::Module {
+  explicit Mlp(const Recipe& recipe);
+  at::Tensor forward(const at::Tensor& x) const;
+  std::shared_ptr<Linear> c_fc;    // (C) -> (4 C)
+  std::shared_ptr<Linear> c_proj;  // (4 C) -> (C)
+};
+
+struct Block : torch::nn::Module {
+  explicit Block(const Recipe& recipe);
+  at::Tensor forward(at::Tensor x, const at::Tensor& future) const;
+  std::shared_ptr<LayerNorm> ln_1;
+  std::shared_ptr<SelfAttention> attn;
+  std::shared_ptr<LayerNorm> ln_2;
+  std::shared_ptr<Mlp> mlp;
+};
+
+struct Gpt : torch::nn::Module {
+  // Draws the weights from LibTorch's generator, on the CPU, so that they are the same on every device. The recipe's
+  // vocabulary must be known.
+  explicit Gpt(const Recipe& recipe);
+
+  at::Tensor forward(const at::Tensor& tokens) const;                          // (B, T) -> logits (B, T, V)
+  at::Tensor loss(const at::Tensor& tokens, const at::Tensor& targets) const;  // (B, T) twice -> (), nats per token
+
+  std::shared_ptr<Embedding> wte;  // tokens; also the head
+  std::shared_ptr<Embedding> wpe;  // positions
+  std::vector<std::shared_ptr<Block>> blocks;
+  std::shared_ptr<LayerNorm> ln_f;
+  at::Tensor future;  // (T, T), true above the diagonal; undefined where attention does without
+};
+
+// The model of a run: the same recipe and seed give the same weights.
+std::shared_ptr<Gpt> build_model(const Recipe& recipe);
+
+}  // namespace stepladder

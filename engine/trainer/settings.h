@@ -1,0 +1,40 @@
+// What LibTorch keeps per process or per thread, set for the length of a run or of a forward pass.
+#pragma once
+
+#include <torch/torch.h>
+
+#include "engine/recipe.h"
+
+namespace stepladder {
+
+// Threads and the precision of float32 products; both go back to what they were.
+class RunSettings {
+ public:
+  explicit RunSettings(const Recipe& recipe);
+  ~RunSettings();
+  RunSettings(const RunSettings&) = delete;
+  RunSettings& operator=(const RunSettings&) = delete;
+
+ private:
+  int threads_before_;
+};
+
+// Python's `with torch.autocast(device, torch.bfloat16)`; does nothing where the recipe has autocast off. At its end
+// the 16-bit copies of the weights are dropped, since the update that follows makes them stale.
+class AutocastScope {
+ public:
+  AutocastScope(Autocast autocast, at::DeviceType device);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  bool on_;
+  at::DeviceType device_;
+  at::ScalarType dtype_before_{};
+};
+
+// LibTorch's own choice, one per physical core; asked before anybody changes it.
+int default_threads();
+
+}  // namespace stepladder

@@ -1,0 +1,85 @@
+#include "storage/records.h"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <utility>
+
+namespace stepladder {
+namespace {
+
+constexpr std::array<std::pair<RunStatus, std::string_view>, 6> status_names{{
+    {RunStatus::queued, "queued"},
+    {RunStatus::running, "running"},
+    {RunStatus::finished, "finished"},
+    {RunStatus::stopped, "stopped"},
+    {RunStatus::failed, "failed"},
+    {RunStatus::interrupted, "interrupted"},
+}};
+
+constexpr std::array<std::pair<Sync, std::string_view>, 4> sync_names{{
+    {Sync::event, "event"},
+    {Sync::device, "device"},
+    {Sync::none, "none"},
+    {Sync::unknown, "unknown"},
+}};
+
+template <class Names, class Value>
+std::string_view name_of(const Names& names, Value value) {
+  for (const auto& [candidate, name] : names)
+    if (candidate == value) return name;
+  return "unknown";
+}
+
+template <class Names>
+auto value_of(const Names& names, std::string_view text, const char* what) {
+  for (const auto& [value, name] : names)
+    if (name == text) return value;
+  throw std::invalid_argument("'" + std::string(text) + "' is not " + what);
+}
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) {
+  return name_of(status_names, status);
+}
+
+RunStatus run_status_from(std::string_view text) {
+  return value_of(status_names, text, "the status of a run");
+}
+
+std::string_view to_string(Sync sync) {
+  return name_of(sync_names, sync);
+}
+
+Sync sync_from(std::string_view text) {
+  return value_of(sync_names, text, "a way to synchronise");
+}
+
+void Series::append(const StepRecord& record) {
+  // Nearly always the end; elsewhere only when a run was resumed from an earlier step.
+  const auto place =
+      empty() || step.back() < record.step ? step.end() : std::lower_bound(step.begin(), step.end(), record.step);
+  const auto at = place - step.begin();
+  const bool replaces = place != step.end() && *place == record.step;
+  const auto put = [&](auto& column, auto value) {
+    if (replaces)
+      column[static_cast<std::size_t>(at)] = value;
+    else
+      column.insert(column.begin() + at, value);
+  };
+  put(step, record.step);
+  put(tokens, record.tokens);
+  put(loss, record.loss);
+  put(val_loss, record.val_loss);
+  put(dt_ms, record.dt_ms);
+  put(lr, record.lr);
+  put(grad_norm, record.grad_norm);
+}
+
+double Series::tokens_per_s(std::size_t i) const {
+  if (tokens[i] <= 0 || !(dt_ms[i] > 0)) return missing;
+  return static_cast<double>(tokens[i]) * 1000.0 / dt_ms[i];
+}
+
+}  // namespace stepladder

@@ -1,0 +1,134 @@
+// The vocabulary of the whole program: plain values that cross threads and layers by copy.
+// Nothing here owns a resource, locks, or knows how a run was made.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace stepladder {
+
+using RunId = std::int64_t;
+using LadderId = std::int64_t;
+
+// "Not recorded", as opposed to a loss that really was NaN: one NaN bit pattern set aside, as R does for NA.
+// Compare with is_missing, never with ==.
+inline constexpr std::uint64_t missing_bits = 0x7ff8'0000'0000'07a2;
+inline constexpr double missing = std::bit_cast<double>(missing_bits);
+constexpr bool is_missing(double value) {
+  return std::bit_cast<std::uint64_t>(value) == missing_bits;
+}
+
+// A run is finished when it did every step, stopped when its user said so, failed when it could not go on,
+// interrupted when its process died.
+enum class RunStatus { queued, running, finished, stopped, failed, interrupted };
+std::string_view to_string(RunStatus status);
+RunStatus run_status_from(std::string_view text);  // throws std::invalid_argument
+
+// How the clock of a run was read: after events on its stream, after the whole device was done, unguarded, or not
+// known. A CPU's work is done when the call returns, so its steady clock counts as `device`.
+enum class Sync { event, device, none, unknown };
+std::string_view to_string(Sync sync);
+Sync sync_from(std::string_view text);  // throws std::invalid_argument
+
+// One training, launched here or taken from elsewhere. Empty strings and `missing` mean "not known".
+struct Run {
+  RunId id = 0;
+  std::string name;
+  std::optional<LadderId> ladder;
+  int rung = 0;         // place in its ladder; 0 is the baseline
+  int repeat = 0;       // which of several runs of the same rung
+  std::string stage;    // the stage's id; for an import what its log called it
+  std::string title;    // the stage in words
+  std::string changed;  // what differs from the rung before, in words
+  RunStatus status = RunStatus::queued;
+  std::string reason;  // why it failed, stopped or was interrupted
+  std::string source;  // "launched", "import" or "example"
+  std::string source_path;
+  double created_at = missing;  // unix seconds, as all *_at
+  double started_at = missing;
+  double ended_at = missing;
+  std::int64_t planned_steps = 0;
+  std::int64_t tokens_per_step = 0;        // 0: not known
+  std::int64_t warmup_steps = -1;          // set by hand; -1: by rule (see storage/summary.h)
+  std::int64_t params = 0;                 // 0: not known
+  double model_flops_per_token = missing;  // 6 x params
+  double loss_floor = missing;             // entropy of a synthetic source, in nats per token
+  std::string device;                      // "cpu", "cuda", "mps"
+  std::string hardware;                    // "NVIDIA A100-SXM4-40GB"
+  std::string precision;                   // "fp32", "tf32", "bf16"
+  Sync sync = Sync::unknown;
+  std::string recipe;       // JSON: every value that defines the run
+  std::string environment;  // JSON: versions, git state, command line, host
+};
+
+// Several runs measured together, rung after rung.
+struct Ladder {
+  LadderId id = 0;
+  std::string name;
+  std::string source;  // as Run::source
+  std::string source_path;
+  std::string notes;
+  double created_at = missing;
+};
+
+// One optimiser update. `step` counts from 1. Written once, never changed.
+struct StepRecord {
+  RunId run = 0;
+  std::int64_t step = 0;
+  double loss = missing;      // nats per token, mean over the step's tokens, before the update
+  double val_loss = missing;  // after the update, where the step was evaluated
+  double dt_ms = missing;     // the whole step, device synchronised before the clock was read (Run::sync)
+  std::int64_t tokens = 0;    // 0: not known
+  double lr = missing;
+  double grad_norm = missing;  // L2 norm over all gradients, before clipping
+  double at = missing;         // unix seconds at the step's end
+};
+
+// What the engine says once it has built a run's model; fields as in Run.
+struct RunStarted {
+  RunId run = 0;
+  double at = missing;
+  std::int64_t tokens_per_step = 0;
+  std::int64_t params = 0;
+  double loss_floor = missing;
+  std::string device;
+  std::string hardware;
+  std::string precision;
+  Sync sync = Sync::unknown;
+  std::string recipe;  // with every "auto" replaced by what it became
+  std::string torch_version;
+};
+
+// Comes exactly once for each run that was submitted, and last.
+struct RunEnded {
+  RunId run = 0;
+  double at = missing;
+  RunStatus status = RunStatus::finished;
+  std::string reason;
+};
+
+using RunEvent = std::variant<RunStarted, StepRecord, RunEnded>;
+
+// A run's steps in memory, column by column, in the order of steps; all columns have the same length.
+// Where a step was written twice (a resumed run), only the newer record is here.
+struct Series {
+  std::vector<std::int64_t> step;
+  std::vector<std::int64_t> tokens;
+  std::vector<double> loss;
+  std::vector<double> val_loss;
+  std::vector<double> dt_ms;
+  std::vector<double> lr;
+  std::vector<double> grad_norm;
+
+  std::size_t size() const { return step.size(); }
+  bool empty() const { return step.empty(); }
+  void append(const StepRecord& record);
+  double tokens_per_s(std::size_t i) const;  // missing where dt or tokens are
+};
+
+}  // namespace stepladder

@@ -1,0 +1,516 @@
+#include "storage/run_store.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "storage/database.h"
+#include "storage/process.h"
+#include "storage/schema.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double or_now(double at) {
+  return is_missing(at) ? now() : at;
+}
+
+bool is_over(RunStatus status) {
+  return status != RunStatus::queued && status != RunStatus::running;
+}
+
+// What a column holds where nothing is known is NULL, whatever the value in memory says it with.
+std::optional<std::string_view> known(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
+}
+
+std::optional<std::int64_t> known(std::int64_t value, std::int64_t unknown = 0) {
+  return value == unknown ? std::nullopt : std::optional(value);
+}
+
+// SQLite turns every NaN into NULL. A bit in nan_mask keeps those that were measured apart from what is missing.
+std::int64_t nan_bit(double value, int bit) {
+  return std::isnan(value) && !is_missing(value) ? std::int64_t{1} << bit : 0;
+}
+
+double real_or_nan(const Statement& row, int column, std::int64_t nan_mask, int bit) {
+  return (nan_mask >> bit & 1) != 0 ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
+}
+
+constexpr const char* run_columns =
+    "runs.id, runs.name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
+    "created_at, started_at, ended_at, planned_steps, tokens_per_step, runs.warmup_steps, params, "
+    "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment";
+constexpr int run_column_count = 27;
+
+Run read_run(const Statement& row) {
+  Run run;
+  int column = 0;
+  run.id = row.integer(column++);
+  run.name = row.text(column++);
+  if (!row.is_null(column)) run.ladder = row.integer(column);
+  ++column;
+  run.rung = static_cast<int>(row.integer(column++));
+  run.repeat = static_cast<int>(row.integer(column++));
+  run.stage = row.text(column++);
+  run.title = row.text(column++);
+  run.changed = row.text(column++);
+  run.status = run_status_from(row.text(column++));
+  run.reason = row.text(column++);
+  run.source = row.text(column++);
+  run.source_path = row.text(column++);
+  run.created_at = row.real(column++);
+  run.started_at = row.real(column++);
+  run.ended_at = row.real(column++);
+  run.planned_steps = row.integer(column++);
+  run.tokens_per_step = row.integer(column++);
+  run.warmup_steps = row.is_null(column) ? -1 : row.integer(column);
+  ++column;
+  run.params = row.integer(column++);
+  run.model_flops_per_token = row.real(column++);
+  run.loss_floor = row.real(column++);
+  run.device = row.text(column++);
+  run.hardware = row.text(column++);
+  run.precision = row.text(column++);
+  run.sync = sync_from(row.text(column++));
+  run.recipe = row.text(column++);
+  run.environment = row.text(column++);
+  return run;
+}
+
+constexpr const char* summary_columns =
+    "summaries.nan_mask, steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, loss_min, "
+    "val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
+    "tokens_per_s_p75";
+
+enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
+
+Summary read_summary(const Statement& row, int column) {
+  Summary summary;
+  const std::int64_t nan_mask = row.integer(column++);
+  summary.steps = row.integer(column++);
+  summary.first_step = row.integer(column++);
+  summary.last_step = row.integer(column++);
+  summary.warmup_steps = row.integer(column++);
+  summary.loss_first = real_or_nan(row, column++, nan_mask, loss_first_bit);
+  summary.loss_last = real_or_nan(row, column++, nan_mask, loss_last_bit);
+  summary.loss_min = row.real(column++);
+  summary.val_loss_last = real_or_nan(row, column++, nan_mask, val_loss_last_bit);
+  summary.val_loss_min = row.real(column++);
+  summary.dt_ms_median = row.real(column++);
+  summary.dt_ms_p25 = row.real(column++);
+  summary.dt_ms_p75 = row.real(column++);
+  summary.tokens_per_s = row.real(column++);
+  summary.tokens_per_s_p25 = row.real(column++);
+  summary.tokens_per_s_p75 = row.real(column++);
+  return summary;
+}
+
+}  // namespace
+
+struct RunStore::Impl {
+  Impl(const fs::path& path, Mode mode)
+      : database(path, mode == Mode::read_only ? Database::Mode::read_only : Database::Mode::read_write) {
+    prepare_schema(database);
+  }
+
+  RunId insert_run(const Run& run, const std::optional<ProcessIdentity>& owner);
+  void insert_step(RunId run, const StepRecord& step);
+  void start(const RunStarted& started);
+  void end(const RunEnded& ended);
+  void forget_summary(RunId run);
+  void keep_summary(const Run& run, const Summary& summary);
+  void keep_derived(const std::vector<RunAndSummary>& derived);
+  Summary compute(const Run& run) { return summarise(series(run.id), run.warmup_steps, run.tokens_per_step); }
+  Series series(RunId id);
+  std::optional<Run> run(RunId id);
+  std::vector<Run> read_runs(Statement& rows);
+  Run checked(const Statement& row) const;
+
+  Database database;
+};
+
+RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIdentity>& owner) {
+  static const std::string sql =
+      "INSERT INTO runs (name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
+      "created_at, started_at, ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, "
+      "loss_floor, device, hardware, precision, sync, recipe, environment, owner_pid, owner_start, owner_boot) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+  Statement insert(database, sql);
+  insert.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
+  insert.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
+  insert.bind(to_string(run.status)).bind(known(run.reason)).bind(known(run.source)).bind(known(run.source_path));
+  insert.bind(or_now(run.created_at)).bind(run.started_at).bind(run.ended_at);
+  insert.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
+  insert.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
+  insert.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
+  insert.bind(known(run.recipe)).bind(known(run.environment));
+  if (owner)
+    insert.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
+  else
+    insert.bind_null().bind_null().bind_null();
+  insert.run();
+  return database.last_insert_id();
+}
+
+void RunStore::Impl::insert_step(RunId run, const StepRecord& step) {
+  Statement insert(database,
+                   "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
+                   "nan_mask) VALUES (?1, ?2, (SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND "
+                   "step = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+  insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
+  insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
+  insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+  insert.run();
+}
+
+void RunStore::Impl::start(const RunStarted& started) {
+  // A resumed run starts again: it is this process's from now on, and no longer over.
+  Statement update(database,
+                   "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
+                   "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
+                   "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
+                   "device = coalesce(?, device), hardware = coalesce(?, hardware), "
+                   "precision = coalesce(?, precision), sync = ?, recipe = coalesce(?, recipe), "
+                   "owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
+  const ProcessIdentity owner = this_process();
+  update.bind(started.at).bind(known(started.tokens_per_step)).bind(known(started.params));
+  update.bind(started.params > 0 ? 6.0 * static_cast<double>(started.params) : missing).bind(started.loss_floor);
+  update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));
+  update.bind(to_string(started.sync)).bind(known(started.recipe));
+  update.bind(owner.pid).bind(known(owner.start)).bind(known(owner.boot)).bind(started.run);
+  update.run();
+  if (database.changes() == 0)
+    throw StorageError("run " + std::to_string(started.run) + " is not in " + database.file().string());
+
+  if (started.torch_version.empty()) return;
+  Statement environment(database,
+                        "UPDATE runs SET environment = json_set(CASE WHEN json_valid(environment) THEN environment "
+                        "ELSE '{}' END, '$.torch_version', ?) WHERE id = ?");
+  environment.bind(started.torch_version).bind(started.run).run();
+}
+
+void RunStore::Impl::end(const RunEnded& ended) {
+  Statement update(database, "UPDATE runs SET status = ?, reason = ?, ended_at = ? WHERE id = ?");
+  update.bind(to_string(ended.status)).bind(known(ended.reason)).bind(ended.at).bind(ended.run).run();
+  if (database.changes() == 0)
+    throw StorageError("run " + std::to_string(ended.run) + " is not in " + database.file().string());
+}
+
+void RunStore::Impl::forget_summary(RunId id) {
+  Statement(database, "DELETE FROM summaries WHERE run_id = ?").bind(id).run();
+}
+
+void RunStore::Impl::keep_summary(const Run& run, const Summary& summary) {
+  // Only while the run in the file is still what the summary was made from; another process may have resumed it.
+  Statement insert(database,
+                   "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
+                   "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
+                   "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75) "
+                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19 "
+                   "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
+                   "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3");
+  insert.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
+  insert.bind(nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
+              nan_bit(summary.val_loss_last, val_loss_last_bit));
+  insert.bind(summary.steps).bind(summary.first_step).bind(summary.last_step).bind(summary.warmup_steps);
+  insert.bind(summary.loss_first).bind(summary.loss_last).bind(summary.loss_min);
+  insert.bind(summary.val_loss_last).bind(summary.val_loss_min);
+  insert.bind(summary.dt_ms_median).bind(summary.dt_ms_p25).bind(summary.dt_ms_p75);
+  insert.bind(summary.tokens_per_s).bind(summary.tokens_per_s_p25).bind(summary.tokens_per_s_p75);
+  insert.run();
+}
+
+// For readers that found no summary in the cache. They have their answer already: where the cache cannot be written
+// (locked, full), it is made again next time.
+void RunStore::Impl::keep_derived(const std::vector<RunAndSummary>& derived) {
+  if (derived.empty() || database.read_only()) return;
+  try {
+    Transaction transaction(database);
+    for (const auto& [run, summary] : derived) keep_summary(run, summary);
+    transaction.commit();
+  } catch (const StorageError&) {
+  }
+}
+
+Series RunStore::Impl::series(RunId id) {
+  // In the order of attempts, so that append leaves the newest of each step.
+  Statement rows(database,
+                 "SELECT step, tokens, loss, val_loss, dt_ms, lr, grad_norm, nan_mask FROM steps WHERE run_id = ? "
+                 "ORDER BY step, attempt");
+  rows.bind(id);
+  Series series;
+  while (rows.step()) {
+    const std::int64_t nan_mask = rows.integer(7);
+    series.append({.run = id,
+                   .step = rows.integer(0),
+                   .loss = real_or_nan(rows, 2, nan_mask, 0),
+                   .val_loss = real_or_nan(rows, 3, nan_mask, 1),
+                   .dt_ms = rows.real(4),
+                   .tokens = rows.integer(1),
+                   .lr = rows.real(5),
+                   .grad_norm = real_or_nan(rows, 6, nan_mask, 2)});
+  }
+  return series;
+}
+
+Run RunStore::Impl::checked(const Statement& row) const {
+  try {
+    return read_run(row);
+  } catch (const std::invalid_argument& unknown) {
+    throw StorageError(database.file().string() + " is damaged: " + unknown.what());
+  }
+}
+
+std::vector<Run> RunStore::Impl::read_runs(Statement& rows) {
+  std::vector<Run> runs;
+  while (rows.step()) runs.push_back(checked(rows));
+  return runs;
+}
+
+std::optional<Run> RunStore::Impl::run(RunId id) {
+  Statement rows(database, std::string("SELECT ") + run_columns + " FROM runs WHERE id = ?");
+  rows.bind(id);
+  if (!rows.step()) return std::nullopt;
+  return checked(rows);
+}
+
+RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+RunStore::RunStore(RunStore&&) noexcept = default;
+RunStore& RunStore::operator=(RunStore&&) noexcept = default;
+RunStore::~RunStore() = default;
+
+RunStore RunStore::open(const fs::path& file, Mode mode) {
+  return RunStore(std::make_unique<Impl>(file, mode));
+}
+
+LadderId RunStore::create_ladder(const Ladder& ladder) {
+  Statement insert(impl_->database,
+                   "INSERT INTO ladders (name, source, source_path, notes, created_at) VALUES (?, ?, ?, ?, ?)");
+  insert.bind(ladder.name).bind(known(ladder.source)).bind(known(ladder.source_path)).bind(known(ladder.notes));
+  insert.bind(or_now(ladder.created_at)).run();
+  return impl_->database.last_insert_id();
+}
+
+RunId RunStore::create_run(const Run& run) {
+  return impl_->insert_run(run, is_over(run.status) ? std::nullopt : std::optional(this_process()));
+}
+
+void RunStore::apply(std::span<const RunEvent> events) {
+  if (events.empty()) return;
+  Transaction transaction(impl_->database);
+  std::map<RunId, bool> ended;  // the runs that these events change, and whether they leave them over
+  for (const RunEvent& event : events) {
+    if (const auto* started = std::get_if<RunStarted>(&event)) {
+      impl_->start(*started);
+      ended[started->run] = false;
+    } else if (const auto* step = std::get_if<StepRecord>(&event)) {
+      impl_->insert_step(step->run, *step);
+      ended.try_emplace(step->run, false);
+    } else if (const auto* end = std::get_if<RunEnded>(&event)) {
+      impl_->end(*end);
+      ended[end->run] = true;
+    }
+  }
+  for (const auto& [id, over] : ended) {
+    impl_->forget_summary(id);
+    if (!over) continue;
+    const auto run = impl_->run(id);
+    impl_->keep_summary(*run, impl_->compute(*run));
+  }
+  transaction.commit();
+}
+
+RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
+  if (!is_over(run.status)) run.status = RunStatus::finished;
+  Transaction transaction(impl_->database);
+  run.id = impl_->insert_run(run, std::nullopt);
+  for (const StepRecord& step : steps) impl_->insert_step(run.id, step);
+  impl_->keep_summary(run, impl_->compute(run));
+  transaction.commit();
+  return run.id;
+}
+
+void RunStore::in_one_transaction(const std::function<void()>& work) {
+  Transaction transaction(impl_->database);
+  work();
+  transaction.commit();
+}
+
+std::vector<Ladder> RunStore::ladders() {
+  Statement rows(impl_->database,
+                 "SELECT id, name, source, source_path, notes, created_at FROM ladders ORDER BY created_at, id");
+  std::vector<Ladder> ladders;
+  while (rows.step())
+    ladders.push_back({.id = rows.integer(0),
+                       .name = rows.text(1),
+                       .source = rows.text(2),
+                       .source_path = rows.text(3),
+                       .notes = rows.text(4),
+                       .created_at = rows.real(5)});
+  return ladders;
+}
+
+std::vector<Run> RunStore::runs() {
+  Statement rows(impl_->database, std::string("SELECT ") + run_columns + " FROM runs ORDER BY created_at, id");
+  return impl_->read_runs(rows);
+}
+
+std::optional<Run> RunStore::run(RunId id) {
+  return impl_->run(id);
+}
+
+std::vector<Run> RunStore::runs_of(LadderId ladder) {
+  Statement rows(impl_->database,
+                 std::string("SELECT ") + run_columns + " FROM runs WHERE ladder_id = ? ORDER BY rung, repeat, id");
+  rows.bind(ladder);
+  return impl_->read_runs(rows);
+}
+
+Series RunStore::series(RunId id) {
+  return impl_->series(id);
+}
+
+Summary RunStore::summary(const Run& run) {
+  if (!is_over(run.status)) return impl_->compute(run);
+  {
+    Statement rows(impl_->database, std::string("SELECT ") + summary_columns +
+                                        " FROM summaries WHERE run_id = ? AND asked_warmup = ? "
+                                        "AND asked_tokens_per_step = ?");
+    rows.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
+    if (rows.step()) return read_summary(rows, 0);
+  }
+  const Summary summary = impl_->compute(run);
+  impl_->keep_derived({{run, summary}});
+  return summary;
+}
+
+std::vector<RunAndSummary> RunStore::runs_with_summaries() {
+  std::vector<RunAndSummary> all;
+  std::vector<std::size_t> to_compute;
+  {
+    Statement rows(impl_->database,
+                   std::string("SELECT ") + run_columns + ", " + summary_columns +
+                       " FROM runs LEFT JOIN summaries ON run_id = runs.id "
+                       "AND status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
+                       "AND asked_tokens_per_step = coalesce(tokens_per_step, 0) ORDER BY created_at, runs.id");
+    while (rows.step()) {
+      const bool cached = !rows.is_null(run_column_count);
+      if (!cached) to_compute.push_back(all.size());
+      all.push_back({impl_->checked(rows), cached ? read_summary(rows, run_column_count) : Summary{}});
+    }
+  }
+  std::vector<RunAndSummary> derived;
+  for (const std::size_t i : to_compute) {
+    all[i].summary = impl_->compute(all[i].run);
+    if (is_over(all[i].run.status)) derived.push_back(all[i]);
+  }
+  impl_->keep_derived(derived);
+  return all;
+}
+
+int RunStore::close_dead_runs() {
+  Database& database = impl_->database;
+  if (database.read_only()) return 0;
+
+  struct Dead {
+    RunId id;
+    ProcessIdentity owner;
+  };
+  std::vector<Dead> dead;
+  {
+    Statement rows(database,
+                   "SELECT id, owner_pid, owner_start, owner_boot FROM runs WHERE status IN ('queued', 'running') "
+                   "AND owner_pid IS NOT NULL");
+    while (rows.step()) {
+      ProcessIdentity owner{.pid = rows.integer(1), .start = rows.integer(2), .boot = rows.text(3)};
+      if (!is_alive(owner)) dead.push_back({rows.integer(0), std::move(owner)});
+    }
+  }
+  if (dead.empty()) return 0;  // the usual case takes no write lock
+
+  int closed = 0;
+  Transaction transaction(database);
+  for (const auto& [id, owner] : dead) {
+    std::string reason = "the process that ran it (pid " + std::to_string(owner.pid) + ") is gone; ";
+    double last_at = missing;
+    {
+      Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at DESC, step DESC LIMIT 1");
+      last.bind(id);
+      if (last.step()) {
+        reason += "last step " + std::to_string(last.integer(0));
+        last_at = last.real(1);
+      } else {
+        reason += "it made no step";
+      }
+    }
+    // The owner is asked for again: since the look above, another process may have closed or resumed the run.
+    Statement update(database,
+                     "UPDATE runs SET status = 'interrupted', reason = ?, "
+                     "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
+                     "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?");
+    update.bind(reason).bind(last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
+    if (database.changes() == 0) continue;
+    ++closed;
+    const auto run = impl_->run(id);
+    impl_->keep_summary(*run, impl_->compute(*run));
+  }
+  transaction.commit();
+  return closed;
+}
+
+std::optional<std::string> RunStore::setting(const std::string& key) {
+  Statement rows(impl_->database, "SELECT value FROM settings WHERE key = ?");
+  rows.bind(key);
+  if (!rows.step()) return std::nullopt;
+  return rows.text(0);
+}
+
+void RunStore::set_setting(const std::string& key, const std::string& value) {
+  Statement(impl_->database, "INSERT OR REPLACE INTO settings (key, value) VALUES (?, ?)").bind(key).bind(value).run();
+}
+
+std::string RunStore::integrity_check() {
+  Statement rows(impl_->database, "PRAGMA integrity_check");
+  std::string found;
+  while (rows.step()) found += (found.empty() ? "" : "; ") + rows.text(0);
+  return found;
+}
+
+const fs::path& RunStore::file() const {
+  return impl_->database.file();
+}
+
+bool RunStore::read_only() const {
+  return impl_->database.read_only();
+}
+
+fs::path default_database_file() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value ? value : "");
+  };
+  if (const fs::path file = variable("STEPLADDER_DB"); !file.empty()) return file;
+  fs::path data = variable("XDG_DATA_HOME");
+  if (!data.is_absolute()) {  // relative ones are to be ignored, says the XDG specification
+    fs::path home = variable("HOME");
+    if (home.empty())
+      if (const passwd* user = getpwuid(getuid())) home = user->pw_dir;
+    data = home / ".local" / "share";
+  }
+  return data / "stepladder" / "stepladder.db";
+}
+
+}  // namespace stepladder

@@ -1,0 +1,83 @@
+// Runs, ladders and steps in one SQLite file (docs/database.md describes every table).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+#include "storage/storage_error.h"
+#include "storage/summary.h"
+
+namespace stepladder {
+
+struct RunAndSummary {
+  Run run;
+  Summary summary;
+};
+
+// One connection to one file. Used by one thread at a time; several processes and threads may each have their own (WAL,
+// with a busy timeout). Every verb may block on the disk. Every verb throws StorageError.
+class RunStore {
+ public:
+  enum class Mode { read_write, read_only };
+
+  // read_write makes the file and its folder where they are missing and brings an older file up to date,
+  // in one transaction per migration. A file that cannot be written opens read_only only if asked to.
+  static RunStore open(const std::filesystem::path& file, Mode mode = Mode::read_write);
+  RunStore(RunStore&&) noexcept;
+  RunStore& operator=(RunStore&&) noexcept;
+  ~RunStore();
+
+  // `id` of the argument is ignored; the new one is returned. A run is owned by this process until it has ended.
+  // Where created_at is missing, it becomes now.
+  LadderId create_ladder(const Ladder& ladder);
+  RunId create_run(const Run& run);
+
+  // Writes events in one transaction: all or none. Steps of one run may come in any order; a step that
+  // is there already is kept, and the newer one counts.
+  void apply(std::span<const RunEvent> events);
+
+  // A run and its steps in one transaction, for runs that are already over (examples, imports); its ladder, where it
+  // has one, is made first. `run` of the steps is ignored, a status that says otherwise becomes `finished`.
+  RunId insert_finished(Run run, std::span<const StepRecord> steps);
+
+  // Everything that `work` writes through this store, or nothing where it throws.
+  void in_one_transaction(const std::function<void()>& work);
+
+  std::vector<Ladder> ladders();  // oldest first
+  std::vector<Run> runs();        // oldest first
+  std::optional<Run> run(RunId id);
+  std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
+  Series series(RunId id);
+
+  // From the cache where the run is over, else computed from its steps. Never writes on a read_only store.
+  Summary summary(const Run& run);
+  std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
+
+  // Closes runs (queued or running) whose owner is a process that lives no more as `interrupted`, at their last step.
+  // Returns how many. Runs of other living processes are left alone.
+  int close_dead_runs();
+
+  // Small facts about the file itself, e.g. that the example was added once.
+  std::optional<std::string> setting(const std::string& key);
+  void set_setting(const std::string& key, const std::string& value);
+
+  std::string integrity_check();  // "ok", or what SQLite found
+  const std::filesystem::path& file() const;
+  bool read_only() const;
+
+ private:
+  struct Impl;
+  explicit RunStore(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// `--db`, else STEPLADDER_DB, else $XDG_DATA_HOME/stepladder/stepladder.db, else the same under ~/.local/share.
+std::filesystem::path default_database_file();
+
+}  // namespace stepladder

@@ -1,0 +1,38 @@
+#include "app/format.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+TEST(Format, NumbersHaveThreeDigitsAndAUnit) {
+  EXPECT_EQ(compact(11500), "11.5 k");
+  EXPECT_EQ(compact(1340000), "1.34 M");
+  EXPECT_EQ(compact(999.6), "1.00 k");
+  EXPECT_EQ(compact(28.44), "28.4");
+  EXPECT_EQ(compact(0), "0.00");
+  EXPECT_EQ(milliseconds_text(27.04), "27.0 ms");
+  EXPECT_EQ(milliseconds_text(1520), "1.52 s");
+  EXPECT_EQ(factor_text(1.4249), "1.42 x");
+  EXPECT_EQ(factor_text(12.51), "12.5 x");
+  EXPECT_EQ(grouped(1115394), "1,115,394");
+  EXPECT_EQ(grouped(-1000), "-1,000");
+  EXPECT_EQ(grouped(999), "999");
+  EXPECT_EQ(duration_text(8), "8 s");
+  EXPECT_EQ(duration_text(125), "2 min 05 s");
+  EXPECT_EQ(duration_text(4320), "1 h 12 min");
+}
+
+TEST(Format, WhatIsNotKnownIsADashAndWhatIsNotANumberSaysSo) {
+  EXPECT_EQ(compact(missing), "-");
+  EXPECT_EQ(loss_text(missing), "-");
+  EXPECT_EQ(loss_text(std::nan("")), "NaN");
+  EXPECT_EQ(loss_text(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_EQ(local_time_text(missing), "-");
+}
+
+}  // namespace stepladder

@@ -1,0 +1,184 @@
+// The session with a trainer that needs no LibTorch: what is launched ends up in the database, whole and in order.
+#include "app/session.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "engine/tokens.h"
+#include "engine/trainer_library.h"
+
+namespace stepladder {
+namespace {
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "stepladder-session-XXXXXX").string();
+    path_ = mkdtemp(name.data());
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+DeviceReport machine() {
+  DeviceReport report;
+  report.cpu_name = "fake";
+  report.cpu_cores = 2;
+  return report;
+}
+
+// A loss that falls, a millisecond a step; a run whose seed is 666 fails half-way.
+void train(RunId run, const Recipe& recipe, std::stop_token stop, const std::function<void(const RunEvent&)>& emit) {
+  emit(RunStarted{.run = run, .at = 1000, .tokens_per_step = recipe.tokens_per_step(), .params = 10, .device = "cpu"});
+  for (std::int64_t step = 1; step <= recipe.steps; ++step) {
+    if (stop.stop_requested()) return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::stopped});
+    if (recipe.seed == 666 && step > recipe.steps / 2) {
+      return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::failed, .reason = "on purpose"});
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    emit(StepRecord{.run = run,
+                    .step = step,
+                    .loss = 4.0 / static_cast<double>(step),
+                    .dt_ms = 1,
+                    .tokens = recipe.tokens_per_step(),
+                    .at = 1000});
+  }
+  emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::finished});
+}
+
+const TrainerLibrary fake = {.probe = machine, .train = train};
+
+LadderRequest request(std::int64_t steps, int repeats = 1) {
+  LadderRequest asked;
+  asked.base.steps = steps;
+  asked.base.device = "cpu";
+  asked.stages = {"baseline", "flash-attention", "fused-adamw"};
+  asked.repeats = repeats;
+  return asked;
+}
+
+void wait_for_end(Session& session, std::size_t runs) {
+  for (std::size_t ended = 0; ended < runs;) {
+    for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(50))) {
+      ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
+    }
+  }
+  session.flush();
+}
+
+TEST(Session, ALadderIsKeptWhole) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  const LaunchedLadder launched = session.launch_ladder(request(60, 2), machine());
+  ASSERT_EQ(launched.runs.size(), 6u);
+  wait_for_end(session, 6);
+  const std::vector<Run> runs = session.store().runs_of(launched.ladder);
+  ASSERT_EQ(runs.size(), 6u);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_EQ(runs[i].rung, static_cast<int>(i / 2));
+    EXPECT_EQ(runs[i].repeat, static_cast<int>(i % 2));
+    EXPECT_EQ(runs[i].status, RunStatus::finished);
+    EXPECT_EQ(session.store().series(runs[i].id).size(), 60u);
+    EXPECT_NE(runs[i].recipe.find("\"steps\""), std::string::npos);
+    EXPECT_NE(runs[i].environment.find("\"program\""), std::string::npos);
+  }
+}
+
+TEST(Session, InterleavedRunsAreTheSameRunsInAnotherOrder) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  LadderRequest asked = request(1, 4);
+  asked.interleave = true;
+  const LaunchedLadder launched = session.launch_ladder(asked, machine());
+  wait_for_end(session, 12);
+  std::vector<int> order;
+  for (const RunId id : launched.runs) order.push_back(session.store().run(id)->rung);
+  EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
+  std::sort(order.begin(), order.end());
+  EXPECT_EQ(order, (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}));
+}
+
+TEST(Session, StoppingKeepsEveryStepAndEmptiesTheQueue) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  const LaunchedLadder launched = session.launch_ladder(request(1'000'000), machine());
+  std::size_t steps = 0;
+  while (steps < 20) {
+    for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(50))) {
+      steps += std::holds_alternative<StepRecord>(event) ? 1 : 0;
+    }
+  }
+  session.stop_all();
+  std::size_t ended = 0;
+  while (ended < 3) {
+    for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(50))) {
+      steps += std::holds_alternative<StepRecord>(event) ? 1 : 0;
+      ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
+    }
+  }
+  session.flush();
+  for (const RunId id : launched.runs) EXPECT_EQ(session.store().run(id)->status, RunStatus::stopped);
+  EXPECT_EQ(session.store().series(launched.runs[0]).size(), steps);
+  EXPECT_TRUE(session.store().series(launched.runs[1]).empty());
+}
+
+TEST(Session, AFailedRunKeepsItsStepsAndTheNextOneRuns) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  Recipe recipe;
+  recipe.steps = 10;
+  recipe.device = "cpu";
+  Recipe failing = recipe;
+  failing.seed = 666;
+  const RunId bad = session.launch_run("bad", failing, {}, machine());
+  const RunId good = session.launch_run("good", recipe, {"flash-attention"}, machine());
+  wait_for_end(session, 2);
+  EXPECT_EQ(session.store().run(bad)->status, RunStatus::failed);
+  EXPECT_EQ(session.store().run(bad)->reason, "on purpose");
+  EXPECT_EQ(session.store().series(bad).size(), 5u);
+  EXPECT_EQ(session.store().run(good)->status, RunStatus::finished);
+  EXPECT_EQ(session.store().run(good)->stage, "flash-attention");
+}
+
+TEST(Session, WhatCannotBeTrainedMakesNoRun) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  LadderRequest asked = request(10);
+  asked.base.data = (folder / "nothing.txt").string();
+  EXPECT_THROW(session.launch_ladder(asked, machine()), DataError);
+  asked = request(0);
+  EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
+  asked = request(10);
+  asked.stages = {"flash"};
+  EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
+  asked = request(10);
+  asked.base.vocab = 100;
+  EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
+  EXPECT_TRUE(session.store().runs().empty());
+  EXPECT_TRUE(session.store().ladders().empty());
+}
+
+TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {
+  const Folder folder;
+  RunId id = 0;
+  {
+    Session session(folder / "runs.db", {}, &fake);
+    Recipe recipe;
+    recipe.steps = 1'000'000;
+    recipe.device = "cpu";
+    id = session.launch_run("", recipe, {}, machine());
+    while (session.wait_and_drain(std::chrono::milliseconds(50)).size() < 2) {
+    }
+  }
+  RunStore store = RunStore::open(folder / "runs.db", RunStore::Mode::read_only);
+  EXPECT_EQ(store.run(id)->status, RunStatus::stopped);
+  EXPECT_GT(store.series(id).size(), 0u);
+}
+
+}  // namespace
+}  // namespace stepladder

@@ -1,0 +1,156 @@
+"""The contract of the command line: fields, exit statuses, what goes to stdout and what to stderr."""
+import json
+import math
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+import unittest
+
+from program import PROGRAM, TEXT, TINY, Workplace
+
+RUN_FIELDS = ("id name ladder stage repeat status source source_path steps first_step last_step loss_first loss_last "
+              "loss_min val_loss_last val_loss_min dt_ms_median tokens_per_step tokens_per_s warmup_steps params "
+              "model_flops_per_token mfu mfu_convention device hardware precision sync flags").split()
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+
+    def tearDown(self):
+        self.place.close()
+
+    def test_a_ladder_is_measured_and_kept(self):
+        ladder = self.place.json("ladder", *TINY, "--data", TEXT, "--steps", 30,
+                                 "--stages", "baseline,flash-attention,fused-adamw")
+        self.assertEqual([r["stage"] for r in ladder["rungs"]], ["baseline", "flash-attention", "fused-adamw"])
+        for rung in ladder["rungs"]:
+            self.assertGreater(rung["tokens_per_s"], 0)
+            self.assertEqual(rung["status"], "finished")
+            self.assertEqual(rung["loss"]["verdict"], "same")
+        self.assertEqual(ladder["rungs"][0]["speedup"], 1)
+        self.assertEqual(ladder["rungs"][1]["changed"], "attention explicit -> sdpa")
+
+        runs = self.place.json("runs")
+        self.assertEqual(len(runs), 3)
+        for run in runs:
+            self.assertEqual(sorted(set(RUN_FIELDS) - set(run)), [])
+            self.assertEqual((run["status"], run["steps"], run["first_step"], run["last_step"]), ("finished", 30, 1, 30))
+            self.assertEqual(run["tokens_per_step"], 4 * 32)
+            self.assertAlmostEqual(run["tokens_per_s"], 4 * 32 * 1000 / run["dt_ms_median"], delta=1)
+            self.assertEqual(run["model_flops_per_token"], 6 * run["params"])
+            self.assertEqual((run["device"], run["sync"]), ("cpu", "device"))
+            self.assertAlmostEqual(run["loss_first"], math.log(256), delta=0.5)
+
+        shown = self.place.json("show", runs[0]["id"], "--steps")
+        self.assertEqual([s["step"] for s in shown["data"]], list(range(1, 31)))
+        self.assertEqual(set(shown["data"][0]),
+                         {"step", "loss", "val_loss", "dt_ms", "tokens", "tokens_per_s", "lr", "grad_norm"})
+        self.assertTrue(all(s["grad_norm"] > 0 for s in shown["data"]))
+
+        compared = self.place.json("compare", runs[0]["id"], runs[1]["id"], runs[2]["id"])
+        self.assertEqual(compared["base"], runs[0]["id"])
+        first = compared["runs"][0]
+        self.assertEqual(set(first["loss"]), {"verdict", "max_gap", "at_step"})
+        self.assertIsNone(first["ci95"])
+        self.assertAlmostEqual(first["speedup"], runs[1]["tokens_per_s"] / runs[0]["tokens_per_s"], places=6)
+
+        with sqlite3.connect(self.place.database) as database:
+            self.assertEqual(database.execute("select count(*) from steps").fetchone()[0], 90)
+            worst = database.execute(
+                "select max(abs(tokens_per_s - tokens * 1000.0 / dt_ms)) from steps").fetchone()[0]
+            self.assertLess(worst, 1e-6)
+
+    def test_training_with_validation_and_the_synthetic_floor(self):
+        run = self.place.json("train", *TINY, "--steps", 20, "--eval-every", 10, "--name", "mine")
+        self.assertEqual(run["name"], "mine")
+        self.assertGreater(run["val_loss_last"], 0)
+        steps = self.place.json("show", "mine", "--steps")["data"]
+        self.assertEqual([s["step"] for s in steps if s["val_loss"] is not None], [10, 20])
+
+    def test_lists_and_filters(self):
+        self.assertEqual(self.place.json("runs"), [])
+        self.assertFalse(self.place.database.exists(), "a command that only reads makes no file")
+        self.place.json("train", *TINY, "--steps", 5)
+        self.assertEqual(len(self.place.json("runs", "--filter", "status=finished steps=5")), 1)
+        self.assertEqual(self.place.json("runs", "--filter", "steps>5"), [])
+        stages = self.place.json("stages")
+        self.assertEqual([s["id"] for s in stages], ["baseline", "tf32", "bf16", "flash-attention", "fused-adamw"])
+        for stage in stages:
+            self.assertEqual(set(stage), {"id", "title", "why", "kind", "available", "reason"})
+            self.assertEqual(stage["available"], stage["reason"] is None)
+        doctor = self.place.json("doctor")
+        self.assertGreater(doctor["cores"], 0)
+        self.assertTrue(doctor["libtorch"].startswith("2."))
+
+    def test_a_ladder_says_what_this_device_cannot_do(self):
+        ladder = self.place.json("ladder", *TINY, "--steps", 4, "--device", "cpu", "--stages", "baseline,tf32,fused-adamw")
+        self.assertEqual([r["stage"] for r in ladder["rungs"]], ["baseline", "fused-adamw"])
+        self.assertEqual([s["id"] for s in ladder["skipped"]], ["tf32"])
+        self.assertIn("CPU", ladder["skipped"][0]["reason"])
+
+    def test_without_a_display_the_quick_ladder_runs_in_the_terminal(self):
+        status, out, err = self.place.run()
+        self.assertEqual(status, 0, err)
+        self.assertIn("no display", err)
+        self.assertIn("vs baseline", out)
+        self.assertIn("fused-adamw", out)
+        self.assertNotIn("\033", out + err)
+
+    def test_interrupt_ends_cleanly_and_keeps_every_step(self):
+        process = self.place.start("ladder", *TINY, "--steps", 1000000)
+        deadline = time.time() + 30
+        while time.time() < deadline and len(self.steps()) < 20:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130)
+        runs = self.place.json("runs")
+        self.assertEqual({r["status"] for r in runs}, {"stopped"})
+        self.assertGreaterEqual(runs[0]["steps"], 20)
+        self.assertEqual(runs[0]["steps"], runs[0]["last_step"])
+
+    def test_a_loss_that_is_not_a_number_fails_the_run_and_keeps_its_steps(self):
+        status, out, _ = self.place.run("train", *TINY, "--steps", 200, "--lr", "1e30", "--json")
+        run = json.loads(out)
+        self.assertEqual((status, run["status"]), (1, "failed"))
+        self.assertRegex(run["reason"], r"loss is (NaN|infinite) at step \d+")
+        last = self.place.json("show", run["id"], "--steps")["data"][-1]
+        self.assertIn(last["loss"], ("NaN", "inf", "-inf"))
+
+    def test_help_and_version(self):
+        for arguments in (["--help"], ["train", "--help"], ["--version"]):
+            status, out, _ = self.place.run(*arguments)
+            self.assertEqual(status, 0)
+            self.assertIn("stepladder", out.lower())
+
+    def steps(self):
+        try:
+            with sqlite3.connect(f"file:{self.place.database}?mode=ro", uri=True) as database:
+                return database.execute("select step from steps").fetchall()
+        except sqlite3.OperationalError:
+            return []
+
+
+class Screenshot(unittest.TestCase):
+    def test_every_view_in_both_themes_without_a_display(self):
+        place = Workplace()
+        self.addCleanup(place.close)
+        status, _, err = place.run("screenshot", "--view", "ladder", "--out", place.path / "x.png")
+        if status != 0 and "no window can be opened" in err:
+            self.skipTest("no desktop or no OSMesa here: " + err.strip())
+        for view in ("launch", "live", "ladder", "history"):
+            for theme in ("dark", "light"):
+                out = place.path / f"{view}-{theme}.png"
+                status, _, err = place.run("screenshot", "--view", view, "--theme", theme, "--size", "1280x720", "--out", out)
+                self.assertEqual(status, 0, err)
+                data = out.read_bytes()
+                self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+                self.assertEqual((int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")), (1280, 720))
+                self.assertGreater(len(data), 5000, "an empty picture")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

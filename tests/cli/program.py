@@ -1,0 +1,42 @@
+"""Starts the built program; what the tests of the command line share."""
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+BUILD = pathlib.Path(os.environ.get("STEPLADDER_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build"))
+PROGRAM = BUILD / "stepladder"
+TEXT = pathlib.Path(__file__).resolve().parents[2] / "assets" / "tinyshakespeare.txt"
+
+# A model that trains in milliseconds a step.
+TINY = ["--model", "nano", "--layers", "2", "--d-model", "32", "--heads", "2", "--batch", "4", "--seq", "32"]
+
+
+class Workplace:
+    """A folder of its own, a database in it, and no display."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory(prefix="stepladder-cli-")
+        self.path = pathlib.Path(self.folder.name)
+        self.database = self.path / "runs.db"
+        self.environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        self.environment.update(STEPLADDER_DB=str(self.database), XDG_CONFIG_HOME=str(self.path / "config"),
+                                XDG_DATA_HOME=str(self.path / "data"))
+
+    def close(self):
+        self.folder.cleanup()
+
+    def start(self, *arguments, **options):
+        return subprocess.Popen([PROGRAM, *map(str, arguments)], env=self.environment, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def run(self, *arguments, timeout=120):
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=timeout)
+        return process.returncode, out, err
+
+    def json(self, *arguments):
+        status, out, err = self.run(*arguments, "--json")
+        assert status == 0, f"{arguments}: exit {status}: {err}"
+        return json.loads(out)

@@ -1,0 +1,246 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+#include "engine/trainer_library.h"
+
+namespace stepladder {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What the recipe's model makes the fake trainer do: "nano" trains at once, "endless" until stopped, "silent" forgets
+// its RunEnded, "talkative" sends two, "throwing" throws.
+const TrainerLibrary fake_library = {
+    .probe =
+        [] {
+          DeviceReport report;
+          report.cpu_name = "Fake CPU";
+          return report;
+        },
+    .train =
+        [](RunId run, const Recipe& recipe, std::stop_token stop, const std::function<void(const RunEvent&)>& emit) {
+          emit(RunStarted{.run = run});
+          for (std::int64_t step = 1; recipe.model == "endless" || step <= recipe.steps; ++step) {
+            if (stop.stop_requested()) {
+              emit(RunEnded{.run = run, .status = RunStatus::stopped});
+              return;
+            }
+            emit(StepRecord{.run = run, .step = step});
+            if (recipe.model == "endless") std::this_thread::sleep_for(1ms);
+          }
+          if (recipe.model == "throwing") throw std::runtime_error("thrown");
+          if (recipe.model == "silent") return;
+          emit(RunEnded{.run = run});
+          if (recipe.model == "talkative") emit(RunEnded{.run = run, .status = RunStatus::failed});
+        },
+};
+
+// Collects events; asked from the test's thread.
+class Listener {
+ public:
+  std::function<void(const RunEvent&)> function() {
+    return [this](const RunEvent& event) {
+      std::lock_guard lock(mutex_);
+      events_.push_back(event);
+    };
+  }
+  std::vector<RunEnded> endings() const {
+    std::lock_guard lock(mutex_);
+    std::vector<RunEnded> found;
+    for (const RunEvent& event : events_) {
+      if (const auto* ended = std::get_if<RunEnded>(&event)) found.push_back(*ended);
+    }
+    return found;
+  }
+  std::vector<RunId> started() const {
+    std::lock_guard lock(mutex_);
+    std::vector<RunId> found;
+    for (const RunEvent& event : events_) {
+      if (const auto* run_started = std::get_if<RunStarted>(&event)) found.push_back(run_started->run);
+    }
+    return found;
+  }
+  void wait_for_start(RunId run) const {
+    while (true) {
+      const auto runs = started();
+      if (std::find(runs.begin(), runs.end(), run) != runs.end()) return;
+      std::this_thread::sleep_for(1ms);
+    }
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<RunEvent> events_;
+};
+
+Recipe recipe_like(const std::string& model) {
+  Recipe recipe;
+  recipe.model = model;
+  recipe.steps = 3;
+  return recipe;
+}
+
+TEST(Engine, RunsOneAfterTheOther) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  for (RunId run = 1; run <= 5; ++run) engine.submit(run, recipe_like("nano"));
+  engine.wait_idle();
+  EXPECT_EQ(listener.started(), (std::vector<RunId>{1, 2, 3, 4, 5}));
+  const auto endings = listener.endings();
+  ASSERT_EQ(endings.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(endings[i].run, static_cast<RunId>(i + 1));
+    EXPECT_EQ(endings[i].status, RunStatus::finished);
+  }
+}
+
+TEST(Engine, StopTakesAQueuedRunOffTheQueueAtOnce) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.submit(1, recipe_like("endless"));
+  engine.submit(2, recipe_like("nano"));
+  engine.submit(3, recipe_like("nano"));
+  listener.wait_for_start(1);
+  engine.stop(2);
+  auto endings = listener.endings();
+  ASSERT_EQ(endings.size(), 1u);
+  EXPECT_EQ(endings[0].run, 2);
+  EXPECT_EQ(endings[0].status, RunStatus::stopped);
+  EXPECT_EQ(endings[0].reason, "stopped before it started");
+  engine.stop(1);
+  engine.wait_idle();
+  endings = listener.endings();
+  ASSERT_EQ(endings.size(), 3u);
+  EXPECT_EQ(endings[1].run, 1);
+  EXPECT_EQ(endings[1].status, RunStatus::stopped);
+  EXPECT_EQ(endings[2].run, 3);
+  EXPECT_EQ(endings[2].status, RunStatus::finished);
+  EXPECT_EQ(listener.started(), (std::vector<RunId>{1, 3}));
+}
+
+TEST(Engine, StoppingWhatIsNotThereDoesNothing) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.stop(7);
+  engine.stop_all();
+  engine.submit(1, recipe_like("nano"));
+  engine.wait_idle();
+  engine.stop(1);
+  EXPECT_EQ(listener.endings().size(), 1u);
+}
+
+TEST(Engine, StopAllEndsEveryRunOnce) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  for (RunId run = 1; run <= 4; ++run) engine.submit(run, recipe_like("endless"));
+  listener.wait_for_start(1);
+  engine.stop_all();
+  engine.wait_idle();
+  EXPECT_EQ(listener.endings().size(), 4u);
+  for (const RunEnded& ended : listener.endings()) EXPECT_EQ(ended.status, RunStatus::stopped);
+}
+
+TEST(Engine, DestructorEndsEveryRunOnce) {
+  Listener listener;
+  {
+    Engine engine(listener.function(), &fake_library);
+    for (RunId run = 1; run <= 4; ++run) engine.submit(run, recipe_like("endless"));
+  }
+  EXPECT_EQ(listener.endings().size(), 4u);
+}
+
+TEST(Engine, ExactlyOneEndWhateverTheLibraryDoes) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.submit(1, recipe_like("silent"));
+  engine.submit(2, recipe_like("talkative"));
+  engine.submit(3, recipe_like("throwing"));
+  engine.wait_idle();
+  const auto endings = listener.endings();
+  ASSERT_EQ(endings.size(), 3u);
+  EXPECT_EQ(endings[0].status, RunStatus::failed);
+  EXPECT_EQ(endings[1].status, RunStatus::finished);
+  EXPECT_EQ(endings[2].status, RunStatus::failed);
+  EXPECT_EQ(endings[2].reason, "thrown");
+}
+
+TEST(Engine, Probe) {
+  Engine engine([](const RunEvent&) {}, &fake_library);
+  const auto first = engine.probe();
+  EXPECT_EQ(first.get().cpu_name, "Fake CPU");
+  EXPECT_EQ(engine.probe().get().cpu_name, "Fake CPU");
+}
+
+TEST(Engine, AProbeIsAnsweredWhenTheEngineCloses) {
+  std::shared_future<DeviceReport> report;
+  {
+    Listener listener;
+    Engine engine(listener.function(), &fake_library);
+    engine.submit(1, recipe_like("endless"));
+    listener.wait_for_start(1);
+    report = engine.probe();
+  }
+  // Either it came between the stopped run and the end, or it says why it did not.
+  ASSERT_EQ(report.wait_for(0s), std::future_status::ready);
+  try {
+    EXPECT_EQ(report.get().cpu_name, "Fake CPU");
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the program is closing");
+  }
+}
+
+TEST(Engine, WithoutItsLibraryARunFailsWithAReason) {
+  ::setenv("STEPLADDER_TRAINER_LIBRARY", "/nowhere/libstepladder_trainer.so", 1);
+  Listener listener;
+  Engine engine(listener.function());
+  engine.submit(1, recipe_like("nano"));
+  const auto report = engine.probe();
+  engine.wait_idle();
+  ASSERT_EQ(listener.endings().size(), 1u);
+  EXPECT_EQ(listener.endings()[0].status, RunStatus::failed);
+  EXPECT_NE(listener.endings()[0].reason.find("the training library could not be loaded: "), std::string::npos);
+  EXPECT_THROW(report.get(), std::runtime_error);
+  ::unsetenv("STEPLADDER_TRAINER_LIBRARY");
+}
+
+TEST(Engine, ALibraryWithoutTheDoorIsNotTaken) {
+  ::setenv("STEPLADDER_TRAINER_LIBRARY", "libm.so.6", 1);
+  Listener listener;
+  Engine engine(listener.function());
+  engine.submit(1, recipe_like("nano"));
+  engine.wait_idle();
+  ASSERT_EQ(listener.endings().size(), 1u);
+  EXPECT_EQ(listener.endings()[0].reason, "libm.so.6 is not Stepladder's training library");
+  ::unsetenv("STEPLADDER_TRAINER_LIBRARY");
+}
+
+TEST(Engine, ManyThreadsMaySubmitAndStop) {
+  Listener listener;
+  {
+    Engine engine(listener.function(), &fake_library);
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&engine, t] {
+        for (int i = 0; i < 50; ++i) {
+          const RunId run = t * 100 + i;
+          engine.submit(run, recipe_like(i % 2 == 0 ? "nano" : "endless"));
+          if (i % 2 != 0) engine.stop(run);
+        }
+      });
+    }
+    threads.clear();
+    engine.wait_idle();
+    EXPECT_EQ(listener.endings().size(), 200u);
+  }
+  EXPECT_EQ(listener.endings().size(), 200u);
+}
+
+}  // namespace
+}  // namespace stepladder

@@ -1,0 +1,51 @@
+// Trains a recipe on the calling thread and keeps what it said.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "engine/trainer/trainer.h"
+
+namespace stepladder {
+
+struct Trained {
+  std::optional<RunStarted> started;
+  std::vector<StepRecord> steps;
+  std::vector<RunEnded> endings;
+
+  std::vector<double> losses() const {
+    std::vector<double> values;
+    for (const StepRecord& step : steps) values.push_back(step.loss);
+    return values;
+  }
+};
+
+inline Trained train_here(const Recipe& recipe, std::stop_token stop = {},
+                          const std::function<void(const StepRecord&)>& on_step = {}) {
+  Trained trained;
+  train(1, recipe, stop, [&](const RunEvent& event) {
+    if (const auto* started = std::get_if<RunStarted>(&event)) trained.started = *started;
+    if (const auto* step = std::get_if<StepRecord>(&event)) {
+      trained.steps.push_back(*step);
+      if (on_step) on_step(*step);
+    }
+    if (const auto* ended = std::get_if<RunEnded>(&event)) trained.endings.push_back(*ended);
+  });
+  return trained;
+}
+
+// Two layers, 32 wide, on the synthetic source: a step takes about a millisecond.
+inline Recipe tiny_recipe() {
+  Recipe recipe;
+  recipe.layers = 2;
+  recipe.heads = 2;
+  recipe.d_model = 32;
+  recipe.batch = 4;
+  recipe.seq = 16;
+  recipe.steps = 3;
+  recipe.device = "cpu";
+  recipe.threads = 2;
+  return recipe;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,272 @@
+#include "engine/trainer/trainer.h"
+
+#include <ATen/Parallel.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "engine/stage.h"
+#include "engine/tokens.h"
+#include "tests/trainer/trained.h"
+
+namespace stepladder {
+namespace {
+
+TEST(Trainer, SaysWhatItTrains) {
+  Recipe recipe = tiny_recipe();
+  recipe.device = "auto";
+  recipe.threads = 0;
+  const Trained trained = train_here(recipe);
+  ASSERT_TRUE(trained.started);
+  const RunStarted& started = *trained.started;
+  EXPECT_EQ(started.tokens_per_step, 64);
+  EXPECT_EQ(started.device, device_report().resolve("auto"));
+  EXPECT_EQ(started.hardware, device_report().hardware(started.device));
+  EXPECT_EQ(started.precision, "fp32");
+  EXPECT_EQ(started.sync, started.device == "cuda" ? Sync::event : Sync::device);
+  EXPECT_NEAR(started.loss_floor, 1.9412, 0.0001);
+  EXPECT_FALSE(started.torch_version.empty());
+  const Recipe resolved = recipe_from_json(started.recipe);
+  EXPECT_EQ(resolved.vocab, 256);
+  EXPECT_NE(resolved.device, "auto");
+  EXPECT_GE(resolved.threads, 1);
+  EXPECT_EQ(started.params, parameter_count(resolved));
+
+  ASSERT_EQ(trained.steps.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const StepRecord& step = trained.steps[i];
+    EXPECT_EQ(step.step, static_cast<std::int64_t>(i + 1));
+    EXPECT_TRUE(std::isfinite(step.loss));
+    EXPECT_GT(step.dt_ms, 0);
+    EXPECT_EQ(step.tokens, 64);
+    EXPECT_EQ(step.lr, recipe.lr);
+    EXPECT_GT(step.grad_norm, 0);
+    EXPECT_TRUE(is_missing(step.val_loss));
+  }
+  ASSERT_EQ(trained.endings.size(), 1u);
+  EXPECT_EQ(trained.endings[0].status, RunStatus::finished);
+}
+
+TEST(Trainer, TheFirstLossIsThatOfGuessing) {
+  EXPECT_NEAR(train_here(tiny_recipe()).steps.at(0).loss, std::log(256.0), 0.05);
+}
+
+TEST(Trainer, EveryStageOfTheListTrains) {
+  for (const Stage& stage : all_stages()) {
+    if (!stage.unavailable(device_report(), "cpu").empty()) continue;
+    Recipe recipe = tiny_recipe();
+    stage.apply(recipe);
+    const Trained trained = train_here(recipe);
+    ASSERT_EQ(trained.steps.size(), 3u) << stage.id;
+    for (const StepRecord& step : trained.steps) EXPECT_TRUE(std::isfinite(step.loss)) << stage.id;
+    EXPECT_EQ(trained.endings.at(0).status, RunStatus::finished) << stage.id;
+    EXPECT_EQ(trained.started->precision, precision_name(recipe)) << stage.id;
+  }
+}
+
+TEST(Trainer, SystemsOnlyStagesKeepTheLoss) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 10;
+  const auto expected = train_here(recipe).losses();
+  for (const Stage& stage : all_stages()) {
+    if (stage.kind != StageKind::systems_only || !stage.unavailable(device_report(), "cpu").empty()) continue;
+    Recipe changed = recipe;
+    stage.apply(changed);
+    const auto losses = train_here(changed).losses();
+    const double tolerance = changed.autocast == Autocast::bf16 ? 2e-2 : 1e-4;
+    for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], tolerance) << stage.id;
+  }
+}
+
+TEST(Trainer, SameSeedSameLossesBitForBit) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 10;
+  const auto losses = train_here(recipe).losses();
+  EXPECT_EQ(train_here(recipe).losses(), losses);
+  recipe.seed = 2;
+  EXPECT_NE(train_here(recipe).losses(), losses);
+}
+
+// Whoever changes the engine's arithmetic changes these ten numbers, and should say why.
+TEST(Trainer, Signature) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 10;
+  const auto losses = train_here(recipe).losses();
+  const std::string file = STEPLADDER_SOURCE_DIR "/tests/data/signature.txt";
+  std::ifstream in(file);
+  std::vector<double> expected;
+  for (double value; in >> value;) expected.push_back(value);
+  ASSERT_EQ(losses.size(), 10u);
+  ASSERT_EQ(expected.size(), 10u) << file;
+  for (std::size_t i = 0; i < 10; ++i) {
+    EXPECT_NEAR(losses[i], expected[i], 1e-4) << "step " << i + 1 << ": " << testing::PrintToString(losses);
+  }
+}
+
+TEST(Trainer, OverfitsOneBatch) {
+  Recipe recipe = tiny_recipe();
+  recipe.overfit = true;
+  recipe.steps = 300;
+  recipe.lr = 3e-3;
+  const Trained trained = train_here(recipe);
+  EXPECT_LT(trained.steps.back().loss, 0.1);
+}
+
+TEST(Trainer, LearnsTheSyntheticSource) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 400;
+  recipe.lr = 1e-2;
+  recipe.batch = 16;
+  recipe.eval_every = 400;
+  const double val_loss = train_here(recipe).steps.back().val_loss;
+  EXPECT_LT(val_loss, 3.5);
+  EXPECT_GT(val_loss, 1.9412);
+}
+
+TEST(Trainer, GradientAccumulationIsABiggerBatch) {
+  Recipe recipe = tiny_recipe();
+  recipe.overfit = true;  // the same micro-batch twice has the gradient of one
+  const auto once = train_here(recipe);
+  recipe.grad_accum = 2;
+  const auto twice = train_here(recipe);
+  EXPECT_EQ(twice.steps[0].tokens, 128);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(twice.steps[i].loss, once.steps[i].loss, 1e-5);
+    EXPECT_NEAR(twice.steps[i].grad_norm, once.steps[i].grad_norm, 1e-4);
+  }
+}
+
+TEST(Trainer, EvaluatesOnTimeAndAtTheEnd) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 10;
+  recipe.eval_every = 4;
+  recipe.eval_batches = 2;
+  const Trained trained = train_here(recipe);
+  for (const StepRecord& step : trained.steps) {
+    EXPECT_EQ(!is_missing(step.val_loss), step.step == 4 || step.step == 8 || step.step == 10) << step.step;
+  }
+  // Evaluation must not change the training.
+  recipe.eval_every = 0;
+  EXPECT_EQ(train_here(recipe).losses(), trained.losses());
+}
+
+TEST(Trainer, StopsAfterTheStepThatIsRunning) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 1'000'000;
+  std::stop_source stop;
+  const Trained trained = train_here(recipe, stop.get_token(), [&](const StepRecord& step) {
+    if (step.step == 5) stop.request_stop();
+  });
+  EXPECT_EQ(trained.steps.size(), 5u);
+  ASSERT_EQ(trained.endings.size(), 1u);
+  EXPECT_EQ(trained.endings[0].status, RunStatus::stopped);
+  EXPECT_EQ(trained.endings[0].reason, "stopped after step 5");
+}
+
+TEST(Trainer, ALossThatIsNotFiniteEndsTheRunAndIsKept) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 200;
+  recipe.lr = 1e30;
+  const Trained trained = train_here(recipe);
+  ASSERT_FALSE(trained.steps.empty());
+  EXPECT_LT(trained.steps.size(), 200u);
+  EXPECT_FALSE(std::isfinite(trained.steps.back().loss));
+  EXPECT_FALSE(is_missing(trained.steps.back().loss));
+  ASSERT_EQ(trained.endings.size(), 1u);
+  EXPECT_EQ(trained.endings[0].status, RunStatus::failed);
+  const std::string at_step = " at step " + std::to_string(trained.steps.back().step);
+  const bool nan = std::isnan(trained.steps.back().loss);
+  EXPECT_EQ(trained.endings[0].reason, (nan ? "the loss is NaN" : "the loss is infinite") + at_step);
+}
+
+// What a run that cannot start says; nothing may come before it.
+std::string failure_of(const Recipe& recipe) {
+  const Trained trained = train_here(recipe);
+  EXPECT_FALSE(trained.started);
+  EXPECT_TRUE(trained.steps.empty());
+  EXPECT_EQ(trained.endings.size(), 1u);
+  EXPECT_EQ(trained.endings.at(0).status, RunStatus::failed);
+  return trained.endings.at(0).reason;
+}
+
+TEST(Trainer, RefusesWhatDoesNotFitIntoMemory) {
+  Recipe recipe = tiny_recipe();
+  recipe.layers = 1000;
+  recipe.d_model = recipe.heads = 16'384;
+  const std::string reason = failure_of(recipe);
+  EXPECT_EQ(reason.find("out of memory: weights, gradients and moments of 3221444100096 parameters take 51543.1 GB, "
+                        "but "),
+            0u)
+      << reason;
+}
+
+TEST(Trainer, AnAllocationThatFailsEndsTheRun) {
+  Recipe recipe = tiny_recipe();
+  recipe.seq = 1'000'000;  // the parameters fit, the (T, T) mask of 1 TB does not
+  const Trained trained = train_here(recipe);
+  ASSERT_EQ(trained.endings.size(), 1u);
+  EXPECT_EQ(trained.endings[0].status, RunStatus::failed);
+  EXPECT_EQ(trained.endings[0].reason.find("out of memory: "), 0u) << trained.endings[0].reason;
+  EXPECT_EQ(trained.endings[0].reason.find('\n'), std::string::npos);
+}
+
+TEST(Trainer, RefusesWithASentence) {
+  Recipe recipe = tiny_recipe();
+  recipe.heads = 3;
+  EXPECT_EQ(failure_of(recipe), "--heads: 3 heads do not divide a width of 32");
+  recipe = tiny_recipe();
+  recipe.data = "/nowhere/tokens.bin";
+  EXPECT_EQ(failure_of(recipe), "/nowhere/tokens.bin does not exist");
+  recipe = tiny_recipe();
+  recipe.vocab = 100;
+  EXPECT_EQ(failure_of(recipe), "--vocab: 100 is too small: a synthetic source of 256 tokens needs 256");
+  recipe = tiny_recipe();
+  recipe.matmul = MatmulPrecision::tf32;
+  EXPECT_EQ(failure_of(recipe).find("--stage: tf32 cannot be used: "), 0u);
+  if (device_report().gpus.empty()) {
+    recipe = tiny_recipe();
+    recipe.device = "cuda";
+    EXPECT_EQ(failure_of(recipe), "--device: cuda cannot be used: " + device_report().cuda_note);
+  }
+}
+
+TEST(Trainer, LeavesLibTorchAsItWas) {
+  const int threads = at::get_num_threads();
+  Recipe recipe = tiny_recipe();
+  recipe.threads = threads + 1;
+  recipe.autocast = Autocast::bf16;
+  train_here(recipe);
+  EXPECT_EQ(at::get_num_threads(), threads);
+  EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+  EXPECT_EQ(at::globalContext().float32MatmulPrecision(), at::Float32MatmulPrecision::HIGHEST);
+}
+
+TEST(Trainer, ReportKnowsTheMachine) {
+  const DeviceReport& report = device_report();
+  EXPECT_FALSE(report.torch_version.empty());
+  EXPECT_FALSE(report.cpu_capability.empty());
+  EXPECT_EQ(report.gpus.empty(), !report.cuda_note.empty());
+}
+
+// Only where there is a GPU: the same losses as on the CPU, and a clock that waited.
+TEST(Trainer, CudaAgreesWithTheCpu) {
+  if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 10;
+  const auto expected = train_here(recipe).losses();
+  recipe.device = "cuda";
+  for (const Stage& stage : all_stages()) {
+    if (!stage.unavailable(device_report(), "cuda").empty()) continue;
+    stage.apply(recipe);
+    const Trained trained = train_here(recipe);
+    EXPECT_EQ(trained.endings.at(0).reason, "");
+    ASSERT_EQ(trained.steps.size(), 10u) << stage.id;
+    EXPECT_EQ(trained.started->sync, Sync::event);
+    const double tolerance = precision_name(recipe) == "fp32" ? 1e-4 : 2e-2;
+    for (std::size_t i = 0; i < 10; ++i) EXPECT_NEAR(trained.steps[i].loss, expected[i], tolerance) << stage.id;
+  }
+}
+
+}  // namespace
+}  // namespace stepladder
