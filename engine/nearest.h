@@ -7,7 +7,7 @@
 
 namespace stepladder {
 
-// Insertions, deletions and replacements that turn one into the other (Levenshtein).
+// Insertions, deletions, replacements and swaps of neighbours that turn one into the other (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // Empty where nothing known is near: more than a third of the word, or more than two letters, would have to change.

@@ -1,5 +1,6 @@
 #include "storage/database.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -35,6 +36,19 @@ bool volume_is_full(const fs::path& file) {
   return !error && space.available < 4096;
 }
 
+// Why the last read or write failed; 0 where nobody knows. sqlite3_system_errno is set by opening only, later failures
+// stand with the file that they happened to: the database or its log.
+int error_number_of(sqlite3* connection) {
+  if (const int at_opening = sqlite3_system_errno(connection)) return at_opening;
+  int number = 0;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+  if (number) return number;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log && log->pMethods) log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+  return number;
+}
+
 // What SQLite reports only as "unable to open database file", told apart before it is asked.
 void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (file.empty()) throw StorageError("the database's file name is empty");
@@ -68,6 +82,10 @@ std::string immutable_address(const fs::path& file) {
   return address + "?immutable=1";
 }
 
+bool can_write_folder_of(const fs::path& file) {
+  return faccessat(AT_FDCWD, folder_of(file).c_str(), W_OK, AT_EACCESS) == 0;
+}
+
 bool has_log_beside(const fs::path& file) {
   std::error_code error;
   const auto bytes = fs::file_size(file.string() + "-wal", error);
@@ -95,7 +113,10 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
       } catch (const StorageError&) {
         // Reading needs an index file beside a write-ahead log. In a folder that cannot be written there can be none;
         // then nobody else writes either, and the file alone is the whole truth unless a log lies beside it.
-        if (access(folder_of(file).c_str(), W_OK) == 0 || has_log_beside(file)) throw;
+        if (can_write_folder_of(file)) throw;
+        if (has_log_beside(file))
+          throw StorageError(file.string() + " cannot be read in a folder that is read-only, since " + file.string() +
+                             "-wal holds changes that are not yet in it");
         disconnect();
         connect(immutable_address(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
         integer("PRAGMA schema_version");
@@ -168,7 +189,7 @@ bool Database::in_transaction() const {
 void Database::fail(int code) const {
   const std::string name = file_.string();
   const std::string message = sqlite3_errmsg(connection_);
-  const int error_number = sqlite3_system_errno(connection_);
+  const int error_number = error_number_of(connection_);
   switch (code & 0xff) {
     case SQLITE_NOTADB:
       throw StorageError(name + " is not a SQLite database");
@@ -186,7 +207,7 @@ void Database::fail(int code) const {
       throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));
     case SQLITE_CANTOPEN:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
-      if (mode_ == Mode::read_write && access(folder_of(file_).c_str(), W_OK) != 0)
+      if (mode_ == Mode::read_write && !can_write_folder_of(file_))
         throw StorageError(name + " cannot be written: its folder is read-only (" + reason_of(errno) + ")");
       throw StorageError(name + " could not be opened: " + (error_number ? reason_of(error_number) : message));
     case SQLITE_CONSTRAINT:
@@ -286,9 +307,9 @@ std::string Statement::text(int column) const {
   return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
-Transaction::Transaction(Database& database) : database_(database), nested_(database.in_transaction()) {
+Transaction::Transaction(Database& database, Kind kind) : database_(database), nested_(database.in_transaction()) {
   // IMMEDIATE takes the write lock now: a transaction that starts as a reader cannot wait for it later.
-  database_.execute(nested_ ? "SAVEPOINT nested" : "BEGIN IMMEDIATE");
+  database_.execute(nested_ ? "SAVEPOINT nested" : kind == Kind::read ? "BEGIN" : "BEGIN IMMEDIATE");
 }
 
 Transaction::~Transaction() {

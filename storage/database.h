@@ -97,7 +97,9 @@ class Statement {
 // All or nothing: what was not committed is undone. Inside another transaction it is a savepoint of that one.
 class Transaction {
  public:
-  explicit Transaction(Database& database);
+  enum class Kind { write, read };  // read: one state of the file, whatever others write meanwhile
+
+  explicit Transaction(Database& database, Kind kind = Kind::write);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;

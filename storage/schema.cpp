@@ -116,6 +116,8 @@ bool is_empty(Database& database) {
 
 // The file's version, or a refusal. Looks, and changes nothing.
 std::int64_t version_of(Database& database, std::int64_t newest) {
+  // Otherwise another process's first migration may fall between the two looks.
+  Transaction one_state(database, Transaction::Kind::read);
   const std::int64_t owner = database.integer("PRAGMA application_id");
   const std::int64_t version = database.integer("PRAGMA user_version");
   const std::string file = database.file().string();

@@ -61,8 +61,18 @@ Range y_range(const Chart& chart, const std::vector<Polyline>& lines) {
   return padded(range, 0.05);
 }
 
+// "10" and "22.5 k", where a table would say "10.0" and "22.50 k".
 int axis_number(double value, char* text, int size, void*) {
-  return std::snprintf(text, static_cast<std::size_t>(size), "%s", compact(value).c_str());
+  if (std::fabs(value) < 999.5) return std::snprintf(text, static_cast<std::size_t>(size), "%.4g", value);
+  std::string number = compact(value);
+  const std::size_t unit = number.find(' ');
+  const std::size_t point = number.find('.');
+  if (point != std::string::npos && unit != std::string::npos) {
+    std::size_t end = unit;
+    while (end > point && (number[end - 1] == '0' || number[end - 1] == '.')) --end;
+    number.erase(end, unit - end);
+  }
+  return std::snprintf(text, static_cast<std::size_t>(size), "%s", number.c_str());
 }
 
 // What the line under a chart's title says: nothing is off-screen or not a number without a word.
@@ -105,7 +115,7 @@ void read_out(const Chart& chart) {
   ImPlot::PlotInfLines("##cursor", &x_marked, 1, spec);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
-    text_quiet(chart.x_label + " " + compact(x_marked));
+    text_quiet(chart.x_label + " " + (chart.x_label == "step" ? grouped(std::llround(x_marked)) : compact(x_marked)));
     int rows = 0;
     for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
       if (curve->x.empty() || curve->label.empty() || at > curve->x.back() + 1) continue;
@@ -139,6 +149,20 @@ void draw_floor(const Chart& chart) {
   ImGui::PopFont();
 }
 
+// The legend's order is that of first mention, which must not be the order in which curves cover each other.
+void list_in_legend(const Chart& chart) {
+  std::vector<const Curve*> curves;
+  for (const Curve& curve : chart.curves) {
+    if (curve.in_legend) curves.push_back(&curve);
+  }
+  std::stable_sort(curves.begin(), curves.end(), [](const Curve* a, const Curve* b) { return a->order < b->order; });
+  for (const Curve* curve : curves) {
+    ImPlotSpec spec;
+    spec.LineColor = faded(curve->colour, 1 / std::max(curve->colour.w, 0.1f));
+    ImPlot::PlotDummy(curve->label.c_str(), spec);
+  }
+}
+
 void draw_curve(const Curve& curve, const Polyline& line, bool steps_up) {
   ImPlotSpec spec;
   spec.LineColor = curve.colour;
@@ -166,7 +190,9 @@ void draw_chart(const Chart& chart) {
   ImGuiStorage* const storage = ImGui::GetStateStorage();
   bool taken = storage->GetBool(taken_id, false);
   text_strong(chart.title);
-  const ImVec2 caption_at(ImGui::GetItemRectMax().x + px(12), ImGui::GetItemRectMin().y + px(2));
+  ImGui::SameLine();
+  const ImVec2 caption_at(ImGui::GetCursorPosX(), ImGui::GetCursorPosY() + px(2));
+  ImGui::NewLine();
 
   std::vector<Polyline> lines(chart.curves.size());
   std::size_t off_screen = 0;
@@ -174,6 +200,7 @@ void draw_chart(const Chart& chart) {
   if (size.x <= 0) size.x = ImGui::GetContentRegionAvail().x;
   if (size.y <= 0) size.y = ImGui::GetContentRegionAvail().y;
   ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
   if (ImPlot::BeginPlot("##plot", size,
                         ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus |
                             (chart.legend ? 0 : ImPlotFlags_NoLegend))) {
@@ -199,6 +226,7 @@ void draw_chart(const Chart& chart) {
       ImPlot::SetupFinish();
     }
     const ImPlotRect limits = ImPlot::GetPlotLimits();
+    list_in_legend(chart);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       off_screen += lines[i].off_range;
       for (std::size_t k = 0; k < lines[i].y.size(); ++k) {
@@ -215,8 +243,11 @@ void draw_chart(const Chart& chart) {
     }
     ImPlot::EndPlot();
   }
-  ImGui::GetWindowDrawList()->AddText(caption_at, u32(palette().quiet), caption(lines, off_screen).c_str());
+  ImGui::PopStyleVar();
   ImGui::PopFont();
+  ImGui::SetCursorPos(caption_at);
+  text_cut((chart.note.empty() ? "" : chart.note + "  -  ") + caption(lines, off_screen),
+           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   storage->SetBool(taken_id, taken);
   ImGui::PopID();
 }

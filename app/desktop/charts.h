@@ -19,11 +19,13 @@ struct Curve {
   float weight = 1.5f;
   bool in_legend = true;
   bool points = false;  // marks instead of a line (validation losses)
+  int order = 0;        // its place in the legend, whatever is drawn on top
 };
 
 struct Chart {
   const char* id = "";
   std::string title;
+  std::string note;  // what the title leaves open, in grey before the counts
   std::string x_label;
   std::string unit;           // of y, for the read-out: "ms"
   std::vector<Curve> curves;  // drawn in this order, the last on top

@@ -3,8 +3,11 @@
 #include <imgui.h>
 #include <png.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstring>
-#include <iostream>
+#include <string>
+#include <thread>
 
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
@@ -15,14 +18,40 @@
 namespace stepladder {
 namespace {
 
-// The first launch shows something: a real ladder, measured elsewhere.
-void add_example_once(RunStore& store) {
-  try {
-    add_example(store, assets_folder());
-  } catch (const std::exception& error) {
-    std::cerr << "stepladder: the example is missing: " << error.what() << "\n";
+// Turns SIGINT and SIGTERM into a wish to close the window. Made before any other thread, so that none of them gets the
+// signals instead.
+class CloseSignals {
+ public:
+  CloseSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    waiter_ = std::thread([this] {
+      int signal = 0;
+      sigwait(&signals_, &signal);
+      came_ = true;
+      if (window_is_open_) Window::wake();
+    });
   }
-}
+  ~CloseSignals() {
+    window_is_open_ = false;
+    pthread_kill(waiter_.native_handle(), SIGTERM);
+    waiter_.join();
+  }
+  CloseSignals(const CloseSignals&) = delete;
+  CloseSignals& operator=(const CloseSignals&) = delete;
+
+  void window_opened() { window_is_open_ = true; }
+  void window_closes() { window_is_open_ = false; }
+  bool came() const { return came_; }
+
+ private:
+  sigset_t signals_{};
+  std::atomic<bool> came_ = false;
+  std::atomic<bool> window_is_open_ = false;
+  std::thread waiter_;
+};
 
 void write_png(const std::filesystem::path& file, const std::vector<std::uint8_t>& rgba, int width, int height) {
   png_image image;
@@ -39,20 +68,28 @@ void write_png(const std::filesystem::path& file, const std::vector<std::uint8_t
 }  // namespace
 
 int open_desktop(const std::filesystem::path& database) {
-  DesktopSettings settings = load_settings();
-  Session session(database, Window::wake);
-  add_example_once(session.store());
+  const DesktopSettings settings = load_settings();
+  CloseSignals close_signals;
   Window window(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
-  load_fonts(assets_folder());
+  close_signals.window_opened();
+  Session session(database, Window::wake);
+  std::string no_example;
+  try {  // the first launch shows something: a real ladder, measured elsewhere
+    add_example(session.store(), assets_folder());
+  } catch (const StorageError& error) {
+    no_example = error.what();
+  }
+  load_fonts(assets_folder() / "fonts");
   DesktopApp app(session.store(), &session, settings);
   app.set_display_scale(window.display_scale());
+  if (!no_example.empty()) app.workspace().messages.push_back({"The example is missing: " + no_example});
 
   // ImGui settles within three frames of any input; after that nothing is drawn until something happens. While a run
   // goes on, ten frames a second are enough for eyes, and leave the cores to the training.
   constexpr double frame_seconds = 0.1;
   int frames_to_settle = 3;
-  while (window.is_open()) {
-    const bool typing = ImGui::GetCurrentContext() && ImGui::GetIO().WantTextInput;
+  while (window.is_open() && !close_signals.came()) {
+    const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
     if (frames_to_settle > 0) {
       window.poll_input();
       --frames_to_settle;
@@ -67,6 +104,7 @@ int open_desktop(const std::filesystem::path& database) {
     const bool asked = app.execute();
     if (asked) frames_to_settle = 3;
   }
+  close_signals.window_closes();
   save_settings(app.settings());
   return exit_done;
 }
@@ -76,7 +114,7 @@ int take_screenshot(const ScreenshotRequest& request) {
                        ? RunStore::open(request.database, RunStore::Mode::read_only)
                        : RunStore::open(":memory:");
   Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
-  load_fonts(assets_folder());
+  load_fonts(assets_folder() / "fonts");
   DesktopApp app(store, nullptr, {.dark = request.dark, .scale = 1, .panel = "launch"});
   app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));

@@ -103,9 +103,11 @@ void DesktopApp::draw() {
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   ImGui::SetNextWindowPos(viewport->WorkPos);
   ImGui::SetNextWindowSize(viewport->WorkSize);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGui::Begin("##frame", nullptr,
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus);
+  ImGui::PopStyleVar();
   const float width = px(side_bar_width);
   draw_side_bar(width);
   ImGui::SameLine(0, 0);
@@ -113,7 +115,7 @@ void DesktopApp::draw() {
   draw_messages();
   const ImGuiID dockspace = ImGui::GetID("dock");
   if (layout_is_stale_) lay_out(dockspace);
-  ImGui::DockSpace(dockspace, ImVec2(0, 0), open_.size() == 1 ? ImGuiDockNodeFlags_AutoHideTabBar : 0);
+  ImGui::DockSpace(dockspace, ImVec2(0, 0));
   ImGui::EndGroup();
   ImGui::End();
   draw_panels();
@@ -134,6 +136,8 @@ void DesktopApp::lay_out(unsigned dockspace) {
     ImGui::DockBuilderDockWindow(open_[i].c_str(), left);
   }
   ImGui::DockBuilderDockWindow(open_.back().c_str(), rest);
+  // One panel alone needs no tab; side by side they can be dragged and closed by theirs.
+  if (open_.size() == 1) ImGui::DockBuilderGetNode(rest)->LocalFlags |= ImGuiDockNodeFlags_NoTabBar;
   ImGui::DockBuilderFinish(dockspace);
 }
 

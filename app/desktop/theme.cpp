@@ -80,11 +80,11 @@ void apply_plot_theme(const Palette& colours) {
 
 }  // namespace
 
-void load_fonts(const std::filesystem::path& assets) {
-  loaded.regular = load(assets / "Inter-Regular.otf");
-  loaded.semibold = load(assets / "Inter-SemiBold.otf");
-  loaded.display = load(assets / "InterDisplay-SemiBold.otf");
-  loaded.mono = load(assets / "JetBrainsMono-Regular.ttf");
+void load_fonts(const std::filesystem::path& folder) {
+  loaded.regular = load(folder / "Inter-Regular.otf");
+  loaded.semibold = load(folder / "Inter-SemiBold.otf");
+  loaded.display = load(folder / "InterDisplay-SemiBold.otf");
+  loaded.mono = load(folder / "JetBrainsMono-Regular.ttf");
   ImGui::GetIO().FontDefault = loaded.regular;
 }
 
@@ -95,7 +95,7 @@ void apply_theme(bool dark, float scale) {
   ImGuiStyle style;
   style.FontSizeBase = text_size;
   style.FontScaleDpi = scale;
-  style.WindowPadding = ImVec2(0, 0);
+  style.WindowPadding = ImVec2(12, 9);  // of pop-ups and tool-tips; panels and cards bring their own
   style.FramePadding = ImVec2(10, 7);
   style.ItemSpacing = ImVec2(10, 8);
   style.ItemInnerSpacing = ImVec2(8, 6);

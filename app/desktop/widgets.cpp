@@ -1,5 +1,7 @@
 #include "app/desktop/widgets.h"
 
+#include <imgui_internal.h>  // where a line's text stands
+
 #include <algorithm>
 
 #include "app/desktop/landmarks.h"
@@ -149,7 +151,9 @@ void progress_bar(double share, float width) {
 void colour_square(const ImVec4& colour) {
   const float side = px(10);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  const float top = at.y + (ImGui::GetTextLineHeight() - side) / 2;
+  // The line may stand lower than its top, e.g. behind a check box.
+  const float top =
+      at.y + ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset + (ImGui::GetTextLineHeight() - side) / 2;
   ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, top), ImVec2(at.x + side, top + side), u32(colour), px(2));
   ImGui::Dummy(ImVec2(side, ImGui::GetTextLineHeight()));
 }

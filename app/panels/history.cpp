@@ -155,18 +155,43 @@ void draw_row(const RunEntry& entry, const Workspace& workspace, Commands& comma
   number_cell(compact(entry.summary.dt_ms_median));
   number_cell(tokens_per_s_text(entry.summary.tokens_per_s));
   ImGui::TableNextColumn();
-  text_cut(entry.run.hardware.empty() ? entry.run.device : entry.run.hardware, ImGui::GetContentRegionAvail().x,
-           palette().text, fonts().regular, text_size);
+  text_cut(entry.run.hardware.empty() ? "-" : entry.run.hardware, ImGui::GetContentRegionAvail().x, palette().text,
+           fonts().regular, text_size);
   ImGui::TableNextColumn();
   ImGui::TextUnformatted(entry.run.source == "launched" ? local_time_text(entry.run.created_at).c_str()
                                                         : entry.run.source.c_str());
   ImGui::PopID();
 }
 
+bool is_number(int column) {
+  return column >= column_steps && column <= column_tokens;
+}
+
+// As ImGui's own, with the names of numbers over the numbers' right edge.
+void draw_head_row() {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int column = 0; column < column_count; ++column) {
+    if (!ImGui::TableSetColumnIndex(column)) continue;
+    const char* name = ImGui::TableGetColumnName(column);
+    ImGui::PushID(column);
+    if (is_number(column)) {
+      const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+      const ImVec2 at = ImGui::GetCursorPos();
+      ImGui::TableHeader("##number");
+      ImGui::SetCursorPos(at);
+      text_right(name, right, fonts().regular, small_size, &palette().quiet);
+    } else {
+      ImGui::TableHeader(name);
+    }
+    ImGui::PopID();
+  }
+}
+
 void draw_table(State& state, const Workspace& workspace, Commands& commands) {
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Reorderable |
                                     ImGuiTableFlags_Hideable | ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
-                                    ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_PadOuterX;
+                                    ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp |
+                                    ImGuiTableFlags_PadOuterX;
   if (!ImGui::BeginTable("##runs", column_count, flags, ImGui::GetContentRegionAvail())) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
@@ -174,7 +199,7 @@ void draw_table(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::TableSetupColumn(
       "##on", fixed | ImGuiTableColumnFlags_NoSort | ImGuiTableColumnFlags_NoResize | ImGuiTableColumnFlags_NoHide,
       px(20));
-  ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch, 3);
+  ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch, 3.4f);
   ImGui::TableSetupColumn("stage", ImGuiTableColumnFlags_WidthStretch, 1.3f);
   ImGui::TableSetupColumn("status", fixed, px(100));
   ImGui::TableSetupColumn("steps", most_first, px(64));
@@ -187,7 +212,7 @@ void draw_table(State& state, const Workspace& workspace, Commands& commands) {
       "created", fixed | ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending, px(132));
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
-  ImGui::TableHeadersRow();
+  draw_head_row();
   ImGui::PopStyleColor();
   ImGui::PopFont();
   if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsCount > 0) {
@@ -273,12 +298,12 @@ Panel panels::history() {
             ImGui::InputTextWithHint("##filter", "filter: nano status=finished tokens_per_s>20000",
                                      state->filter.data(), state->filter.size());
             mark("history.filter");
-            ImGui::SameLine();
-            ImGui::AlignTextToFramePadding();
-            if (!state->filter_problem.empty()) {
-              text_quiet(state->filter_problem);
-            } else if (state->filter[0] != 0) {
-              text_quiet(grouped(static_cast<std::int64_t>(state->rows.size())) + " match");
+            if (state->filter[0] != 0) {
+              ImGui::SameLine();
+              ImGui::AlignTextToFramePadding();
+              text_quiet(state->filter_problem.empty()
+                             ? grouped(static_cast<std::int64_t>(state->rows.size())) + " match"
+                             : state->filter_problem);
             }
             const ImVec2 room = ImGui::GetContentRegionAvail();
             const float gap = px(16);

@@ -145,14 +145,15 @@ struct Columns {
 };
 
 Columns columns_for(float width) {
-  const float name = px(40);
+  const float left = px(16);  // the card's padding
+  const float name = left + px(30);
   const float bar = name + std::clamp(width * 0.23f, px(170), px(330));
   const float timing = width - px(150);
   const float loss = timing - px(140);
   const float baseline = loss - px(28);
   const float previous = baseline - px(88);
   const float tokens = previous - px(98);
-  return {.number = px(4),
+  return {.number = left,
           .name = name,
           .bar = bar,
           .bar_width = std::max(px(40), tokens - px(86) - bar),
@@ -297,8 +298,7 @@ void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale,
   ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
   text_cut(run.changed.empty() ? "-" : run.changed, at.bar - at.name - px(16), palette().quiet, fonts().regular,
            small_size);
-  draw_bar(rung, scale, ImVec2(corner.x + at.bar - ImGui::GetStyle().WindowPadding.x, corner.y), at.bar_width, height,
-           selected);
+  draw_bar(rung, scale, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height, selected);
   const auto number = [&](float right, const std::string& text, ImFont* font, const ImVec4& colour) {
     ImGui::SetCursorPosY(middle);
     text_right(text, right, font, text_size, &colour);
@@ -340,7 +340,8 @@ std::vector<Curve> curves(const Derived& derived, int selected, bool ecdf) {
                     .y = ecdf ? std::span<const double>(steps.share) : std::span<const double>(entry.series.loss),
                     .colour = faded(rung_colour(entry.run.rung), strong ? 1.0f : 0.6f),
                     .weight = strong ? 2.2f : 1.1f,
-                    .in_legend = entry.run.repeat == 0});
+                    .in_legend = entry.run.repeat == 0,
+                    .order = entry.run.rung});
   };
   const auto add_where = [&](auto&& condition) {
     for (const RunEntry* entry : derived.runs) {
@@ -431,7 +432,8 @@ void draw_below(const Derived& derived, int selected) {
   ImGui::SameLine(0, gap);
   begin_card("##dt", ImVec2(dt_width, room.y));
   draw_chart({.id = "dt",
-              .title = "Step time, share of steady steps",
+              .title = "Step time",
+              .note = "share of steady steps",
               .x_label = "ms",
               .unit = "of steps",
               .curves = curves(derived, selected, true),

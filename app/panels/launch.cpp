@@ -129,7 +129,7 @@ void draw_model(Form& form) {
     ImGui::EndCombo();
   }
   mark("launch.model");
-  ImGui::SetCursorPosX(px(118) + ImGui::GetStyle().WindowPadding.x * 0);
+  ImGui::SetCursorPosX(px(118));
   Recipe shape;
   apply_preset(shape, chosen.name);
   shape.vocab = form.data == Data::file || chosen.name != "nano" ? 50257 : 256;
@@ -210,7 +210,7 @@ void draw_rungs(Form& form, const Workspace& workspace) {
       text_quiet(stage.title);
     }
     ImGui::SameLine();
-    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+    if (why_not.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
     text_quiet(stage.id);
     if (why_not.empty()) {
       text_quiet_wrapped(stage.why);

@@ -29,7 +29,8 @@ std::vector<Curve> curves_of(const Workspace& workspace, const RunEntry& shown, 
                         .y = column(*other),
                         .colour = faded(rung_colour(other->run.rung), 0.55f),
                         .weight = 1,
-                        .in_legend = other->run.repeat == 0});
+                        .in_legend = other->run.repeat == 0,
+                        .order = other->run.rung});
     }
   }
   if (!shown.loaded) commands.push_back(LoadSeries{shown.run.id});
@@ -37,7 +38,8 @@ std::vector<Curve> curves_of(const Workspace& workspace, const RunEntry& shown, 
                     .x = shown.steps,
                     .y = column(shown),
                     .colour = rung_colour(shown.run.rung),
-                    .weight = 2.2f});
+                    .weight = 2.2f,
+                    .order = shown.run.rung});
   return curves;
 }
 
@@ -56,7 +58,6 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   text_cut(line, right - px(260), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();
   ImGui::SameLine(right - stop_width);
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   if (is_running) {
     if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
     mark("live.stop");
@@ -134,7 +135,8 @@ void draw_charts(const Workspace& workspace, const RunEntry& shown, Commands& co
                            .x = shown.steps,
                            .y = shown.series.val_loss,
                            .colour = palette().text,
-                           .points = true});
+                           .points = true,
+                           .order = 1000});
   }
   draw_chart(loss);
   end_card();

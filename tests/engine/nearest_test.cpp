@@ -11,7 +11,8 @@ TEST(Nearest, EditDistance) {
   EXPECT_EQ(edit_distance("", ""), 0u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(edit_distance("gtp2", "gpt2"), 2u);
+  EXPECT_EQ(edit_distance("gtp2", "gpt2"), 1u);
+  EXPECT_EQ(edit_distance("cdua", "cpu"), 2u);
 }
 
 TEST(Nearest, Name) {

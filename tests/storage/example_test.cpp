@@ -33,7 +33,7 @@ TEST(Example, is_the_ladder_of_the_log) {
   std::int64_t steps = 0;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     SCOPED_TRACE(stages[i]);
-    const Run& run = runs[i];
+    const stepladder::Run& run = runs[i];
     EXPECT_EQ(run.rung, static_cast<int>(i));
     EXPECT_EQ(run.stage, stages[i]);
     EXPECT_EQ(run.precision, precisions[i]);

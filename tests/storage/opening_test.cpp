@@ -207,6 +207,27 @@ TEST(Opening, a_writable_file_in_a_read_only_folder) {
   EXPECT_NE(said.find("read-only"), std::string::npos) << said;
 }
 
+TEST(Opening, a_log_that_cannot_be_read_in_is_not_passed_over) {
+  TemporaryFolder folder;
+  TemporaryFolder copy;
+  const auto file = copy / "a.db";
+  {
+    RunStore store = RunStore::open(folder / "a.db");
+    store.create_ladder({.name = "still in the log"});
+    std::filesystem::copy_file(folder / "a.db", file);
+    std::filesystem::copy_file(folder / "a.db-wal", copy / "a.db-wal");
+  }
+  {
+    ASSERT_EQ(chmod(copy.path().c_str(), 0555), 0);
+    WithoutPrivileges nobody;
+    if (!nobody.usable()) GTEST_SKIP() << "this root cannot give up its privileges";
+    EXPECT_EQ(refusal(file, Mode::read_only), file.string() + " cannot be read in a folder that is read-only, since " +
+                                                  file.string() + "-wal holds changes that are not yet in it");
+  }
+  ASSERT_EQ(chmod(copy.path().c_str(), 0755), 0);
+  EXPECT_EQ(RunStore::open(file, Mode::read_only).ladders().size(), 1u);
+}
+
 TEST(Opening, an_unreadable_file) {
   TemporaryFolder folder;
   const auto file = folder / "a.db";

@@ -293,7 +293,7 @@ TEST_F(RunStoreTest, events_are_written_all_or_none) {
 }
 
 TEST_F(RunStoreTest, the_cache_is_used_and_never_stale) {
-  const RunId id = store.insert_finished({.name = "r", .tokens_per_step = 10, .created_at = 1},
+  const RunId id = store.insert_finished({.name = "r", .created_at = 1, .tokens_per_step = 10},
                                          std::vector<StepRecord>{{.step = 1, .loss = 3, .dt_ms = 5}});
   EXPECT_EQ(store.run(id)->status, RunStatus::finished);
   execute("UPDATE summaries SET loss_last = 99");
@@ -330,7 +330,7 @@ TEST_F(RunStoreTest, a_reader_has_its_answer_though_the_cache_cannot_be_written)
 }
 
 TEST_F(RunStoreTest, runs_with_summaries_agrees_with_one_by_one) {
-  store.insert_finished({.name = "b", .tokens_per_step = 100, .created_at = 2},
+  store.insert_finished({.name = "b", .created_at = 2, .tokens_per_step = 100},
                         std::vector<StepRecord>{{.step = 1, .loss = nan, .val_loss = nan, .dt_ms = 4},
                                                 {.step = 2, .loss = 3, .dt_ms = 6}});
   store.insert_finished({.name = "empty", .status = RunStatus::failed, .created_at = 3}, {});
@@ -370,10 +370,11 @@ TEST_F(RunStoreTest, one_transaction_is_undone_where_its_work_throws) {
 
   store.in_one_transaction([&] {
     // A part that fails is undone alone where its error is caught.
-    EXPECT_THROW(apply({StepRecord{.run = 1234, .step = 1}}), StorageError);
-    store.insert_finished({.name = "r", .ladder = kept}, {});
+    const RunId id = store.insert_finished({.name = "r", .ladder = kept}, {});
+    EXPECT_THROW(apply({StepRecord{.run = id, .step = 1}, StepRecord{.run = 1234, .step = 1}}), StorageError);
   });
-  EXPECT_EQ(store.runs_of(kept).size(), 1u);
+  ASSERT_EQ(store.runs_of(kept).size(), 1u);
+  EXPECT_TRUE(store.series(store.runs_of(kept)[0].id).empty());
 }
 
 TEST_F(RunStoreTest, a_run_of_a_ladder_that_is_not_there_is_refused) {

@@ -1,0 +1,108 @@
+"""The main job with mouse and keyboard: launch a ladder, watch it, stop it, compare it."""
+import sys
+import time
+import unittest
+
+from desktop_driver import Desktop, missing_tools
+
+
+class MainJob(unittest.TestCase):
+    def setUp(self):
+        self.desktop = Desktop()
+        self.addCleanup(self.desktop.close)
+
+    def test_launch_watch_stop_compare(self):
+        desktop = self.desktop
+        print(f"first frame after {desktop.start():.2f} s", file=sys.stderr)
+
+        # The first launch has something to look at.
+        desktop.wait(lambda: "ladder.rung.2" in desktop.landmarks(), "the example's three rungs")
+        self.assertEqual(desktop.rows("select count(*), sum(source = 'example') from runs"), [(3, 3)])
+        desktop.picture("first-launch")
+
+        # Launch: fewer rungs, a name of our own, more steps than anyone waits for.
+        desktop.click("side.launch")
+        desktop.click("launch.rung.bf16")
+        desktop.fill("launch.steps", "100000")
+        desktop.fill("launch.name", "by hand")
+        desktop.picture("launch")
+        desktop.wait(lambda: self.press_start(), "the ladder to start", 90)
+
+        # Watch: steps arrive.
+        desktop.wait(lambda: "live.stop" in desktop.landmarks(), "the Live view")
+        running = "select id from runs where status = 'running'"
+        desktop.wait(lambda: self.steps_of_running() > 30, "thirty steps")
+        desktop.picture("live")
+        first = desktop.rows(running)[0][0]
+
+        # Stop this run: the next rung takes its turn. Then stop the rest.
+        desktop.click("live.stop")
+        desktop.wait(lambda: desktop.rows(running) and desktop.rows(running)[0][0] != first, "the next rung")
+        desktop.wait(lambda: self.steps_of_running() > 30, "thirty more steps")
+        desktop.click("live.stop_all")
+        desktop.wait(lambda: not desktop.rows("select id from runs where status in ('running', 'queued')"), "everything to stop")
+        kept = desktop.rows("select id, status, (select count(*) from steps where run_id = runs.id), "
+                            "(select max(step) from steps where run_id = runs.id) from runs where source = 'launched' order by id")
+        self.assertEqual({status for _, status, _, _ in kept}, {"stopped"})
+        self.assertEqual(len(kept), 3, "baseline, flash attention and fused AdamW; bf16 was switched off")
+        for _, _, count, last in kept[:2]:
+            self.assertGreater(count, 30)
+            self.assertEqual(count, last, "every step is kept")
+
+        # Compare: the ladder, then runs over each other.
+        desktop.click("side.ladder")
+        desktop.click("ladder.rung.1")
+        desktop.picture("ladder")
+        desktop.click("side.history")
+        desktop.fill("history.filter", "by hand")
+        desktop.wait(lambda: f"history.run.{first}" in desktop.landmarks() and "history.run.1" not in desktop.landmarks(),
+                     "the filter to hold")
+        desktop.click(f"history.run.{kept[0][0]}")
+        desktop.click(f"history.run.{kept[1][0]}")
+        desktop.wait(lambda: "history.clear" in desktop.landmarks(), "the overlay")
+        desktop.picture("history")
+
+        # By keyboard: views, theme. Side by side with Ctrl held down.
+        desktop.keys("Escape", "ctrl+3")
+        desktop.wait(lambda: "ladder.rung.1" in desktop.landmarks(), "Ctrl+3 to show the ladder")
+        self.assertLess(desktop.brightness(), 60)
+        desktop.keys("ctrl+t")
+        desktop.wait(lambda: desktop.brightness() > 200, "the light theme")
+        desktop.picture("ladder-light")
+        desktop.click("side.history", modifier="ctrl")
+        desktop.wait(lambda: {"ladder.rung.1", "history.filter"} <= set(desktop.landmarks()), "two panels side by side")
+        desktop.picture("side-by-side")
+
+        # A file that is not there is a message that stays, and the window lives on.
+        desktop.click("side.launch")
+        desktop.click("launch.data")
+        desktop.keys("Down", "Return")
+        desktop.fill("launch.file", "/nowhere/at/all.txt")
+        desktop.click("launch.start")
+        desktop.wait(lambda: "message.dismiss" in desktop.landmarks(), "the message")
+        desktop.picture("message")
+        desktop.click("message.dismiss")
+        desktop.wait(lambda: "message.dismiss" not in desktop.landmarks(), "the message to go")
+        self.assertEqual(desktop.stop(), 0)
+
+        # The theme was remembered, and the example comes only once.
+        desktop.start()
+        desktop.wait(lambda: desktop.brightness() > 200, "the light theme again")
+        self.assertEqual(desktop.rows("select count(*) from runs where source = 'example'"), [(3,)])
+        self.assertEqual(desktop.stop(), 0)
+
+    def press_start(self):
+        """Until this machine has been looked at the button is off."""
+        self.desktop.click("launch.start")
+        time.sleep(0.5)
+        return self.desktop.rows("select 1 from ladders where name = 'by hand'")
+
+    def steps_of_running(self):
+        return self.desktop.rows("select count(*) from steps join runs on id = run_id where status = 'running'")[0][0]
+
+
+if __name__ == "__main__":
+    if missing_tools():
+        print("skipped: needs", ", ".join(missing_tools()))
+        sys.exit(77)
+    unittest.main(verbosity=2)
