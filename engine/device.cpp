@@ -68,6 +68,14 @@ int usable_cores() {
   return cores;
 }
 
+// "Intel Xeon" of "Intel(R) Xeon(R) Processor": what tells processors apart.
+std::string plain_name(std::string name) {
+  for (const std::string_view part : {"(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor"}) {
+    for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part)) name.erase(at, part.size());
+  }
+  return name;
+}
+
 }  // namespace
 
 std::string DeviceReport::resolve(const std::string& device) const {
@@ -79,7 +87,7 @@ std::string DeviceReport::resolve(const std::string& device) const {
 std::string DeviceReport::hardware(const std::string& device) const {
   if (device == "cuda") return gpus.empty() ? "" : gpus.front().name;
   if (device == "mps") return "Apple GPU";
-  return cpu_name + " (" + std::to_string(cpu_cores) + (cpu_cores == 1 ? " core)" : " cores)");
+  return std::to_string(cpu_cores) + " x " + cpu_name;
 }
 
 DeviceReport describe_cpu() {
@@ -88,7 +96,7 @@ DeviceReport describe_cpu() {
   std::string line;
   while (std::getline(file, line)) {
     const auto [key, value] = split_field(line);
-    if (report.cpu_name.empty() && key == "model name") report.cpu_name = value;
+    if (report.cpu_name.empty() && key == "model name") report.cpu_name = plain_name(value);
     if (key == "flags" || key == "Features") {  // x86 and Arm
       report.cpu_bf16 = has_word(value, "avx512_bf16") || has_word(value, "amx_bf16") || has_word(value, "bf16");
       if (!report.cpu_name.empty()) break;  // further cores are alike

@@ -196,20 +196,25 @@ void draw_table(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::TableSetupScrollFreeze(0, 1);
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   constexpr ImGuiTableColumnFlags most_first = fixed | ImGuiTableColumnFlags_PreferSortDescending;
+  // What a narrow table can do without.
+  const float width = ImGui::GetWindowWidth();
+  const ImGuiTableColumnFlags if_wide = width < px(1050) ? ImGuiTableColumnFlags_Disabled : 0;
+  const ImGuiTableColumnFlags if_not_narrow = width < px(760) ? ImGuiTableColumnFlags_Disabled : 0;
   ImGui::TableSetupColumn(
       "##on", fixed | ImGuiTableColumnFlags_NoSort | ImGuiTableColumnFlags_NoResize | ImGuiTableColumnFlags_NoHide,
       px(20));
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch, 3.4f);
-  ImGui::TableSetupColumn("stage", ImGuiTableColumnFlags_WidthStretch, 1.3f);
+  ImGui::TableSetupColumn("stage", if_wide | ImGuiTableColumnFlags_WidthStretch, 1.3f);
   ImGui::TableSetupColumn("status", fixed, px(100));
   ImGui::TableSetupColumn("steps", most_first, px(64));
   ImGui::TableSetupColumn("loss", fixed, px(72));
-  ImGui::TableSetupColumn("val loss", fixed, px(78));
-  ImGui::TableSetupColumn("dt, ms", fixed, px(68));
+  ImGui::TableSetupColumn("val loss", if_not_narrow | fixed, px(78));
+  ImGui::TableSetupColumn("dt, ms", if_not_narrow | fixed, px(68));
   ImGui::TableSetupColumn("tokens/s", most_first, px(88));
-  ImGui::TableSetupColumn("hardware", ImGuiTableColumnFlags_WidthStretch, 1.6f);
+  ImGui::TableSetupColumn("hardware", if_wide | ImGuiTableColumnFlags_WidthStretch, 1.6f);
   ImGui::TableSetupColumn(
-      "created", fixed | ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending, px(132));
+      "created", if_not_narrow | fixed | ImGuiTableColumnFlags_DefaultSort | ImGuiTableColumnFlags_PreferSortDescending,
+      px(132));
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
   draw_head_row();

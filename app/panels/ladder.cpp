@@ -139,29 +139,28 @@ void draw_head(const Workspace& workspace, const Ladder& ladder, const Derived& 
   text_cut(ladder_line(ladder, derived), right - picker - px(60), palette().quiet, fonts().regular, small_size);
 }
 
-// Where the table's columns begin or, for numbers, end; in pixels from the card's left edge.
+// Where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card leaves out
+// how it was timed, then the bars.
 struct Columns {
-  float number, name, bar, bar_width, tokens, previous, baseline, loss, timing;
+  float number, name, name_width, bar, bar_width, tokens, previous, baseline, loss, timing;
+  bool has_bar, has_timing;
 };
 
 Columns columns_for(float width) {
-  const float left = px(16);  // the card's padding
-  const float name = left + px(30);
-  const float bar = name + std::clamp(width * 0.23f, px(170), px(330));
-  const float timing = width - px(150);
-  const float loss = timing - px(140);
-  const float baseline = loss - px(28);
-  const float previous = baseline - px(88);
-  const float tokens = previous - px(98);
-  return {.number = left,
-          .name = name,
-          .bar = bar,
-          .bar_width = std::max(px(40), tokens - px(86) - bar),
-          .tokens = tokens,
-          .previous = previous,
-          .baseline = baseline,
-          .loss = loss,
-          .timing = timing};
+  Columns at{};
+  at.has_timing = width > px(880);
+  at.has_bar = width > px(720);
+  at.number = px(16);  // the card's padding
+  at.name = at.number + px(30);
+  at.timing = width - px(150);
+  at.loss = (at.has_timing ? at.timing : width) - px(140);
+  at.baseline = at.loss - px(28);
+  at.previous = at.baseline - px(88);
+  at.tokens = at.previous - px(98);
+  at.bar = at.has_bar ? at.name + std::clamp(width * 0.23f, px(170), px(330)) : at.tokens - px(70);
+  at.bar_width = std::max(px(24), at.tokens - px(86) - at.bar);
+  at.name_width = std::max(px(60), at.name_width);
+  return at;
 }
 
 // Bars start at zero, unless the slowest would vanish beside the fastest: then their axis is logarithmic and says so.
@@ -205,17 +204,19 @@ void draw_table_head(const Columns& at, bool is_log, bool repeats) {
     text_right(text, x, fonts().regular, small_size, &palette().quiet);
   };
   left(at.name, "rung, and what it changed");
-  left(at.bar, std::string("tokens/s, median and ") + (repeats ? "range of runs" : "quartiles") +
-                   (is_log ? ", log scale" : ""));
+  if (at.has_bar)
+    left(at.bar, std::string("tokens/s, median and ") + (repeats ? "range of runs" : "quartiles") +
+                     (is_log ? ", log scale" : ""));
   right(at.tokens, "tokens/s");
   right(at.previous, "vs previous");
   right(at.baseline, "vs baseline");
   left(at.loss, "loss");
-  left(at.timing, "how it was timed");
+  if (at.has_timing) left(at.timing, "how it was timed");
   ImGui::SetCursorPosY(top + px(22));
 }
 
 void draw_bar(const RungSummary& rung, const BarScale& scale, ImVec2 at, float width, float height, bool selected) {
+  if (is_missing(rung.tokens_per_s)) return;
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const ImVec4 colour = rung_colour(rung.rung);
   const float end = at.x + std::max(px(3), width * scale.share(rung.tokens_per_s));
@@ -240,6 +241,9 @@ Tone factor_tone(double factor) {
 void loss_pill(const RungSummary& rung, const Run& run) {
   if (run.status == RunStatus::failed) return pill("failed", Tone::bad);
   if (run.status == RunStatus::queued) return pill("waits", Tone::neutral);
+  if (is_missing(rung.tokens_per_s) && run.status != RunStatus::running) {
+    return pill(std::string(to_string(run.status)), Tone::warning);
+  }
   if (rung.rung == 0) return pill("reference", Tone::neutral);
   switch (rung.loss.verdict) {
     case LossVerdict::same:
@@ -267,8 +271,8 @@ void timing_pill(const Run& run) {
     case Sync::unknown:
       break;
   }
-  pill(run.status == RunStatus::queued ? "not yet" : "sync not known",
-       run.status == RunStatus::queued ? Tone::neutral : Tone::warning);
+  // A run that was never started was not timed either.
+  if (run.source != "launched" || !is_missing(run.started_at)) pill("sync not known", Tone::warning);
 }
 
 void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale, bool selected, float height,
@@ -293,12 +297,11 @@ void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale,
   ImGui::SetCursorPos(ImVec2(at.number, middle));
   text_quiet(std::to_string(rung.rung));
   ImGui::SetCursorPos(ImVec2(at.name, first_line));
-  text_cut(run.title.empty() ? run.stage : run.title, at.bar - at.name - px(16), palette().text, fonts().semibold,
-           text_size);
+  text_cut(run.title.empty() ? run.stage : run.title, at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
-  text_cut(run.changed.empty() ? "-" : run.changed, at.bar - at.name - px(16), palette().quiet, fonts().regular,
-           small_size);
-  draw_bar(rung, scale, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height, selected);
+  text_cut(run.changed.empty() ? "-" : run.changed, at.name_width, palette().quiet, fonts().regular, small_size);
+  if (at.has_bar)
+    draw_bar(rung, scale, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height, selected);
   const auto number = [&](float right, const std::string& text, ImFont* font, const ImVec4& colour) {
     ImGui::SetCursorPosY(middle);
     text_right(text, right, font, text_size, &colour);
@@ -313,8 +316,10 @@ void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale,
   const float pill_top = top + (height - pill_size("x").y) / 2;
   ImGui::SetCursorPos(ImVec2(at.loss, pill_top));
   loss_pill(rung, run);
-  ImGui::SetCursorPos(ImVec2(at.timing, pill_top));
-  timing_pill(run);
+  if (at.has_timing) {
+    ImGui::SetCursorPos(ImVec2(at.timing, pill_top));
+    timing_pill(run);
+  }
   ImGui::SetCursorPosY(top + height + px(1));
   ImGui::PopID();
 }
@@ -393,10 +398,12 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
   }
   if (rung.rung != 0 && !is_missing(rung.speedup)) {
     const Tone tone = factor_tone(rung.against_previous);
+    ImGui::PushTextWrapPos(0);
     text_toned(tone == Tone::good  ? factor_text(rung.against_previous) + " over the rung before"
                : tone == Tone::bad ? "Slower: " + factor_text(rung.against_previous) + " of the rung before"
                                    : "No gain over the rung before",
                tone);
+    ImGui::PopTextWrapPos();
     sum(factor_text(rung.speedup) + " over the baseline");
   }
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
@@ -419,7 +426,8 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
 void draw_below(const Derived& derived, int selected) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
-  const float loss_width = (room.x - 2 * gap) * 0.43f;
+  const bool is_narrow = room.x < px(860);  // then the step times give way
+  const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.31f;
   begin_card("##loss", ImVec2(loss_width, room.y));
   draw_chart({.id = "loss",
@@ -430,17 +438,19 @@ void draw_below(const Derived& derived, int selected) {
               .floor_label = "entropy of the source"});
   end_card();
   ImGui::SameLine(0, gap);
-  begin_card("##dt", ImVec2(dt_width, room.y));
-  draw_chart({.id = "dt",
-              .title = "Step time",
-              .note = "share of steady steps",
-              .x_label = "ms",
-              .unit = "of steps",
-              .curves = curves(derived, selected, true),
-              .steps_up = true,
-              .legend = false});
-  end_card();
-  ImGui::SameLine(0, gap);
+  if (!is_narrow) {
+    begin_card("##dt", ImVec2(dt_width, room.y));
+    draw_chart({.id = "dt",
+                .title = "Step time",
+                .note = "share of steady steps",
+                .x_label = "ms",
+                .unit = "of steps",
+                .curves = curves(derived, selected, true),
+                .steps_up = true,
+                .legend = false});
+    end_card();
+    ImGui::SameLine(0, gap);
+  }
   begin_card("##card", ImVec2(0, room.y), true);
   for (const RungSummary& rung : derived.rungs) {
     if (rung.rung == selected) draw_card(derived, rung);

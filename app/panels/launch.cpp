@@ -112,6 +112,11 @@ void number_field(const char* name, const char* id, int& value, int least) {
   mark(std::string("launch.") + (id + 2));
 }
 
+// Tokens of a .bin are GPT-2's; everything else is bytes.
+bool needs_gpt2_tokens(const Form& form) {
+  return form.data == Data::file && std::filesystem::path(form.file.data()).extension() == ".bin";
+}
+
 void draw_model(Form& form) {
   text_strong("What to train");
   ImGui::Dummy(ImVec2(0, px(2)));
@@ -132,7 +137,7 @@ void draw_model(Form& form) {
   ImGui::SetCursorPosX(px(118));
   Recipe shape;
   apply_preset(shape, chosen.name);
-  shape.vocab = form.data == Data::file || chosen.name != "nano" ? 50257 : 256;
+  shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
   text_quiet(std::to_string(shape.layers) + " layers, " + std::to_string(shape.heads) + " heads, " +
              std::to_string(shape.d_model) + " wide, about " + compact(static_cast<double>(parameter_count(shape))) +
              " parameters");

@@ -77,7 +77,7 @@ TEST(Session, ALadderIsKeptWhole) {
   const LaunchedLadder launched = session.launch_ladder(request(60, 2), machine());
   ASSERT_EQ(launched.runs.size(), 6u);
   wait_for_end(session, 6);
-  const std::vector<Run> runs = session.store().runs_of(launched.ladder);
+  const auto runs = session.store().runs_of(launched.ladder);
   ASSERT_EQ(runs.size(), 6u);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     EXPECT_EQ(runs[i].rung, static_cast<int>(i / 2));

@@ -31,9 +31,9 @@ TEST(Device, Hardware) {
   DeviceReport report;
   report.cpu_name = "Some CPU";
   report.cpu_cores = 2;
-  EXPECT_EQ(report.hardware("cpu"), "Some CPU (2 cores)");
+  EXPECT_EQ(report.hardware("cpu"), "2 x Some CPU");
   report.cpu_cores = 1;
-  EXPECT_EQ(report.hardware("cpu"), "Some CPU (1 core)");
+  EXPECT_EQ(report.hardware("cpu"), "1 x Some CPU");
   EXPECT_EQ(report.hardware("cuda"), "");
   report.gpus.push_back({.name = "NVIDIA H200"});
   EXPECT_EQ(report.hardware("cuda"), "NVIDIA H200");

@@ -1,0 +1,180 @@
+// Every panel of the list, drawn for real and without a window, over data of all kinds: none, live, failed, NaN, huge.
+#include <gtest/gtest.h>
+#include <imgui.h>
+#include <implot.h>
+
+#include <cmath>
+#include <limits>
+
+#include "app/desktop/desktop_app.h"
+#include "app/desktop/theme.h"
+
+namespace stepladder {
+namespace {
+
+// ImGui with no renderer behind it.
+class Headless {
+ public:
+  Headless() {
+    ImGui::CreateContext();
+    ImPlot::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.DisplaySize = ImVec2(1280, 720);
+    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
+    load_fonts("");
+    apply_theme(true, 1);
+  }
+  ~Headless() {
+    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
+      texture->SetTexID(ImTextureID_Invalid);
+      texture->SetStatus(ImTextureStatus_Destroyed);
+    }
+    ImPlot::DestroyContext();
+    ImGui::DestroyContext();
+  }
+  Headless(const Headless&) = delete;
+  Headless& operator=(const Headless&) = delete;
+
+  // Corners that were drawn.
+  int frame(DesktopApp& app) {
+    app.ingest();
+    ImGui::NewFrame();
+    app.draw();
+    ImGui::Render();
+    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
+      texture->SetTexID(1);
+      texture->SetStatus(ImTextureStatus_OK);
+    }
+    app.execute();
+    return ImGui::GetDrawData()->TotalVtxCount;
+  }
+};
+
+Run run_of(LadderId ladder, int rung, RunStatus status) {
+  Run run;
+  run.name = "a run with a long name, as people give them when they are in a hurry, number " + std::to_string(rung);
+  run.ladder = ladder;
+  run.rung = rung;
+  run.stage = "stage-" + std::to_string(rung);
+  run.title = "Stage " + std::to_string(rung);
+  run.status = status;
+  run.reason = status == RunStatus::failed ? "the loss is NaN at step 17" : "";
+  run.source = "launched";
+  run.created_at = run.started_at = 1'700'000'000;
+  run.ended_at = 1'700'000'100;
+  run.planned_steps = 100;
+  run.tokens_per_step = 768;
+  run.params = 834'304;
+  run.loss_floor = rung == 0 ? 1.5 : missing;
+  return run;
+}
+
+std::vector<StepRecord> steps_of(std::int64_t count) {
+  std::vector<StepRecord> steps;
+  for (std::int64_t i = 1; i <= count; ++i) {
+    const auto x = static_cast<double>(i);
+    steps.push_back({.step = i,
+                     .loss = 1.5 + 9 / x,
+                     .val_loss = i % 50 ? missing : 1.6,
+                     .dt_ms = 20 + std::sin(x),
+                     .tokens = 768,
+                     .lr = 1e-3});
+  }
+  return steps;
+}
+
+enum class Kind { empty, one_step, no_steps, nan_laden, many_rungs, huge };
+
+void fill(RunStore& store, Kind kind) {
+  if (kind == Kind::empty) return;
+  const LadderId ladder = store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1'700'000'000});
+  const int rungs = kind == Kind::many_rungs ? 40 : 3;
+  for (int rung = 0; rung < rungs; ++rung) {
+    std::vector<StepRecord> steps = steps_of(kind == Kind::no_steps   ? 0
+                                             : kind == Kind::one_step ? 1
+                                             : kind == Kind::huge     ? 300'000
+                                                                      : 100);
+    if (kind == Kind::nan_laden) {
+      for (std::size_t i = 0; i < steps.size(); i += 3) steps[i].loss = std::nan("");
+      for (std::size_t i = 1; i < steps.size(); i += 3) steps[i].loss = std::numeric_limits<double>::infinity();
+      for (std::size_t i = 0; i < steps.size(); i += 2) steps[i].dt_ms = missing;
+    }
+    store.insert_finished(run_of(ladder, rung, rung % 2 ? RunStatus::failed : RunStatus::finished), steps);
+  }
+}
+
+class EachPanel : public testing::TestWithParam<Kind> {};
+
+TEST_P(EachPanel, IsDrawn) {
+  RunStore store = RunStore::open(":memory:");
+  fill(store, GetParam());
+  for (const Panel& panel : all_panels()) {
+    SCOPED_TRACE(panel.id);
+    Headless imgui;
+    DesktopApp app(store, nullptr, {.panel = panel.id});
+    app.show(panel.id);
+    for (const auto& run : store.runs()) app.workspace().selected_runs.insert(run.id);
+    int corners = 0;
+    for (int frame = 0; frame < 5; ++frame) corners = imgui.frame(app);
+    EXPECT_GT(corners, 500);
+    EXPECT_LT(corners, 2'000'000);
+    EXPECT_TRUE(app.workspace().messages.empty()) << app.workspace().messages.front().text;
+  }
+}
+
+TEST_P(EachPanel, IsDrawnInASmallWindowAndAtThreeTimesTheSize) {
+  RunStore store = RunStore::open(":memory:");
+  fill(store, GetParam());
+  for (const Panel& panel : all_panels()) {
+    SCOPED_TRACE(panel.id);
+    Headless imgui;
+    DesktopApp app(store, nullptr, {.dark = false, .panel = panel.id});
+    app.show(panel.id);
+    ImGui::GetIO().DisplaySize = ImVec2(400, 300);
+    for (int frame = 0; frame < 4; ++frame) EXPECT_GT(imgui.frame(app), 100);
+    app.set_display_scale(3);
+    for (int frame = 0; frame < 4; ++frame) EXPECT_GT(imgui.frame(app), 100);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Data, EachPanel,
+                         testing::Values(Kind::empty, Kind::one_step, Kind::no_steps, Kind::nan_laden, Kind::many_rungs,
+                                         Kind::huge));
+
+TEST(Workspace, ALiveRunGrowsAndEnds) {
+  Workspace workspace;
+  RunStore store = RunStore::open(":memory:");
+  const LadderId ladder = store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1});
+  stepladder::Run run = run_of(ladder, 0, RunStatus::queued);
+  run.started_at = run.ended_at = missing;
+  const RunId id = store.create_run(run);
+  workspace.load(store);
+  workspace.add_ladder(store, ladder, {});
+  EXPECT_EQ(workspace.running(), nullptr);
+  workspace.ingest(RunStarted{.run = id, .at = 100, .tokens_per_step = 768});
+  for (std::int64_t step = 1; step <= 20; ++step) {
+    workspace.ingest(StepRecord{
+        .run = id, .step = step, .loss = 3, .dt_ms = 500, .tokens = 768, .at = 100 + 0.5 * static_cast<double>(step)});
+  }
+  const RunEntry* entry = workspace.find(id);
+  EXPECT_EQ(entry->run.status, RunStatus::running);
+  EXPECT_EQ(entry->steps.size(), 20u);
+  EXPECT_EQ(entry->tokens_per_s.back(), 1536);
+  EXPECT_NEAR(workspace.seconds_left(*entry), 40, 1e-9);
+  EXPECT_TRUE(workspace.ingest(RunEnded{.run = id, .at = 111, .status = RunStatus::stopped, .reason = "by hand"}));
+  EXPECT_EQ(entry->run.status, RunStatus::stopped);
+  EXPECT_EQ(entry->summary.steps, 20);
+}
+
+TEST(DesktopApp, AnUnknownPanelIsRefusedAndAnUnknownSettingIsNot) {
+  RunStore store = RunStore::open(":memory:");
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panel = "of another version"});
+  EXPECT_THROW(app.show("nowhere"), std::out_of_range);
+  EXPECT_GT(imgui.frame(app), 100);
+}
+
+}  // namespace
+}  // namespace stepladder
