@@ -28,11 +28,6 @@ void catch_interrupts() {
   std::signal(SIGTERM, note_interrupt);
 }
 
-// Something asked for that is not there: a run, a view.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 struct Options {
   std::filesystem::path database;
   bool json = false;

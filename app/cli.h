@@ -2,12 +2,18 @@
 #pragma once
 
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 
 namespace stepladder {
 
 // What a process ends with; part of the contract with scripts.
 enum ExitStatus { exit_done = 0, exit_failed = 1, exit_usage = 2, exit_interrupted = 130 };
+
+// Something asked for that is not there: a run, a view. Ends the process with exit_usage.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 struct ScreenshotRequest {
   std::filesystem::path database;

@@ -19,7 +19,7 @@ Json count_or_null(std::int64_t count) {
 
 Json parity_json(const LossParity& loss) {
   return {{"verdict", to_string(loss.verdict)},
-          {"max_gap", number(loss.max_gap)},
+          {"max_gap", std::isfinite(loss.max_gap) ? Json(loss.max_gap) : Json()},
           {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
 }
 
@@ -248,20 +248,22 @@ std::string run_text(const LoadedRun& loaded) {
       {"run", std::to_string(run.id) + "  " + run.name},
       {"status", status_text(run)},
       {"stage", run.stage + (run.changed.empty() ? "" : "  (" + run.changed + ")")},
-      {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "") +
-                    ", the first " + std::to_string(summary.warmup_steps) + " left out of the times"},
-      {"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
-                   loss_text(summary.loss_min)},
-      {"validation loss", loss_text(summary.val_loss_last) + ", lowest " + loss_text(summary.val_loss_min)},
-      {"step time", milliseconds_text(summary.dt_ms_median) + " median, " + compact(summary.dt_ms_p25) + " - " +
-                        compact(summary.dt_ms_p75) + " ms between the quartiles"},
-      {"throughput", tokens_per_s_text(summary.tokens_per_s) + " tokens/s"},
-      {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
-      {"parameters", run.params > 0 ? grouped(run.params) : "-"},
       {"device", run.hardware.empty() ? run.device : run.hardware + "  (" + run.device + ")"},
       {"precision", run.precision},
-      {"clock", "sync: " + std::string(to_string(run.sync))},
-      {"created", local_time_text(run.created_at)}};
+      {"parameters", run.params > 0 ? grouped(run.params) : "-"},
+      {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
+      {"created", local_time_text(run.created_at)},
+      {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "")}};
+  if (summary.steps == 0) return table(rows, {false, false});
+  rows.insert(rows.end(),
+              {{"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
+                            loss_text(summary.loss_min)},
+               {"validation loss", loss_text(summary.val_loss_last) + ", lowest " + loss_text(summary.val_loss_min)},
+               {"step time", milliseconds_text(summary.dt_ms_median) + " median, " + compact(summary.dt_ms_p25) +
+                                 " - " + compact(summary.dt_ms_p75) + " ms between the quartiles"},
+               {"throughput", tokens_per_s_text(summary.tokens_per_s) + " tokens/s"},
+               {"clock", "sync " + std::string(to_string(run.sync)) + ", the first " +
+                             std::to_string(summary.warmup_steps) + " steps left out"}});
   if (!is_missing(run.loss_floor))
     rows.push_back({"loss floor", loss_text(run.loss_floor) + " (entropy of the source)"});
   return table(rows, {false, false});

@@ -35,8 +35,8 @@ struct LaunchedLadder {
 class Session {
  public:
   // Opens the database (throws StorageError), closes runs whose process died, starts the writer and the engine threads.
-  // `wake` is called from the engine or the writer thread when a run has started or ended or the disk has failed; steps,
-  // which may come by the thousand, are found at the next look.
+  // `wake` is called from the engine or the writer thread when a run has started or ended or the disk has failed;
+  // steps, which may come by the thousand, are found at the next look.
   explicit Session(const std::filesystem::path& database, std::function<void()> wake = {},
                    const TrainerLibrary* library = nullptr);
 

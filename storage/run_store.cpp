@@ -502,7 +502,7 @@ fs::path default_database_file() {
     const char* value = std::getenv(name);
     return fs::path(value ? value : "");
   };
-  if (const fs::path file = variable("STEPLADDER_DB"); !file.empty()) return file;
+  if (fs::path file = variable("STEPLADDER_DB"); !file.empty()) return file;
   fs::path data = variable("XDG_DATA_HOME");
   if (!data.is_absolute()) {  // relative ones are to be ignored, says the XDG specification
     fs::path home = variable("HOME");

@@ -110,6 +110,11 @@ int open_desktop(const std::filesystem::path& database) {
 }
 
 int take_screenshot(const ScreenshotRequest& request) {
+  std::string views;
+  for (const Panel& panel : all_panels()) views += (views.empty() ? "" : ", ") + panel.id;
+  if ((", " + views + ",").find(" " + request.view + ",") == std::string::npos) {
+    throw UsageError("--view: there is no view '" + request.view + "'; there are " + views);
+  }
   RunStore store = std::filesystem::exists(request.database)
                        ? RunStore::open(request.database, RunStore::Mode::read_only)
                        : RunStore::open(":memory:");

@@ -31,7 +31,7 @@ class Commands(unittest.TestCase):
             self.assertEqual(rung["status"], "finished")
             self.assertEqual(rung["loss"]["verdict"], "same")
         self.assertEqual(ladder["rungs"][0]["speedup"], 1)
-        self.assertEqual(ladder["rungs"][1]["changed"], "attention explicit -> sdpa")
+        self.assertEqual(ladder["rungs"][1]["changed"], "attention explicit -> scaled-dot-product")
 
         runs = self.place.json("runs")
         self.assertEqual(len(runs), 3)
@@ -89,7 +89,7 @@ class Commands(unittest.TestCase):
         ladder = self.place.json("ladder", *TINY, "--steps", 4, "--device", "cpu", "--stages", "baseline,tf32,fused-adamw")
         self.assertEqual([r["stage"] for r in ladder["rungs"]], ["baseline", "fused-adamw"])
         self.assertEqual([s["id"] for s in ladder["skipped"]], ["tf32"])
-        self.assertIn("CPU", ladder["skipped"][0]["reason"])
+        self.assertIn("cpu", ladder["skipped"][0]["reason"])
 
     def test_without_a_display_the_quick_ladder_runs_in_the_terminal(self):
         status, out, err = self.place.run()

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -425,6 +426,7 @@ Child child_with_runs(const std::filesystem::path& file) {
   if (pipe(ready) != 0) return {};
   const pid_t pid = fork();
   if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives a test that crashed
     try {
       RunStore own = RunStore::open(file);
       const RunId run = own.create_run({.name = "with steps", .created_at = 10});
