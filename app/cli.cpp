@@ -358,6 +358,7 @@ int complain(const std::exception& error, int status) {
 }  // namespace
 
 int run_command_line(int argc, char** argv, const Desktop& desktop) {
+  keep_workers_from_spinning();
   remember_command_line(argc, argv);
   catch_interrupts();
   try {

@@ -52,6 +52,11 @@ const TrainerLibrary* open_trainer_library() {
 
 }  // namespace
 
+void keep_workers_from_spinning() {
+  if (std::getenv("OMP_WAIT_POLICY")) return;
+  ::setenv("GOMP_SPINCOUNT", "10000", /*overwrite=*/0);
+}
+
 struct Engine::Impl {
   struct Job {
     RunId run;

@@ -28,6 +28,7 @@ std::string nearest_name(std::string_view word, std::span<const std::string> kno
   std::string nearest;
   std::size_t best = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string& name : known) {
+    if (word.size() >= 3 && name.starts_with(word)) return name;  // typed short: "flash"
     const std::size_t distance = edit_distance(word, name);
     if (distance < best && distance < name.size()) {
       best = distance;

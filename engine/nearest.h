@@ -10,6 +10,7 @@ namespace stepladder {
 // Insertions, deletions, replacements and swaps of neighbours that turn one into the other (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
+// The first that begins with the word, else the one with the fewest changes.
 // Empty where nothing known is near: more than a third of the word, or more than two letters, would have to change.
 std::string nearest_name(std::string_view word, std::span<const std::string> known);
 

@@ -64,7 +64,8 @@ CudaLibrary open_cuda_library() {
     const char* why = ::dlerror();
     return {{}, std::string("LibTorch's CUDA half could not be loaded: ") + (why ? why : file.c_str())};
   }
-  if (!at::detail::getCUDAHooks().hasCUDA()) return {{}, "LibTorch finds no GPU that it can use"};
+  if (!at::detail::getCUDAHooks().hasCUDA())
+    return {{}, "LibTorch finds no GPU that it can use (the driver may be older than its CUDA)"};
 
   CudaLibrary library;
   for (int number = 0; number < count; ++number) library.gpus.push_back(driver.describe(number));

@@ -1,5 +1,5 @@
-// LibTorch's CUDA half is not linked: it is 1 GB with its libraries and fails to load without a driver. It is opened
-// where there is a driver, and registers itself with the half that is linked.
+// LibTorch's CUDA half is not linked: with its libraries it has gigabytes, and without a driver it is of no use. It is
+// opened where there is a driver, and registers itself with the half that is linked.
 #pragma once
 
 #include <string>

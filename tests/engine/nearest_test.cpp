@@ -19,6 +19,7 @@ TEST(Nearest, Name) {
   const std::vector<std::string> known = {"baseline", "tf32", "bf16", "flash-attention"};
   EXPECT_EQ(nearest_name("flash-atention", known), "flash-attention");
   EXPECT_EQ(nearest_name("bf61", known), "bf16");
+  EXPECT_EQ(nearest_name("flash", known), "flash-attention");
   EXPECT_EQ(nearest_name("something else", known), "");
   EXPECT_EQ(nearest_name("", known), "");
 }
