@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -65,10 +64,6 @@ void remember_command_line(int argc, char** argv) {
 const std::string& environment_json() {
   static const std::string json = describe_environment();
   return json;
-}
-
-double unix_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
 }  // namespace stepladder

@@ -17,6 +17,4 @@ void remember_command_line(int argc, char** argv);
 // where it is no git checkout. Starts git, so it takes some milliseconds; computed once per process.
 const std::string& environment_json();
 
-double unix_now();
-
 }  // namespace stepladder

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "app/environment.h"
 #include "app/format.h"
 
 namespace stepladder {

@@ -13,6 +13,9 @@ void RecipeOptions::add_to(CLI::App& command) {
   add("--heads", heads_, "Attention heads per block");
   add("--d-model", d_model_, "Width of the residual stream");
   add("--vocab", vocab_, "Vocabulary size (what the data needs unless given)");
+  command.add_flag("--tied-head,!--untied-head", tied_head_, "Whether the head is the token embedding itself")
+      ->group("Recipe");
+  add("--init", init_, "First weights: pytorch or gpt2 (as published)");
   add("--batch", batch_, "Sequences per micro-batch (B)");
   add("--seq", seq_, "Tokens per sequence (T)");
   add("--grad-accum", grad_accum_, "Micro-batches per step");
@@ -46,6 +49,8 @@ Recipe RecipeOptions::recipe() const {
   set(recipe.heads, heads_);
   set(recipe.d_model, d_model_);
   set(recipe.vocab, vocab_);
+  set(recipe.tied_head, tied_head_);
+  if (init_) recipe.init = init_named(*init_);
   set(recipe.batch, batch_);
   set(recipe.seq, seq_);
   set(recipe.grad_accum, grad_accum_);

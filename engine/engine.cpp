@@ -19,10 +19,6 @@
 namespace stepladder {
 namespace {
 
-double now_unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 // STEPLADDER_TRAINER_LIBRARY, else the library beside the running program.
 std::string trainer_library_file() {
   if (const char* named = std::getenv("STEPLADDER_TRAINER_LIBRARY"); named && *named) return named;
@@ -74,7 +70,7 @@ struct Engine::Impl {
   void cancel(std::unique_lock<std::mutex>& lock, std::vector<Job> jobs);
 
   void emit_ended(RunId run, RunStatus status, std::string reason) {
-    listener(RunEnded{.run = run, .at = now_unix_seconds(), .status = status, .reason = std::move(reason)});
+    listener(RunEnded{.run = run, .at = unix_now(), .status = status, .reason = std::move(reason)});
   }
 
   const std::function<void(const RunEvent&)> listener;

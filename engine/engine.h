@@ -15,8 +15,8 @@ namespace stepladder {
 struct TrainerLibrary;
 
 // Called once by `main`, before there are threads. LibTorch's worker threads (GNU OpenMP) spin while they wait for each
-// other; beside another busy program that makes a step a hundred times slower. They go to sleep sooner after this, unless
-// the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT (docs/measuring.md has the figures).
+// other; beside another busy program that makes a step a hundred times slower. They go to sleep sooner after this,
+// unless the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT (docs/measuring.md has the figures).
 void keep_workers_from_spinning();
 
 class Engine {

@@ -28,6 +28,10 @@ struct Names<Autocast> {
   static constexpr std::array<std::string_view, 2> list{"off", "bf16"};
 };
 template <>
+struct Names<Init> {
+  static constexpr std::array<std::string_view, 2> list{"pytorch", "gpt2"};
+};
+template <>
 struct Names<Optimizer> {
   static constexpr std::array<std::string_view, 2> list{"adamw", "fused-adamw"};
 };
@@ -56,6 +60,8 @@ void for_each_member(AnyRecipe& recipe, Visitor visit) {
   visit("heads", recipe.heads);
   visit("d_model", recipe.d_model);
   visit("vocab", recipe.vocab);
+  visit("tied_head", recipe.tied_head);
+  visit("init", recipe.init);
   visit("data", recipe.data);
   visit("batch", recipe.batch);
   visit("seq", recipe.seq);
@@ -124,11 +130,11 @@ const std::vector<ModelPreset>& model_presets() {
   // Shapes: Radford et al. 2019, table 2. Learning rates of the larger ones: Brown et al. 2020, table 2.1, halved at
   // 124M for the small batch used here.
   static const std::vector<ModelPreset> presets = {
-      {"nano", "nanoGPT's published CPU example, 0.8M parameters", 4, 4, 128, 12, 64, 1e-3},
-      {"gpt2", "GPT-2 small, 124M parameters", 12, 12, 768, 4, 1024, 3e-4},
-      {"gpt2-medium", "GPT-2 medium, 355M parameters", 24, 16, 1024, 4, 1024, 3e-4},
-      {"gpt2-large", "GPT-2 large, 774M parameters", 36, 20, 1280, 4, 1024, 2.5e-4},
-      {"gpt2-xl", "GPT-2 XL, 1.6B parameters", 48, 25, 1600, 4, 1024, 2e-4},
+      {"nano", "the size of nanoGPT's CPU example, 0.9M parameters", 4, 4, 128, 12, 64, 1e-3, false, Init::pytorch},
+      {"gpt2", "GPT-2 small, 124M parameters", 12, 12, 768, 4, 1024, 3e-4, true, Init::gpt2},
+      {"gpt2-medium", "GPT-2 medium, 355M parameters", 24, 16, 1024, 4, 1024, 3e-4, true, Init::gpt2},
+      {"gpt2-large", "GPT-2 large, 774M parameters", 36, 20, 1280, 4, 1024, 2.5e-4, true, Init::gpt2},
+      {"gpt2-xl", "GPT-2 XL, 1.6B parameters", 48, 25, 1600, 4, 1024, 2e-4, true, Init::gpt2},
   };
   return presets;
 }
@@ -149,6 +155,8 @@ void apply_preset(Recipe& recipe, std::string_view name) {
   recipe.batch = preset->batch;
   recipe.seq = preset->seq;
   recipe.lr = preset->lr;
+  recipe.tied_head = preset->tied_head;
+  recipe.init = preset->init;
 }
 
 void validate(const Recipe& recipe) {
@@ -183,10 +191,15 @@ void validate(const Recipe& recipe) {
 
 std::int64_t parameter_count(const Recipe& recipe) {
   const std::int64_t width = recipe.d_model;
-  const std::int64_t embeddings = (std::int64_t{recipe.vocab} + recipe.seq) * width;
+  const std::int64_t tables = recipe.tied_head ? 1 : 2;  // of V x C
+  const std::int64_t embeddings = (tables * recipe.vocab + recipe.seq) * width;
   // Attention 4 C^2 + 4 C, MLP 8 C^2 + 5 C, two LayerNorms 4 C.
   const std::int64_t block = 12 * width * width + 13 * width;
   return embeddings + recipe.layers * block + 2 * width;
+}
+
+Init init_named(std::string_view name) {
+  return value_of<Init>("--init", std::string(name));
 }
 
 std::string precision_name(const Recipe& recipe) {

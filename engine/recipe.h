@@ -13,15 +13,21 @@ enum class Attention { explicit_scores, scaled_dot_product };
 enum class MatmulPrecision { fp32, tf32 };
 enum class Autocast { off, bf16 };
 enum class Optimizer { adamw, fused_adamw };
+// Where weights start. pytorch: each layer's own default (linear layers uniform within 1/sqrt(fan-in), embeddings with
+// std 1). gpt2: as published, std 0.02, residual projections scaled by (2 x layers)^-0.5, biases 0.
+enum class Init { pytorch, gpt2 };
 
 struct Recipe {
-  // GPT-2 as published: pre-LayerNorm, learned positions, biases, tanh GELU, head tied to the token embedding,
-  // weights drawn with std 0.02 and residual projections scaled by (2 x layers)^-0.5.
+  // GPT-2 as published: pre-LayerNorm, learned positions, biases, tanh GELU. `gpt2` and larger are published whole:
+  // with the head tied to the token embedding and their first weights. `nano` starts as one writes it first, with
+  // neither.
   std::string model = "nano";
   int layers = 4;
   int heads = 4;
   int d_model = 128;
-  int vocab = 0;  // 0: what the data needs (256 for bytes, 50257 for GPT-2 tokens)
+  int vocab = 0;           // 0: what the data needs (256 for bytes, 50257 for GPT-2 tokens)
+  bool tied_head = false;  // the head is the token embedding itself
+  Init init = Init::pytorch;
 
   std::string data;      // a .txt (bytes), nanoGPT .bin or llm.c .bin; empty: the synthetic source
   int batch = 12;        // sequences per micro-batch (B)
@@ -66,16 +72,19 @@ struct ModelPreset {
   std::string_view note;
   int layers, heads, d_model, batch, seq;
   double lr;
+  bool tied_head;
+  Init init;
 };
 const std::vector<ModelPreset>& model_presets();
 
-// Sets shape, batch, seq and lr to those of the preset; throws RecipeError for an unknown name (with the nearest one).
+// Sets shape, head, init, batch, seq and lr to those of the preset; throws RecipeError for an unknown name (with the
+// nearest one).
 void apply_preset(Recipe& recipe, std::string_view name);
 
 // Throws RecipeError for the first value out of range. Looks at numbers only; files are looked at by the token source.
 void validate(const Recipe& recipe);
 
-// Parameters of the model (head and token embedding counted once); `vocab` must be known.
+// Parameters of the model (a tied head counts once); `vocab` must be known.
 std::int64_t parameter_count(const Recipe& recipe);
 
 // "fp32", "tf32" or "bf16": what the matrix products run in.
@@ -86,6 +95,8 @@ std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe);
 
 // "autocast off -> bf16, batch 2 -> 3"; empty where they are equal.
 std::string difference(const Recipe& before, const Recipe& after);
+
+Init init_named(std::string_view name);  // throws RecipeError
 
 std::string to_json(const Recipe& recipe);
 Recipe recipe_from_json(std::string_view json);  // unknown members are ignored, absent ones keep their default

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -39,6 +40,10 @@ auto value_of(const Names& names, std::string_view text, const char* what) {
 }
 
 }  // namespace
+
+double unix_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 std::string_view to_string(RunStatus status) {
   return name_of(status_names, status);

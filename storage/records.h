@@ -23,6 +23,9 @@ constexpr bool is_missing(double value) {
   return std::bit_cast<std::uint64_t>(value) == missing_bits;
 }
 
+// The clock on the wall, for all *_at: unix seconds. Times of steps are taken elsewhere (engine/trainer/step_timer.h).
+double unix_now();
+
 // A run is finished when it did every step, stopped when its user said so, failed when it could not go on,
 // interrupted when its process died.
 enum class RunStatus { queued, running, finished, stopped, failed, interrupted };

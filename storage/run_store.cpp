@@ -3,7 +3,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -19,12 +18,8 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 double or_now(double at) {
-  return is_missing(at) ? now() : at;
+  return is_missing(at) ? unix_now() : at;
 }
 
 bool is_over(RunStatus status) {

@@ -9,7 +9,6 @@
 #include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
-#include "app/environment.h"
 #include "app/format.h"
 #include "engine/tokens.h"
 
@@ -71,7 +70,6 @@ void DesktopApp::complain(const std::string& text) {
 }
 
 void DesktopApp::ingest() {
-  workspace_.now = unix_now();
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (workspace_.ingest(event)) {

@@ -65,7 +65,6 @@ class Workspace {
   std::set<RunId> selected_runs;
   std::vector<Message> messages;
   std::string database;
-  double now = 0;  // unix seconds, taken once a frame
 
  private:
   RunEntry* entry(RunId id);

@@ -15,24 +15,45 @@ double residual_std(const Recipe& recipe) {
   return weight_std / std::sqrt(2.0 * recipe.layers);
 }
 
+// The first weights of a linear layer, (out, in), and its biases, (out). PyTorch's own are drawn evenly within
+// 1/sqrt(in).
+at::Tensor uniform(at::IntArrayRef shape, int in) {
+  const double bound = 1 / std::sqrt(static_cast<double>(in));
+  return at::empty(shape).uniform_(-bound, bound);
+}
+
+at::Tensor first_weights(const Recipe& recipe, int out, int in, double std) {
+  return recipe.init == Init::gpt2 ? at::empty({out, in}).normal_(0.0, std) : uniform({out, in}, in);
+}
+
+at::Tensor first_biases(const Recipe& recipe, int out, int in) {
+  return recipe.init == Init::gpt2 ? at::zeros({out}) : uniform({out}, in);
+}
+
 }  // namespace
 
-Linear::Linear(int in, int out, double std)
-    : weight(register_parameter("weight", at::empty({out, in}).normal_(0.0, std))),
-      bias(register_parameter("bias", at::zeros({out}))) {}
+Linear::Linear(const Recipe& recipe, int in, int out, bool onto_residual)
+    : weight(register_parameter("weight",
+                                first_weights(recipe, out, in, onto_residual ? residual_std(recipe) : weight_std))),
+      bias(register_parameter("bias", first_biases(recipe, out, in))) {}
 
 LayerNorm::LayerNorm(int width)
     : weight(register_parameter("weight", at::ones({width}))), bias(register_parameter("bias", at::zeros({width}))) {}
 
-Embedding::Embedding(int rows, int width, double std)
-    : weight(register_parameter("weight", at::empty({rows, width}).normal_(0.0, std))) {}
+Embedding::Embedding(const Recipe& recipe, int rows)
+    : weight(register_parameter(
+          "weight", at::empty({rows, recipe.d_model}).normal_(0.0, recipe.init == Init::gpt2 ? weight_std : 1.0))) {}
+
+Head::Head(const Recipe& recipe, const at::Tensor& token_embedding)
+    : weight(recipe.tied_head
+                 ? token_embedding
+                 : register_parameter("weight", first_weights(recipe, recipe.vocab, recipe.d_model, weight_std))) {}
 
 SelfAttention::SelfAttention(const Recipe& recipe)
     : way(recipe.attention),
       heads(recipe.heads),
-      c_attn(register_module("c_attn", std::make_shared<Linear>(recipe.d_model, 3 * recipe.d_model, weight_std))),
-      c_proj(
-          register_module("c_proj", std::make_shared<Linear>(recipe.d_model, recipe.d_model, residual_std(recipe)))) {}
+      c_attn(register_module("c_attn", std::make_shared<Linear>(recipe, recipe.d_model, 3 * recipe.d_model))),
+      c_proj(register_module("c_proj", std::make_shared<Linear>(recipe, recipe.d_model, recipe.d_model, true))) {}
 
 at::Tensor SelfAttention::forward(const at::Tensor& x, const at::Tensor& future) const {
   const auto B = x.size(0), T = x.size(1), C = x.size(2);
@@ -44,9 +65,8 @@ at::Tensor SelfAttention::forward(const at::Tensor& x, const at::Tensor& future)
 }
 
 Mlp::Mlp(const Recipe& recipe)
-    : c_fc(register_module("c_fc", std::make_shared<Linear>(recipe.d_model, 4 * recipe.d_model, weight_std))),
-      c_proj(register_module("c_proj",
-                             std::make_shared<Linear>(4 * recipe.d_model, recipe.d_model, residual_std(recipe)))) {}
+    : c_fc(register_module("c_fc", std::make_shared<Linear>(recipe, recipe.d_model, 4 * recipe.d_model))),
+      c_proj(register_module("c_proj", std::make_shared<Linear>(recipe, 4 * recipe.d_model, recipe.d_model, true))) {}
 
 at::Tensor Mlp::forward(const at::Tensor& x) const {
   return c_proj->forward(at::gelu(c_fc->forward(x), "tanh"));
@@ -64,14 +84,15 @@ at::Tensor Block::forward(at::Tensor x, const at::Tensor& future) const {
 }
 
 Gpt::Gpt(const Recipe& recipe)
-    : wte(register_module("wte", std::make_shared<Embedding>(recipe.vocab, recipe.d_model, weight_std))),
-      wpe(register_module("wpe", std::make_shared<Embedding>(recipe.seq, recipe.d_model, weight_std))) {
+    : wte(register_module("wte", std::make_shared<Embedding>(recipe, recipe.vocab))),
+      wpe(register_module("wpe", std::make_shared<Embedding>(recipe, recipe.seq))) {
   auto list = register_module("h", std::make_shared<torch::nn::ModuleListImpl>());
   for (int layer = 0; layer < recipe.layers; ++layer) {
     blocks.push_back(std::make_shared<Block>(recipe));
     list->push_back(blocks.back());
   }
   ln_f = register_module("ln_f", std::make_shared<LayerNorm>(recipe.d_model));
+  lm_head = register_module("lm_head", std::make_shared<Head>(recipe, wte->weight));
   if (recipe.attention == Attention::explicit_scores) {
     future = register_buffer("future", at::ones({recipe.seq, recipe.seq}, at::kBool).triu(1));
   }
@@ -82,7 +103,7 @@ at::Tensor Gpt::forward(const at::Tensor& tokens) const {
   at::Tensor x = at::embedding(wte->weight, tokens) + wpe->weight.narrow(0, 0, T);  // (B, T, C)
   const at::Tensor mask = future.defined() ? future.narrow(0, 0, T).narrow(1, 0, T) : future;
   for (const auto& block : blocks) x = block->forward(x, mask);
-  return at::linear(ln_f->forward(x), wte->weight);
+  return at::linear(ln_f->forward(x), lm_head->weight);
 }
 
 at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const {

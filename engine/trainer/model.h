@@ -10,9 +10,10 @@
 
 namespace stepladder {
 
-// y = x W^T + b. Unlike torch::nn::Linear it does not draw weights that would be drawn again.
+// y = x W^T + b. `onto_residual` marks the layers whose output is added to the residual stream (Init::gpt2 scales
+// them).
 struct Linear : torch::nn::Module {
-  Linear(int in, int out, double std);
+  Linear(const Recipe& recipe, int in, int out, bool onto_residual = false);
   at::Tensor forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
   at::Tensor weight;  // (out, in); published checkpoints hold its transpose
   at::Tensor bias;    // (out)
@@ -26,8 +27,14 @@ struct LayerNorm : torch::nn::Module {
 };
 
 struct Embedding : torch::nn::Module {
-  Embedding(int rows, int width, double std);
+  Embedding(const Recipe& recipe, int rows);
   at::Tensor weight;  // (rows, C)
+};
+
+// The layer that gives each token of the vocabulary its logit: the token embedding itself where the head is tied.
+struct Head : torch::nn::Module {
+  Head(const Recipe& recipe, const at::Tensor& token_embedding);
+  at::Tensor weight;  // (V, C)
 };
 
 struct SelfAttention : torch::nn::Module {
@@ -63,10 +70,11 @@ struct Gpt : torch::nn::Module {
   at::Tensor forward(const at::Tensor& tokens) const;                          // (B, T) -> logits (B, T, V)
   at::Tensor loss(const at::Tensor& tokens, const at::Tensor& targets) const;  // (B, T) twice -> (), nats per token
 
-  std::shared_ptr<Embedding> wte;  // tokens; also the head
+  std::shared_ptr<Embedding> wte;  // tokens
   std::shared_ptr<Embedding> wpe;  // positions
   std::vector<std::shared_ptr<Block>> blocks;
   std::shared_ptr<LayerNorm> ln_f;
+  std::shared_ptr<Head> lm_head;
   at::Tensor future;  // (T, T), true above the diagonal; undefined where attention does without
 };
 

@@ -26,10 +26,6 @@ struct Outcome {
   std::string reason;
 };
 
-double now_unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 void require_device(const Recipe& recipe, const DeviceReport& report) {
   if (recipe.device == "cuda" && report.gpus.empty()) {
     throw RecipeError("--device", "cuda cannot be used: " + report.cuda_note);
@@ -116,7 +112,7 @@ Outcome train_to_end(RunId run, const Recipe& asked, const std::stop_token& stop
   const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, model->parameters());
   StepTimer timer(device);
   emit(RunStarted{.run = run,
-                  .at = now_unix_seconds(),
+                  .at = unix_now(),
                   .tokens_per_step = recipe.tokens_per_step(),
                   .params = parameter_count(recipe),
                   .loss_floor = source.entropy(),
@@ -149,7 +145,7 @@ Outcome train_to_end(RunId run, const Recipe& asked, const std::stop_token& stop
     const bool finite = std::isfinite(record.loss);
     const bool due = recipe.eval_every > 0 && (step % recipe.eval_every == 0 || step == recipe.steps);
     if (finite && due) record.val_loss = evaluate(*model, source, recipe, device, stop);
-    record.at = now_unix_seconds();
+    record.at = unix_now();
     emit(record);
     if (!finite) {
       const char* what = std::isnan(record.loss) ? "NaN" : "infinite";
@@ -207,7 +203,7 @@ void train(RunId run, const Recipe& recipe, std::stop_token stop, const Emit& em
   } catch (const std::exception& error) {
     outcome = failure(error.what());
   }
-  emit(RunEnded{.run = run, .at = now_unix_seconds(), .status = outcome.status, .reason = std::move(outcome.reason)});
+  emit(RunEnded{.run = run, .at = unix_now(), .status = outcome.status, .reason = std::move(outcome.reason)});
 }
 
 }  // namespace stepladder

@@ -31,6 +31,7 @@ void print(const stepladder::RunEvent& event) {
 }  // namespace
 
 int main(int count, char** arguments) {
+  stepladder::keep_workers_from_spinning();
   if (count != 2) {
     std::cerr << "usage: engine_run RECIPE_JSON\n";
     return 2;

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 MODELS = {
-    "nano": dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3),
-    "gpt2": dict(layers=12, heads=12, d_model=768, vocab=50257, batch=4, seq=64, lr=3e-4),
+    "nano": dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3, tied_head=False, init="pytorch"),
+    "gpt2": dict(layers=12, heads=12, d_model=768, vocab=50257, batch=4, seq=64, lr=3e-4, tied_head=True, init="gpt2"),
 }
 
 
@@ -28,7 +28,8 @@ def python_steps(recipe):
 
     torch.set_num_threads(recipe["threads"])
     torch.manual_seed(1337)
-    model = Gpt2(recipe["layers"], recipe["heads"], recipe["d_model"], recipe["vocab"], recipe["seq"])
+    model = Gpt2(recipe["layers"], recipe["heads"], recipe["d_model"], recipe["vocab"], recipe["seq"],
+                 tied=recipe["tied_head"])
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 2:

@@ -41,8 +41,8 @@ class Desktop:
         """Starts the program; returns the seconds until its first frame."""
         self.landmarks_file.unlink(missing_ok=True)
         begun = time.monotonic()
-        self.log = open(self.path / "log", "a")
-        self.program = subprocess.Popen([BUILD / "stepladder"], env=self.environment, stdout=self.log, stderr=self.log)
+        with open(self.path / "log", "a") as log:
+            self.program = subprocess.Popen([BUILD / "stepladder"], env=self.environment, stdout=log, stderr=log)
         self.wait(lambda: self.landmarks_file.exists(), "the first frame")
         return time.monotonic() - begun
 

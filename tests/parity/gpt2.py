@@ -51,16 +51,17 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers, heads, width, vocab, seq, flash=False):
+    def __init__(self, layers, heads, width, vocab, seq, flash=False, tied=False):
         super().__init__()
         self.wte = nn.Embedding(vocab, width)
         self.wpe = nn.Embedding(seq, width)
         self.h = nn.ModuleList(Block(width, heads, seq, flash) for _ in range(layers))
         self.ln_f = nn.LayerNorm(width)
+        self.lm_head = nn.Linear(width, vocab, bias=False) if not tied else None
 
     def forward(self, tokens, targets):
         x = self.wte(tokens) + self.wpe(torch.arange(tokens.size(1), device=tokens.device))
         for block in self.h:
             x = block(x)
-        logits = F.linear(self.ln_f(x), self.wte.weight)
+        logits = F.linear(self.ln_f(x), (self.lm_head or self.wte).weight)
         return F.cross_entropy(logits.float().view(-1, logits.size(-1)), targets.view(-1))

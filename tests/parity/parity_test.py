@@ -21,8 +21,8 @@ from gpt2 import Gpt2
 
 STEPS = 10
 MODELS = {
-    "nano": dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3),
-    "gpt2, 2 layers": dict(layers=2, heads=12, d_model=768, vocab=50257, batch=2, seq=64, lr=3e-4),
+    "nano": dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3, tied_head=False, init="pytorch"),
+    "gpt2, 2 layers": dict(layers=2, heads=12, d_model=768, vocab=50257, batch=2, seq=64, lr=3e-4, tied_head=True, init="gpt2"),
 }
 STAGES = {
     "baseline": {},
@@ -48,7 +48,7 @@ def read_safetensors(path):
 
 def train_in_pytorch(recipe, tensors):
     model = Gpt2(recipe["layers"], recipe["heads"], recipe["d_model"], recipe["vocab"], recipe["seq"],
-                 flash=recipe.get("attention") == "scaled-dot-product")
+                 flash=recipe.get("attention") == "scaled-dot-product", tied=recipe["tied_head"])
     weights = {name: value for name, value in tensors.items() if name not in ("losses", "inputs", "targets")}
     model.load_state_dict(weights, strict=True)
     fused = recipe.get("optimizer") == "fused-adamw"

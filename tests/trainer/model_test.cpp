@@ -61,12 +61,44 @@ TEST(Model, ParameterNamesAreThoseOfThePublishedCheckpoints) {
                                           "h.0.mlp.c_proj.weight",
                                           "h.0.mlp.c_proj.bias",
                                           "ln_f.weight",
-                                          "ln_f.bias"};
+                                          "ln_f.bias",
+                                          "lm_head.weight"};
   EXPECT_EQ(names, expected);
 }
 
-TEST(Model, InitialWeights) {
+TEST(Model, ATiedHeadIsTheTokenEmbeddingItself) {
+  Recipe recipe = known_recipe();
+  const auto untied = build_model(recipe);
+  recipe.tied_head = true;
+  const auto tied = build_model(recipe);
+  EXPECT_FALSE(untied->lm_head->weight.is_alias_of(untied->wte->weight));
+  EXPECT_EQ(tied->lm_head->weight.data_ptr(), tied->wte->weight.data_ptr());
+  EXPECT_EQ(count(*untied) - count(*tied), recipe.vocab * recipe.d_model);
+  EXPECT_EQ(count(*tied), parameter_count(recipe));
+}
+
+TEST(Model, InitialWeightsByPyTorchsDefaults) {
   Recipe recipe;
+  recipe.vocab = 1000;
+  recipe.layers = 1;
+  recipe.d_model = 256;
+  for (const auto& parameter : build_model(recipe)->named_parameters()) {
+    const at::Tensor value = parameter.value().detach();
+    const std::string& name = parameter.key();
+    if (name.find("ln_") != std::string::npos) continue;
+    if (name == "wte.weight" || name == "wpe.weight") {
+      EXPECT_NEAR(value.std().item<double>(), 1, 0.03) << name;
+    } else {
+      const double bound = 1 / std::sqrt(name.starts_with("h.0.mlp.c_proj") ? 1024.0 : 256.0);
+      EXPECT_LE(value.abs().max().item<double>(), bound * 1.000001) << name;
+      EXPECT_NEAR(value.std().item<double>(), bound / std::sqrt(3.0), bound * 0.05) << name;
+    }
+  }
+}
+
+TEST(Model, InitialWeightsAsPublished) {
+  Recipe recipe;
+  recipe.init = Init::gpt2;
   recipe.vocab = 1000;
   recipe.layers = 2;
   recipe.d_model = 256;

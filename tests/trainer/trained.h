@@ -43,6 +43,8 @@ inline Recipe tiny_recipe() {
   recipe.batch = 4;
   recipe.seq = 16;
   recipe.steps = 3;
+  recipe.tied_head = true;
+  recipe.init = Init::gpt2;
   recipe.device = "cpu";
   recipe.threads = 1;  // two would only wait for each other
   return recipe;
