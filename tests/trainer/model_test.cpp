@@ -44,6 +44,7 @@ TEST(Model, CountsAgreeForOtherShapes) {
 TEST(Model, ParameterNamesAreThoseOfThePublishedCheckpoints) {
   Recipe recipe = known_recipe();
   recipe.layers = 1;
+  recipe.tied_head = false;
   std::set<std::string> names;
   for (const auto& parameter : build_model(recipe)->named_parameters()) names.insert(parameter.key());
   const std::set<std::string> expected = {"wte.weight",
@@ -68,6 +69,7 @@ TEST(Model, ParameterNamesAreThoseOfThePublishedCheckpoints) {
 
 TEST(Model, ATiedHeadIsTheTokenEmbeddingItself) {
   Recipe recipe = known_recipe();
+  recipe.tied_head = false;
   const auto untied = build_model(recipe);
   recipe.tied_head = true;
   const auto tied = build_model(recipe);
