@@ -291,6 +291,10 @@ RunStore RunStore::open(const fs::path& file, Mode mode) {
   return RunStore(std::make_unique<Impl>(file, mode));
 }
 
+RunStore RunStore::in_memory() {
+  return RunStore(std::make_unique<Impl>(fs::path(), Mode::read_write));
+}
+
 LadderId RunStore::create_ladder(const Ladder& ladder) {
   Statement insert(impl_->database,
                    "INSERT INTO ladders (name, source, source_path, notes, created_at) VALUES (?, ?, ?, ?, ?)");

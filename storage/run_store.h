@@ -29,6 +29,7 @@ class RunStore {
   // read_write makes the file and its folder where they are missing and brings an older file up to date,
   // in one transaction per migration. A file that cannot be written opens read_only only if asked to.
   static RunStore open(const std::filesystem::path& file, Mode mode = Mode::read_write);
+  static RunStore in_memory();  // gone with this object
   RunStore(RunStore&&) noexcept;
   RunStore& operator=(RunStore&&) noexcept;
   ~RunStore();

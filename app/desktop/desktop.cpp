@@ -117,7 +117,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   }
   RunStore store = std::filesystem::exists(request.database)
                        ? RunStore::open(request.database, RunStore::Mode::read_only)
-                       : RunStore::open(":memory:");
+                       : RunStore::in_memory();
   Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(store, nullptr, {.dark = request.dark, .scale = 1, .panel = "launch"});

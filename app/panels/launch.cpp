@@ -138,9 +138,9 @@ void draw_model(Form& form) {
   Recipe shape;
   apply_preset(shape, chosen.name);
   shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
-  text_quiet(std::to_string(shape.layers) + " layers, " + std::to_string(shape.heads) + " heads, " +
-             std::to_string(shape.d_model) + " wide, about " + compact(static_cast<double>(parameter_count(shape))) +
-             " parameters");
+  text_quiet_wrapped(std::to_string(shape.layers) + " layers, " + std::to_string(shape.heads) + " heads, " +
+                     std::to_string(shape.d_model) + " wide, " + compact(static_cast<double>(parameter_count(shape))) +
+                     " parameters");
 }
 
 void draw_data(Form& form) {
@@ -156,9 +156,9 @@ void draw_data(Form& form) {
     mark("launch.file");
   }
   ImGui::SetCursorPosX(px(118));
-  text_quiet(form.data == Data::synthetic ? "a source whose entropy is known: the loss has a floor"
-             : form.data == Data::file    ? "the last tenth is kept for validation"
-                                          : "byte by byte; the last tenth is kept for validation");
+  text_quiet_wrapped(form.data == Data::synthetic ? "a source whose entropy is known: the loss has a floor"
+                     : form.data == Data::file    ? "the last tenth is kept for validation"
+                                                  : "byte by byte; the last tenth is kept for validation");
 }
 
 void draw_settings(Form& form) {

@@ -108,7 +108,7 @@ void fill(RunStore& store, Kind kind) {
 class EachPanel : public testing::TestWithParam<Kind> {};
 
 TEST_P(EachPanel, IsDrawn) {
-  RunStore store = RunStore::open(":memory:");
+  RunStore store = RunStore::in_memory();
   fill(store, GetParam());
   for (const Panel& panel : all_panels()) {
     SCOPED_TRACE(panel.id);
@@ -125,7 +125,7 @@ TEST_P(EachPanel, IsDrawn) {
 }
 
 TEST_P(EachPanel, IsDrawnInASmallWindowAndAtThreeTimesTheSize) {
-  RunStore store = RunStore::open(":memory:");
+  RunStore store = RunStore::in_memory();
   fill(store, GetParam());
   for (const Panel& panel : all_panels()) {
     SCOPED_TRACE(panel.id);
@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(Data, EachPanel,
 
 TEST(Workspace, ALiveRunGrowsAndEnds) {
   Workspace workspace;
-  RunStore store = RunStore::open(":memory:");
+  RunStore store = RunStore::in_memory();
   const LadderId ladder = store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1});
   stepladder::Run run = run_of(ladder, 0, RunStatus::queued);
   run.started_at = run.ended_at = missing;
@@ -169,7 +169,7 @@ TEST(Workspace, ALiveRunGrowsAndEnds) {
 }
 
 TEST(DesktopApp, AnUnknownPanelIsRefusedAndAnUnknownSettingIsNot) {
-  RunStore store = RunStore::open(":memory:");
+  RunStore store = RunStore::in_memory();
   Headless imgui;
   DesktopApp app(store, nullptr, {.panel = "of another version"});
   EXPECT_THROW(app.show("nowhere"), std::out_of_range);
