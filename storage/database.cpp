@@ -94,12 +94,12 @@ bool has_log_beside(const fs::path& file) {
 
 }  // namespace
 
+Database::Database(InMemory) : mode_(Mode::read_write) {
+  connect(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  execute("PRAGMA foreign_keys = ON");
+}
+
 Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
-  if (file.empty()) {
-    connect(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-    execute("PRAGMA foreign_keys = ON");
-    return;
-  }
   refuse_what_is_no_file(file, mode);
   // Absolute, since SQLite gives names such as ":memory:" a meaning of their own.
   const std::string address = fs::absolute(file).string();

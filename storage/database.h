@@ -20,9 +20,13 @@ class Database {
  public:
   enum class Mode { read_write, read_only };
 
-  // An empty path is a database in memory, which ends with this connection.
   // read_write makes the file and its folder where they are missing. Waits up to 5 s for other processes' locks.
   Database(const std::filesystem::path& file, Mode mode);
+
+  // A database that ends with this connection; its file() is empty.
+  struct InMemory {};
+  explicit Database(InMemory);
+
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -116,6 +116,7 @@ Summary read_summary(const Statement& row, int column) {
 }  // namespace
 
 struct RunStore::Impl {
+  explicit Impl(Database::InMemory in_memory) : database(in_memory) { prepare_schema(database); }
   Impl(const fs::path& path, Mode mode)
       : database(path, mode == Mode::read_only ? Database::Mode::read_only : Database::Mode::read_write) {
     prepare_schema(database);
@@ -292,7 +293,7 @@ RunStore RunStore::open(const fs::path& file, Mode mode) {
 }
 
 RunStore RunStore::in_memory() {
-  return RunStore(std::make_unique<Impl>(fs::path(), Mode::read_write));
+  return RunStore(std::make_unique<Impl>(Database::InMemory()));
 }
 
 LadderId RunStore::create_ladder(const Ladder& ladder) {

@@ -39,6 +39,7 @@ Range x_range(const Chart& chart) {
     range.include(curve.x.back());
   }
   if (!range.known()) return {0, 1};
+  if (range.low == range.high) return {range.low - 1, range.high + 1};
   if (chart.log_x) return {range.low / 1.15, range.high * 1.15};
   return padded(range, 0.01);
 }

@@ -152,12 +152,13 @@ Columns columns_for(float width) {
   at.has_bar = width > px(720);
   at.number = px(16);  // the card's padding
   at.name = at.number + px(30);
+  const float tight = at.has_bar ? 1 : 0.8f;  // of the room between the columns
   at.timing = width - px(150);
-  at.loss = (at.has_timing ? at.timing : width) - px(140);
-  at.baseline = at.loss - px(28);
-  at.previous = at.baseline - px(88);
-  at.tokens = at.previous - px(98);
-  at.bar = at.has_bar ? at.name + std::clamp(width * 0.23f, px(170), px(330)) : at.tokens - px(70);
+  at.loss = (at.has_timing ? at.timing : width) - px(140) * tight;
+  at.baseline = at.loss - px(28) * tight;
+  at.previous = at.baseline - px(88) * tight;
+  at.tokens = at.previous - px(98) * tight;
+  at.bar = at.has_bar ? at.name + std::clamp(width * 0.23f, px(170), px(330)) : at.tokens - px(52);
   at.bar_width = std::max(px(24), at.tokens - px(86) - at.bar);
   at.name_width = std::max(px(60), at.name_width);
   return at;

@@ -304,7 +304,8 @@ Panel panels::launch() {
             const ImVec2 room = ImGui::GetContentRegionAvail();
             const float gap = px(16);
             const float left = std::clamp(room.x * 0.36f, px(330), px(520));
-            const float queue = std::clamp(room.y * 0.26f, px(130), px(240));
+            const bool is_idle = !workspace.running() && workspace.waiting().empty();
+            const float queue = is_idle ? px(84) : std::clamp(room.y * 0.3f, px(150), px(280));
             begin_card("##what", ImVec2(left, room.y), true);
             draw_model(*form);
             draw_data(*form);

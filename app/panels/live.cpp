@@ -45,7 +45,10 @@ std::vector<Curve> curves_of(const Workspace& workspace, const RunEntry& shown, 
 
 void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   const bool is_running = shown.run.status == RunStatus::running;
-  const float stop_width = px(92);
+  const auto button_width = [](const char* text) {
+    return ImGui::CalcTextSize(text).x + 2 * ImGui::GetStyle().FramePadding.x;
+  };
+  const float stop_width = button_width("Stop run");
   const float right = ImGui::GetContentRegionMax().x;
   ImGui::BeginGroup();
   colour_square(rung_colour(shown.run.rung));
@@ -62,7 +65,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
     if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
     mark("live.stop");
     if (!workspace.waiting().empty()) {
-      ImGui::SameLine(right - stop_width - px(120));
+      ImGui::SameLine(right - stop_width - px(10) - button_width("Stop ladder"));
       if (quiet_button("Stop ladder")) commands.push_back(StopAll{});
       mark("live.stop_all");
     }

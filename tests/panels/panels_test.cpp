@@ -22,7 +22,7 @@ class Headless {
     io.IniFilename = nullptr;
     io.DisplaySize = ImVec2(1280, 720);
     io.ConfigFlags |= ImGuiConfigFlags_DockingEnable;
-    io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures | ImGuiBackendFlags_RendererHasVtxOffset;  // as OpenGL 3
     load_fonts("");
     apply_theme(true, 1);
   }

@@ -75,6 +75,7 @@ TEST(Opening, a_name_that_sqlite_would_take_for_something_else_is_a_file) {
   TemporaryFolder folder;
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
+  EXPECT_TRUE(RunStore::in_memory().runs().empty());
   { RunStore::open(":memory:").create_ladder({.name = "l"}); }
   std::filesystem::current_path(before);
   EXPECT_TRUE(std::filesystem::exists(folder / ":memory:"));
