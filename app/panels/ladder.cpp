@@ -160,7 +160,7 @@ Columns columns_for(float width) {
   at.tokens = at.previous - px(98) * tight;
   at.bar = at.has_bar ? at.name + std::clamp(width * 0.23f, px(170), px(330)) : at.tokens - px(52);
   at.bar_width = std::max(px(24), at.tokens - px(86) - at.bar);
-  at.name_width = std::max(px(60), at.name_width);
+  at.name_width = std::max(px(60), at.bar - at.name - px(16));
   return at;
 }
 
@@ -408,7 +408,7 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
     sum(factor_text(rung.speedup) + " over the baseline");
   }
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
-    sum(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
+    sum((rung.runs.size() > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
         tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
   }
   if (run.params > 0 && !is_missing(summary.tokens_per_s)) {
@@ -443,7 +443,7 @@ void draw_below(const Derived& derived, int selected) {
     begin_card("##dt", ImVec2(dt_width, room.y));
     draw_chart({.id = "dt",
                 .title = "Step time",
-                .note = "share of steady steps",
+                .note = "ECDF",
                 .x_label = "ms",
                 .unit = "of steps",
                 .curves = curves(derived, selected, true),
