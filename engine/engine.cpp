@@ -61,13 +61,15 @@ struct Engine::Impl {
   };
 
   explicit Impl(std::function<void(const RunEvent&)> listener_, const TrainerLibrary* library_)
-      : listener(std::move(listener_)), library(library_), thread([this](std::stop_token closing) { work(closing); }) {}
+      : listener(std::move(listener_)),
+        library(library_),
+        thread([this](const std::stop_token& closing) { work(closing); }) {}
 
-  void work(std::stop_token closing);
+  void work(const std::stop_token& closing);
   void train(const Job& job);
   void answer_probe(std::promise<DeviceReport> promise);
   const TrainerLibrary& loaded_library();
-  void cancel(std::unique_lock<std::mutex>& lock, std::vector<Job> jobs);
+  void cancel(std::unique_lock<std::mutex>& lock, const std::vector<Job>& jobs);
 
   void emit_ended(RunId run, RunStatus status, std::string reason) {
     listener(RunEnded{.run = run, .at = unix_now(), .status = status, .reason = std::move(reason)});
@@ -87,7 +89,7 @@ struct Engine::Impl {
   std::jthread thread;  // last: it uses everything above
 };
 
-void Engine::Impl::work(std::stop_token closing) {
+void Engine::Impl::work(const std::stop_token& closing) {
   std::unique_lock lock(mutex);
   while (true) {
     changed.wait(lock, closing, [&] { return asked_probe || !queue.empty(); });
@@ -144,7 +146,7 @@ void Engine::Impl::train(const Job& job) {
 }
 
 // Ends jobs that were taken off the queue under `lock`, which is released for it.
-void Engine::Impl::cancel(std::unique_lock<std::mutex>& lock, std::vector<Job> jobs) {
+void Engine::Impl::cancel(std::unique_lock<std::mutex>& lock, const std::vector<Job>& jobs) {
   ++cancelling;
   lock.unlock();
   for (const Job& job : jobs) emit_ended(job.run, RunStatus::stopped, "stopped before it started");
