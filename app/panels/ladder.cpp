@@ -219,7 +219,9 @@ void draw_table_head(const Columns& at, bool is_log, bool repeats) {
 void draw_bar(const RungSummary& rung, const BarScale& scale, ImVec2 at, float width, float height, bool selected) {
   if (is_missing(rung.tokens_per_s)) return;
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  const ImVec4 colour = rung_colour(rung.rung);
+  // What a failed run measured is shown, but not as if it counted.
+  const bool failed = rung.runs.front()->status == RunStatus::failed;
+  const ImVec4 colour = faded(rung_colour(rung.rung), failed ? 0.35f : 1.0f);
   const float end = at.x + std::max(px(3), width * scale.share(rung.tokens_per_s));
   const float half = px(7);
   const float middle = at.y + height / 2;
@@ -368,8 +370,9 @@ void sum(const std::string& text) {
   ImGui::PopTextWrapPos();
 }
 
-std::string loss_sentence(const RungSummary& rung) {
+std::string loss_sentence(const RungSummary& rung, const Summary& summary) {
   const LossParity& loss = rung.loss;
+  if (!std::isfinite(summary.loss_last)) return "Its loss is no longer a number.";
   if (rung.rung == 0) return "The others' losses are compared with this one's.";
   if (loss.verdict == LossVerdict::not_comparable)
     return "Its loss cannot be compared with the baseline's: not the same tokens at the same steps.";
@@ -408,14 +411,14 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
     sum(factor_text(rung.speedup) + " over the baseline");
   }
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
-    sum((rung.runs.size() > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
-        tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
+    sum((rung.runs.size() > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " +
+        milliseconds_text(summary.dt_ms_median) + " = " + tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
   }
   if (run.params > 0 && !is_missing(summary.tokens_per_s)) {
     const double tflops = 6.0 * static_cast<double>(run.params) * summary.tokens_per_s / 1e12;
     sum("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) + " TFLOP/s");
   }
-  sum(loss_sentence(rung));
+  sum(loss_sentence(rung, summary));
   ImGui::Dummy(ImVec2(0, px(2)));
   text_quiet_wrapped("The first " + grouped(summary.warmup_steps) + " of " + grouped(summary.steps) +
                      " steps are left out of the times.");
