@@ -12,7 +12,7 @@ void RecipeOptions::add_to(CLI::App& command) {
   add("--layers", layers_, "Transformer blocks");
   add("--heads", heads_, "Attention heads per block");
   add("--d-model", d_model_, "Width of the residual stream");
-  add("--vocab", vocab_, "Vocabulary size (what the data needs unless given)");
+  add("--vocab", vocab_, "Vocabulary size (GPT-2: 50257; nano: what the data needs)");
   command.add_flag("--tied-head,!--untied-head", tied_head_, "Whether the head is the token embedding itself")
       ->group("Recipe");
   add("--init", init_, "First weights: pytorch or gpt2 (as published)");

@@ -130,11 +130,11 @@ const std::vector<ModelPreset>& model_presets() {
   // Shapes: Radford et al. 2019, table 2. Learning rates of the larger ones: Brown et al. 2020, table 2.1, halved at
   // 124M for the small batch used here.
   static const std::vector<ModelPreset> presets = {
-      {"nano", "the size of nanoGPT's CPU example, 0.9M parameters", 4, 4, 128, 12, 64, 1e-3, false, Init::pytorch},
-      {"gpt2", "GPT-2 small, 124M parameters", 12, 12, 768, 4, 1024, 3e-4, true, Init::gpt2},
-      {"gpt2-medium", "GPT-2 medium, 355M parameters", 24, 16, 1024, 4, 1024, 3e-4, true, Init::gpt2},
-      {"gpt2-large", "GPT-2 large, 774M parameters", 36, 20, 1280, 4, 1024, 2.5e-4, true, Init::gpt2},
-      {"gpt2-xl", "GPT-2 XL, 1.6B parameters", 48, 25, 1600, 4, 1024, 2e-4, true, Init::gpt2},
+      {"nano", "the size of nanoGPT's CPU example, 0.9M parameters", 4, 4, 128, 0, 12, 64, 1e-3, false, Init::pytorch},
+      {"gpt2", "GPT-2 small, 124M parameters", 12, 12, 768, 50257, 4, 1024, 3e-4, true, Init::gpt2},
+      {"gpt2-medium", "GPT-2 medium, 355M parameters", 24, 16, 1024, 50257, 4, 1024, 3e-4, true, Init::gpt2},
+      {"gpt2-large", "GPT-2 large, 774M parameters", 36, 20, 1280, 50257, 4, 1024, 2.5e-4, true, Init::gpt2},
+      {"gpt2-xl", "GPT-2 XL, 1.6B parameters", 48, 25, 1600, 50257, 4, 1024, 2e-4, true, Init::gpt2},
   };
   return presets;
 }
@@ -152,6 +152,7 @@ void apply_preset(Recipe& recipe, std::string_view name) {
   recipe.layers = preset->layers;
   recipe.heads = preset->heads;
   recipe.d_model = preset->d_model;
+  recipe.vocab = preset->vocab;
   recipe.batch = preset->batch;
   recipe.seq = preset->seq;
   recipe.lr = preset->lr;

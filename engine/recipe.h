@@ -70,14 +70,14 @@ struct RecipeError : std::runtime_error {
 struct ModelPreset {
   std::string_view name;
   std::string_view note;
-  int layers, heads, d_model, batch, seq;
+  int layers, heads, d_model, vocab, batch, seq;
   double lr;
   bool tied_head;
   Init init;
 };
 const std::vector<ModelPreset>& model_presets();
 
-// Sets shape, head, init, batch, seq and lr to those of the preset; throws RecipeError for an unknown name (with the
+// Sets shape, vocabulary, head, init, batch, seq and lr to those of the preset; throws RecipeError for an unknown name (with the
 // nearest one).
 void apply_preset(Recipe& recipe, std::string_view name);
 

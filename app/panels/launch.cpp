@@ -137,7 +137,7 @@ void draw_model(Form& form) {
   ImGui::SetCursorPosX(px(118));
   Recipe shape;
   apply_preset(shape, chosen.name);
-  shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
+  if (shape.vocab == 0) shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
   text_quiet_wrapped(std::to_string(shape.layers) + " layers, " + std::to_string(shape.heads) + " heads, " +
                      std::to_string(shape.d_model) + " wide, " + compact(static_cast<double>(parameter_count(shape))) +
                      " parameters");
