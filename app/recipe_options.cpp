@@ -13,8 +13,10 @@ void RecipeOptions::add_to(CLI::App& command) {
   add("--heads", heads_, "Attention heads per block");
   add("--d-model", d_model_, "Width of the residual stream");
   add("--vocab", vocab_, "Vocabulary size (GPT-2: 50257; nano: what the data needs)");
-  command.add_flag("--tied-head,!--untied-head", tied_head_, "Whether the head is the token embedding itself")
-      ->group("Recipe");
+  CLI::Option* tied = command.add_flag("--tied-head", tied_head_, "The head is the token embedding itself");
+  CLI::Option* untied = command.add_flag("--untied-head", untied_head_, "The head has weights of its own");
+  tied->group("Recipe");
+  untied->group("Recipe")->excludes(tied);
   add("--init", init_, "First weights: pytorch or gpt2 (as published)");
   add("--batch", batch_, "Sequences per micro-batch (B)");
   add("--seq", seq_, "Tokens per sequence (T)");
@@ -49,7 +51,7 @@ Recipe RecipeOptions::recipe() const {
   set(recipe.heads, heads_);
   set(recipe.d_model, d_model_);
   set(recipe.vocab, vocab_);
-  set(recipe.tied_head, tied_head_);
+  if (tied_head_ || untied_head_) recipe.tied_head = tied_head_;
   if (init_) recipe.init = init_named(*init_);
   set(recipe.batch, batch_);
   set(recipe.seq, seq_);

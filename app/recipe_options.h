@@ -22,8 +22,9 @@ class RecipeOptions {
   std::optional<std::int64_t> steps_, warmup_, eval_every_, eval_batches_;
   std::optional<std::uint64_t> seed_;
   std::optional<double> lr_, beta1_, beta2_, eps_, weight_decay_;
-  std::optional<bool> tied_head_;
   std::optional<std::string> init_;
+  bool tied_head_ = false;
+  bool untied_head_ = false;
   bool overfit_ = false;
 };
 

@@ -70,6 +70,17 @@ class Commands(unittest.TestCase):
         steps = self.place.json("show", "mine", "--steps")["data"]
         self.assertEqual([s["step"] for s in steps if s["val_loss"] is not None], [10, 20])
 
+    def test_gpt2_is_published_whole_unless_told_otherwise(self):
+        small = ["train", "--model", "gpt2", "--layers", 1, "--d-model", 64, "--heads", 2, "--batch", 1, "--seq", 16, "--steps", 1]
+        tied = (50257 + 16) * 64 + 12 * 64 * 64 + 13 * 64 + 2 * 64
+        self.assertEqual(self.place.json(*small)["params"], tied)
+        self.assertEqual(self.place.json(*small, "--untied-head")["params"], tied + 50257 * 64)
+        self.assertEqual(self.place.json(*small, "--vocab", 300)["params"], tied - (50257 - 300) * 64)
+        nano = self.place.json("train", *TINY, "--steps", 1, "--tied-head", "--init", "gpt2")
+        self.assertAlmostEqual(nano["loss_first"], math.log(256), delta=0.05)
+        self.assertEqual(self.place.run("train", "--tied-head", "--untied-head")[0], 2)
+        self.assertEqual(self.place.run("train", "--init", "zeros")[0], 2)
+
     def test_lists_and_filters(self):
         self.assertEqual(self.place.json("runs"), [])
         self.assertFalse(self.place.database.exists(), "a command that only reads makes no file")
