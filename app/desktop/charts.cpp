@@ -76,6 +76,18 @@ int axis_number(double value, char* text, int size, void*) {
   return std::snprintf(text, static_cast<std::size_t>(size), "%s", number.c_str());
 }
 
+// 1, 2 and 5 of each decade, since decades alone leave most log axes with one number.
+void set_up_log_ticks(const Range& range) {
+  std::vector<double> ticks;
+  for (double decade = std::pow(10, std::floor(std::log10(range.low))); decade <= range.high; decade *= 10) {
+    for (const double value : {decade, 2 * decade, 5 * decade}) {
+      if (value >= range.low && value <= range.high) ticks.push_back(value);
+    }
+  }
+  if (ticks.size() < 2 || ticks.size() > 12) return;
+  ImPlot::SetupAxisTicks(ImAxis_X1, ticks.data(), static_cast<int>(ticks.size()));
+}
+
 // What the line under a chart's title says: nothing is off-screen or not a number without a word.
 std::string caption(const std::vector<Polyline>& lines, std::size_t off_screen) {
   std::size_t points = 0;
@@ -212,6 +224,7 @@ void draw_chart(const Chart& chart) {
     ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_NoButtons);
     const int columns = std::max(1, static_cast<int>(size.x));
     const Range all = x_range(chart);
+    if (chart.log_x) set_up_log_ticks(all);
     if (taken) {
       const ImPlotRect limits = ImPlot::GetPlotLimits();  // ends the set-up
       for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -33,7 +33,7 @@ struct Chart {
   std::string floor_label;
   bool from_zero = false;  // y starts at 0, and the highest 2 % may be off-screen
   bool steps_up = false;   // stairs (an ECDF) instead of lines
-  bool log_x = false;
+  bool log_x = false;      // then every x is greater than 0
   bool legend = true;
   ImVec2 size = ImVec2(0, 0);
 };

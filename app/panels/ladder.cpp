@@ -302,7 +302,8 @@ void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale,
   ImGui::SetCursorPos(ImVec2(at.name, first_line));
   text_cut(run.title.empty() ? run.stage : run.title, at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
-  text_cut(run.changed.empty() ? "-" : run.changed, at.name_width, palette().quiet, fonts().regular, small_size);
+  text_cut(run.changed.empty() ? run.precision : run.changed, at.name_width, palette().quiet, fonts().regular,
+           small_size);
   if (at.has_bar)
     draw_bar(rung, scale, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height, selected);
   const auto number = [&](float right, const std::string& text, ImFont* font, const ImVec4& colour) {
@@ -427,6 +428,18 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
                          : "One run: how much runs differ from each other is not known. Repeats tell.");
 }
 
+// Step times that differ by more than five times need a log axis to be told apart at both ends.
+bool needs_log_axis(const Derived& derived) {
+  double least = missing;
+  double most = missing;
+  for (const auto& [run, ecdf] : derived.ecdf) {
+    if (ecdf.dt_ms.empty() || ecdf.dt_ms.front() <= 0) continue;
+    least = is_missing(least) ? ecdf.dt_ms.front() : std::min(least, ecdf.dt_ms.front());
+    most = is_missing(most) ? ecdf.dt_ms.back() : std::max(most, ecdf.dt_ms.back());
+  }
+  return !is_missing(least) && most > 5 * least;
+}
+
 void draw_below(const Derived& derived, int selected) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
@@ -443,14 +456,16 @@ void draw_below(const Derived& derived, int selected) {
   end_card();
   ImGui::SameLine(0, gap);
   if (!is_narrow) {
+    const bool is_log = needs_log_axis(derived);
     begin_card("##dt", ImVec2(dt_width, room.y));
     draw_chart({.id = "dt",
                 .title = "Step time",
                 .note = "ECDF",
-                .x_label = "ms",
+                .x_label = is_log ? "ms, log scale" : "ms",
                 .unit = "of steps",
                 .curves = curves(derived, selected, true),
                 .steps_up = true,
+                .log_x = is_log,
                 .legend = false});
     end_card();
     ImGui::SameLine(0, gap);
