@@ -77,8 +77,8 @@ struct ModelPreset {
 };
 const std::vector<ModelPreset>& model_presets();
 
-// Sets shape, vocabulary, head, init, batch, seq and lr to those of the preset; throws RecipeError for an unknown name (with the
-// nearest one).
+// Sets shape, vocabulary, head, init, batch, seq and lr to those of the preset; throws RecipeError for an unknown name
+// (with the nearest one).
 void apply_preset(Recipe& recipe, std::string_view name);
 
 // Throws RecipeError for the first value out of range. Looks at numbers only; files are looked at by the token source.

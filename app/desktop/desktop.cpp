@@ -3,6 +3,7 @@
 #include <imgui.h>
 #include <png.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstring>
@@ -70,7 +71,7 @@ void write_png(const std::filesystem::path& file, const std::vector<std::uint8_t
 int open_desktop(const std::filesystem::path& database) {
   const DesktopSettings settings = load_settings();
   CloseSignals close_signals;
-  Window window(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
+  Window window(Window::Kind::on_screen, "Stepladder", 1600, 900);
   close_signals.window_opened();
   Session session(database, Window::wake);
   std::string no_example;
@@ -110,9 +111,10 @@ int open_desktop(const std::filesystem::path& database) {
 }
 
 int take_screenshot(const ScreenshotRequest& request) {
-  std::string views;
-  for (const Panel& panel : all_panels()) views += (views.empty() ? "" : ", ") + panel.id;
-  if ((", " + views + ",").find(" " + request.view + ",") == std::string::npos) {
+  const std::vector<Panel> panels = all_panels();
+  if (std::none_of(panels.begin(), panels.end(), [&](const Panel& panel) { return panel.id == request.view; })) {
+    std::string views;
+    for (const Panel& panel : panels) views += (views.empty() ? "" : ", ") + panel.id;
     throw UsageError("--view: there is no view '" + request.view + "'; there are " + views);
   }
   RunStore store = std::filesystem::exists(request.database)

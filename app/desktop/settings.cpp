@@ -32,11 +32,7 @@ DesktopSettings load_settings() {
   read("dark", settings.dark);
   read("scale", settings.scale);
   read("panel", settings.panel);
-  read("width", settings.width);
-  read("height", settings.height);
   settings.scale = std::clamp(settings.scale, 0.6f, 3.0f);
-  settings.width = std::clamp(settings.width, 640, 16384);
-  settings.height = std::clamp(settings.height, 400, 16384);
   return settings;
 }
 
@@ -44,13 +40,8 @@ void save_settings(const DesktopSettings& settings) {
   const std::filesystem::path file = settings_file();
   std::error_code ignored;
   std::filesystem::create_directories(file.parent_path(), ignored);
-  std::ofstream(file) << nlohmann::json{{"dark", settings.dark},
-                                        {"scale", settings.scale},
-                                        {"panel", settings.panel},
-                                        {"width", settings.width},
-                                        {"height", settings.height}}
-                             .dump(2)
-                      << "\n";
+  std::ofstream(file)
+      << nlohmann::json{{"dark", settings.dark}, {"scale", settings.scale}, {"panel", settings.panel}}.dump(2) << "\n";
 }
 
 }  // namespace stepladder

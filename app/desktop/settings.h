@@ -10,8 +10,6 @@ struct DesktopSettings {
   bool dark = true;
   float scale = 1;  // on top of the display's own
   std::string panel = "ladder";
-  int width = 1600;
-  int height = 900;
 };
 
 std::filesystem::path settings_file();

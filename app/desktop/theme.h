@@ -17,7 +17,6 @@ struct Fonts {
   ImFont* regular = nullptr;
   ImFont* semibold = nullptr;
   ImFont* display = nullptr;  // titles
-  ImFont* mono = nullptr;     // logs and code
 };
 
 // Sizes before scaling; ImGui rasterises fonts at size x scale, so they are sharp at any.
