@@ -1,17 +1,12 @@
 #include "engine/tokens.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
+#include "engine/files.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -66,56 +61,10 @@ std::string with_commas(std::int64_t number) {
   return text;
 }
 
-// A file that is read at any place by any thread. Reading rather than mapping it: a file that is cut short while it
-// is being trained on gives an error and not a SIGBUS.
-class File {
- public:
-  explicit File(const std::filesystem::path& path) : name_(path.string()) {
-    descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) {
-      const int error = errno;
-      if (error == ENOENT) throw DataError(name_ + " does not exist");
-      throw DataError(name_ + " cannot be read: " + std::strerror(error));
-    }
-    struct stat status;
-    const bool known = ::fstat(descriptor_, &status) == 0;
-    if (known && S_ISREG(status.st_mode)) {
-      size_bytes_ = status.st_size;
-      return;
-    }
-    ::close(descriptor_);
-    throw DataError(name_ + (known && S_ISDIR(status.st_mode) ? " is a folder, not a file" : " is not a regular file"));
-  }
-  ~File() { ::close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  const std::string& name() const { return name_; }
-  std::int64_t size_bytes() const { return size_bytes_; }
-
-  void read(std::int64_t offset, void* destination, std::int64_t bytes) const {
-    auto* to = static_cast<char*>(destination);
-    while (bytes > 0) {
-      const auto got = ::pread(descriptor_, to, static_cast<std::size_t>(bytes), offset);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw DataError(name_ + " cannot be read: " + std::strerror(errno));
-      if (got == 0) throw DataError(name_ + " has become shorter while it was read");
-      to += got;
-      offset += got;
-      bytes -= got;
-    }
-  }
-
- private:
-  std::string name_;
-  int descriptor_ = -1;
-  std::int64_t size_bytes_ = 0;
-};
-
 }  // namespace
 
 struct TokenSource::Content {
-  std::unique_ptr<File> file;  // none: the synthetic source
+  std::unique_ptr<InputFile> file;  // none: the synthetic source
   int seq = 0;
   std::uint64_t seed = 0;
   std::int64_t first_byte = 0;   // of the first token
@@ -242,8 +191,8 @@ TokenSource TokenSource::open(const std::filesystem::path& path, int seq, std::u
     content->description = "a synthetic source of 256 tokens";
     return TokenSource(content);
   }
-  content->file = std::make_unique<File>(path);
-  const File& file = *content->file;
+  content->file = std::make_unique<InputFile>(path);
+  const InputFile& file = *content->file;
   if (file.size_bytes() == 0) throw DataError(file.name() + " is empty");
   if (path.extension() != ".bin") {
     content->open_text();

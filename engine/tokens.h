@@ -6,16 +6,12 @@
 #include <filesystem>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace stepladder {
+#include "engine/data_error.h"
 
-// A data file that cannot be trained on. what() is one sentence that names the file and what is wrong with it.
-struct DataError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+namespace stepladder {
 
 enum class Split { train, validation };
 

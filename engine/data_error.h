@@ -1,0 +1,13 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace stepladder {
+
+// A file of tokens, weights or a tokenizer that cannot be used, or could not be written. what() is one sentence that
+// names the file and what is wrong with it.
+struct DataError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace stepladder
