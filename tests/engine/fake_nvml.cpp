@@ -1,0 +1,66 @@
+#include "tests/engine/fake_nvml.h"
+
+#include <cstring>
+
+#define EXPORTED extern "C" __attribute__((visibility("default")))
+
+namespace {
+// Device 0 and 1 differ in everything, so that a mix-up shows.
+unsigned devices[2] = {0, 1};
+unsigned number_of(void* device) {
+  return *static_cast<unsigned*>(device);
+}
+}  // namespace
+
+EXPORTED FakeNvml fake_nvml;
+FakeNvml fake_nvml;
+
+EXPORTED int nvmlInit_v2() {
+  if (fake_nvml.init_error == 0) ++fake_nvml.open;
+  return fake_nvml.init_error;
+}
+EXPORTED int nvmlShutdown() {
+  --fake_nvml.open;
+  return 0;
+}
+EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (index >= fake_nvml.devices) return 2;  // NVML_ERROR_INVALID_ARGUMENT
+  *device = &devices[index];
+  return 0;
+}
+EXPORTED int nvmlDeviceGetHandleByUUID(const char* uuid, void** device) {
+  if (std::strcmp(uuid, "GPU-one") != 0) return 6;  // NVML_ERROR_NOT_FOUND
+  *device = &devices[1];
+  return 0;
+}
+EXPORTED int nvmlDeviceGetClockInfo(void* device, int type, unsigned* mhz) {
+  *mhz = type == 1 ? 1400 + 100 * number_of(device) : 9999;
+  return fake_nvml.error;
+}
+EXPORTED int nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  *milliwatts = 250'500 + 1000 * number_of(device);
+  return fake_nvml.error;
+}
+EXPORTED int nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
+  *celsius = sensor == 0 ? 60 + number_of(device) : 999;
+  return fake_nvml.error;
+}
+EXPORTED int nvmlDeviceGetUtilizationRates(void* device, unsigned* gpu_and_memory) {
+  gpu_and_memory[0] = 87 + number_of(device);
+  gpu_and_memory[1] = 12;
+  return fake_nvml.error;
+}
+EXPORTED int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* total_free_used) {
+  total_free_used[0] = 80ull << 30;
+  total_free_used[1] = 50ull << 30;
+  total_free_used[2] = (30ull + number_of(device)) << 30;
+  return fake_nvml.error;
+}
+EXPORTED int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
+  *reasons = fake_nvml.reasons;
+  return fake_nvml.event_reasons ? fake_nvml.error : 3;  // NVML_ERROR_NOT_SUPPORTED
+}
+EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long* reasons) {
+  *reasons = fake_nvml.reasons;
+  return fake_nvml.error;
+}
