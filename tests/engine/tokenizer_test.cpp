@@ -135,7 +135,7 @@ TEST_F(Tokenizers, MergesStayWithinAPiece) {
 TEST_F(Tokenizers, BytesThatAreNoUtf8ComeBack) {
   const Tokenizer tokenizer = Tokenizer::open(data_folder);
   std::vector<std::string> texts = {
-      "\xff",     "a\xc3",          "\xc3\x28b", "\xe2\x82 euro", "\xed\xa0\x80 surrogate", "\xf4\x90\x80\x80",
+      "\xff",     "a\xc3",          "\xc3(b", "\xe2\x82 euro", "\xed\xa0\x80 surrogate", "\xf4\x90\x80\x80",
       "\xc0\xaf", "ok \xf0\x9f\x98"};
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
