@@ -2,9 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <charconv>
 #include <csignal>
 #include <iostream>
 #include <optional>
+#include <set>
 
 #include "app/environment.h"
 #include "app/progress.h"
@@ -12,7 +14,11 @@
 #include "app/report.h"
 #include "app/run_filter.h"
 #include "app/session.h"
-#include "engine/tokens.h"
+#include "app/worker.h"
+#include "engine/ready_plans.h"
+#include "engine/rendezvous.h"
+#include "engine/weights_export.h"
+#include "engine/worker_processes.h"
 
 namespace stepladder {
 namespace {
@@ -34,6 +40,14 @@ struct Options {
   RecipeOptions recipe;
   std::string name;
   std::vector<std::string> stages;
+  std::string resume;
+  std::string fork;
+  std::string format;
+  std::filesystem::path out;
+  std::string plan;
+  std::vector<std::string> only;
+  std::vector<std::string> without;
+  bool all = false;
   int repeats = 1;
   bool interleave = false;
   std::string filter;
@@ -113,11 +127,54 @@ int exit_status(const std::vector<LoadedRun>& runs) {
   return failed ? exit_failed : exit_done;
 }
 
+// "12@400": a run and a step; the newest checkpoint where there is no step.
+std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std::string& text) {
+  const auto at = text.rfind('@');
+  if (at == std::string::npos) return {find_run(store, text), std::nullopt};
+  std::int64_t step = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data() + at + 1, end, step);
+  if (error != std::errc() || stopped != end) return {find_run(store, text), std::nullopt};  // a name with an @ in it
+  return {find_run(store, text.substr(0, at)), step};
+}
+
+RunId start_training(Session& session, const Options& options) {
+  if (!options.resume.empty()) {
+    if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; --fork makes a new one of it");
+    const Run run = find_run(session.store(), options.resume);
+    session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)));
+    return run.id;
+  }
+  RunRequested request{.name = options.name, .stages = options.stages};
+  if (options.fork.empty()) {
+    request.base = options.recipe.recipe();
+    if (const auto placement = placement_from_environment()) request.base.nproc = placement->world_size;
+  } else {
+    const auto [parent, step] = find_fork(session.store(), options.fork);
+    request.base = options.recipe.over(recipe_from_json(parent.recipe));
+    request.fork_of = parent.id;
+    request.fork_step = step;
+  }
+  return session.launch_run(request, session.probe().get());
+}
+
+// One of several processes that a launcher started: all of them have the same command line, and only rank 0 records.
+int train_as_rank(const Placement& placement, Recipe recipe, const std::vector<std::string>& stages) {
+  for (const std::string& stage : stages) stage_by_id(stage).apply(recipe);
+  recipe.nproc = placement.world_size;
+  return run_rank(placement, recipe, [] { return interrupts > 0; });
+}
+
 int train(const Options& options) {
-  const Recipe recipe = options.recipe.recipe();
   for (const std::string& stage : options.stages) stage_by_id(stage);
+  if (options.fork.empty()) options.recipe.over(Recipe{});  // says what is wrong before the database is touched
+  const auto placement = placement_from_environment();
+  if (placement && (!options.resume.empty() || !options.fork.empty())) {
+    throw UsageError("a run is resumed or forked by one process, which starts the others itself: --nproc");
+  }
+  if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
   Session session(options.database);
-  const RunId id = session.launch_run(options.name, recipe, options.stages, session.probe().get());
+  const RunId id = start_training(session, options);
   follow(session, {id});
   const std::vector<LoadedRun> runs = load_runs(session.store(), {*session.store().run(id)});
   if (options.json) {
@@ -128,19 +185,74 @@ int train(const Options& options) {
   return exit_status(runs);
 }
 
-int ladder(const LadderRequest& request, const Options& options) {
-  for (const std::string& stage : request.stages) stage_by_id(stage);
-  Session session(options.database);
+// Another process trains the run; it looks for such requests about twice a second.
+int ask_owner(const Options& options, RunRequest request) {
+  RunStore store = open_existing(options.database);
+  const Run run = find_run(store, options.run);
+  if (run.status != RunStatus::queued && run.status != RunStatus::running) {
+    throw UsageError("run " + std::to_string(run.id) + " is " + std::string(to_string(run.status)) +
+                     "; only one that is queued or running can be asked to " + std::string(to_string(request)));
+  }
+  store.request(run.id, request);
+  return exit_done;
+}
+
+int ladder(const LadderRequest& request, const Options& options, Session& session) {
+  if (const auto placement = placement_from_environment(); placement && placement->world_size > 1) {
+    throw UsageError("a ladder starts its processes itself: give --nproc instead of starting it " +
+                     std::to_string(placement->world_size) + " times");
+  }
   const LaunchedLadder launched = session.launch_ladder(request, session.probe().get());
   follow(session, launched.runs);
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   if (options.json) {
-    print(ladder_json({.id = launched.ladder, .name = default_name(request.base)}, runs, launched.plan.skipped,
+    print(ladder_json({.id = launched.ladder, .name = default_name(request.base)}, runs, launched.plan,
                       options.database));
   } else {
-    std::cout << ladder_table(runs, launched.plan.skipped);
+    std::cout << ladder_table(runs, launched.plan);
   }
   return exit_status(runs);
+}
+
+// The rungs asked for, in order; empty where nothing was said.
+std::vector<PlannedStage> planned_stages(const Options& options) {
+  std::vector<PlannedStage> planned;
+  for (const std::string& text : options.only.empty() ? options.stages : options.only) {
+    planned.push_back(parse_planned_stage(text));
+  }
+  std::set<std::string> left_out;
+  for (const std::string& id : options.without) left_out.insert(parse_planned_stage(id).stage);
+  if (planned.empty() && (options.all || !left_out.empty())) {
+    for (const Stage& stage : all_stages()) {
+      if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stage = stage.id});
+    }
+  }
+  std::erase_if(planned, [&](const PlannedStage& stage) { return left_out.contains(stage.stage); });
+  return planned;
+}
+
+// A ladder that others climbed, in sizes that fit this machine; what was given by hand counts.
+LadderRequest ready_request(const Options& options, const DeviceReport& report) {
+  const ReadyPlan& plan = ready_plan(options.plan);
+  LadderRequest request{.name = options.name.empty() ? "plan " + plan.name : options.name,
+                        .notes = plan.note,
+                        .base = options.recipe.over(plan.base),
+                        .stages = plan.stages,
+                        .repeats = options.repeats,
+                        .interleave = options.interleave};
+  const bool gpu = report.resolve(request.base.device) == "cuda" && !report.gpus.empty();
+  const std::int64_t free_bytes = gpu ? report.gpus.front().memory_bytes : available_memory_bytes();
+  fit_to_memory(request.base, request.stages, report, free_bytes * 8 / 10);
+  return request;
+}
+
+LadderRequest ladder_request(const Options& options) {
+  return {.name = options.name,
+          .base = options.recipe.recipe(),
+          .stages = planned_stages(options),
+          .climb = options.only.empty() ? Climb::together : Climb::alone,
+          .repeats = options.repeats,
+          .interleave = options.interleave};
 }
 
 // What `./run` does where no window can open: a ladder of a few seconds on the text that comes with the program.
@@ -152,7 +264,20 @@ int quick_ladder(const Options& options) {
   if (std::filesystem::exists(text)) request.base.data = text.string();
   request.base.steps = 60;
   request.name = "quick ladder";
-  return ladder(request, options);
+  Session session(options.database);
+  return ladder(request, options, session);
+}
+
+int climb(const Options& options) {
+  if (!options.plan.empty()) {
+    ready_plan(options.plan);  // says what is wrong before the database is touched
+    options.recipe.over(Recipe{});
+    Session session(options.database);
+    return ladder(ready_request(options, session.probe().get()), options, session);
+  }
+  const LadderRequest request = ladder_request(options);
+  Session session(options.database);
+  return ladder(request, options, session);
 }
 
 // What this machine has, without a session.
@@ -166,7 +291,7 @@ int list_stages(const Options& options) {
   Json stages = Json::array();
   std::vector<std::vector<std::string>> rows = {{"stage", "kind", "available", "what it does"}};
   for (const Stage& stage : all_stages()) {
-    const std::string reason = stage.unavailable(report, device);
+    const std::string reason = stage.unavailable(Recipe{}, report, device);
     stages.push_back(stage_json(stage, reason));
     rows.push_back({stage.id, std::string(to_string(stage.kind)), reason.empty() ? "yes" : "no",
                     reason.empty() ? stage.why : reason});
@@ -205,6 +330,7 @@ int show(const Options& options) {
   const LoadedRun run = load_run(store, options.run);
   if (options.json) {
     Json json = run_json(run.run, run.summary);
+    json.update(life_cycle_json(store, {run.run, run.summary}));
     if (options.steps) json["data"] = steps_json(run.series);
     print(json);
     return exit_done;
@@ -236,6 +362,19 @@ int compare(const Options& options) {
   } else {
     std::cout << compare_table(base, runs);
   }
+  return exit_done;
+}
+
+// The weights of a run's checkpoint, for other programs.
+int export_run(const Options& options) {
+  const ExportFormat format = export_format(options.format);
+  RunStore store = open_existing(options.database);
+  const auto [run, step] = find_fork(store, options.run);
+  const Checkpoint checkpoint = find_checkpoint(store.file(), run.id, step);
+  const Recipe recipe = recipe_from_json(run.recipe);
+  export_weights(WeightsFile(checkpoint.folder / checkpoint_weights), recipe.heads, options.out, format);
+  std::cerr << "stepladder: " << options.out.string() << " holds run " << run.id << " after step " << checkpoint.step
+            << "\n";
   return exit_done;
 }
 
@@ -301,11 +440,28 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   options.recipe.add_to(*train_command);
   train_command->add_option("--stage", options.stages, "A stage to apply; several may be given")->delimiter(',');
   train_command->add_option("--name", options.name, "What to call the run");
+  CLI::Option* resume_option =
+      train_command->add_option("--resume", options.resume, "Go on with a run from its newest checkpoint");
+  train_command->add_option("--fork", options.fork, "A new run from a checkpoint of another: RUN@STEP")
+      ->excludes(resume_option);
 
   CLI::App* ladder_command = command("ladder", "Train the baseline and one rung for each stage");
   options.recipe.add_to(*ladder_command);
-  ladder_command->add_option("--stages", options.stages, "Stages, in order (all that this device can do unless given)")
-      ->delimiter(',');
+  CLI::Option* stages_option = ladder_command->add_option(
+      "--stages", options.stages, "Stages, in order; values that change with one after it: bf16:batch=24");
+  CLI::Option* only_option =
+      ladder_command->add_option("--only", options.only, "Stages, each on the baseline alone instead of together");
+  CLI::Option* without_option = ladder_command->add_option("--without", options.without, "Stages to leave out");
+  for (CLI::Option* list : {stages_option, only_option, without_option}) list->delimiter(',');
+  only_option->excludes(stages_option);
+  std::string plans;
+  for (const ReadyPlan& plan : ready_plans()) plans += (plans.empty() ? "" : ", ") + plan.name;
+  ladder_command->add_option("--plan", options.plan, "A ladder that others climbed: " + plans)
+      ->excludes(stages_option)
+      ->excludes(only_option);
+  ladder_command->add_flag("--all", options.all, "Also the check and the stages that change the maths")
+      ->excludes(stages_option)
+      ->excludes(only_option);
   ladder_command->add_option("--repeats", options.repeats, "Runs of each rung")->check(CLI::Range(1, 1000));
   ladder_command->add_flag("--interleave", options.interleave, "Run all repeats in random order");
   ladder_command->add_option("--name", options.name, "What to call the ladder");
@@ -316,10 +472,27 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App* show_command = command("show", "One run");
   show_command->add_option("run", options.run, "Its number or name")->required();
   show_command->add_flag("--steps", options.steps, "Every step too");
+  struct Verb {
+    CLI::App* command;
+    RunRequest request;
+  };
+  std::vector<Verb> verbs;
+  for (const auto& [request, what] : {std::pair(RunRequest::pause, "Hold a run before its next step"),
+                                      std::pair(RunRequest::resume, "Let a run that was paused go on"),
+                                      std::pair(RunRequest::stop, "End a run after its step")}) {
+    verbs.push_back({app.add_subcommand(std::string(to_string(request)), what), request});
+    verbs.back().command->add_option("run", options.run, "Its number or name")->required();
+  }
   CLI::App* compare_command = command("compare", "Runs against a base run");
   compare_command->add_option("base", options.run, "The run to compare with")->required();
   compare_command->add_option("runs", options.runs, "The runs to compare")->required();
+  CLI::App* export_command = app.add_subcommand("export", "Write the weights of a run's checkpoint to a file");
+  export_command->add_option("run", options.run, "RUN, or RUN@STEP for an older checkpoint")->required();
+  export_command->add_option("--format", options.format, "safetensors (Hugging Face's GPT-2), llmc or llmc-bf16")
+      ->required();
+  export_command->add_option("--out", options.out, "The file to write")->required();
   CLI::App* doctor_command = command("doctor", "What this machine has");
+  CLI::App* worker = app.add_subcommand(worker_command, "")->group("");
   CLI::App* screenshot_command = command("screenshot", "A picture of a view, with or without a display");
   screenshot_command->add_option("--view", options.screenshot.view, "launch, live, ladder or history")->required();
   screenshot_command->add_option("--out", options.screenshot.out, "The PNG file to write")->required();
@@ -336,14 +509,16 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   options.database = database.empty() ? default_database_file() : std::filesystem::path(database);
 
   if (*train_command) return train(options);
-  if (*ladder_command) {
-    return ladder({options.name, options.recipe.recipe(), options.stages, options.repeats, options.interleave},
-                  options);
-  }
+  if (*worker) return run_worker();
+  if (*ladder_command) return climb(options);
   if (*stages_command) return list_stages(options);
   if (*runs_command) return list_runs(options);
   if (*show_command) return show(options);
+  for (const auto& [verb, request] : verbs) {
+    if (*verb) return ask_owner(options, request);
+  }
   if (*compare_command) return compare(options);
+  if (*export_command) return export_run(options);
   if (*doctor_command) return doctor(options);
   if (*screenshot_command) return screenshot(options, desktop);
   if (desktop.open && display_is_there()) return desktop.open(options.database);

@@ -45,6 +45,13 @@ void Progress::show(const RunEvent& event) {
     if (last_.run == run->id) line += " at step " + grouped(last_.step) + ", loss " + loss_text(last_.loss);
     if (!ended->reason.empty()) line += " (" + ended->reason + ")";
     std::fprintf(stderr, "%s\n", line.c_str());
+  } else if (const auto* sample = std::get_if<TextSample>(&event)) {
+    clear();
+    std::fprintf(stderr, "  after step %s it writes:\n%s\n", grouped(sample->step).c_str(), sample->text.c_str());
+  } else if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
+    clear();
+    std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),
+                 saved->error.c_str());
   }
 }
 

@@ -1,72 +1,81 @@
 #include "app/recipe_options.h"
 
+#include <algorithm>
+
 namespace stepladder {
+namespace {
+
+struct Option {
+  const char* name;  // of the recipe's member
+  const char* help;
+};
+
+constexpr Option options[] = {
+    {"layers", "Transformer blocks"},
+    {"heads", "Attention heads per block"},
+    {"d_model", "Width of the residual stream"},
+    {"vocab", "Vocabulary size (GPT-2: 50257; nano: what the data needs)"},
+    {"init", "First weights: pytorch or gpt2 (as published)"},
+    {"weights", "Start from this file instead: safetensors (Hugging Face's GPT-2) or llm.c's .bin"},
+    {"batch", "Sequences per micro-batch (B)"},
+    {"seq", "Tokens per sequence (T)"},
+    {"grad_accum", "Micro-batches per step"},
+    {"steps", "Optimiser updates (100 unless given)"},
+    {"warmup", "Steps left out of the time figures (by rule unless given)"},
+    {"data", "A text file (bytes), nanoGPT .bin or llm.c .bin; synthetic tokens unless given"},
+    {"device", "auto, cpu, cuda or mps"},
+    {"threads", "CPU threads (one per core unless given)"},
+    {"nproc", "Processes that share the rows of each batch (threads are divided among them)"},
+    {"seed", "Seed of weights and batches"},
+    {"lr", "Learning rate, the highest of the run"},
+    {"schedule", "constant, or cosine: down to a tenth"},
+    {"lr_warmup", "Steps in which the learning rate climbs"},
+    {"beta1", "AdamW's first decay rate"},
+    {"beta2", "AdamW's second decay rate"},
+    {"eps", "AdamW's epsilon"},
+    {"weight_decay", "AdamW's decoupled weight decay"},
+    {"decay", "What decays: everything, or matrices only"},
+    {"clip", "Gradients are scaled down to this L2 norm (0: never)"},
+    {"eval_every", "Steps between validations (0: never)"},
+    {"eval_batches", "Batches per validation"},
+    {"sample_every", "Steps between text samples (0: never)"},
+    {"sample_tokens", "Tokens of a text sample"},
+    {"sample_prompt", "What a text sample goes on from"},
+    {"tokenizer", "tokenizer.json or merges.txt, for text in GPT-2's tokens"},
+    {"save_every", "Steps between checkpoints (0: none)"},
+    {"keep", "Checkpoints that stay, the newest (0: all)"},
+};
+
+}  // namespace
 
 void RecipeOptions::add_to(CLI::App& command) {
   std::string models;
   for (const ModelPreset& preset : model_presets()) models += (models.empty() ? "" : ", ") + std::string(preset.name);
-  const auto add = [&command](const char* name, auto& value, const std::string& help) {
-    command.add_option(name, value, help)->group("Recipe");
+  command.add_option("--model", model_, "Shape of the model: " + models + " (nano unless given)")->group("Recipe");
+  for (const auto& [name, help] : options) {
+    std::string option = "--" + std::string(name);
+    std::replace(option.begin(), option.end(), '_', '-');
+    const auto keep = [this, member = name](const std::string& value) { given_.emplace_back(member, value); };
+    command.add_option_function<std::string>(option, keep, help)->group("Recipe")->take_last();
+  }
+  const auto flag = [&](const char* option, const char* member, const char* value, const char* help) {
+    const auto keep = [this, member, value](std::int64_t) { given_.emplace_back(member, value); };
+    return command.add_flag_function(option, keep, help)->group("Recipe");
   };
-  add("--model", model_, "Shape of the model: " + models + " (nano unless given)");
-  add("--layers", layers_, "Transformer blocks");
-  add("--heads", heads_, "Attention heads per block");
-  add("--d-model", d_model_, "Width of the residual stream");
-  add("--vocab", vocab_, "Vocabulary size (GPT-2: 50257; nano: what the data needs)");
-  CLI::Option* tied = command.add_flag("--tied-head", tied_head_, "The head is the token embedding itself");
-  CLI::Option* untied = command.add_flag("--untied-head", untied_head_, "The head has weights of its own");
-  tied->group("Recipe");
-  untied->group("Recipe")->excludes(tied);
-  add("--init", init_, "First weights: pytorch or gpt2 (as published)");
-  add("--batch", batch_, "Sequences per micro-batch (B)");
-  add("--seq", seq_, "Tokens per sequence (T)");
-  add("--grad-accum", grad_accum_, "Micro-batches per step");
-  add("--steps", steps_, "Optimiser updates (100 unless given)");
-  add("--warmup", warmup_, "Steps left out of the time figures (by rule unless given)");
-  add("--data", data_, "A text file (bytes), nanoGPT .bin or llm.c .bin; synthetic tokens unless given");
-  add("--device", device_, "auto, cpu, cuda or mps");
-  add("--threads", threads_, "CPU threads (one per core unless given)");
-  add("--seed", seed_, "Seed of weights and batches");
-  add("--lr", lr_, "Learning rate, constant");
-  add("--beta1", beta1_, "AdamW's first decay rate");
-  add("--beta2", beta2_, "AdamW's second decay rate");
-  add("--eps", eps_, "AdamW's epsilon");
-  add("--weight-decay", weight_decay_, "AdamW's decoupled weight decay");
-  add("--eval-every", eval_every_, "Steps between validations (0: never)");
-  add("--eval-batches", eval_batches_, "Batches per validation");
-  command.add_flag("--overfit", overfit_, "Train on one batch again and again: its loss must go to zero")
-      ->group("Recipe");
+  CLI::Option* tied = flag("--tied-head", "tied_head", "on", "The head is the token embedding itself");
+  flag("--untied-head", "tied_head", "off", "The head has weights of its own")->excludes(tied);
+  flag("--overfit", "overfit", "on", "Train on one batch again and again: its loss must go to zero");
 }
 
 Recipe RecipeOptions::recipe() const {
   Recipe recipe;
-  apply_preset(recipe, model_);
-  recipe.data = data_;
-  recipe.device = device_;
-  recipe.overfit = overfit_;
-  const auto set = [](auto& value, const auto& given) {
-    if (given) value = *given;
-  };
-  set(recipe.layers, layers_);
-  set(recipe.heads, heads_);
-  set(recipe.d_model, d_model_);
-  set(recipe.vocab, vocab_);
-  if (tied_head_ || untied_head_) recipe.tied_head = tied_head_;
-  if (init_) recipe.init = init_named(*init_);
-  set(recipe.batch, batch_);
-  set(recipe.seq, seq_);
-  set(recipe.grad_accum, grad_accum_);
-  set(recipe.steps, steps_);
-  set(recipe.warmup, warmup_);
-  set(recipe.threads, threads_);
-  set(recipe.seed, seed_);
-  set(recipe.lr, lr_);
-  set(recipe.beta1, beta1_);
-  set(recipe.beta2, beta2_);
-  set(recipe.eps, eps_);
-  set(recipe.weight_decay, weight_decay_);
-  set(recipe.eval_every, eval_every_);
-  set(recipe.eval_batches, eval_batches_);
+  apply_preset(recipe, "nano");
+  return over(std::move(recipe));
+}
+
+Recipe RecipeOptions::over(Recipe recipe) const {
+  if (!model_.empty()) apply_preset(recipe, model_);
+  for (const auto& [name, value] : given_) set_value(recipe, name, value);
   validate(recipe);
   return recipe;
 }

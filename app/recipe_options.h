@@ -2,8 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/recipe.h"
 
@@ -12,20 +13,15 @@ namespace stepladder {
 class RecipeOptions {
  public:
   void add_to(CLI::App& command);
+
   Recipe recipe() const;  // throws RecipeError
+  // The values given by hand laid over `recipe`; a preset only where one was named. Throws RecipeError.
+  Recipe over(Recipe recipe) const;
+  bool any() const { return !model_.empty() || !given_.empty(); }
 
  private:
-  std::string model_ = "nano";
-  std::string data_;
-  std::string device_ = "auto";
-  std::optional<int> layers_, heads_, d_model_, vocab_, batch_, seq_, grad_accum_, threads_;
-  std::optional<std::int64_t> steps_, warmup_, eval_every_, eval_batches_;
-  std::optional<std::uint64_t> seed_;
-  std::optional<double> lr_, beta1_, beta2_, eps_, weight_decay_;
-  std::optional<std::string> init_;
-  bool tied_head_ = false;
-  bool untied_head_ = false;
-  bool overfit_ = false;
+  std::string model_;                                       // empty: nano
+  std::vector<std::pair<std::string, std::string>> given_;  // names as in `describe`, and their values
 };
 
 }  // namespace stepladder

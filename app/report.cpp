@@ -6,6 +6,7 @@
 
 #include "app/environment.h"
 #include "app/format.h"
+#include "engine/checkpoint_folder.h"
 
 namespace stepladder {
 namespace {
@@ -31,6 +32,11 @@ std::size_t width(const std::string& text) {
 
 std::string status_text(const Run& run) {
   return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
+}
+
+double seed_tokens_per_s(const LadderPlan& plan, int rung) {
+  const auto place = static_cast<std::size_t>(rung);
+  return place < plan.rungs.size() ? plan.rungs[place].seed_tokens_per_s : missing;
 }
 
 }  // namespace
@@ -75,7 +81,47 @@ Json run_json(const Run& run, const Summary& summary) {
           {"flags", nullptr},
           {"rung", run.rung},
           {"title", text_or_null(run.title)},
-          {"reason", text_or_null(run.reason)}};
+          {"reason", text_or_null(run.reason)},
+          {"parent", run.parent ? Json(*run.parent) : Json()},
+          {"forked_at_step", count_or_null(run.forked_at_step)},
+          {"attention", text_or_null(run.attention)},
+          {"peak_memory_bytes", count_or_null(run.peak_memory_bytes)},
+          {"setup_ms", number(run.setup_ms)}};
+}
+
+Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
+  const StepParts parts = store.mean_parts(run.run, run.summary.warmup_steps);
+  Json checkpoints = Json::array();
+  for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(store.file(), run.run.id))) {
+    checkpoints.push_back({{"step", checkpoint.step}, {"folder", checkpoint.folder.string()}});
+  }
+  Json samples = Json::array();
+  for (const TextSample& sample : store.samples(run.run.id)) {
+    samples.push_back({{"step", sample.step}, {"text", sample.text}});
+  }
+  Json lanes = Json::array();
+  for (const LaneSample& sample : store.lanes(run.run.id)) {
+    lanes.push_back({{"step", sample.step},
+                     {"at", number(sample.at)},
+                     {"cpu_load", number(sample.cpu_load)},
+                     {"process_cores", number(sample.process_cores)},
+                     {"resident_bytes", count_or_null(sample.resident_bytes)},
+                     {"gpu_load", number(sample.gpu_load)},
+                     {"gpu_clock_mhz", number(sample.gpu_clock_mhz)},
+                     {"gpu_power_w", number(sample.gpu_power_w)},
+                     {"gpu_temperature_c", number(sample.gpu_temperature_c)},
+                     {"gpu_memory_bytes", count_or_null(sample.gpu_memory_bytes)},
+                     {"throttle_reason", text_or_null(sample.throttle_reason)}});
+  }
+  return {{"mean_ms",
+           {{"data", number(parts.data_ms)},
+            {"forward", number(parts.forward_ms)},
+            {"backward", number(parts.backward_ms)},
+            {"optimizer", number(parts.optimizer_ms)},
+            {"communication", number(parts.communication_ms)}}},
+          {"checkpoints", checkpoints},
+          {"samples", samples},
+          {"lanes", lanes}};
 }
 
 Json steps_json(const Series& series) {
@@ -141,7 +187,7 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
   return pointers;
 }
 
-Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped,
+Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
                  const std::filesystem::path& database) {
   Json rungs = Json::array();
   for (const RungSummary& rung : summarise_rungs(measured(runs))) {
@@ -159,10 +205,11 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"tokens_per_s_high", number(rung.high)},
                      {"against_previous", number(rung.against_previous)},
                      {"speedup", number(rung.speedup)},
-                     {"loss", parity_json(rung.loss)}});
+                     {"loss", parity_json(rung.loss)},
+                     {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
   }
   Json left_out = Json::array();
-  for (const SkippedStage& stage : skipped) left_out.push_back({{"id", stage.stage}, {"reason", stage.reason}});
+  for (const SkippedStage& stage : plan.skipped) left_out.push_back({{"id", stage.stage}, {"reason", stage.reason}});
   Json all = Json::array();
   for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary));
   return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
@@ -212,9 +259,16 @@ std::string loss_text(const LossParity& loss, bool reference) {
   return std::string(to_string(loss.verdict));
 }
 
-std::string ladder_table(const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped) {
+std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan) {
+  const bool seeded = std::any_of(plan.rungs.begin(), plan.rungs.end(),
+                                  [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
   std::vector<std::vector<std::string>> rows = {
       {"rung", "stage", "what changed", "tokens/s", "spread", "vs previous", "vs baseline", "loss"}};
+  std::vector<bool> right = {true, false, false, true, true, true, true, false};
+  if (seeded) {
+    rows.front().insert(rows.front().end(), {"seed tokens/s", "seed vs baseline"});
+    right.insert(right.end(), {true, true});
+  }
   std::string notes;
   for (const RungSummary& rung : summarise_rungs(measured(runs))) {
     const Run& run = *rung.runs.front();
@@ -222,12 +276,17 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const std::vector<S
                     is_missing(rung.low) ? "-" : compact(rung.low) + " - " + compact(rung.high),
                     factor_text(rung.against_previous), factor_text(rung.speedup),
                     loss_text(rung.loss, rung.rung == 0)});
+    if (seeded) {
+      const double seed = seed_tokens_per_s(plan, rung.rung);
+      rows.back().push_back(tokens_per_s_text(seed));
+      rows.back().push_back(factor_text(is_missing(seed) ? missing : seed / seed_tokens_per_s(plan, 0)));
+    }
     for (const Run* repeat : rung.runs) {
       if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat) + "\n";
     }
   }
-  std::string text = table(rows, {true, false, false, true, true, true, true, false});
-  for (const SkippedStage& stage : skipped) notes += stage.stage + ": not available, " + stage.reason + "\n";
+  std::string text = table(rows, right);
+  for (const SkippedStage& stage : plan.skipped) notes += stage.stage + ": not available, " + stage.reason + "\n";
   return text + (notes.empty() ? "" : "\n" + notes);
 }
 
@@ -250,6 +309,7 @@ std::string run_text(const LoadedRun& loaded) {
       {"stage", run.stage + (run.changed.empty() ? "" : "  (" + run.changed + ")")},
       {"device", run.hardware.empty() ? run.device : run.hardware + "  (" + run.device + ")"},
       {"precision", run.precision},
+      {"attention", run.attention.empty() ? "-" : run.attention},
       {"parameters", run.params > 0 ? grouped(run.params) : "-"},
       {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
       {"created", local_time_text(run.created_at)},

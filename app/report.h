@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 Json number(double value);
 
 Json run_json(const Run& run, const Summary& summary);
+// What `show` says beside that: what a step was spent on, checkpoints, text samples, and what the machine did.
+Json life_cycle_json(RunStore& store, const RunAndSummary& run);
 Json steps_json(const Series& series);
 Json stage_json(const Stage& stage, const std::string& unavailable_because);
 Json doctor_json(const DeviceReport& report, const std::filesystem::path& database);
@@ -32,14 +34,14 @@ struct LoadedRun {
 std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 
-Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped,
+Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
                  const std::filesystem::path& database);
 Json compare_json(const LoadedRun& base, const std::vector<LoadedRun>& runs);
 
 // Columns padded to their widest cell; those in `right` are right-aligned. The first row is the head.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
 
-std::string ladder_table(const std::vector<LoadedRun>& runs, const std::vector<SkippedStage>& skipped);
+std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan);
 std::string runs_table(const std::vector<RunAndSummary>& runs);
 std::string run_text(const LoadedRun& run);
 std::string compare_table(const LoadedRun& base, const std::vector<LoadedRun>& runs);

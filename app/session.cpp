@@ -4,29 +4,28 @@
 #include <random>
 
 #include "app/environment.h"
-#include "engine/tokens.h"
+#include "engine/preparation.h"
 
 namespace stepladder {
 namespace {
 
-// Fails where a training would, before anything is written.
-void check(const Recipe& recipe) {
-  validate(recipe);
-  const TokenSource source = TokenSource::open(recipe.data, recipe.seq, recipe.seed);
-  if (recipe.vocab != 0 && recipe.vocab < source.vocab_needed()) {
-    throw RecipeError("--vocab", "the data needs a vocabulary of " + std::to_string(source.vocab_needed()) + ", not " +
-                                     std::to_string(recipe.vocab));
-  }
+std::string absolute(const std::string& path) {  // still means the same from another folder
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+Recipe with_absolute_paths(Recipe recipe) {
+  for (std::string* path : {&recipe.data, &recipe.weights, &recipe.tokenizer}) *path = absolute(*path);
+  return recipe;
 }
 
 std::string first_rung_text(const Recipe& recipe) {
   return precision_name(recipe) + ", B " + std::to_string(recipe.batch) + ", T " + std::to_string(recipe.seq);
 }
 
-// A path that still means the same from another folder.
-Recipe with_absolute_data(Recipe recipe) {
-  if (!recipe.data.empty()) recipe.data = std::filesystem::absolute(recipe.data).lexically_normal().string();
-  return recipe;
+void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
+  if (recipe.steps > from.step) return;
+  throw RecipeError("--steps", std::to_string(recipe.steps) + " are done already: the checkpoint is of step " +
+                                   std::to_string(from.step));
 }
 
 }  // namespace
@@ -39,10 +38,13 @@ std::string default_name(const Recipe& recipe) {
 Session::Session(const std::filesystem::path& database, std::function<void()> wake, const TrainerLibrary* library)
     : store_(RunStore::open(database)), wake_(wake ? std::move(wake) : [] {}) {
   store_.close_dead_runs();
-  recorder_ = std::make_unique<Recorder>(database, [this](const std::string&) {
-    engine_->stop_all();
-    wake_();
-  });
+  recorder_ = std::make_unique<Recorder>(
+      database,
+      [this](const std::string&) {
+        engine_->stop_all();
+        wake_();
+      },
+      [this](RunId run, RunRequest request) { obey(run, request); });
   engine_ = std::make_unique<Engine>(
       [this](const RunEvent& event) {
         recorder_->post(event);
@@ -76,16 +78,17 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
 }
 
 LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
-  const Recipe base = with_absolute_data(request.base);
-  check(base);
-  std::vector<std::string> stages = request.stages;
+  const Recipe base = prepare(with_absolute_paths(request.base)).recipe;
+  std::vector<PlannedStage> stages = request.stages;
   if (stages.empty()) {
-    for (const Stage& stage : all_stages()) stages.push_back(stage.id);
+    for (const Stage& stage : all_stages()) {
+      if (stage.kind == StageKind::systems_only) stages.push_back({.stage = stage.id});
+    }
   }
-  LaunchedLadder launched{.plan = plan_ladder(base, stages, report)};
+  LaunchedLadder launched{.plan = plan_ladder(base, stages, report, request.climb)};
   const std::string name = request.name.empty() ? default_name(base) : request.name;
-  launched.ladder =
-      store_.create_ladder({.name = name, .source = "launched", .source_path = base.data, .created_at = unix_now()});
+  launched.ladder = store_.create_ladder(
+      {.name = name, .source = "launched", .source_path = base.data, .notes = request.notes, .created_at = unix_now()});
 
   struct Planned {
     int rung, repeat;
@@ -112,32 +115,84 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
   }
   // Submitted last, so that no step can arrive before all rows are there.
   for (std::size_t i = 0; i < order.size(); ++i) {
-    engine_->submit(launched.runs[i], launched.plan.rungs[order[i].rung].recipe);
+    submit(launched.runs[i], launched.plan.rungs[order[i].rung].recipe);
   }
   return launched;
 }
 
-RunId Session::launch_run(const std::string& name, const Recipe& base, const std::vector<std::string>& stages,
-                          const DeviceReport& report) {
-  Recipe recipe = with_absolute_data(base);
-  check(recipe);
+RunId Session::launch_run(const RunRequested& asked, const DeviceReport& report) {
+  Recipe recipe = prepare(with_absolute_paths(asked.base)).recipe;
   const Stage* last = &stage_by_id("baseline");
-  for (const std::string& id : stages) {
+  for (const std::string& id : asked.stages) {
     const Stage& stage = stage_by_id(id);
-    if (const std::string why = stage.unavailable(report, report.resolve(recipe.device)); !why.empty()) {
+    if (const std::string why = stage.unavailable(recipe, report, report.resolve(recipe.device)); !why.empty()) {
       throw RecipeError("--stage", id + " is not available here: " + why);
     }
     stage.apply(recipe);
     last = &stage;
   }
   Run run;
-  run.name = name.empty() ? default_name(recipe) + (stages.empty() ? "" : ": " + last->title) : name;
+  run.name = asked.name.empty() ? default_name(recipe) + (asked.stages.empty() ? "" : ": " + last->title) : asked.name;
   run.stage = last->id;
   run.title = last->title;
   run.changed = first_rung_text(recipe);
+  std::filesystem::path start_from;
+  if (asked.fork_of) {
+    const Run parent = *store_.run(*asked.fork_of);
+    const Checkpoint from = find_checkpoint(store_.file(), parent.id, asked.fork_step);
+    start_from = from.folder;
+    run.parent = parent.id;
+    run.forked_at_step = from.step;
+    run.changed = difference(recipe_from_json(parent.recipe), recipe);
+    if (asked.name.empty()) run.name = parent.name + " @" + std::to_string(from.step);
+    require_steps_left(recipe, from);
+  }
   const RunId id = create_run(run, recipe);
-  engine_->submit(id, recipe);
+  submit(id, recipe, start_from);
   return id;
+}
+
+void Session::resume(RunId id, const Recipe& recipe) {
+  const Run run = *store_.run(id);
+  if (run.status == RunStatus::queued || run.status == RunStatus::running) {
+    throw RecipeError("--resume", "run " + std::to_string(id) + " is not over");
+  }
+  Recipe same = recipe_from_json(run.recipe);
+  // What may be otherwise without being another training.
+  same.steps = recipe.steps;
+  same.threads = recipe.threads;
+  same.device = recipe.device;
+  same.eval_every = recipe.eval_every;
+  same.save_every = recipe.save_every;
+  same.keep = recipe.keep;
+  if (const std::string changes = difference(same, recipe); !changes.empty()) {
+    throw RecipeError("--resume", "goes on with the run as it was; with " + changes + " it is another one: --fork " +
+                                      std::to_string(id));
+  }
+  const Checkpoint from = find_checkpoint(store_.file(), run.id);
+  require_steps_left(recipe, from);
+  prepare(recipe);
+  store_.queue_again(id, recipe.steps);
+  submit(id, recipe, from.folder);
+}
+
+std::filesystem::path Session::checkpoint_folder(RunId run) const {
+  return run_checkpoint_folder(store_.file(), run);
+}
+
+void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from) {
+  engine_->submit({.run = run, .recipe = recipe, .checkpoints = checkpoint_folder(run), .start_from = start_from});
+}
+
+void Session::obey(RunId run, RunRequest request) {
+  switch (request) {
+    case RunRequest::pause:
+      return engine_->pause(run, true);
+    case RunRequest::resume:
+      return engine_->pause(run, false);
+    case RunRequest::stop:
+      return engine_->stop(run);
+  }
 }
 
 }  // namespace stepladder

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/checkpoint_folder.h"
 #include "engine/engine.h"
 #include "engine/stage.h"
 #include "storage/recorder.h"
@@ -15,13 +17,23 @@
 
 namespace stepladder {
 
-// What a user asks for. `stages` empty means the stages of the build that the device can do.
+// What a user asks for. `stages` empty means all that keep the loss and that the device can do.
 struct LadderRequest {
+  std::string name;  // empty: made from model and data
+  std::string notes;
+  Recipe base;
+  std::vector<PlannedStage> stages;
+  Climb climb = Climb::together;
+  int repeats = 1;
+  bool interleave = false;  // random order of the runs instead of rung after rung
+};
+
+struct RunRequested {
   std::string name;  // empty: made from model and data
   Recipe base;
   std::vector<std::string> stages;
-  int repeats = 1;
-  bool interleave = false;  // random order of the runs instead of rung after rung
+  std::optional<RunId> fork_of;           // start from a checkpoint of this run
+  std::optional<std::int64_t> fork_step;  // unless it is the newest
 };
 
 struct LaunchedLadder {
@@ -52,9 +64,20 @@ class Session {
 
   // Both check recipe and data first (RecipeError, DataError), then make the rows and queue the runs.
   LaunchedLadder launch_ladder(const LadderRequest& request, const DeviceReport& report);
-  RunId launch_run(const std::string& name, const Recipe& base, const std::vector<std::string>& stages,
-                   const DeviceReport& report);
+  RunId launch_run(const RunRequested& request, const DeviceReport& report);
 
+  // Goes on with a run that is over from its newest checkpoint, as the same run. `recipe` is the run's own, but for
+  // what does not change the training: steps, threads, device, and how often it is evaluated and saved (RecipeError).
+  void resume(RunId run, const Recipe& recipe);
+
+  // Where this project keeps a run's checkpoints: beside the database.
+  std::filesystem::path checkpoint_folder(RunId run) const;
+
+  // Held before its next step, and let go on. Queued runs wait with it.
+  void pause(RunId run, bool paused) { engine_->pause(run, paused); }
+  bool paused(RunId run) const { return engine_->paused(run); }
+  std::vector<RunId> queue() const { return engine_->queue(); }
+  void move_to(RunId run, std::size_t place) { engine_->move_to(run, place); }
   void stop(RunId run) { engine_->stop(run); }
   void stop_all() { engine_->stop_all(); }
 
@@ -70,6 +93,8 @@ class Session {
 
  private:
   RunId create_run(Run run, const Recipe& recipe);
+  void submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from = {});
+  void obey(RunId run, RunRequest request);
 
   RunStore store_;
   Mailbox<RunEvent> events_;

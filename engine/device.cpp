@@ -90,6 +90,14 @@ std::string DeviceReport::hardware(const std::string& device) const {
   return std::to_string(cpu_cores) + " x " + cpu_name;
 }
 
+std::string DeviceReport::older_than_ampere() const {
+  if (gpus.empty()) return "no NVIDIA GPU can be used";
+  const Gpu& gpu = gpus.front();
+  if (gpu.compute_major >= 8) return "";
+  return "needs compute capability 8.0 (Ampere) or newer; " + gpu.name + " has " + std::to_string(gpu.compute_major) +
+         "." + std::to_string(gpu.compute_minor);
+}
+
 DeviceReport describe_cpu() {
   DeviceReport report;
   std::ifstream file("/proc/cpuinfo");

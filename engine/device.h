@@ -24,11 +24,14 @@ struct DeviceReport {
   std::vector<Gpu> gpus;  // CUDA devices that LibTorch can use
   std::string cuda_note;  // why there are none: "no NVIDIA driver"
   bool mps = false;
+  std::string process_groups_note;  // why processes cannot train together; empty: they can, on the CPU
 
   // "auto" becomes cuda where there is one, then mps, then cpu; any other name stays.
   std::string resolve(const std::string& device) const;
   // What is shown as the hardware of a run on that device: "NVIDIA H200" or "Intel(R) Xeon(R) Processor (2 cores)".
   std::string hardware(const std::string& device) const;
+  // Why the GPU cannot do what came with Ampere (TF32, bf16), empty where it can.
+  std::string older_than_ampere() const;
 };
 
 // The operating system's half: name, cores, memory; no LibTorch is loaded.

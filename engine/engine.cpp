@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/lane_sampler.h"
 #include "engine/trainer_library.h"
 
 namespace stepladder {
@@ -55,9 +57,10 @@ void keep_workers_from_spinning() {
 
 struct Engine::Impl {
   struct Job {
-    RunId run;
-    Recipe recipe;
-    std::stop_source stop{};
+    TrainingJob training;
+    std::shared_ptr<RunControl> control = std::make_shared<RunControl>();
+
+    RunId run() const { return training.run; }
   };
 
   explicit Impl(std::function<void(const RunEvent&)> listener_, const TrainerLibrary* library_)
@@ -69,6 +72,9 @@ struct Engine::Impl {
   void train(const Job& job);
   void answer_probe(std::promise<DeviceReport> promise);
   const TrainerLibrary& loaded_library();
+  std::deque<Job>::iterator place_of(RunId run) {
+    return std::find_if(queue.begin(), queue.end(), [&](const Job& job) { return job.run() == run; });
+  }
   void cancel(std::unique_lock<std::mutex>& lock, const std::vector<Job>& jobs);
 
   void emit_ended(RunId run, RunStatus status, std::string reason) {
@@ -131,25 +137,32 @@ void Engine::Impl::answer_probe(std::promise<DeviceReport> promise) {
 
 void Engine::Impl::train(const Job& job) {
   bool ended = false;
+  std::optional<LaneSampler> lanes;  // from the start to the end: nothing comes before the one or after the other
   const auto emit = [&](const RunEvent& event) {
-    if (ended) return;  // nothing comes after a run's end
+    if (ended) return;
+    if (const auto* step = std::get_if<StepRecord>(&event); step && lanes) lanes->step_done(step->step);
     ended = std::holds_alternative<RunEnded>(event);
+    if (ended) lanes.reset();
     listener(event);
+    if (const auto* started = std::get_if<RunStarted>(&event)) {
+      lanes.emplace(started->run, started->device == "cuda" ? 0 : -1, listener);
+    }
   };
   std::string reason = "the training library returned without an end";
   try {
-    loaded_library().train(job.run, job.recipe, job.stop.get_token(), emit);
+    loaded_library().train(job.training, *job.control, emit);
   } catch (const std::exception& error) {
     reason = error.what();
   }
-  if (!ended) emit_ended(job.run, RunStatus::failed, std::move(reason));
+  lanes.reset();
+  if (!ended) emit_ended(job.run(), RunStatus::failed, std::move(reason));
 }
 
 // Ends jobs that were taken off the queue under `lock`, which is released for it.
 void Engine::Impl::cancel(std::unique_lock<std::mutex>& lock, const std::vector<Job>& jobs) {
   ++cancelling;
   lock.unlock();
-  for (const Job& job : jobs) emit_ended(job.run, RunStatus::stopped, "stopped before it started");
+  for (const Job& job : jobs) emit_ended(job.run(), RunStatus::stopped, "stopped before it started");
   lock.lock();
   --cancelling;
   changed.notify_all();
@@ -164,31 +177,64 @@ Engine::~Engine() {
   impl_->thread.join();
 }
 
-void Engine::submit(RunId run, Recipe recipe) {
+void Engine::submit(TrainingJob job) {
   std::lock_guard lock(impl_->mutex);
-  impl_->queue.push_back({run, std::move(recipe)});
+  impl_->queue.push_back({std::move(job)});
   impl_->changed.notify_all();
 }
 
 void Engine::stop(RunId run) {
   std::unique_lock lock(impl_->mutex);
-  if (impl_->running && impl_->running->run == run) {
-    impl_->running->stop.request_stop();
+  if (impl_->running && impl_->running->run() == run) {
+    impl_->running->control->request_stop();
     return;
   }
+  const auto job = impl_->place_of(run);
+  if (job == impl_->queue.end()) return;
+  const std::vector<Impl::Job> cancelled = {std::move(*job)};
+  impl_->queue.erase(job);
+  impl_->cancel(lock, cancelled);
+}
+
+void Engine::pause(RunId run, bool paused) {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->running && impl_->running->run() == run) {
+    impl_->running->control->pause(paused);
+  } else if (const auto job = impl_->place_of(run); job != impl_->queue.end()) {
+    job->control->pause(paused);
+  }
+}
+
+bool Engine::paused(RunId run) const {
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->running && impl_->running->run() == run) return impl_->running->control->paused();
+  const auto job = impl_->place_of(run);
+  return job != impl_->queue.end() && job->control->paused();
+}
+
+void Engine::move_to(RunId run, std::size_t place) {
+  const std::lock_guard lock(impl_->mutex);
   auto& queue = impl_->queue;
-  for (auto job = queue.begin(); job != queue.end(); ++job) {
-    if (job->run != run) continue;
-    std::vector<Impl::Job> cancelled = {std::move(*job)};
-    queue.erase(job);
-    impl_->cancel(lock, std::move(cancelled));
-    return;
+  const auto job = impl_->place_of(run);
+  if (job == queue.end()) return;
+  const auto target = queue.begin() + static_cast<std::ptrdiff_t>(std::min(place, queue.size() - 1));
+  if (job < target) {
+    std::rotate(job, job + 1, target + 1);
+  } else {
+    std::rotate(target, job, job + 1);
   }
+}
+
+std::vector<RunId> Engine::queue() const {
+  const std::lock_guard lock(impl_->mutex);
+  std::vector<RunId> runs;
+  for (const Impl::Job& job : impl_->queue) runs.push_back(job.run());
+  return runs;
 }
 
 void Engine::stop_all() {
   std::unique_lock lock(impl_->mutex);
-  if (impl_->running) impl_->running->stop.request_stop();
+  if (impl_->running) impl_->running->control->request_stop();
   std::vector<Impl::Job> cancelled(impl_->queue.begin(), impl_->queue.end());
   impl_->queue.clear();
   impl_->cancel(lock, std::move(cancelled));

@@ -5,9 +5,10 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <vector>
 
 #include "engine/device.h"
-#include "engine/recipe.h"
+#include "engine/training_job.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -21,9 +22,10 @@ void keep_workers_from_spinning();
 
 class Engine {
  public:
-  // `listener` is called on the engine thread, or (for a run that is taken off the queue) on the thread that called
-  // stop; it must not block. Each run that was submitted ends with exactly one RunEnded, its last event. `library` is
-  // given by tests that train without LibTorch; otherwise the real one is opened, which lies beside the program.
+  // `listener` is called on the engine thread, with what the machine does on a thread beside it, or (for a run that is
+  // taken off the queue) on the thread that called stop; it must not block. Each run that was submitted ends with
+  // exactly one RunEnded, its last event. `library` is given by tests that train without LibTorch; otherwise the real
+  // one is opened, which lies beside the program.
   explicit Engine(std::function<void(const RunEvent&)> listener, const TrainerLibrary* library = nullptr);
 
   // Stops the running run after its current step, takes the others off the queue, and joins the thread.
@@ -32,12 +34,21 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // Puts a run at the end of the queue. Never blocks.
-  void submit(RunId run, Recipe recipe);
+  void submit(TrainingJob job);
 
   // A queued run ends as stopped at once, the running one after its current step. Unknown runs are ignored. Never
   // blocks.
   void stop(RunId run);
   void stop_all();
+
+  // A paused run waits before its next step (a queued one before its first), and those behind it wait with it. Unknown
+  // runs are ignored. Never blocks.
+  void pause(RunId run, bool paused);
+  bool paused(RunId run) const;
+
+  // The runs that wait, the next one first; and the place that one of them shall have among them (0: the next).
+  std::vector<RunId> queue() const;
+  void move_to(RunId run, std::size_t place);
 
   // Blocks until nothing is queued or running.
   void wait_idle();

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <type_traits>
 
 #include "engine/nearest.h"
@@ -21,7 +22,7 @@ struct Names<Attention> {
 };
 template <>
 struct Names<MatmulPrecision> {
-  static constexpr std::array<std::string_view, 2> list{"fp32", "tf32"};
+  static constexpr std::array<std::string_view, 3> list{"fp32", "tf32", "bf16"};
 };
 template <>
 struct Names<Autocast> {
@@ -34,6 +35,19 @@ struct Names<Init> {
 template <>
 struct Names<Optimizer> {
   static constexpr std::array<std::string_view, 2> list{"adamw", "fused-adamw"};
+};
+
+template <>
+struct Names<Compile> {
+  static constexpr std::array<std::string_view, 2> list{"off", "on"};
+};
+template <>
+struct Names<Schedule> {
+  static constexpr std::array<std::string_view, 2> list{"constant", "cosine"};
+};
+template <>
+struct Names<Decay> {
+  static constexpr std::array<std::string_view, 2> list{"everything", "matrices"};
 };
 
 template <class Enum>
@@ -60,8 +74,10 @@ void for_each_member(AnyRecipe& recipe, Visitor visit) {
   visit("heads", recipe.heads);
   visit("d_model", recipe.d_model);
   visit("vocab", recipe.vocab);
+  visit("vocab_multiple", recipe.vocab_multiple);
   visit("tied_head", recipe.tied_head);
   visit("init", recipe.init);
+  visit("weights", recipe.weights);
   visit("data", recipe.data);
   visit("batch", recipe.batch);
   visit("seq", recipe.seq);
@@ -71,18 +87,30 @@ void for_each_member(AnyRecipe& recipe, Visitor visit) {
   visit("warmup", recipe.warmup);
   visit("eval_every", recipe.eval_every);
   visit("eval_batches", recipe.eval_batches);
+  visit("sample_every", recipe.sample_every);
+  visit("sample_tokens", recipe.sample_tokens);
+  visit("sample_prompt", recipe.sample_prompt);
+  visit("tokenizer", recipe.tokenizer);
+  visit("save_every", recipe.save_every);
+  visit("keep", recipe.keep);
   visit("device", recipe.device);
   visit("threads", recipe.threads);
+  visit("nproc", recipe.nproc);
   visit("seed", recipe.seed);
   visit("lr", recipe.lr);
+  visit("schedule", recipe.schedule);
+  visit("lr_warmup", recipe.lr_warmup);
   visit("beta1", recipe.beta1);
   visit("beta2", recipe.beta2);
   visit("eps", recipe.eps);
   visit("weight_decay", recipe.weight_decay);
+  visit("decay", recipe.decay);
+  visit("clip", recipe.clip);
   visit("attention", recipe.attention);
   visit("matmul", recipe.matmul);
   visit("autocast", recipe.autocast);
   visit("optimizer", recipe.optimizer);
+  visit("compile", recipe.compile);
 }
 
 std::string shortest(double value) {  // the fewest digits that give the same number back
@@ -106,6 +134,30 @@ std::string text_of(const T& value) {
   }
 }
 
+// "weight_decay" -> "--weight-decay"
+std::string option_of(std::string_view member) {
+  std::string option = "--" + std::string(member);
+  std::replace(option.begin(), option.end(), '_', '-');
+  return option;
+}
+
+template <class T>
+T value_from_text(const std::string& option, const std::string& text) {
+  if constexpr (std::is_enum_v<T>) {
+    return value_of<T>(option, text);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return text;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (text == "on" || text == "off") return text == "on";
+    throw RecipeError(option, "must be on or off, not '" + text + "'");
+  } else {
+    T value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return value;
+    throw RecipeError(option, "must be a number, not '" + text + "'");
+  }
+}
+
 template <class T>
 void require_range(const char* option, T value, T low, T high) {
   if (value < low) throw RecipeError(option, "must be at least " + text_of(low) + ", not " + text_of(value));
@@ -124,6 +176,10 @@ void require_number(const char* option, double value, bool positive, double belo
 
 std::int64_t Recipe::tokens_per_step() const {
   return std::int64_t{batch} * seq * grad_accum;
+}
+
+int Recipe::padded_vocab() const {
+  return (vocab + vocab_multiple - 1) / vocab_multiple * vocab_multiple;
 }
 
 const std::vector<ModelPreset>& model_presets() {
@@ -170,6 +226,7 @@ void validate(const Recipe& recipe) {
         "--heads", std::to_string(recipe.heads) + " heads do not divide a width of " + std::to_string(recipe.d_model));
   }
   if (recipe.vocab != 0) require_range("--vocab", recipe.vocab, 2, 16'777'216);
+  require_range("--vocab-multiple", recipe.vocab_multiple, 1, 65'536);
   require_range("--batch", recipe.batch, 1, 1'000'000);
   require_range("--seq", recipe.seq, 1, 1'000'000);
   require_range("--grad-accum", recipe.grad_accum, 1, 1'000'000);
@@ -177,30 +234,60 @@ void validate(const Recipe& recipe) {
   require_range<std::int64_t>("--warmup", recipe.warmup, -1, 1'000'000'000);
   require_range<std::int64_t>("--eval-every", recipe.eval_every, 0, 1'000'000'000);
   require_range<std::int64_t>("--eval-batches", recipe.eval_batches, 1, 1'000'000'000);
+  require_range<std::int64_t>("--sample-every", recipe.sample_every, 0, 1'000'000'000);
+  require_range("--sample-tokens", recipe.sample_tokens, 1, 100'000);
+  require_range<std::int64_t>("--save-every", recipe.save_every, 0, 1'000'000'000);
+  require_range("--keep", recipe.keep, 0, 1'000'000);
   const std::vector<std::string> devices = {"auto", "cpu", "cuda", "mps"};
   if (std::find(devices.begin(), devices.end(), recipe.device) == devices.end()) {
     throw RecipeError("--device", unknown_name(recipe.device, devices));
   }
   require_range("--threads", recipe.threads, 0, 4'096);
+  require_range("--nproc", recipe.nproc, 1, 4'096);
+  if (recipe.batch % recipe.nproc != 0) {
+    throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes do not divide a batch of " +
+                                     std::to_string(recipe.batch));
+  }
   const double unlimited = std::numeric_limits<double>::infinity();
   require_number("--lr", recipe.lr, true, unlimited);
   require_number("--beta1", recipe.beta1, false, 1.0);
   require_number("--beta2", recipe.beta2, false, 1.0);
   require_number("--eps", recipe.eps, true, unlimited);
   require_number("--weight-decay", recipe.weight_decay, false, unlimited);
+  require_number("--clip", recipe.clip, false, unlimited);
+  require_range<std::int64_t>("--lr-warmup", recipe.lr_warmup, 0, 1'000'000'000);
+}
+
+double learning_rate(const Recipe& recipe, std::int64_t step) {
+  if (step <= recipe.lr_warmup) {
+    return recipe.lr * static_cast<double>(step) / static_cast<double>(recipe.lr_warmup);
+  }
+  if (recipe.schedule == Schedule::constant) return recipe.lr;
+  const double lowest = 0.1 * recipe.lr;
+  const auto falling_steps = static_cast<double>(std::max<std::int64_t>(1, recipe.steps - recipe.lr_warmup));
+  const double done = std::min(1.0, static_cast<double>(step - 1 - recipe.lr_warmup) / falling_steps);
+  return lowest + 0.5 * (1 + std::cos(std::numbers::pi * done)) * (recipe.lr - lowest);
 }
 
 std::int64_t parameter_count(const Recipe& recipe) {
   const std::int64_t width = recipe.d_model;
   const std::int64_t tables = recipe.tied_head ? 1 : 2;  // of V x C
-  const std::int64_t embeddings = (tables * recipe.vocab + recipe.seq) * width;
+  const std::int64_t embeddings = (tables * recipe.padded_vocab() + recipe.seq) * width;
   // Attention 4 C^2 + 4 C, MLP 8 C^2 + 5 C, two LayerNorms 4 C.
   const std::int64_t block = 12 * width * width + 13 * width;
   return embeddings + recipe.layers * block + 2 * width;
 }
 
-Init init_named(std::string_view name) {
-  return value_of<Init>("--init", std::string(name));
+void set_value(Recipe& recipe, std::string_view wanted, const std::string& value) {
+  std::vector<std::string> known;
+  bool found = false;
+  for_each_member(recipe, [&]<class T>(const char* name, T& member) {
+    known.emplace_back(name);
+    if (name != wanted) return;
+    found = true;
+    member = value_from_text<T>(option_of(name), value);
+  });
+  if (!found) throw RecipeError(std::string(wanted), unknown_name(wanted, known));
 }
 
 std::string precision_name(const Recipe& recipe) {

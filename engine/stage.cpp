@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sstream>
 
 #include "engine/nearest.h"
 
@@ -15,6 +16,10 @@ const Stage& find_stage(std::string_view id, const char* option) {
   std::vector<std::string> ids;
   for (const Stage& stage : known) ids.push_back(stage.id);
   throw RecipeError(option, unknown_name(id, ids));
+}
+
+std::string title_of_another_baseline(const PlannedStage& planned) {
+  return planned.values.empty() ? "Measured again" : "Other sizes";
 }
 
 }  // namespace
@@ -44,27 +49,72 @@ const Stage& stage_by_id(std::string_view id) {
   return find_stage(id, "--stage");
 }
 
-LadderPlan plan_ladder(const Recipe& base, std::span<const std::string> stage_ids, const DeviceReport& report) {
-  // The first stage of the list is the baseline; it starts every ladder.
-  std::vector<const Stage*> asked = {&all_stages().front()};
-  std::set<std::string> seen;
-  for (const std::string& id : stage_ids) {
-    const Stage& stage = find_stage(id, "--stages");
-    if (!seen.insert(stage.id).second) throw RecipeError("--stages", stage.id + " is named twice");
-    if (&stage != asked.front()) asked.push_back(&stage);
+PlannedStage parse_planned_stage(const std::string& text) {
+  const auto colon = text.find(':');
+  PlannedStage planned{.stage = find_stage(text.substr(0, colon), "--stages").id};
+  if (colon == std::string::npos) return planned;
+  std::istringstream values(text.substr(colon + 1));
+  for (std::string value; std::getline(values, value, ':');) {
+    const auto equals = value.find('=');
+    if (equals == std::string::npos) {
+      throw RecipeError("--stages", "'" + value + "' in '" + text + "' has no value; it is written as batch=24");
+    }
+    planned.values.emplace_back(value.substr(0, equals), value.substr(equals + 1));
+    Recipe tried;
+    set_value(tried, planned.values.back().first, planned.values.back().second);
   }
+  return planned;
+}
+
+LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedStage> stages, const DeviceReport& report,
+                       Climb climb) {
+  // The first stage of the list is the baseline; it starts every ladder.
+  const Stage& baseline = all_stages().front();
+  std::vector<PlannedStage> asked(stages.begin(), stages.end());
+  if (asked.empty() || asked.front().stage != baseline.id) {
+    const auto named = std::find_if(asked.begin(), asked.end(),
+                                    [&](const PlannedStage& planned) { return planned.stage == baseline.id; });
+    const PlannedStage first = named == asked.end() ? PlannedStage{.stage = baseline.id} : *named;
+    if (named != asked.end()) asked.erase(named);
+    asked.insert(asked.begin(), first);
+  }
+  std::set<std::string> seen;
+  for (const PlannedStage& planned : asked) {
+    const Stage& stage = find_stage(planned.stage, "--stages");
+    if (&stage != &baseline && !seen.insert(stage.id).second) {
+      throw RecipeError("--stages", stage.id + " is named twice");
+    }
+  }
+
+  Recipe lowest = base;
+  for (const PlannedStage& planned : asked) stage_by_id(planned.stage).undo(lowest);
 
   const std::string device = report.resolve(base.device);
   LadderPlan plan;
-  Recipe recipe = base;
-  for (const Stage* stage : asked) {
-    if (const std::string reason = stage->unavailable(report, device); !reason.empty()) {
-      plan.skipped.push_back({stage->id, reason});
+  Recipe reached = lowest;
+  for (const PlannedStage& planned : asked) {
+    const Stage& stage = stage_by_id(planned.stage);
+    const bool alone = climb == Climb::alone || stage.kind == StageKind::check;
+    const Recipe before = alone && !plan.rungs.empty() ? plan.rungs.front().recipe : reached;
+    if (const std::string reason = stage.unavailable(before, report, device); !reason.empty()) {
+      plan.skipped.push_back({stage.id, reason});
       continue;
     }
-    const Recipe before = recipe;
-    stage->apply(recipe);
-    plan.rungs.push_back({stage->id, stage->title, recipe, plan.rungs.empty() ? "" : difference(before, recipe)});
+    Recipe recipe = before;
+    stage.apply(recipe);
+    for (const auto& [name, value] : planned.values) set_value(recipe, name, value);
+    try {
+      validate(recipe);
+    } catch (const RecipeError& error) {  // the rest of the recipe has no room for it
+      if (plan.rungs.empty()) throw;
+      plan.skipped.push_back({stage.id, error.what()});
+      continue;
+    }
+    const bool again = &stage == &baseline && !plan.rungs.empty();
+    const std::string changed = plan.rungs.empty() ? "" : difference(before, recipe);
+    plan.rungs.push_back({stage.id, again ? title_of_another_baseline(planned) : stage.title, recipe, changed,
+                          planned.seed_tokens_per_s});
+    if (!alone) reached = recipe;
   }
   return plan;
 }

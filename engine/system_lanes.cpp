@@ -189,13 +189,17 @@ LaneSample SystemLanes::sample() {
   if (ticks.all > ticks_.all) {
     sample.cpu_load = static_cast<double>(ticks.busy - ticks_.busy) / static_cast<double>(ticks.all - ticks_.all);
   }
-  if (steady_s > steady_s_) sample.process_cpu = (process_s - process_s_) / (steady_s - steady_s_);
+  if (steady_s > steady_s_) sample.process_cores = (process_s - process_s_) / (steady_s - steady_s_);
   ticks_ = ticks;
   steady_s_ = steady_s;
   process_s_ = process_s;
   sample.resident_bytes = resident_bytes();
   if (nvml_) nvml_->read(sample);
   return sample;
+}
+
+void reset_peak_resident_bytes() {
+  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): VmHWM starts again from what is resident now
 }
 
 std::int64_t peak_resident_bytes() {

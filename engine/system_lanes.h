@@ -10,20 +10,6 @@
 
 namespace stepladder {
 
-// Loads are means since the sample before. `missing`, 0 bytes or no word where it is not known.
-struct LaneSample {
-  double at = missing;           // unix seconds
-  double cpu_load = missing;     // 0..1 of the whole machine, whoever causes it
-  double process_cpu = missing;  // cores that this process used
-  std::int64_t resident_bytes = 0;
-  double gpu_clock_mhz = missing;  // of the streaming multiprocessors
-  double gpu_power_w = missing;    // of the whole board
-  double gpu_temperature_c = missing;
-  double gpu_load = missing;          // 0..1: part of the time in which any kernel ran, as the driver samples it
-  std::int64_t gpu_memory_bytes = 0;  // of all processes together
-  std::string throttle_reason;        // why the clock is held down: "power cap, hot"; empty: it is not, or not known
-};
-
 // Reads /proc, and NVIDIA's management library (NVML), which is opened here; where there is none, or no such GPU, the
 // GPU's half stays unknown. Construct, use and destroy on one thread. A sample costs some tens of microseconds on the
 // CPU and about a millisecond where a GPU is asked.
@@ -36,7 +22,8 @@ class SystemLanes {
   SystemLanes(const SystemLanes&) = delete;
   SystemLanes& operator=(const SystemLanes&) = delete;
 
-  // The first call's loads are since the construction.
+  // Loads are means since the call before, the first one's since the construction. `run` and `step` are left to the
+  // caller.
   LaneSample sample();
 
  private:
@@ -55,7 +42,8 @@ class SystemLanes {
   std::unique_ptr<Nvml> nvml_;  // none: no GPU to read
 };
 
-// The most memory that this process ever held at once; 0 where the system does not tell.
+// The most memory that this process held at once since the last reset; 0 where the system does not tell.
 std::int64_t peak_resident_bytes();
+void reset_peak_resident_bytes();  // does nothing where the system does not allow it
 
 }  // namespace stepladder

@@ -229,9 +229,10 @@ Batch TokenSource::batch(Split split, std::int64_t index, int batch_size) const 
   Batch batch;
   batch.inputs.reserve(static_cast<std::size_t>(batch_size * seq));
   batch.targets.reserve(static_cast<std::size_t>(batch_size * seq));
-  Random random(content.seed, split, index);
   std::vector<std::uint16_t> window;  // seq + 1 tokens
   for (std::int64_t row = 0; row < batch_size; ++row) {
+    const std::int64_t sequence = index * batch_size + row;
+    Random random(content.seed, split, sequence);
     if (!content.file) {
       window.resize(static_cast<std::size_t>(seq + 1));
       std::int64_t token = random.below(byte_vocab);
@@ -241,8 +242,8 @@ Batch TokenSource::batch(Split split, std::int64_t index, int batch_size) const 
         token = by_rule ? (5 * token + 17) % byte_vocab : random.below(byte_vocab);
       }
     } else {
-      const std::int64_t start = split == Split::train ? random.below(content.train_tokens() - seq)
-                                                       : content.validation_start(index * batch_size + row);
+      const std::int64_t start =
+          split == Split::train ? random.below(content.train_tokens() - seq) : content.validation_start(sequence);
       content.read_tokens(start, seq + 1, window);
       const auto outside = std::find_if(window.begin(), window.end(),
                                         [&](std::uint16_t token) { return token >= content.vocab_needed; });

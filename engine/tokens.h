@@ -28,9 +28,11 @@ class TokenSource {
   // no sequence of `seq` + 1 tokens in either split.
   static TokenSource open(const std::filesystem::path& file, int seq, std::uint64_t seed);
 
-  // The same for the same seed and index, whatever was asked before: training offsets are drawn at random (with
-  // replacement, as nanoGPT does), validation windows are spread evenly over the split. Reads the file at each call
-  // (nothing of it is kept in memory) and throws DataError where it has become shorter or a token is out of range.
+  // Sequences index * batch_size and those that follow. Each is the same for the same seed, whatever was asked before
+  // and however sequences are grouped into batches, so that one large batch equals several small ones: training offsets
+  // are drawn at random (with replacement, as nanoGPT does), validation windows are spread evenly over the split. Reads
+  // the file at each call (nothing of it is kept in memory) and throws DataError where it has become shorter or a token
+  // is out of range.
   Batch batch(Split split, std::int64_t index, int batch_size) const;
 
   // Batches after which validation windows repeat.

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <functional>
-#include <stop_token>
 
 #include "engine/device.h"
-#include "engine/recipe.h"
+#include "engine/training_job.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -14,10 +13,10 @@ namespace stepladder {
 struct TrainerLibrary {
   DeviceReport (*probe)();
 
-  // Trains on the calling thread until the steps are done, `stop` is requested (looked at between steps) or it cannot
-  // go on. Emits RunStarted once, then one StepRecord a step, then RunEnded; throws nothing.
-  void (*train)(RunId run, const Recipe& recipe, std::stop_token stop,
-                const std::function<void(const RunEvent&)>& emit);
+  // Trains on the calling thread until the steps are done, a stop is requested (looked at between steps) or it cannot
+  // go on; waits between steps while the run is paused. Emits RunStarted once, then one StepRecord a step and what is
+  // saved and written on the way, then RunEnded, all from the calling thread; throws nothing.
+  void (*train)(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit);
 };
 
 // Exported by the library under this name.

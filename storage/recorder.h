@@ -21,7 +21,10 @@ class Recorder {
  public:
   // Opens its own connection to `file` before it returns (throws StorageError), then starts its thread.
   // `on_error` is called once, on the writer thread, with the first error; from then on nothing is written.
-  Recorder(const std::filesystem::path& file, std::function<void(const std::string&)> on_error);
+  // `on_request` is called there with what other processes ask of this one's runs; while one is under way, that is
+  // looked for about twice a second.
+  Recorder(const std::filesystem::path& file, std::function<void(const std::string&)> on_error,
+           std::function<void(RunId, RunRequest)> on_request = {});
 
   // Writes what has been posted, then ends the thread.
   ~Recorder();
@@ -40,9 +43,12 @@ class Recorder {
  private:
   void write_until_closed();
   void write(const std::vector<RunEvent>& events);
+  void look_for_requests();
 
   RunStore store_;  // the writer thread's own from the moment it starts
   const std::function<void(const std::string&)> on_error_;
+  const std::function<void(RunId, RunRequest)> on_request_;
+  int under_way_ = 0;  // runs that have started and not ended; the writer thread's
   Mailbox<RunEvent> events_;
   std::atomic<std::uint64_t> posted_ = 0;
 

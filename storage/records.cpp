@@ -25,6 +25,12 @@ constexpr std::array<std::pair<Sync, std::string_view>, 4> sync_names{{
     {Sync::unknown, "unknown"},
 }};
 
+constexpr std::array<std::pair<RunRequest, std::string_view>, 3> request_names{{
+    {RunRequest::pause, "pause"},
+    {RunRequest::resume, "continue"},
+    {RunRequest::stop, "stop"},
+}};
+
 template <class Names, class Value>
 std::string_view name_of(const Names& names, Value value) {
   for (const auto& [candidate, name] : names)
@@ -59,6 +65,14 @@ std::string_view to_string(Sync sync) {
 
 Sync sync_from(std::string_view text) {
   return value_of(sync_names, text, "a way to synchronise");
+}
+
+std::string_view to_string(RunRequest request) {
+  return name_of(request_names, request);
+}
+
+RunRequest run_request_from(std::string_view text) {
+  return value_of(request_names, text, "a request");
 }
 
 void Series::append(const StepRecord& record) {

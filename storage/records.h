@@ -32,6 +32,11 @@ enum class RunStatus { queued, running, finished, stopped, failed, interrupted }
 std::string_view to_string(RunStatus status);
 RunStatus run_status_from(std::string_view text);  // throws std::invalid_argument
 
+// What one process may ask of another's run. Between two steps it is looked at about twice a second.
+enum class RunRequest { pause, resume, stop };
+std::string_view to_string(RunRequest request);      // "pause", "continue", "stop"
+RunRequest run_request_from(std::string_view text);  // throws std::invalid_argument
+
 // How the clock of a run was read: after events on its stream, after the whole device was done, unguarded, or not
 // known. A CPU's work is done when the call returns, so its steady clock counts as `device`.
 enum class Sync { event, device, none, unknown };
@@ -43,11 +48,13 @@ struct Run {
   RunId id = 0;
   std::string name;
   std::optional<LadderId> ladder;
-  int rung = 0;         // place in its ladder; 0 is the baseline
-  int repeat = 0;       // which of several runs of the same rung
-  std::string stage;    // the stage's id; for an import what its log called it
-  std::string title;    // the stage in words
-  std::string changed;  // what differs from the rung before, in words
+  int rung = 0;                     // place in its ladder; 0 is the baseline
+  int repeat = 0;                   // which of several runs of the same rung
+  std::optional<RunId> parent;      // the run whose checkpoint it started from
+  std::int64_t forked_at_step = 0;  // of the parent's steps the last that counts; 0: not forked
+  std::string stage;                // the stage's id; for an import what its log called it
+  std::string title;                // the stage in words
+  std::string changed;              // what differs from the rung before, in words
   RunStatus status = RunStatus::queued;
   std::string reason;  // why it failed, stopped or was interrupted
   std::string source;  // "launched", "import" or "example"
@@ -64,6 +71,9 @@ struct Run {
   std::string device;                      // "cpu", "cuda", "mps"
   std::string hardware;                    // "NVIDIA A100-SXM4-40GB"
   std::string precision;                   // "fp32", "tf32", "bf16"
+  std::string attention;                   // what computed it: "explicit", "flash", "cudnn", "efficient", "math"
+  double setup_ms = missing;               // compiling or capturing before the first step
+  std::int64_t peak_memory_bytes = 0;      // of the device (a CPU run: of the process); 0: not known
   Sync sync = Sync::unknown;
   std::string recipe;       // JSON: every value that defines the run
   std::string environment;  // JSON: versions, git state, command line, host
@@ -79,6 +89,16 @@ struct Ladder {
   double created_at = missing;
 };
 
+// What a step's dt was spent on, in ms; the rest of it is what lies between. Communication is what the step waited for,
+// not what went on beside the backward pass.
+struct StepParts {
+  double data_ms = missing;
+  double forward_ms = missing;
+  double backward_ms = missing;
+  double optimizer_ms = missing;
+  double communication_ms = missing;
+};
+
 // One optimiser update. `step` counts from 1. Written once, never changed.
 struct StepRecord {
   RunId run = 0;
@@ -90,6 +110,7 @@ struct StepRecord {
   double lr = missing;
   double grad_norm = missing;  // L2 norm over all gradients, before clipping
   double at = missing;         // unix seconds at the step's end
+  StepParts parts;
 };
 
 // What the engine says once it has built a run's model; fields as in Run.
@@ -102,9 +123,46 @@ struct RunStarted {
   std::string device;
   std::string hardware;
   std::string precision;
+  std::string attention;
+  double setup_ms = missing;
   Sync sync = Sync::unknown;
   std::string recipe;  // with every "auto" replaced by what it became
   std::string torch_version;
+};
+
+// What the machine did at one moment of a run, looked at beside the training about twice a second.
+struct LaneSample {
+  RunId run = 0;
+  std::int64_t step = 0;  // the last that was done
+  double at = missing;
+  double cpu_load = missing;       // of all cores together, 0..1
+  double process_cores = missing;  // that this process kept busy
+  std::int64_t resident_bytes = 0;
+  double gpu_load = missing;  // 0..1
+  double gpu_clock_mhz = missing;
+  double gpu_power_w = missing;
+  double gpu_temperature_c = missing;
+  std::int64_t gpu_memory_bytes = 0;  // in use, by all programs
+  std::string throttle_reason;        // why the clock is lower than it could be; empty: nothing, or not known
+};
+
+// A checkpoint has been written (or, where `error` says so, could not be; the run goes on). The folder tells everything
+// about it, so the database keeps nothing.
+struct CheckpointSaved {
+  RunId run = 0;
+  std::int64_t step = 0;
+  double at = missing;
+  std::string folder;
+  std::int64_t bytes = 0;
+  std::string error;
+};
+
+// What the model writes after `step` steps.
+struct TextSample {
+  RunId run = 0;
+  std::int64_t step = 0;
+  double at = missing;
+  std::string text;  // the prompt and what follows; bytes, not always UTF-8
 };
 
 // Comes exactly once for each run that was submitted, and last.
@@ -113,9 +171,10 @@ struct RunEnded {
   double at = missing;
   RunStatus status = RunStatus::finished;
   std::string reason;
+  std::int64_t peak_memory_bytes = 0;
 };
 
-using RunEvent = std::variant<RunStarted, StepRecord, RunEnded>;
+using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, LaneSample, CheckpointSaved, TextSample>;
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
 // Where a step was written twice (a resumed run), only the newer record is here.

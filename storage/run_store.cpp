@@ -47,8 +47,9 @@ double real_or_nan(const Statement& row, int column, std::int64_t nan_mask, int 
 constexpr const char* run_columns =
     "runs.id, runs.name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
     "created_at, started_at, ended_at, planned_steps, tokens_per_step, runs.warmup_steps, params, "
-    "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment";
-constexpr int run_column_count = 27;
+    "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, "
+    "forked_at_step, attention, setup_ms, peak_memory_bytes";
+constexpr int run_column_count = 32;
 
 Run read_run(const Statement& row) {
   Run run;
@@ -82,6 +83,12 @@ Run read_run(const Statement& row) {
   run.sync = sync_from(row.text(column++));
   run.recipe = row.text(column++);
   run.environment = row.text(column++);
+  if (!row.is_null(column)) run.parent = row.integer(column);
+  ++column;
+  run.forked_at_step = row.integer(column++);
+  run.attention = row.text(column++);
+  run.setup_ms = row.real(column++);
+  run.peak_memory_bytes = row.integer(column++);
   return run;
 }
 
@@ -124,6 +131,8 @@ struct RunStore::Impl {
 
   RunId insert_run(const Run& run, const std::optional<ProcessIdentity>& owner);
   void insert_step(RunId run, const StepRecord& step);
+  void insert_lane_sample(const LaneSample& sample);
+  void insert_sample(const TextSample& sample);
   void start(const RunStarted& started);
   void end(const RunEnded& ended);
   void forget_summary(RunId run);
@@ -142,8 +151,9 @@ RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIden
   static const std::string sql =
       "INSERT INTO runs (name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
       "created_at, started_at, ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, "
-      "loss_floor, device, hardware, precision, sync, recipe, environment, owner_pid, owner_start, owner_boot) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+      "loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, forked_at_step, attention, "
+      "setup_ms, peak_memory_bytes, owner_pid, owner_start, owner_boot) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Statement insert(database, sql);
   insert.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
   insert.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
@@ -152,7 +162,8 @@ RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIden
   insert.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
   insert.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
   insert.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
-  insert.bind(known(run.recipe)).bind(known(run.environment));
+  insert.bind(known(run.recipe)).bind(known(run.environment)).bind(run.parent).bind(known(run.forked_at_step));
+  insert.bind(known(run.attention)).bind(run.setup_ms).bind(known(run.peak_memory_bytes));
   if (owner)
     insert.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
   else
@@ -164,12 +175,31 @@ RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIden
 void RunStore::Impl::insert_step(RunId run, const StepRecord& step) {
   Statement insert(database,
                    "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
-                   "nan_mask) VALUES (?1, ?2, (SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND "
-                   "step = ?2), ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)");
+                   "nan_mask, data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms) VALUES (?1, ?2, "
+                   "(SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND step = ?2), ?3, ?4, ?5, ?6, "
+                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
   insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
   insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
   insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+  insert.bind(step.parts.data_ms).bind(step.parts.forward_ms).bind(step.parts.backward_ms);
+  insert.bind(step.parts.optimizer_ms).bind(step.parts.communication_ms);
   insert.run();
+}
+
+void RunStore::Impl::insert_lane_sample(const LaneSample& sample) {
+  Statement insert(database,
+                   "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
+                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(sample.run).bind(sample.at).bind(sample.step).bind(sample.cpu_load).bind(sample.process_cores);
+  insert.bind(known(sample.resident_bytes)).bind(sample.gpu_load).bind(sample.gpu_clock_mhz);
+  insert.bind(sample.gpu_power_w).bind(sample.gpu_temperature_c).bind(known(sample.gpu_memory_bytes));
+  insert.bind(known(sample.throttle_reason)).run();
+}
+
+void RunStore::Impl::insert_sample(const TextSample& sample) {
+  Statement insert(database, "INSERT OR REPLACE INTO samples (run_id, step, at, text) VALUES (?, ?, ?, ?)");
+  insert.bind(sample.run).bind(sample.step).bind(sample.at).bind(sample.text).run();
 }
 
 void RunStore::Impl::start(const RunStarted& started) {
@@ -179,12 +209,14 @@ void RunStore::Impl::start(const RunStarted& started) {
                    "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
                    "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
                    "device = coalesce(?, device), hardware = coalesce(?, hardware), "
-                   "precision = coalesce(?, precision), sync = ?, recipe = coalesce(?, recipe), "
-                   "owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
+                   "precision = coalesce(?, precision), attention = coalesce(?, attention), "
+                   "setup_ms = coalesce(?, setup_ms), sync = ?, recipe = coalesce(?, recipe), owner_pid = ?, "
+                   "owner_start = ?, owner_boot = ? WHERE id = ?");
   const ProcessIdentity owner = this_process();
   update.bind(started.at).bind(known(started.tokens_per_step)).bind(known(started.params));
   update.bind(started.params > 0 ? 6.0 * static_cast<double>(started.params) : missing).bind(started.loss_floor);
   update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));
+  update.bind(known(started.attention)).bind(started.setup_ms);
   update.bind(to_string(started.sync)).bind(known(started.recipe));
   update.bind(owner.pid).bind(known(owner.start)).bind(known(owner.boot)).bind(started.run);
   update.run();
@@ -199,10 +231,14 @@ void RunStore::Impl::start(const RunStarted& started) {
 }
 
 void RunStore::Impl::end(const RunEnded& ended) {
-  Statement update(database, "UPDATE runs SET status = ?, reason = ?, ended_at = ? WHERE id = ?");
-  update.bind(to_string(ended.status)).bind(known(ended.reason)).bind(ended.at).bind(ended.run).run();
+  Statement update(database,
+                   "UPDATE runs SET status = ?, reason = ?, ended_at = ?, "
+                   "peak_memory_bytes = coalesce(?, peak_memory_bytes) WHERE id = ?");
+  update.bind(to_string(ended.status)).bind(known(ended.reason)).bind(ended.at);
+  update.bind(known(ended.peak_memory_bytes)).bind(ended.run).run();
   if (database.changes() == 0)
     throw StorageError("run " + std::to_string(ended.run) + " is not in " + database.file().string());
+  Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();
 }
 
 void RunStore::Impl::forget_summary(RunId id) {
@@ -308,6 +344,15 @@ RunId RunStore::create_run(const Run& run) {
   return impl_->insert_run(run, is_over(run.status) ? std::nullopt : std::optional(this_process()));
 }
 
+void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
+  const ProcessIdentity owner = this_process();
+  Statement update(impl_->database,
+                   "UPDATE runs SET status = 'queued', planned_steps = ?, owner_pid = ?, owner_start = ?, "
+                   "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running')");
+  update.bind(planned_steps).bind(owner.pid).bind(known(owner.start)).bind(known(owner.boot)).bind(run).run();
+  if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is not over");
+}
+
 void RunStore::apply(std::span<const RunEvent> events) {
   if (events.empty()) return;
   Transaction transaction(impl_->database);
@@ -322,6 +367,10 @@ void RunStore::apply(std::span<const RunEvent> events) {
     } else if (const auto* end = std::get_if<RunEnded>(&event)) {
       impl_->end(*end);
       ended[end->run] = true;
+    } else if (const auto* sample = std::get_if<LaneSample>(&event)) {
+      impl_->insert_lane_sample(*sample);
+    } else if (const auto* text = std::get_if<TextSample>(&event)) {
+      impl_->insert_sample(*text);
     }
   }
   for (const auto& [id, over] : ended) {
@@ -469,6 +518,75 @@ int RunStore::close_dead_runs() {
   }
   transaction.commit();
   return closed;
+}
+
+std::vector<LaneSample> RunStore::lanes(RunId id) {
+  Statement rows(impl_->database,
+                 "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
+                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason FROM lanes WHERE run_id = ? ORDER BY at");
+  rows.bind(id);
+  std::vector<LaneSample> samples;
+  while (rows.step()) {
+    samples.push_back({.run = id,
+                       .step = rows.integer(0),
+                       .at = rows.real(1),
+                       .cpu_load = rows.real(2),
+                       .process_cores = rows.real(3),
+                       .resident_bytes = rows.integer(4),
+                       .gpu_load = rows.real(5),
+                       .gpu_clock_mhz = rows.real(6),
+                       .gpu_power_w = rows.real(7),
+                       .gpu_temperature_c = rows.real(8),
+                       .gpu_memory_bytes = rows.integer(9),
+                       .throttle_reason = rows.text(10)});
+  }
+  return samples;
+}
+
+std::vector<TextSample> RunStore::samples(RunId id) {
+  Statement rows(impl_->database, "SELECT step, at, text FROM samples WHERE run_id = ? ORDER BY step");
+  rows.bind(id);
+  std::vector<TextSample> samples;
+  while (rows.step()) {
+    samples.push_back({.run = id, .step = rows.integer(0), .at = rows.real(1), .text = rows.text(2)});
+  }
+  return samples;
+}
+
+StepParts RunStore::mean_parts(const Run& run, std::int64_t warmup_steps) {
+  // By position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
+  Statement rows(impl_->database,
+                 "SELECT avg(data_ms), avg(forward_ms), avg(backward_ms), avg(optimizer_ms), avg(communication_ms) "
+                 "FROM latest_steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM latest_steps "
+                 "WHERE run_id = ?1 ORDER BY step LIMIT 1 OFFSET ?2 - 1), 0)");
+  rows.bind(run.id).bind(warmup_steps);
+  if (!rows.step()) return {};
+  return {rows.real(0), rows.real(1), rows.real(2), rows.real(3), rows.real(4)};
+}
+
+void RunStore::request(RunId run, RunRequest verb) {
+  Statement insert(impl_->database, "INSERT INTO requests (run_id, verb, at) VALUES (?, ?, ?)");
+  insert.bind(run).bind(to_string(verb)).bind(unix_now()).run();
+}
+
+std::vector<std::pair<RunId, RunRequest>> RunStore::take_requests() {
+  Database& database = impl_->database;
+  if (database.integer("SELECT count(*) FROM requests") == 0) return {};  // the usual case takes no write lock
+  std::vector<std::pair<RunId, RunRequest>> taken;
+  Transaction transaction(database);
+  const ProcessIdentity own = this_process();
+  {
+    Statement rows(database,
+                   "SELECT run_id, verb FROM requests JOIN runs ON runs.id = run_id "
+                   "WHERE owner_pid = ? AND owner_start IS ? ORDER BY requests.id");
+    rows.bind(own.pid).bind(known(own.start));
+    while (rows.step()) taken.emplace_back(rows.integer(0), run_request_from(rows.text(1)));
+  }
+  Statement done(database,
+                 "DELETE FROM requests WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)");
+  done.bind(own.pid).bind(known(own.start)).run();
+  transaction.commit();
+  return taken;
 }
 
 std::optional<std::string> RunStore::setting(const std::string& key) {

@@ -39,6 +39,9 @@ class RunStore {
   LadderId create_ladder(const Ladder& ladder);
   RunId create_run(const Run& run);
 
+  // A run that is over waits for its turn once more, owned by this process, to do `planned_steps` in all.
+  void queue_again(RunId run, std::int64_t planned_steps);
+
   // Writes events in one transaction: all or none. Steps of one run may come in any order; a step that
   // is there already is kept, and the newer one counts.
   void apply(std::span<const RunEvent> events);
@@ -59,6 +62,16 @@ class RunStore {
   // From the cache where the run is over, else computed from its steps. Never writes on a read_only store.
   Summary summary(const Run& run);
   std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
+
+  std::vector<LaneSample> lanes(RunId id);    // in the order of time
+  std::vector<TextSample> samples(RunId id);  // in the order of steps
+  // What a step after the warm-up took, part by part; `missing` where no step says.
+  StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
+
+  // Asks the process that owns a run to do something with it, and what other processes ask of this one's runs (each
+  // request is taken once).
+  void request(RunId run, RunRequest verb);
+  std::vector<std::pair<RunId, RunRequest>> take_requests();
 
   // Closes runs (queued or running) whose owner is a process that lives no more as `interrupted`, at their last step.
   // Returns how many. Runs of other living processes are left alone.

@@ -98,7 +98,58 @@ CREATE VIEW latest_steps AS
     (SELECT max(attempt) FROM steps AS other WHERE other.run_id = steps.run_id AND other.step = steps.step);
 )sql";
 
-constexpr std::array migration_list{first_tables};
+// Runs that pause, resume, fork, save and write, and what the machine did meanwhile.
+constexpr const char* life_cycle = R"sql(
+ALTER TABLE runs ADD COLUMN parent_id INTEGER REFERENCES runs(id);
+ALTER TABLE runs ADD COLUMN forked_at_step INTEGER;
+ALTER TABLE runs ADD COLUMN attention TEXT;
+ALTER TABLE runs ADD COLUMN setup_ms REAL;
+ALTER TABLE runs ADD COLUMN peak_memory_bytes INTEGER;
+
+ALTER TABLE steps ADD COLUMN data_ms REAL;
+ALTER TABLE steps ADD COLUMN forward_ms REAL;
+ALTER TABLE steps ADD COLUMN backward_ms REAL;
+ALTER TABLE steps ADD COLUMN optimizer_ms REAL;
+ALTER TABLE steps ADD COLUMN communication_ms REAL;
+
+CREATE TABLE lanes (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  at REAL NOT NULL,
+  step INTEGER NOT NULL,
+  cpu_load REAL,
+  process_cores REAL,
+  resident_bytes INTEGER,
+  gpu_load REAL,
+  gpu_clock_mhz REAL,
+  gpu_power_w REAL,
+  gpu_temperature_c REAL,
+  gpu_memory_bytes INTEGER,
+  throttle_reason TEXT,
+  PRIMARY KEY (run_id, at)
+) WITHOUT ROWID;
+
+CREATE TABLE samples (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  at REAL,
+  text TEXT NOT NULL,
+  PRIMARY KEY (run_id, step)
+) WITHOUT ROWID;
+
+CREATE TABLE requests (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  verb TEXT NOT NULL CHECK (verb IN ('pause', 'continue', 'stop')),
+  at REAL NOT NULL
+);
+
+DROP VIEW latest_steps;
+CREATE VIEW latest_steps AS
+  SELECT * FROM steps WHERE attempt =
+    (SELECT max(attempt) FROM steps AS other WHERE other.run_id = steps.run_id AND other.step = steps.step);
+)sql";
+
+constexpr std::array migration_list{first_tables, life_cycle};
 
 struct Index {
   std::string_view name;

@@ -16,6 +16,14 @@ struct StopRun {
   RunId run = 0;
 };
 struct StopAll {};
+struct PauseRun {
+  RunId run = 0;
+  bool paused = true;
+};
+struct MoveInQueue {
+  RunId run = 0;
+  std::size_t place = 0;  // 0: the next
+};
 struct LoadSeries {
   RunId run = 0;
 };
@@ -42,8 +50,8 @@ struct DismissMessage {
   std::size_t index = 0;
 };
 
-using Command = std::variant<LaunchLadder, StopRun, StopAll, LoadSeries, ShowPanel, SelectLadder, SelectRung, SelectRun,
-                             ClearSelection, ToggleTheme, ChangeScale, DismissMessage>;
+using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, ShowPanel, SelectLadder,
+                             SelectRung, SelectRun, ClearSelection, ToggleTheme, ChangeScale, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -72,11 +72,18 @@ void DesktopApp::complain(const std::string& text) {
 void DesktopApp::ingest() {
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
+    if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
+      complain("The checkpoint of step " + grouped(saved->step) + " was not saved: " + saved->error);
+    }
     if (workspace_.ingest(event)) {
       const auto& ended = std::get<RunEnded>(event);
       const RunEntry* entry = workspace_.find(ended.run);
       if (entry && ended.status == RunStatus::failed) complain(entry->run.name + " failed: " + ended.reason);
     }
+  }
+  if (const RunEntry* running = workspace_.running()) {
+    workspace_.order_queue(session_->queue());
+    workspace_.is_paused = session_->paused(running->run.id);
   }
   if (storage_error_.empty()) {
     storage_error_ = session_->storage_error();
@@ -314,6 +321,12 @@ void DesktopApp::execute(const Command& command) {
           },
           [this](const StopAll&) {
             if (session_) session_->stop_all();
+          },
+          [this](const PauseRun& pause) {
+            if (session_) session_->pause(pause.run, pause.paused);
+          },
+          [this](const MoveInQueue& move) {
+            if (session_) session_->move_to(move.run, move.place);
           },
           [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },
           [this](const ShowPanel& panel) {

@@ -147,6 +147,14 @@ std::vector<const RunEntry*> Workspace::waiting() const {
   return found;
 }
 
+void Workspace::order_queue(const std::vector<RunId>& waiting) {
+  const auto place = [&](RunId id) {
+    const auto found = std::find(waiting.begin(), waiting.end(), id);
+    return found == waiting.end() ? std::ptrdiff_t{-1} : found - waiting.begin();
+  };
+  std::stable_sort(queue_.begin(), queue_.end(), [&](RunId a, RunId b) { return place(a) < place(b); });
+}
+
 double Workspace::seconds_left(const RunEntry& run) const {
   const double each = seconds_per_step(run);
   if (is_missing(each)) return missing;

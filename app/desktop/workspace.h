@@ -58,6 +58,10 @@ class Workspace {
   double seconds_left(const RunEntry& run) const;
   double seconds_left_of_all() const;
 
+  // Puts the runs that wait into the session's order; others, which it has begun or ended meanwhile, stay before them.
+  void order_queue(const std::vector<RunId>& waiting);
+
+  bool is_paused = false;  // the run that is training now
   std::optional<DeviceReport> device;
   std::string device_problem;    // why LibTorch could not be asked
   LadderId selected_ladder = 0;  // 0: the newest

@@ -34,7 +34,10 @@ struct Form {
   int seed = 1337;
   std::vector<bool> rungs;
 
-  Form() : rungs(all_stages().size(), true) { take_preset(); }
+  Form() {
+    for (const Stage& stage : all_stages()) rungs.push_back(stage.kind == StageKind::systems_only);
+    take_preset();
+  }
 
   void take_preset() {
     const ModelPreset& preset = model_presets()[static_cast<std::size_t>(model)];
@@ -50,7 +53,7 @@ std::filesystem::path shakespeare() {
   return assets_folder() / "tinyshakespeare.txt";
 }
 
-LadderRequest request_of(const Form& form, const std::vector<std::string>& stages) {
+LadderRequest request_of(const Form& form, std::vector<PlannedStage> stages) {
   LadderRequest request;
   apply_preset(request.base, model_presets()[static_cast<std::size_t>(form.model)].name);
   if (form.data == Data::shakespeare) request.base.data = shakespeare().string();
@@ -63,20 +66,25 @@ LadderRequest request_of(const Form& form, const std::vector<std::string>& stage
   request.base.seed = static_cast<std::uint64_t>(std::max(form.seed, 0));
   request.base.device = devices[static_cast<std::size_t>(form.device)];
   request.name = form.name.data();
-  request.stages = stages;
+  request.stages = std::move(stages);
   request.repeats = form.repeats;
   request.interleave = form.interleave;
   return request;
 }
 
-std::vector<std::string> chosen_stages(const Form& form, const Workspace& workspace) {
-  std::vector<std::string> chosen;
+// Why a stage cannot be on this form's ladder, empty where it can or the machine has not been looked at yet.
+std::string why_not(const Stage& stage, const Recipe& base, const Workspace& workspace) {
+  if (!workspace.device) return {};
+  return stage.unavailable(base, *workspace.device, workspace.device->resolve(base.device));
+}
+
+std::vector<PlannedStage> chosen_stages(const Form& form, const Workspace& workspace) {
+  std::vector<PlannedStage> chosen;
+  const Recipe base = request_of(form, {}).base;
   const std::vector<Stage>& stages = all_stages();
   for (std::size_t i = 0; i < stages.size(); ++i) {
-    const std::string device = devices[static_cast<std::size_t>(form.device)];
-    const bool available =
-        !workspace.device || stages[i].unavailable(*workspace.device, workspace.device->resolve(device)).empty();
-    if (i == 0 || (form.rungs[i] && available)) chosen.push_back(stages[i].id);
+    if (i == 0 || (form.rungs[i] && why_not(stages[i], base, workspace).empty()))
+      chosen.push_back({.stage = stages[i].id});
   }
   return chosen;
 }
@@ -191,15 +199,14 @@ void draw_rungs(Form& form, const Workspace& workspace) {
   text_quiet("each keeps the ones above it");
   ImGui::Dummy(ImVec2(0, px(2)));
   const std::vector<Stage>& stages = all_stages();
-  const std::string device = devices[static_cast<std::size_t>(form.device)];
+  const Recipe base = request_of(form, {}).base;
   int rung = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const Stage& stage = stages[i];
-    const std::string why_not =
-        workspace.device ? stage.unavailable(*workspace.device, workspace.device->resolve(device)) : "";
-    bool on = i == 0 || (form.rungs[i] && why_not.empty());
+    const std::string reason = why_not(stage, base, workspace);
+    bool on = i == 0 || (form.rungs[i] && reason.empty());
     ImGui::PushID(stage.id.c_str());
-    ImGui::BeginDisabled(i == 0 || !why_not.empty());
+    ImGui::BeginDisabled(i == 0 || !reason.empty());
     if (ImGui::Checkbox("##on", &on)) form.rungs[i] = on;
     mark("launch.rung." + stage.id);
     ImGui::EndDisabled();
@@ -209,18 +216,18 @@ void draw_rungs(Form& form, const Workspace& workspace) {
       colour_square(rung_colour(rung++));
       ImGui::SameLine();
     }
-    if (why_not.empty()) {
+    if (reason.empty()) {
       text_strong(stage.title);
     } else {
       text_quiet(stage.title);
     }
     ImGui::SameLine();
-    if (why_not.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+    if (reason.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
     text_quiet(stage.id);
-    if (why_not.empty()) {
+    if (reason.empty()) {
       text_quiet_wrapped(stage.why);
     } else {
-      text_quiet_wrapped("Not here: " + why_not);
+      text_quiet_wrapped("Not here: " + reason);
     }
     ImGui::EndGroup();
     ImGui::Dummy(ImVec2(0, px(4)));
@@ -229,7 +236,7 @@ void draw_rungs(Form& form, const Workspace& workspace) {
 }
 
 void draw_start(Form& form, const Workspace& workspace, Commands& commands) {
-  const std::vector<std::string> stages = chosen_stages(form, workspace);
+  const std::vector<PlannedStage> stages = chosen_stages(form, workspace);
   const auto runs = static_cast<std::int64_t>(stages.size()) * form.repeats;
   const std::int64_t tokens = static_cast<std::int64_t>(form.batch) * form.seq;
   const std::string problem = problem_of(form, workspace);
@@ -262,32 +269,41 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
     text_quiet("about " + duration_text(left) + " left");
   }
-  const auto row = [&](const RunEntry& entry) {
+  const auto row = [&](const RunEntry& entry, std::size_t place) {
+    const bool is_running = entry.run.status == RunStatus::running;
     ImGui::PushID(static_cast<int>(entry.run.id));
     colour_square(rung_colour(entry.run.rung));
     ImGui::SameLine();
-    const float button = px(76);
+    const float button = px(140);
     text_cut(entry.run.name, ImGui::GetContentRegionAvail().x - button - px(150), palette().text, fonts().regular,
              text_size);
     ImGui::SameLine(ImGui::GetContentRegionAvail().x - button - px(124));
-    text_quiet(entry.run.status == RunStatus::running
-                   ? "step " + grouped(static_cast<std::int64_t>(entry.series.size())) + " of " +
-                         grouped(entry.run.planned_steps)
-                   : "waits");
+    text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") +
+                                grouped(static_cast<std::int64_t>(entry.series.size())) + " of " +
+                                grouped(entry.run.planned_steps)
+                          : "waits");
     ImGui::SameLine(ImGui::GetContentRegionAvail().x - button + px(8));
     ImGui::PushFont(fonts().regular, small_size);
-    if (quiet_button(entry.run.status == RunStatus::running ? "Stop" : "Cancel"))
-      commands.push_back(StopRun{entry.run.id});
+    if (is_running) {
+      if (quiet_button(workspace.is_paused ? "Go on" : "Pause"))
+        commands.push_back(PauseRun{entry.run.id, !workspace.is_paused});
+    } else {
+      ImGui::BeginDisabled(place == 0);
+      if (quiet_button("Earlier")) commands.push_back(MoveInQueue{entry.run.id, place - 1});
+      ImGui::EndDisabled();
+    }
+    ImGui::SameLine();
+    if (quiet_button(is_running ? "Stop" : "Cancel")) commands.push_back(StopRun{entry.run.id});
     ImGui::PopFont();
     ImGui::PopID();
   };
   if (running) {
-    row(*running);
+    row(*running, 0);
     progress_bar(static_cast<double>(running->series.size()) /
                      static_cast<double>(std::max<std::int64_t>(1, running->run.planned_steps)),
                  ImGui::GetContentRegionAvail().x);
   }
-  for (const RunEntry* entry : waiting) row(*entry);
+  for (std::size_t i = 0; i < waiting.size(); ++i) row(*waiting[i], i);
   if (quiet_button("Stop everything")) commands.push_back(StopAll{});
   mark("launch.stop_all");
 }

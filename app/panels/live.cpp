@@ -58,14 +58,20 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   std::string line = shown.run.name;
   if (!shown.run.hardware.empty()) line += "  -  " + shown.run.hardware;
   line += "  -  " + shown.run.precision;
-  text_cut(line, right - px(260), palette().quiet, fonts().regular, small_size);
+  if (is_running && workspace.is_paused) line += "  -  paused";
+  text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();
   ImGui::SameLine(right - stop_width);
   if (is_running) {
     if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
     mark("live.stop");
+    const char* pause = workspace.is_paused ? "Continue" : "Pause";
+    const float pause_at = right - stop_width - px(10) - button_width("Continue");
+    ImGui::SameLine(pause_at);
+    if (quiet_button(pause)) commands.push_back(PauseRun{shown.run.id, !workspace.is_paused});
+    mark("live.pause");
     if (!workspace.waiting().empty()) {
-      ImGui::SameLine(right - stop_width - px(10) - button_width("Stop ladder"));
+      ImGui::SameLine(pause_at - px(10) - button_width("Stop ladder"));
       if (quiet_button("Stop ladder")) commands.push_back(StopAll{});
       mark("live.stop_all");
     }

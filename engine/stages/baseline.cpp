@@ -14,12 +14,7 @@ Stage stages::baseline() {
       .title = "Baseline",
       .why = "float32 throughout, attention spelled out, AdamW tensor by tensor: what the others are measured against.",
       .kind = StageKind::systems_only,
-      .apply = [](Recipe& recipe) {
-        recipe.attention = Attention::explicit_scores;
-        recipe.matmul = MatmulPrecision::fp32;
-        recipe.autocast = Autocast::off;
-        recipe.optimizer = Optimizer::adamw;
-      }};
+      .apply = [](Recipe&) {}};
 }
 
 }  // namespace stepladder

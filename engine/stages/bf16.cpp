@@ -16,14 +16,11 @@ Stage stages::bf16() {
               "has bf16 instructions (AVX512-BF16, AMX).",
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.autocast = Autocast::bf16; },
-          .unavailable = [](const DeviceReport& report, const std::string& device) -> std::string {
+          .undo = [](Recipe& recipe) { recipe.autocast = Autocast::off; },
+          .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
             if (device == "cpu") return "";
             if (device != "cuda") return "bf16 autocast has not been tried on " + device;
-            if (report.gpus.empty()) return "no NVIDIA GPU can be used";
-            const Gpu& gpu = report.gpus.front();
-            if (gpu.compute_major >= 8) return "";
-            return "needs compute capability 8.0 (Ampere) or newer; " + gpu.name + " has " +
-                   std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor);
+            return report.older_than_ampere();
           }};
 }
 

@@ -16,7 +16,8 @@ Stage stages::flash_attention() {
               "One fused kernel for attention that never stores the T x T scores; the longer the sequence, the more it "
               "saves.",
           .kind = StageKind::systems_only,
-          .apply = [](Recipe& recipe) { recipe.attention = Attention::scaled_dot_product; }};
+          .apply = [](Recipe& recipe) { recipe.attention = Attention::scaled_dot_product; },
+          .undo = [](Recipe& recipe) { recipe.attention = Attention::explicit_scores; }};
 }
 
 }  // namespace stepladder

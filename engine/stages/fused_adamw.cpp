@@ -16,7 +16,8 @@ Stage stages::fused_adamw() {
           "The whole update in one pass over the parameters; saves memory traffic and kernel launches, the more the "
           "smaller the batch.",
       .kind = StageKind::systems_only,
-      .apply = [](Recipe& recipe) { recipe.optimizer = Optimizer::fused_adamw; }};
+      .apply = [](Recipe& recipe) { recipe.optimizer = Optimizer::fused_adamw; },
+      .undo = [](Recipe& recipe) { recipe.optimizer = Optimizer::adamw; }};
 }
 
 }  // namespace stepladder

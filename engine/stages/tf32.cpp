@@ -14,13 +14,10 @@ Stage stages::tf32() {
           .why = "Tensor cores for float32 matrix products; the loss curve should not move.",
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::tf32; },
-          .unavailable = [](const DeviceReport& report, const std::string& device) -> std::string {
+          .undo = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::fp32; },
+          .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
             if (device != "cuda") return "TF32 is a format of NVIDIA tensor cores; this run is on " + device;
-            if (report.gpus.empty()) return "no NVIDIA GPU can be used";
-            const Gpu& gpu = report.gpus.front();
-            if (gpu.compute_major >= 8) return "";
-            return "needs compute capability 8.0 (Ampere) or newer; " + gpu.name + " has " +
-                   std::to_string(gpu.compute_major) + "." + std::to_string(gpu.compute_minor);
+            return report.older_than_ampere();
           }};
 }
 

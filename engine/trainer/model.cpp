@@ -1,8 +1,12 @@
 #include "engine/trainer/model.h"
 
+#include <ATen/SDPBackend.h>
+
 #include <cmath>
+#include <limits>
 
 #include "engine/trainer/attention.h"
+#include "engine/trainer/classifier.h"
 
 namespace stepladder {
 namespace {
@@ -26,6 +30,11 @@ at::Tensor first_weights(const Recipe& recipe, int out, int in, double std) {
   return recipe.init == Init::gpt2 ? at::empty({out, in}).normal_(0.0, std) : uniform({out, in}, in);
 }
 
+// The rest of the model draws the same numbers whether or not there is padding.
+at::Tensor with_zero_rows(const at::Tensor& table, int rows) {
+  return at::constant_pad_nd(table, {0, 0, 0, rows - table.size(0)});
+}
+
 at::Tensor first_biases(const Recipe& recipe, int out, int in) {
   return recipe.init == Init::gpt2 ? at::zeros({out}) : uniform({out}, in);
 }
@@ -40,14 +49,17 @@ Linear::Linear(const Recipe& recipe, int in, int out, bool onto_residual)
 LayerNorm::LayerNorm(int width)
     : weight(register_parameter("weight", at::ones({width}))), bias(register_parameter("bias", at::zeros({width}))) {}
 
-Embedding::Embedding(const Recipe& recipe, int rows)
+Embedding::Embedding(const Recipe& recipe, int rows, int padded_rows)
     : weight(register_parameter(
-          "weight", at::empty({rows, recipe.d_model}).normal_(0.0, recipe.init == Init::gpt2 ? weight_std : 1.0))) {}
+          "weight",
+          with_zero_rows(at::empty({rows, recipe.d_model}).normal_(0.0, recipe.init == Init::gpt2 ? weight_std : 1.0),
+                         padded_rows))) {}
 
 Head::Head(const Recipe& recipe, const at::Tensor& token_embedding)
-    : weight(recipe.tied_head
-                 ? token_embedding
-                 : register_parameter("weight", first_weights(recipe, recipe.vocab, recipe.d_model, weight_std))) {}
+    : weight(recipe.tied_head ? token_embedding
+                              : register_parameter("weight", with_zero_rows(first_weights(recipe, recipe.vocab,
+                                                                                          recipe.d_model, weight_std),
+                                                                            recipe.padded_vocab()))) {}
 
 SelfAttention::SelfAttention(const Recipe& recipe)
     : way(recipe.attention),
@@ -84,8 +96,10 @@ at::Tensor Block::forward(at::Tensor x, const at::Tensor& future) const {
 }
 
 Gpt::Gpt(const Recipe& recipe)
-    : wte(register_module("wte", std::make_shared<Embedding>(recipe, recipe.vocab))),
-      wpe(register_module("wpe", std::make_shared<Embedding>(recipe, recipe.seq))) {
+    : wte(register_module("wte", std::make_shared<Embedding>(recipe, recipe.vocab, recipe.padded_vocab()))),
+      wpe(register_module("wpe", std::make_shared<Embedding>(recipe, recipe.seq, recipe.seq))),
+      vocab_(recipe.vocab),
+      fused_classifier_(recipe.compile == Compile::on && recipe.device == "cpu") {
   auto list = register_module("h", std::make_shared<torch::nn::ModuleListImpl>());
   for (int layer = 0; layer < recipe.layers; ++layer) {
     blocks.push_back(std::make_shared<Block>(recipe));
@@ -96,20 +110,60 @@ Gpt::Gpt(const Recipe& recipe)
   if (recipe.attention == Attention::explicit_scores) {
     future = register_buffer("future", at::ones({recipe.seq, recipe.seq}, at::kBool).triu(1));
   }
+  if (recipe.padded_vocab() > recipe.vocab) {
+    padding = register_buffer("padding", at::zeros({recipe.padded_vocab()}));
+    padding.slice(0, recipe.vocab).fill_(-std::numeric_limits<double>::infinity());
+  }
 }
 
-at::Tensor Gpt::forward(const at::Tensor& tokens) const {
+at::Tensor Gpt::hidden(const at::Tensor& tokens) const {
   const auto T = tokens.size(1);
   at::Tensor x = at::embedding(wte->weight, tokens) + wpe->weight.narrow(0, 0, T);  // (B, T, C)
   const at::Tensor mask = future.defined() ? future.narrow(0, 0, T).narrow(1, 0, T) : future;
   for (const auto& block : blocks) x = block->forward(x, mask);
-  return at::linear(ln_f->forward(x), lm_head->weight);
+  return ln_f->forward(x);
+}
+
+at::Tensor Gpt::forward(const at::Tensor& tokens) const {
+  return at::linear(hidden(tokens), lm_head->weight, padding);
 }
 
 at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const {
-  const at::Tensor logits = forward(tokens).flatten(0, 1);  // (B T, V)
+  if (fused_classifier_) {
+    return fused_classifier(hidden(tokens).flatten(0, 1), lm_head->weight, targets.flatten(), vocab_);
+  }
+  const at::Tensor logits = forward(tokens).flatten(0, 1);  // (B T, V')
   // In float32 whatever the products ran in: a sum over 50,257 exponentials has no bits to spare.
   return at::cross_entropy_loss(logits.to(at::kFloat), targets.flatten());
+}
+
+std::string Gpt::attention_backend(int batch, int seq) const {
+  const SelfAttention& attention = *blocks.front()->attn;
+  if (attention.way == Attention::explicit_scores) return "explicit";
+  const at::NoGradGuard no_grad;
+  const at::Tensor& weight = attention.c_attn->weight;
+  const auto C = weight.size(1);
+  const at::Tensor probe = at::linear(at::zeros({1, 1, C}, weight.options()), weight);  // in autocast's type
+  const at::Tensor q =
+      at::zeros({batch, attention.heads, seq, C / attention.heads}, probe.options()).requires_grad_(true);
+  switch (static_cast<at::SDPBackend>(at::_fused_sdp_choice(q, q, q, {}, 0.0, /*is_causal=*/true))) {
+    case at::SDPBackend::flash_attention:
+      return "flash";
+    case at::SDPBackend::efficient_attention:
+      return "efficient";
+    case at::SDPBackend::cudnn_attention:
+      return "cudnn";
+    case at::SDPBackend::math:
+      return "math";
+    default:
+      return "other";
+  }
+}
+
+NamedTensors named_parameters(const Gpt& model) {
+  NamedTensors parameters;
+  for (const auto& item : model.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  return parameters;
 }
 
 std::shared_ptr<Gpt> build_model(const Recipe& recipe) {

@@ -4,11 +4,15 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/recipe.h"
 
 namespace stepladder {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 // y = x W^T + b. `onto_residual` marks the layers whose output is added to the residual stream (Init::gpt2 scales
 // them).
@@ -27,14 +31,14 @@ struct LayerNorm : torch::nn::Module {
 };
 
 struct Embedding : torch::nn::Module {
-  Embedding(const Recipe& recipe, int rows);
-  at::Tensor weight;  // (rows, C)
+  Embedding(const Recipe& recipe, int rows, int padded_rows);
+  at::Tensor weight;  // (padded_rows, C), zero from `rows` on
 };
 
 // The layer that gives each token of the vocabulary its logit: the token embedding itself where the head is tied.
 struct Head : torch::nn::Module {
   Head(const Recipe& recipe, const at::Tensor& token_embedding);
-  at::Tensor weight;  // (V, C)
+  at::Tensor weight;  // (V', C), V' the padded vocabulary
 };
 
 struct SelfAttention : torch::nn::Module {
@@ -67,16 +71,31 @@ struct Gpt : torch::nn::Module {
   // vocabulary must be known.
   explicit Gpt(const Recipe& recipe);
 
-  at::Tensor forward(const at::Tensor& tokens) const;                          // (B, T) -> logits (B, T, V)
+  at::Tensor forward(const at::Tensor& tokens) const;  // (B, T) -> logits (B, T, V'), those of the padding -infinity
   at::Tensor loss(const at::Tensor& tokens, const at::Tensor& targets) const;  // (B, T) twice -> (), nats per token
+
+  // What computes the attention of (B, T, C) under the present autocast: "explicit", or the kernel that LibTorch picks:
+  // "flash", "efficient", "cudnn", "math".
+  std::string attention_backend(int batch, int seq) const;
 
   std::shared_ptr<Embedding> wte;  // tokens
   std::shared_ptr<Embedding> wpe;  // positions
   std::vector<std::shared_ptr<Block>> blocks;
   std::shared_ptr<LayerNorm> ln_f;
   std::shared_ptr<Head> lm_head;
-  at::Tensor future;  // (T, T), true above the diagonal; undefined where attention does without
+  at::Tensor future;   // (T, T), true above the diagonal; undefined where attention does without
+  at::Tensor padding;  // (V'), 0 for a token, -infinity beyond; undefined where there is none
+
+ private:
+  at::Tensor hidden(const at::Tensor& tokens) const;  // (B, T) -> (B, T, C), what the head sees
+
+  int vocab_;
+  bool fused_classifier_;
 };
+
+// The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head is not among them. The tensors
+// are the model's own.
+NamedTensors named_parameters(const Gpt& model);
 
 // The model of a run: the same recipe and seed give the same weights.
 std::shared_ptr<Gpt> build_model(const Recipe& recipe);

@@ -10,77 +10,118 @@ class PlainAdamW : public AdamW {
  public:
   using AdamW::AdamW;
 
-  void step() override {
+  void step(double lr) override {
     const at::NoGradGuard no_grad;
     ++steps_;
-    const double correction1 = 1.0 - std::pow(beta1_, steps_);
-    const double correction2_sqrt = std::sqrt(1.0 - std::pow(beta2_, steps_));
-    for (std::size_t i = 0; i < parameters_.size(); ++i) {
-      const at::Tensor& gradient = parameters_[i].grad();
-      parameters_[i].mul_(1.0 - lr_ * weight_decay_);
-      averages_[i].lerp_(gradient, 1.0 - beta1_);
-      squared_averages_[i].mul_(beta2_).addcmul_(gradient, gradient, 1.0 - beta2_);
-      const at::Tensor denominator = (squared_averages_[i].sqrt() / correction2_sqrt).add_(eps_);
-      parameters_[i].addcdiv_(averages_[i], denominator, -lr_ / correction1);
+    const double correction1 = 1.0 - std::pow(beta1_, static_cast<double>(steps_));
+    const double correction2_sqrt = std::sqrt(1.0 - std::pow(beta2_, static_cast<double>(steps_)));
+    for (Group& group : groups_) {
+      for (std::size_t i = 0; i < group.parameters.size(); ++i) {
+        at::Tensor& parameter = group.parameters[i];
+        const at::Tensor& gradient = parameter.grad();
+        parameter.mul_(1.0 - lr * group.weight_decay);
+        group.averages[i].lerp_(gradient, 1.0 - beta1_);
+        group.squared_averages[i].mul_(beta2_).addcmul_(gradient, gradient, 1.0 - beta2_);
+        const at::Tensor denominator = (group.squared_averages[i].sqrt() / correction2_sqrt).add_(eps_);
+        parameter.addcdiv_(group.averages[i], denominator, -lr / correction1);
+      }
     }
   }
-
- private:
-  double steps_ = 0;
 };
 
 class FusedAdamW : public AdamW {
  public:
-  FusedAdamW(const Recipe& recipe, std::vector<at::Tensor> parameters)
+  FusedAdamW(const Recipe& recipe, NamedTensors parameters)
       : AdamW(recipe, std::move(parameters)),
-        steps_(at::zeros({}, parameters_.front().options().requires_grad(false))),
-        steps_of_each_(parameters_.size(), steps_) {}
+        step_(at::zeros({}, groups_.front().parameters.front().options().requires_grad(false))) {}
 
-  void step() override {
+  void step(double lr) override {
     const at::NoGradGuard no_grad;
-    steps_.add_(1);
-    at::_fused_adamw_(parameters_, gradients(), averages_, squared_averages_, /*max_exp_avg_sqs=*/{}, steps_of_each_,
-                      lr_, beta1_, beta2_, weight_decay_, eps_, /*amsgrad=*/false, /*maximize=*/false);
+    ++steps_;
+    step_.add_(1);
+    for (Group& group : groups_) {
+      const std::vector<at::Tensor> step_of_each(group.parameters.size(), step_);
+      at::_fused_adamw_(group.parameters, group.gradients(), group.averages, group.squared_averages,
+                        /*max_exp_avg_sqs=*/{}, step_of_each, lr, beta1_, beta2_, group.weight_decay, eps_,
+                        /*amsgrad=*/false, /*maximize=*/false);
+    }
+  }
+
+  void set_steps(std::int64_t steps) override {
+    AdamW::set_steps(steps);
+    step_.fill_(steps);
   }
 
  private:
-  at::Tensor steps_;                       // (), on the device, where the kernel reads it
-  std::vector<at::Tensor> steps_of_each_;  // the same tensor for every parameter
+  at::Tensor step_;  // (), on the device, where the kernel reads it
 };
 
 }  // namespace
 
-AdamW::AdamW(const Recipe& recipe, std::vector<at::Tensor> parameters)
-    : lr_(recipe.lr),
-      beta1_(recipe.beta1),
-      beta2_(recipe.beta2),
-      eps_(recipe.eps),
-      weight_decay_(recipe.weight_decay),
-      parameters_(std::move(parameters)) {
+AdamW::AdamW(const Recipe& recipe, NamedTensors parameters)
+    : beta1_(recipe.beta1), beta2_(recipe.beta2), eps_(recipe.eps) {
   const at::NoGradGuard no_grad;
-  for (const at::Tensor& parameter : parameters_) {
-    averages_.push_back(at::zeros_like(parameter));
-    squared_averages_.push_back(at::zeros_like(parameter));
+  Group decaying{.weight_decay = recipe.weight_decay};
+  Group others;  // biases and LayerNorms, where only matrices decay
+  for (auto& [name, parameter] : parameters) {
+    Group& group = recipe.decay == Decay::everything || parameter.dim() >= 2 ? decaying : others;
+    group.names.push_back(name);
+    group.averages.push_back(at::zeros_like(parameter));
+    group.squared_averages.push_back(at::zeros_like(parameter));
+    group.parameters.push_back(std::move(parameter));
+  }
+  for (Group* group : {&decaying, &others}) {
+    if (!group->parameters.empty()) groups_.push_back(std::move(*group));
   }
 }
 
 void AdamW::clear_gradients() {
-  for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  for (Group& group : groups_) {
+    for (at::Tensor& parameter : group.parameters) parameter.mutable_grad().reset();
+  }
 }
 
-double AdamW::gradient_norm() const {
+at::Tensor AdamW::gradient_norm() const {
   const at::NoGradGuard no_grad;
-  return at::stack(at::_foreach_norm(gradients())).norm().item<double>();
+  return at::stack(at::_foreach_norm(gradients())).norm();
+}
+
+at::Tensor AdamW::clip_gradients(double highest) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor norm = gradient_norm();
+  // As torch.nn.utils.clip_grad_norm_: multiplied by 1 where nothing is to be done, so that nobody waits for the norm.
+  const at::Tensor factor = (highest / (norm + 1e-6)).clamp_max(1.0);
+  at::_foreach_mul_(gradients(), factor);
+  return norm;
+}
+
+NamedTensors AdamW::state() const {
+  NamedTensors state;
+  for (const Group& group : groups_) {
+    for (std::size_t i = 0; i < group.names.size(); ++i) {
+      state.emplace_back("average." + group.names[i], group.averages[i]);
+      state.emplace_back("squared_average." + group.names[i], group.squared_averages[i]);
+    }
+  }
+  return state;
+}
+
+std::vector<at::Tensor> AdamW::Group::gradients() const {
+  std::vector<at::Tensor> all;
+  all.reserve(parameters.size());
+  for (const at::Tensor& parameter : parameters) all.push_back(parameter.grad());
+  return all;
 }
 
 std::vector<at::Tensor> AdamW::gradients() const {
   std::vector<at::Tensor> all;
-  all.reserve(parameters_.size());
-  for (const at::Tensor& parameter : parameters_) all.push_back(parameter.grad());
+  for (const Group& group : groups_) {
+    for (at::Tensor& gradient : group.gradients()) all.push_back(std::move(gradient));
+  }
   return all;
 }
 
-std::unique_ptr<AdamW> make_optimizer(const Recipe& recipe, std::vector<at::Tensor> parameters) {
+std::unique_ptr<AdamW> make_optimizer(const Recipe& recipe, NamedTensors parameters) {
   if (recipe.optimizer == Optimizer::fused_adamw) return std::make_unique<FusedAdamW>(recipe, std::move(parameters));
   return std::make_unique<PlainAdamW>(recipe, std::move(parameters));
 }

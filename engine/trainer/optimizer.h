@@ -1,39 +1,61 @@
-// AdamW (Loshchilov and Hutter 2019), tensor by tensor or fused. Every parameter is decayed.
+// AdamW (Loshchilov and Hutter 2019), tensor by tensor or fused.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/recipe.h"
+#include "engine/trainer/model.h"
 
 namespace stepladder {
 
 class AdamW {
  public:
   // Moments start at zero, on the parameters' device.
-  AdamW(const Recipe& recipe, std::vector<at::Tensor> parameters);
+  AdamW(const Recipe& recipe, NamedTensors parameters);
   virtual ~AdamW() = default;
 
   // Updates every parameter from its gradient.
-  virtual void step() = 0;
+  virtual void step(double lr) = 0;
 
   // Makes gradients undefined rather than zero: the next backward writes them instead of adding to them.
   void clear_gradients();
 
-  // L2 norm over all gradients together.
-  double gradient_norm() const;
+  // L2 norm over all gradients together, (), on their device.
+  at::Tensor gradient_norm() const;
+
+  // Scales all gradients by the same factor where their norm is above `highest` (Pascanu et al. 2013). The norm before.
+  at::Tensor clip_gradients(double highest);
+
+  // What a checkpoint keeps: both moments by their parameter's name ("average.h.0.ln_1.weight",
+  // "squared_average.h.0.ln_1.weight"), and the updates so far. The tensors are the optimiser's own.
+  NamedTensors state() const;
+  std::int64_t steps() const { return steps_; }
+  virtual void set_steps(std::int64_t steps) { steps_ = steps; }
 
  protected:
-  double lr_, beta1_, beta2_, eps_, weight_decay_;
-  std::vector<at::Tensor> parameters_;
-  std::vector<at::Tensor> averages_;          // of gradients, one per parameter
-  std::vector<at::Tensor> squared_averages_;  // of their squares
+  // Parameters that decay alike. Tensors of the same place in the three lists belong together.
+  struct Group {
+    double weight_decay = 0;
+    std::vector<std::string> names;
+    std::vector<at::Tensor> parameters;
+    std::vector<at::Tensor> averages;          // of gradients
+    std::vector<at::Tensor> squared_averages;  // of their squares
 
+    std::vector<at::Tensor> gradients() const;
+  };
+
+  double beta1_, beta2_, eps_;
+  std::vector<Group> groups_;  // none is empty
+  std::int64_t steps_ = 0;
+
+ private:
   std::vector<at::Tensor> gradients() const;
 };
 
-std::unique_ptr<AdamW> make_optimizer(const Recipe& recipe, std::vector<at::Tensor> parameters);
+std::unique_ptr<AdamW> make_optimizer(const Recipe& recipe, NamedTensors parameters);
 
 }  // namespace stepladder

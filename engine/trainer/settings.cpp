@@ -3,10 +3,12 @@
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 
+#include "engine/trainer/data_parallel.h"
+
 namespace stepladder {
 
 RunSettings::RunSettings(const Recipe& recipe) : threads_before_(at::get_num_threads()) {
-  at::set_num_threads(recipe.threads);
+  at::set_num_threads(threads_per_process(recipe));
   // "high": inputs of float32 products may be rounded to TF32.
   at::globalContext().setFloat32MatmulPrecision(recipe.matmul == MatmulPrecision::tf32 ? "high" : "highest");
 }

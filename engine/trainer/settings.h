@@ -7,7 +7,7 @@
 
 namespace stepladder {
 
-// Threads and the precision of float32 products; both go back to what they were.
+// This process's share of the threads and the precision of float32 products; both go back to what they were.
 class RunSettings {
  public:
   explicit RunSettings(const Recipe& recipe);

@@ -4,31 +4,43 @@
 #include <c10/core/Event.h>
 
 #include <chrono>
-#include <optional>
+#include <vector>
 
 #include "storage/records.h"
 
 namespace stepladder {
 
-// CUDA: an event before and after the step on its stream, and one wait for the second. CPU: its work is done when the
-// call returns, so a steady clock tells. MPS: the queue is drained, then a steady clock is read.
+// CUDA: events before, within and after the step on its stream, and one wait for the last. CPU: its work is done when
+// the call returns, so a steady clock tells. MPS: the queue is drained, then a steady clock is read; marks within a
+// step would drain it too, so there are none.
 class StepTimer {
  public:
   explicit StepTimer(c10::Device device);
 
   void start();
-  double stop_ms();  // waits for the device; since start
-  Sync sync() const { return events_ ? Sync::event : Sync::device; }
+  // What went on since the start or the mark before belongs to that part: parts.*part += its milliseconds. On CUDA,
+  // time in which the stream had nothing to do counts as well.
+  void mark(double StepParts::*part);
+  double stop_ms();         // waits for the device; since start
+  StepParts parts() const;  // of the step that was stopped last; `missing` for parts that were not marked
+
+  Sync sync() const { return device_.is_cuda() ? Sync::event : Sync::device; }
 
  private:
-  struct Events {
-    c10::Event before, after;
+  using Clock = std::chrono::steady_clock;
+  struct Mark {
+    double StepParts::*part;
+    Clock::time_point at{};
+    std::size_t event = 0;
   };
+  std::size_t record_event();
+  double ms_between(const Mark& from, const Mark& to) const;
   void drain() const;
 
   c10::Device device_;
-  std::optional<Events> events_;  // CUDA only
-  std::chrono::steady_clock::time_point started_{};
+  std::vector<c10::Event> events_;  // CUDA only; used again in each step
+  std::size_t events_used_ = 0;
+  std::vector<Mark> marks_;  // the first is the start
 };
 
 }  // namespace stepladder

@@ -1,6 +1,7 @@
 #include "engine/trainer/trainer.h"
 
 #include <ATen/Version.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <torch/mps.h>
 #include <torch/torch.h>
 
@@ -8,13 +9,19 @@
 #include <chrono>
 #include <cmath>
 
+#include "engine/preparation.h"
 #include "engine/stage.h"
-#include "engine/tokens.h"
+#include "engine/system_lanes.h"
+#include "engine/trainer/checkpoint.h"
 #include "engine/trainer/cuda_library.h"
+#include "engine/trainer/data_parallel.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/optimizer.h"
+#include "engine/trainer/process_group.h"
 #include "engine/trainer/settings.h"
 #include "engine/trainer/step_timer.h"
+#include "engine/trainer/text_sample.h"
+#include "engine/trainer/weights.h"
 
 namespace stepladder {
 namespace {
@@ -24,7 +31,23 @@ using Emit = std::function<void(const RunEvent&)>;
 struct Outcome {
   RunStatus status = RunStatus::finished;
   std::string reason;
+  std::int64_t peak_memory_bytes = 0;
 };
+
+void reset_peak_memory(at::Device device) {
+  if (device.is_cuda()) {
+    at::getDeviceAllocator(device.type())->resetPeakStats(0);
+  } else {
+    reset_peak_resident_bytes();
+  }
+}
+
+// Of what LibTorch has taken on a GPU; on a CPU of the whole process.
+std::int64_t peak_memory_bytes(at::Device device) {
+  if (!device.is_cuda()) return peak_resident_bytes();
+  constexpr auto all = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+  return at::getDeviceAllocator(device.type())->getDeviceStats(0).allocated_bytes[all].peak;
+}
 
 void require_device(const Recipe& recipe, const DeviceReport& report) {
   if (recipe.device == "cuda" && report.gpus.empty()) {
@@ -34,23 +57,21 @@ void require_device(const Recipe& recipe, const DeviceReport& report) {
   // What a run's precision says must be what its products ran in.
   const auto require_stage = [&](bool asked, const char* id) {
     if (!asked) return;
-    const std::string reason = stage_by_id(id).unavailable(report, recipe.device);
+    const std::string reason = stage_by_id(id).unavailable(recipe, report, recipe.device);
     if (!reason.empty()) throw RecipeError("--stage", std::string(id) + " cannot be used: " + reason);
   };
   require_stage(recipe.matmul == MatmulPrecision::tf32, "tf32");
+  require_stage(recipe.matmul == MatmulPrecision::bf16, "bf16-matmul");
   require_stage(recipe.autocast == Autocast::bf16, "bf16");
+  require_stage(recipe.compile == Compile::on, "compile");
 }
 
 // The recipe with every "auto" replaced by what it becomes here.
-Recipe resolve(Recipe recipe, const TokenSource& source, const DeviceReport& report) {
+Recipe resolve(Recipe recipe, const DeviceReport& report) {
   recipe.device = report.resolve(recipe.device);
   require_device(recipe, report);
   if (recipe.threads == 0) recipe.threads = std::min(default_threads(), report.cpu_cores);
-  if (recipe.vocab == 0) recipe.vocab = source.vocab_needed();
-  if (recipe.vocab < source.vocab_needed()) {
-    throw RecipeError("--vocab", std::to_string(recipe.vocab) + " is too small: " + source.description() + " needs " +
-                                     std::to_string(source.vocab_needed()));
-  }
+  recipe.threads = threads_per_process(recipe) * recipe.nproc;
   return recipe;
 }
 
@@ -71,88 +92,204 @@ void require_memory(const Recipe& recipe, const DeviceReport& report) {
 }
 
 // (B, T) inputs and targets on the run's device.
-std::pair<at::Tensor, at::Tensor> to_device(Batch batch, const Recipe& recipe, at::Device device) {
-  const auto tensor = [&](std::vector<std::int64_t>& values) {
-    return at::from_blob(values.data(), {recipe.batch, recipe.seq}, at::kLong).to(device, false, /*copy=*/true);
+std::pair<at::Tensor, at::Tensor> to_device(const Batch& batch, const Recipe& recipe, at::Device device) {
+  const auto tensor = [&](const std::vector<std::int64_t>& values) {
+    const auto rows = std::ssize(values) / recipe.seq;
+    const at::Tensor view = at::from_blob(const_cast<std::int64_t*>(values.data()), {rows, recipe.seq}, at::kLong);
+    return view.to(device, false, /*copy=*/true);
   };
   return {tensor(batch.inputs), tensor(batch.targets)};
 }
 
-at::Tensor forward_loss(const Gpt& model, const Batch& batch, const Recipe& recipe, at::Device device) {
-  const auto [inputs, targets] = to_device(batch, recipe, device);
-  const AutocastScope autocast(recipe.autocast, device.type());
-  return model.loss(inputs, targets);
+std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : named) tensors.push_back(tensor);
+  return tensors;
+}
+
+std::shared_ptr<Gpt> model_on(at::Device device, const Recipe& recipe) {
+  std::shared_ptr<Gpt> model = build_model(recipe);
+  model->to(device);
+  return model;
+}
+
+// One run's model and all that trains it, from its recipe to its last step.
+class Training {
+ public:
+  Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
+           const Emit& emit);
+
+  Outcome run();
+
+ private:
+  void announce(const DeviceReport& report);
+  StepRecord train_step(std::int64_t step);
+  void after_step(StepRecord record);
+  double evaluate();
+  at::Tensor forward_loss(const Batch& batch);
+  bool is_due(std::int64_t every, std::int64_t step) const {
+    return every > 0 && (step % every == 0 || step == recipe_.steps);
+  }
+  void emit_checkpoints();
+
+  const RunId run_;
+  const Recipe recipe_;
+  const TokenSource source_;
+  const Emit& emit_;
+  const at::Device device_;
+  const RunSettings settings_;
+  DataParallel parallel_;  // before the model: the other processes load while this one builds it
+  const std::shared_ptr<Gpt> model_;
+  const std::unique_ptr<AdamW> optimizer_;
+  std::optional<Tokenizer> tokenizer_;  // where there are text samples
+  CheckpointSaver saver_;
+  StepTimer timer_;
+  std::int64_t done_ = 0;   // the last step
+  bool connected_ = false;  // false: stopped while it waited for the other processes
+};
+
+Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
+                   const Emit& emit)
+    : run_(job.run),
+      recipe_(std::move(prepared.recipe)),
+      source_(std::move(prepared.source)),
+      emit_(emit),
+      device_(recipe_.device),
+      settings_(recipe_),
+      parallel_(recipe_, control),
+      model_(model_on(device_, recipe_)),
+      optimizer_(make_optimizer(recipe_, named_parameters(*model_))),
+      saver_(job.run, job.checkpoints, recipe_),
+      timer_(device_) {
+  if (recipe_.sample_every > 0) tokenizer_ = tokenizer_of(recipe_, source_);
+  if (!job.start_from.empty()) {
+    done_ = restore_checkpoint(job.start_from, recipe_, *model_, *optimizer_);
+  } else if (!recipe_.weights.empty()) {
+    load_model(*model_, recipe_, WeightsFile(recipe_.weights));
+  }
+  connected_ = parallel_.connect(tensors_of(named_parameters(*model_)), tensors_of(optimizer_->state()), done_);
+  optimizer_->set_steps(done_);
+  if (connected_) announce(report);
+}
+
+void Training::announce(const DeviceReport& report) {
+  const AutocastScope autocast(recipe_.autocast, device_.type());
+  emit_(RunStarted{.run = run_,
+                   .at = unix_now(),
+                   .tokens_per_step = recipe_.tokens_per_step(),
+                   .params = parameter_count(recipe_),
+                   .loss_floor = source_.entropy(),
+                   .device = recipe_.device,
+                   .hardware = report.hardware(recipe_.device),
+                   .precision = precision_name(recipe_),
+                   .attention = model_->attention_backend(recipe_.batch, recipe_.seq),
+                   .sync = timer_.sync(),
+                   .recipe = to_json(recipe_),
+                   .torch_version = report.torch_version});
+}
+
+Outcome Training::run() {
+  if (!connected_) return {RunStatus::stopped, "stopped before the first step"};
+  Outcome outcome;
+  while (done_ < recipe_.steps && outcome.status == RunStatus::finished) {
+    parallel_.wait_while_paused();
+    if (parallel_.stop_requested()) {
+      outcome = {RunStatus::stopped, "stopped after step " + std::to_string(done_)};
+      break;
+    }
+    const StepRecord record = train_step(done_ + 1);
+    ++done_;
+    after_step(record);
+    if (!std::isfinite(record.loss)) {
+      const char* what = std::isnan(record.loss) ? "NaN" : "infinite";
+      outcome = {RunStatus::failed, std::string("the loss is ") + what + " at step " + std::to_string(done_)};
+    }
+  }
+  if (outcome.status != RunStatus::failed && done_ > 0 && parallel_.is_rank0()) {
+    saver_.finish(done_, *model_, *optimizer_);
+  }
+  emit_checkpoints();
+  outcome.peak_memory_bytes = peak_memory_bytes(device_);
+  return outcome;
+}
+
+StepRecord Training::train_step(std::int64_t step) {
+  StepRecord record{.run = run_, .step = step, .tokens = recipe_.tokens_per_step(), .lr = learning_rate(recipe_, step)};
+  at::Tensor loss_sum;  // (), mean over the step's tokens
+  at::Tensor norm;      // (), of all gradients, before clipping
+
+  timer_.start();  // ------------------------------------------------------------------ what a step's dt is made of
+  optimizer_->clear_gradients();
+  for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
+    const std::int64_t index = (recipe_.overfit ? 0 : (step - 1) * recipe_.grad_accum) + micro;
+    const Batch batch = parallel_.share(source_.batch(Split::train, index, recipe_.batch));
+    timer_.mark(&StepParts::data_ms);
+    at::Tensor loss = forward_loss(batch);
+    if (recipe_.grad_accum > 1) loss = loss / recipe_.grad_accum;
+    timer_.mark(&StepParts::forward_ms);
+    parallel_.backward(loss, /*average=*/micro == recipe_.grad_accum - 1);
+    loss_sum = micro == 0 ? loss.detach() : loss_sum + loss.detach();
+    timer_.mark(&StepParts::backward_ms);
+  }
+  if (recipe_.clip > 0) norm = optimizer_->clip_gradients(recipe_.clip);
+  optimizer_->step(record.lr);
+  timer_.mark(&StepParts::optimizer_ms);
+  record.dt_ms = timer_.stop_ms();  // ----------------------------------------------- from here on: record keeping
+
+  record.parts = timer_.parts();
+  if (const double waited_ms = parallel_.waited_ms(); !is_missing(waited_ms)) {
+    record.parts.backward_ms -= waited_ms;
+    record.parts.communication_ms = waited_ms;
+  }
+  record.loss = parallel_.mean(loss_sum.item<double>());
+  record.grad_norm = (norm.defined() ? norm : optimizer_->gradient_norm()).item<double>();
+  return record;
+}
+
+void Training::after_step(StepRecord record) {
+  const bool finite = std::isfinite(record.loss);
+  if (finite && is_due(recipe_.eval_every, record.step)) record.val_loss = evaluate();
+  record.at = unix_now();
+  emit_(record);
+  if (!finite) return;
+  if (is_due(recipe_.sample_every, record.step)) {  // on every rank, so that none waits for rank 0
+    std::string text = sample_text(*model_, recipe_, *tokenizer_, device_, record.step);
+    emit_(TextSample{.run = run_, .step = record.step, .at = unix_now(), .text = std::move(text)});
+  }
+  if (parallel_.is_rank0()) saver_.after_step(record.step, *model_, *optimizer_);
+  emit_checkpoints();
+}
+
+at::Tensor Training::forward_loss(const Batch& batch) {
+  const auto [inputs, targets] = to_device(batch, recipe_, device_);
+  const AutocastScope autocast(recipe_.autocast, device_.type());
+  return model_->loss(inputs, targets);
 }
 
 // Mean loss over batches of the validation split; `missing` where it was stopped before the last one.
-double evaluate(const Gpt& model, const TokenSource& source, const Recipe& recipe, at::Device device,
-                const std::stop_token& stop) {
+double Training::evaluate() {
   const at::NoGradGuard no_grad;
-  const std::int64_t batches = std::min(recipe.eval_batches, source.validation_batches(recipe.batch));
+  const std::int64_t batches = std::min(recipe_.eval_batches, source_.validation_batches(recipe_.batch));
   double sum = 0;
   for (std::int64_t i = 0; i < batches; ++i) {
-    if (stop.stop_requested()) return missing;
-    const Batch batch = source.batch(Split::validation, i, recipe.batch);
-    sum += forward_loss(model, batch, recipe, device).item<double>();
+    if (parallel_.stop_requested()) return missing;
+    const Batch batch = parallel_.share(source_.batch(Split::validation, i, recipe_.batch));
+    sum += parallel_.mean(forward_loss(batch).item<double>());
   }
   return sum / static_cast<double>(batches);
 }
 
-Outcome train_to_end(RunId run, const Recipe& asked, const std::stop_token& stop, const Emit& emit) {
-  validate(asked);
+void Training::emit_checkpoints() {
+  for (const CheckpointSaved& saved : saver_.results()) emit_(saved);
+}
+
+Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit) {
   const DeviceReport& report = device_report();
-  const TokenSource source = TokenSource::open(asked.data, asked.seq, asked.seed);
-  const Recipe recipe = resolve(asked, source, report);
-  require_memory(recipe, report);
-
-  const at::Device device(recipe.device);
-  const RunSettings settings(recipe);
-  const std::shared_ptr<Gpt> model = build_model(recipe);
-  model->to(device);
-  const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, model->parameters());
-  StepTimer timer(device);
-  emit(RunStarted{.run = run,
-                  .at = unix_now(),
-                  .tokens_per_step = recipe.tokens_per_step(),
-                  .params = parameter_count(recipe),
-                  .loss_floor = source.entropy(),
-                  .device = recipe.device,
-                  .hardware = report.hardware(recipe.device),
-                  .precision = precision_name(recipe),
-                  .sync = timer.sync(),
-                  .recipe = to_json(recipe),
-                  .torch_version = report.torch_version});
-
-  for (std::int64_t step = 1; step <= recipe.steps; ++step) {
-    if (stop.stop_requested()) return {RunStatus::stopped, "stopped after step " + std::to_string(step - 1)};
-    at::Tensor step_loss;  // (), mean over the micro-batches
-
-    timer.start();  // ------------------------------------------------------------------ what a step's dt is made of
-    optimizer->clear_gradients();
-    for (int micro = 0; micro < recipe.grad_accum; ++micro) {
-      const std::int64_t index = recipe.overfit ? 0 : (step - 1) * recipe.grad_accum + micro;
-      at::Tensor loss = forward_loss(*model, source.batch(Split::train, index, recipe.batch), recipe, device);
-      if (recipe.grad_accum > 1) loss = loss / recipe.grad_accum;
-      loss.backward();
-      step_loss = micro == 0 ? loss.detach() : step_loss + loss.detach();
-    }
-    optimizer->step();
-    const double dt_ms = timer.stop_ms();  // ------------------------------------------- from here on: record keeping
-
-    StepRecord record{.run = run, .step = step, .dt_ms = dt_ms, .tokens = recipe.tokens_per_step(), .lr = recipe.lr};
-    record.loss = step_loss.item<double>();
-    record.grad_norm = optimizer->gradient_norm();
-    const bool finite = std::isfinite(record.loss);
-    const bool due = recipe.eval_every > 0 && (step % recipe.eval_every == 0 || step == recipe.steps);
-    if (finite && due) record.val_loss = evaluate(*model, source, recipe, device, stop);
-    record.at = unix_now();
-    emit(record);
-    if (!finite) {
-      const char* what = std::isnan(record.loss) ? "NaN" : "infinite";
-      return {RunStatus::failed, std::string("the loss is ") + what + " at step " + std::to_string(step)};
-    }
-  }
-  return {};
+  Prepared prepared = prepare(job.recipe);
+  prepared.recipe = resolve(std::move(prepared.recipe), report);
+  require_memory(prepared.recipe, report);
+  reset_peak_memory(at::Device(prepared.recipe.device));
+  return Training(job, std::move(prepared), report, control, emit).run();
 }
 
 // The first line, without the place in LibTorch's source that it begins or goes on with.
@@ -187,15 +324,16 @@ const DeviceReport& device_report() {
     all.gpus = cuda.gpus;
     all.cuda_note = cuda.note;
     all.mps = torch::mps::is_available();
+    all.process_groups_note = process_groups_note(at::kCPU);
     return all;
   }();
   return report;
 }
 
-void train(RunId run, const Recipe& recipe, std::stop_token stop, const Emit& emit) {
+void train(const TrainingJob& job, RunControl& control, const Emit& emit) {
   Outcome outcome;
   try {
-    outcome = train_to_end(run, recipe, stop, emit);
+    outcome = train_to_end(job, control, emit);
   } catch (const c10::Error& error) {
     outcome = failure(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
@@ -203,7 +341,11 @@ void train(RunId run, const Recipe& recipe, std::stop_token stop, const Emit& em
   } catch (const std::exception& error) {
     outcome = failure(error.what());
   }
-  emit(RunEnded{.run = run, .at = unix_now(), .status = outcome.status, .reason = std::move(outcome.reason)});
+  emit(RunEnded{.run = job.run,
+                .at = unix_now(),
+                .status = outcome.status,
+                .reason = std::move(outcome.reason),
+                .peak_memory_bytes = outcome.peak_memory_bytes});
 }
 
 }  // namespace stepladder

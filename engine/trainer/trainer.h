@@ -2,10 +2,9 @@
 #pragma once
 
 #include <functional>
-#include <stop_token>
 
 #include "engine/device.h"
-#include "engine/recipe.h"
+#include "engine/training_job.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -14,6 +13,6 @@ namespace stepladder {
 const DeviceReport& device_report();
 
 // As TrainerLibrary::train (engine/trainer_library.h).
-void train(RunId run, const Recipe& recipe, std::stop_token stop, const std::function<void(const RunEvent&)>& emit);
+void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit);
 
 }  // namespace stepladder

@@ -33,10 +33,13 @@ DeviceReport machine() {
 }
 
 // A loss that falls, a millisecond a step; a run whose seed is 666 fails half-way.
-void train(RunId run, const Recipe& recipe, std::stop_token stop, const std::function<void(const RunEvent&)>& emit) {
+void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit) {
+  const RunId run = job.run;
+  const Recipe& recipe = job.recipe;
   emit(RunStarted{.run = run, .at = 1000, .tokens_per_step = recipe.tokens_per_step(), .params = 10, .device = "cpu"});
   for (std::int64_t step = 1; step <= recipe.steps; ++step) {
-    if (stop.stop_requested()) return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::stopped});
+    control.wait_while_paused();
+    if (control.stop_token().stop_requested()) return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::stopped});
     if (recipe.seed == 666 && step > recipe.steps / 2) {
       return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::failed, .reason = "on purpose"});
     }
@@ -57,7 +60,7 @@ LadderRequest request(std::int64_t steps, int repeats = 1) {
   LadderRequest asked;
   asked.base.steps = steps;
   asked.base.device = "cpu";
-  asked.stages = {"baseline", "flash-attention", "fused-adamw"};
+  asked.stages = {{"baseline", {}}, {"flash-attention", {}}, {"fused-adamw", {}}};
   asked.repeats = repeats;
   return asked;
 }
@@ -135,8 +138,8 @@ TEST(Session, AFailedRunKeepsItsStepsAndTheNextOneRuns) {
   recipe.device = "cpu";
   Recipe failing = recipe;
   failing.seed = 666;
-  const RunId bad = session.launch_run("bad", failing, {}, machine());
-  const RunId good = session.launch_run("good", recipe, {"flash-attention"}, machine());
+  const RunId bad = session.launch_run({.name = "bad", .base = failing}, machine());
+  const RunId good = session.launch_run({.name = "good", .base = recipe, .stages = {"flash-attention"}}, machine());
   wait_for_end(session, 2);
   EXPECT_EQ(session.store().run(bad)->status, RunStatus::failed);
   EXPECT_EQ(session.store().run(bad)->reason, "on purpose");
@@ -154,7 +157,7 @@ TEST(Session, WhatCannotBeTrainedMakesNoRun) {
   asked = request(0);
   EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
   asked = request(10);
-  asked.stages = {"flash"};
+  asked.stages = {{"flash", {}}};
   EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
   asked = request(10);
   asked.base.vocab = 100;
@@ -171,7 +174,7 @@ TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {
     Recipe recipe;
     recipe.steps = 1'000'000;
     recipe.device = "cpu";
-    id = session.launch_run("", recipe, {}, machine());
+    id = session.launch_run({.base = recipe}, machine());
     while (session.wait_and_drain(std::chrono::milliseconds(50)).size() < 2) {
     }
   }

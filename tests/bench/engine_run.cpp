@@ -38,7 +38,7 @@ int main(int count, char** arguments) {
   }
   try {
     stepladder::Engine engine(print);
-    engine.submit(1, stepladder::recipe_from_json(arguments[1]));
+    engine.submit({.run = 1, .recipe = stepladder::recipe_from_json(arguments[1])});
     engine.wait_idle();
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

@@ -88,7 +88,7 @@ class Commands(unittest.TestCase):
         self.assertEqual(len(self.place.json("runs", "--filter", "status=finished steps=5")), 1)
         self.assertEqual(self.place.json("runs", "--filter", "steps>5"), [])
         stages = self.place.json("stages")
-        self.assertEqual([s["id"] for s in stages], ["baseline", "tf32", "bf16", "flash-attention", "fused-adamw"])
+        self.assertEqual([s["id"] for s in stages], ["baseline", "tf32", "bf16", "flash-attention", "fused-adamw", "ddp"])
         for stage in stages:
             self.assertEqual(set(stage), {"id", "title", "why", "kind", "available", "reason"})
             self.assertEqual(stage["available"], stage["reason"] is None)

@@ -25,10 +25,13 @@ const TrainerLibrary fake_library = {
           return report;
         },
     .train =
-        [](RunId run, const Recipe& recipe, std::stop_token stop, const std::function<void(const RunEvent&)>& emit) {
+        [](const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit) {
+          const RunId run = job.run;
+          const Recipe& recipe = job.recipe;
           emit(RunStarted{.run = run});
           for (std::int64_t step = 1; recipe.model == "endless" || step <= recipe.steps; ++step) {
-            if (stop.stop_requested()) {
+            control.wait_while_paused();
+            if (control.stop_token().stop_requested()) {
               emit(RunEnded{.run = run, .status = RunStatus::stopped});
               return;
             }
@@ -67,6 +70,20 @@ class Listener {
     }
     return found;
   }
+  std::vector<LaneSample> lanes() const {
+    std::lock_guard lock(mutex_);
+    std::vector<LaneSample> found;
+    for (const RunEvent& event : events_) {
+      if (const auto* sample = std::get_if<LaneSample>(&event)) found.push_back(*sample);
+    }
+    return found;
+  }
+  std::size_t steps() const {
+    std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(std::count_if(events_.begin(), events_.end(), [](const RunEvent& event) {
+      return std::holds_alternative<StepRecord>(event);
+    }));
+  }
   void wait_for_start(RunId run) const {
     while (true) {
       const auto runs = started();
@@ -90,7 +107,7 @@ Recipe recipe_like(const std::string& model) {
 TEST(Engine, RunsOneAfterTheOther) {
   Listener listener;
   Engine engine(listener.function(), &fake_library);
-  for (RunId run = 1; run <= 5; ++run) engine.submit(run, recipe_like("nano"));
+  for (RunId run = 1; run <= 5; ++run) engine.submit({.run = run, .recipe = recipe_like("nano")});
   engine.wait_idle();
   EXPECT_EQ(listener.started(), (std::vector<RunId>{1, 2, 3, 4, 5}));
   const auto endings = listener.endings();
@@ -104,9 +121,9 @@ TEST(Engine, RunsOneAfterTheOther) {
 TEST(Engine, StopTakesAQueuedRunOffTheQueueAtOnce) {
   Listener listener;
   Engine engine(listener.function(), &fake_library);
-  engine.submit(1, recipe_like("endless"));
-  engine.submit(2, recipe_like("nano"));
-  engine.submit(3, recipe_like("nano"));
+  engine.submit({.run = 1, .recipe = recipe_like("endless")});
+  engine.submit({.run = 2, .recipe = recipe_like("nano")});
+  engine.submit({.run = 3, .recipe = recipe_like("nano")});
   listener.wait_for_start(1);
   engine.stop(2);
   auto endings = listener.endings();
@@ -130,7 +147,7 @@ TEST(Engine, StoppingWhatIsNotThereDoesNothing) {
   Engine engine(listener.function(), &fake_library);
   engine.stop(7);
   engine.stop_all();
-  engine.submit(1, recipe_like("nano"));
+  engine.submit({.run = 1, .recipe = recipe_like("nano")});
   engine.wait_idle();
   engine.stop(1);
   EXPECT_EQ(listener.endings().size(), 1u);
@@ -139,7 +156,7 @@ TEST(Engine, StoppingWhatIsNotThereDoesNothing) {
 TEST(Engine, StopAllEndsEveryRunOnce) {
   Listener listener;
   Engine engine(listener.function(), &fake_library);
-  for (RunId run = 1; run <= 4; ++run) engine.submit(run, recipe_like("endless"));
+  for (RunId run = 1; run <= 4; ++run) engine.submit({.run = run, .recipe = recipe_like("endless")});
   listener.wait_for_start(1);
   engine.stop_all();
   engine.wait_idle();
@@ -151,7 +168,7 @@ TEST(Engine, DestructorEndsEveryRunOnce) {
   Listener listener;
   {
     Engine engine(listener.function(), &fake_library);
-    for (RunId run = 1; run <= 4; ++run) engine.submit(run, recipe_like("endless"));
+    for (RunId run = 1; run <= 4; ++run) engine.submit({.run = run, .recipe = recipe_like("endless")});
   }
   EXPECT_EQ(listener.endings().size(), 4u);
 }
@@ -159,9 +176,9 @@ TEST(Engine, DestructorEndsEveryRunOnce) {
 TEST(Engine, ExactlyOneEndWhateverTheLibraryDoes) {
   Listener listener;
   Engine engine(listener.function(), &fake_library);
-  engine.submit(1, recipe_like("silent"));
-  engine.submit(2, recipe_like("talkative"));
-  engine.submit(3, recipe_like("throwing"));
+  engine.submit({.run = 1, .recipe = recipe_like("silent")});
+  engine.submit({.run = 2, .recipe = recipe_like("talkative")});
+  engine.submit({.run = 3, .recipe = recipe_like("throwing")});
   engine.wait_idle();
   const auto endings = listener.endings();
   ASSERT_EQ(endings.size(), 3u);
@@ -183,7 +200,7 @@ TEST(Engine, AProbeIsAnsweredWhenTheEngineCloses) {
   {
     Listener listener;
     Engine engine(listener.function(), &fake_library);
-    engine.submit(1, recipe_like("endless"));
+    engine.submit({.run = 1, .recipe = recipe_like("endless")});
     listener.wait_for_start(1);
     report = engine.probe();
   }
@@ -200,7 +217,7 @@ TEST(Engine, WithoutItsLibraryARunFailsWithAReason) {
   ::setenv("STEPLADDER_TRAINER_LIBRARY", "/nowhere/libstepladder_trainer.so", 1);
   Listener listener;
   Engine engine(listener.function());
-  engine.submit(1, recipe_like("nano"));
+  engine.submit({.run = 1, .recipe = recipe_like("nano")});
   const auto report = engine.probe();
   engine.wait_idle();
   ASSERT_EQ(listener.endings().size(), 1u);
@@ -214,7 +231,7 @@ TEST(Engine, ALibraryWithoutTheDoorIsNotTaken) {
   ::setenv("STEPLADDER_TRAINER_LIBRARY", "libm.so.6", 1);
   Listener listener;
   Engine engine(listener.function());
-  engine.submit(1, recipe_like("nano"));
+  engine.submit({.run = 1, .recipe = recipe_like("nano")});
   engine.wait_idle();
   ASSERT_EQ(listener.endings().size(), 1u);
   EXPECT_EQ(listener.endings()[0].reason, "libm.so.6 is not Stepladder's training library");
@@ -230,7 +247,7 @@ TEST(Engine, ManyThreadsMaySubmitAndStop) {
       threads.emplace_back([&engine, t] {
         for (int i = 0; i < 50; ++i) {
           const RunId run = t * 100 + i;
-          engine.submit(run, recipe_like(i % 2 == 0 ? "nano" : "endless"));
+          engine.submit({.run = run, .recipe = recipe_like(i % 2 == 0 ? "nano" : "endless")});
           if (i % 2 != 0) engine.stop(run);
         }
       });
@@ -240,6 +257,57 @@ TEST(Engine, ManyThreadsMaySubmitAndStop) {
     EXPECT_EQ(listener.endings().size(), 200u);
   }
   EXPECT_EQ(listener.endings().size(), 200u);
+}
+
+TEST(Engine, APausedRunWaitsBetweenStepsAndAStopEndsTheWaiting) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.submit({.run = 1, .recipe = recipe_like("endless")});
+  listener.wait_for_start(1);
+  engine.pause(1, true);
+  EXPECT_TRUE(engine.paused(1));
+  std::this_thread::sleep_for(20ms);  // a step that was under way is done by now
+  const std::size_t before = listener.steps();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_LE(listener.steps(), before + 1);
+  engine.pause(1, false);
+  while (listener.steps() < before + 5) std::this_thread::sleep_for(1ms);
+  engine.pause(1, true);
+  engine.stop(1);
+  engine.wait_idle();
+  EXPECT_EQ(listener.endings().at(0).status, RunStatus::stopped);
+}
+
+TEST(Engine, WhileARunTrainsTheMachineIsLookedAt) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.submit({.run = 7, .recipe = recipe_like("endless")});
+  while (listener.lanes().empty()) std::this_thread::sleep_for(5ms);
+  engine.stop(7);
+  engine.wait_idle();
+  const LaneSample sample = listener.lanes().front();
+  EXPECT_EQ(sample.run, 7);
+  EXPECT_GT(sample.step, 0);
+  EXPECT_GT(sample.at, 0);
+  const std::size_t seen = listener.lanes().size();
+  std::this_thread::sleep_for(600ms);
+  EXPECT_EQ(listener.lanes().size(), seen) << "nothing may come after a run's end";
+}
+
+TEST(Engine, QueuedRunsArePutIntoAnotherOrder) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.submit({.run = 1, .recipe = recipe_like("endless")});
+  listener.wait_for_start(1);
+  for (RunId run = 2; run <= 5; ++run) engine.submit({.run = run, .recipe = recipe_like("nano")});
+  engine.move_to(5, 0);
+  engine.move_to(2, 2);
+  engine.move_to(3, 99);
+  engine.move_to(77, 0);
+  EXPECT_EQ(engine.queue(), (std::vector<RunId>{5, 2, 4, 3}));
+  engine.stop(1);
+  engine.wait_idle();
+  EXPECT_EQ(listener.started(), (std::vector<RunId>{1, 5, 2, 4, 3}));
 }
 
 }  // namespace

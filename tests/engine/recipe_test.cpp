@@ -65,6 +65,8 @@ TEST(Recipe, ValidateNamesTheOptionAndTheValue) {
   EXPECT_EQ(error_of([](Recipe& r) { r.beta2 = 1; }), "--beta2: must be less than 1, not 1");
   EXPECT_EQ(error_of([](Recipe& r) { r.weight_decay = -0.1; }), "--weight-decay: must not be negative, but is -0.1");
   EXPECT_EQ(error_of([](Recipe& r) { r.eval_batches = 0; }), "--eval-batches: must be at least 1, not 0");
+  EXPECT_EQ(error_of([](Recipe& r) { r.nproc = 0; }), "--nproc: must be at least 1, not 0");
+  EXPECT_EQ(error_of([](Recipe& r) { r.nproc = 5; }), "--nproc: 5 processes do not divide a batch of 12");
   EXPECT_EQ(error_of([](Recipe& r) { r.device = "cdua"; }), "--device: \"cdua\" is unknown; did you mean cuda?");
 }
 
@@ -147,7 +149,46 @@ TEST(Recipe, Difference) {
 
 TEST(Recipe, DescribeListsEveryMember) {
   // A member that is missing from the list would be lost in the database.
-  EXPECT_EQ(describe(Recipe{}).size(), 28u);
+  EXPECT_EQ(describe(Recipe{}).size(), 42u);
+}
+
+TEST(Recipe, ValuesAreSetByNameAndText) {
+  Recipe recipe;
+  set_value(recipe, "batch", "24");
+  set_value(recipe, "lr", "6e-4");
+  set_value(recipe, "schedule", "cosine");
+  set_value(recipe, "tied_head", "on");
+  EXPECT_EQ(difference(Recipe{}, recipe),
+            "tied_head off -> on, batch 12 -> 24, lr 0.001 -> 6e-04, schedule constant -> cosine");
+  const auto complaint = [&](const char* name, const char* value) -> std::string {
+    try {
+      set_value(recipe, name, value);
+      return "";
+    } catch (const RecipeError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(complaint("weight_decay", "much"), "--weight-decay: must be a number, not 'much'");
+  EXPECT_EQ(complaint("batch", "2.5"), "--batch: must be a number, not '2.5'");
+  EXPECT_EQ(complaint("schedule", "cosin"), "--schedule: \"cosin\" is unknown; did you mean cosine?");
+  EXPECT_NE(complaint("batsch", "1"), "");
+}
+
+TEST(Recipe, TheLearningRateClimbsAndFalls) {
+  Recipe recipe;
+  recipe.lr = 1;
+  recipe.steps = 10;
+  EXPECT_EQ(learning_rate(recipe, 1), 1);
+  recipe.lr_warmup = 4;
+  EXPECT_EQ(learning_rate(recipe, 1), 0.25);
+  EXPECT_EQ(learning_rate(recipe, 4), 1);
+  EXPECT_EQ(learning_rate(recipe, 10), 1);
+  recipe.schedule = Schedule::cosine;
+  EXPECT_EQ(learning_rate(recipe, 4), 1);
+  EXPECT_EQ(learning_rate(recipe, 5), 1);
+  EXPECT_NEAR(learning_rate(recipe, 8), 0.55, 1e-12);  // half-way from 1 to 0.1
+  EXPECT_NEAR(learning_rate(recipe, 11), 0.1, 1e-12);
+  EXPECT_NEAR(learning_rate(recipe, 99), 0.1, 1e-12);
 }
 
 TEST(Recipe, PrecisionName) {

@@ -7,6 +7,12 @@
 namespace stepladder {
 namespace {
 
+std::vector<PlannedStage> planned(std::initializer_list<const char*> texts) {
+  std::vector<PlannedStage> stages;
+  for (const char* text : texts) stages.push_back(parse_planned_stage(text));
+  return stages;
+}
+
 DeviceReport machine_with(int major, int minor) {
   DeviceReport report;
   report.gpus.push_back({.name = "Some GPU", .compute_major = major, .compute_minor = minor, .memory_bytes = 1});
@@ -26,17 +32,22 @@ TEST(Stages, EveryOneIsComplete) {
   }
 }
 
-TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesIt) {
+TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesItAndIsUndone) {
   Recipe baseline;
   ASSERT_EQ(all_stages().front().id, "baseline");
   all_stages().front().apply(baseline);
+  EXPECT_EQ(baseline, Recipe{});
   for (std::size_t i = 1; i < all_stages().size(); ++i) {
+    const Stage& stage = all_stages()[i];
+    if (stage.id == "compile-max") continue;  // nothing to choose from yet, and not available anywhere
     Recipe changed = baseline;
-    all_stages()[i].apply(changed);
-    EXPECT_NE(difference(baseline, changed), "") << all_stages()[i].id;
+    stage.apply(changed);
+    EXPECT_NE(difference(baseline, changed), "") << stage.id;
     EXPECT_NO_THROW(validate(changed));
-    all_stages().front().apply(changed);
-    EXPECT_EQ(changed, baseline) << "the baseline does not undo " << all_stages()[i].id;
+    EXPECT_EQ(changed.tokens_per_step(), baseline.tokens_per_step()) << stage.id;
+    stage.undo(changed);
+    if (stage.id == "grad-accumulation") continue;  // a batch in pieces is where a recipe may well start
+    EXPECT_EQ(changed, baseline) << "nothing undoes " << stage.id;
   }
 }
 
@@ -52,21 +63,34 @@ TEST(Stages, UnknownIdNamesTheNearest) {
 TEST(Stages, AvailabilityByDevice) {
   const Stage& tf32 = stage_by_id("tf32");
   const Stage& bf16 = stage_by_id("bf16");
-  EXPECT_NE(tf32.unavailable(DeviceReport{}, "cpu"), "");
-  EXPECT_NE(tf32.unavailable(DeviceReport{}, "cuda"), "");
-  EXPECT_EQ(tf32.unavailable(machine_with(8, 0), "cuda"), "");
-  EXPECT_EQ(tf32.unavailable(machine_with(7, 5), "cuda"),
+  EXPECT_NE(tf32.unavailable(Recipe{}, DeviceReport{}, "cpu"), "");
+  EXPECT_NE(tf32.unavailable(Recipe{}, DeviceReport{}, "cuda"), "");
+  EXPECT_EQ(tf32.unavailable(Recipe{}, machine_with(8, 0), "cuda"), "");
+  EXPECT_EQ(tf32.unavailable(Recipe{}, machine_with(7, 5), "cuda"),
             "needs compute capability 8.0 (Ampere) or newer; Some GPU has 7.5");
-  EXPECT_EQ(bf16.unavailable(DeviceReport{}, "cpu"), "");
-  EXPECT_NE(bf16.unavailable(DeviceReport{}, "mps"), "");
-  EXPECT_NE(bf16.unavailable(machine_with(7, 0), "cuda"), "");
+  EXPECT_EQ(bf16.unavailable(Recipe{}, DeviceReport{}, "cpu"), "");
+  EXPECT_NE(bf16.unavailable(Recipe{}, DeviceReport{}, "mps"), "");
+  EXPECT_NE(bf16.unavailable(Recipe{}, machine_with(7, 0), "cuda"), "");
   for (const char* id : {"baseline", "flash-attention", "fused-adamw"}) {
-    EXPECT_EQ(stage_by_id(id).unavailable(DeviceReport{}, "cpu"), "") << id;
+    EXPECT_EQ(stage_by_id(id).unavailable(Recipe{}, DeviceReport{}, "cpu"), "") << id;
   }
 }
 
+TEST(Stages, DataParallelNeedsTwoOfWhatItRunsOn) {
+  const Stage& ddp = stage_by_id("ddp");
+  DeviceReport report;
+  report.cpu_cores = 1;
+  EXPECT_EQ(ddp.unavailable(Recipe{}, report, "cpu"), "needs two CPU cores");
+  report.cpu_cores = 2;
+  EXPECT_EQ(ddp.unavailable(Recipe{}, report, "cpu"), "");
+  report.process_groups_note = "built without";
+  EXPECT_EQ(ddp.unavailable(Recipe{}, report, "cpu"), "built without");
+  EXPECT_EQ(ddp.unavailable(Recipe{}, machine_with(9, 0), "cuda"), "needs two GPUs");
+  EXPECT_NE(ddp.unavailable(Recipe{}, DeviceReport{}, "mps"), "");
+}
+
 TEST(Ladder, EachRungHasAllStagesBeforeIt) {
-  const std::vector<std::string> ids = {"tf32", "bf16", "flash-attention", "fused-adamw"};
+  const std::vector<PlannedStage> ids = planned({"tf32", "bf16", "flash-attention", "fused-adamw"});
   const LadderPlan plan = plan_ladder(Recipe{}, ids, machine_with(9, 0));
   ASSERT_EQ(plan.rungs.size(), 5u);
   EXPECT_TRUE(plan.skipped.empty());
@@ -84,7 +108,7 @@ TEST(Ladder, EachRungHasAllStagesBeforeIt) {
 }
 
 TEST(Ladder, BaselineGoesFirstWhereverItIsNamed) {
-  const std::vector<std::string> ids = {"fused-adamw", "baseline", "flash-attention"};
+  const std::vector<PlannedStage> ids = planned({"fused-adamw", "baseline", "flash-attention"});
   const LadderPlan plan = plan_ladder(Recipe{}, ids, DeviceReport{});
   ASSERT_EQ(plan.rungs.size(), 3u);
   EXPECT_EQ(plan.rungs[0].stage, "baseline");
@@ -93,7 +117,7 @@ TEST(Ladder, BaselineGoesFirstWhereverItIsNamed) {
 }
 
 TEST(Ladder, SkipsWhatTheDeviceCannotDo) {
-  const std::vector<std::string> ids = {"tf32", "flash-attention"};
+  const std::vector<PlannedStage> ids = planned({"tf32", "flash-attention"});
   const LadderPlan plan = plan_ladder(Recipe{}, ids, DeviceReport{});
   ASSERT_EQ(plan.rungs.size(), 2u);
   EXPECT_EQ(plan.rungs[1].stage, "flash-attention");
@@ -103,11 +127,70 @@ TEST(Ladder, SkipsWhatTheDeviceCannotDo) {
   EXPECT_NE(plan.skipped[0].reason, "");
 }
 
+TEST(Ladder, SkipsAStageThatTheRecipeHasNoRoomFor) {
+  Recipe odd;
+  odd.batch = 3;
+  DeviceReport report;
+  report.cpu_cores = 2;
+  const std::vector<PlannedStage> ids = planned({"ddp", "fused-adamw"});
+  const LadderPlan plan = plan_ladder(odd, ids, report);
+  ASSERT_EQ(plan.rungs.size(), 2u);
+  EXPECT_EQ(plan.rungs[1].stage, "fused-adamw");
+  EXPECT_EQ(plan.rungs[1].recipe.nproc, 1);
+  ASSERT_EQ(plan.skipped.size(), 1u);
+  EXPECT_EQ(plan.skipped[0].reason, "--nproc: 2 processes do not divide a batch of 3");
+}
+
 TEST(Ladder, UnknownAndDoubledStagesAreErrors) {
-  for (const std::vector<std::string>& ids :
-       {std::vector<std::string>{"nonsense"}, {"bf16", "bf16"}, {"baseline", "baseline"}}) {
-    EXPECT_THROW(plan_ladder(Recipe{}, ids, DeviceReport{}), RecipeError);
-  }
+  EXPECT_THROW(planned({"nonsense"}), RecipeError);
+  EXPECT_THROW(planned({"bf16:batch"}), RecipeError);
+  EXPECT_THROW(planned({"bf16:batsch=3"}), RecipeError);
+  EXPECT_THROW(planned({"bf16:batch=three"}), RecipeError);
+  EXPECT_THROW(plan_ladder(Recipe{}, planned({"bf16", "bf16"}), DeviceReport{}), RecipeError);
+  const std::vector<PlannedStage> unknown = {{.stage = "flash"}};
+  EXPECT_THROW(plan_ladder(Recipe{}, unknown, DeviceReport{}), RecipeError);
+}
+
+TEST(Ladder, ABatchMayChangeWithARungAndTheRecordSaysSo) {
+  const LadderPlan plan = plan_ladder(Recipe{}, planned({"bf16:batch=24", "flash-attention"}), DeviceReport{});
+  ASSERT_EQ(plan.rungs.size(), 3u);
+  EXPECT_EQ(plan.rungs[1].changed, "batch 12 -> 24, autocast off -> bf16");
+  EXPECT_EQ(plan.rungs[2].recipe.batch, 24);
+}
+
+TEST(Ladder, TheBaselineNamedAgainMeasuresOtherSizesOrTheNoise) {
+  const LadderPlan plan = plan_ladder(Recipe{}, planned({"baseline", "baseline", "baseline:seq=32"}), DeviceReport{});
+  ASSERT_EQ(plan.rungs.size(), 3u);
+  EXPECT_EQ(plan.rungs[1].title, "Measured again");
+  EXPECT_EQ(plan.rungs[1].changed, "");
+  EXPECT_EQ(plan.rungs[2].title, "Other sizes");
+  EXPECT_EQ(plan.rungs[2].changed, "seq 64 -> 32");
+}
+
+TEST(Ladder, ACheckStandsAloneAndSoDoesEveryRungThatIsToClimbAlone) {
+  const LadderPlan together = plan_ladder(Recipe{}, planned({"overfit", "flash-attention"}), DeviceReport{});
+  ASSERT_EQ(together.rungs.size(), 3u);
+  EXPECT_TRUE(together.rungs[1].recipe.overfit);
+  EXPECT_FALSE(together.rungs[2].recipe.overfit);
+
+  const LadderPlan alone =
+      plan_ladder(Recipe{}, planned({"flash-attention", "fused-adamw"}), DeviceReport{}, Climb::alone);
+  ASSERT_EQ(alone.rungs.size(), 3u);
+  EXPECT_EQ(alone.rungs[2].recipe.attention, Attention::explicit_scores);
+  EXPECT_EQ(alone.rungs[2].changed, "optimizer adamw -> fused-adamw");
+}
+
+TEST(Ladder, ItStartsBelowTheStagesThatItClimbsTo) {
+  Recipe published;
+  apply_preset(published, "gpt2");
+  const LadderPlan systems = plan_ladder(published, planned({"flash-attention"}), DeviceReport{});
+  EXPECT_TRUE(systems.rungs[0].recipe.tied_head);
+  const LadderPlan maths = plan_ladder(published, planned({"weight-tying", "init-scaling"}), DeviceReport{});
+  ASSERT_EQ(maths.rungs.size(), 3u);
+  EXPECT_FALSE(maths.rungs[0].recipe.tied_head);
+  EXPECT_EQ(maths.rungs[0].recipe.init, Init::pytorch);
+  EXPECT_EQ(parameter_count(maths.rungs[0].recipe) - parameter_count(maths.rungs[1].recipe), 50257 * 768);
+  EXPECT_EQ(maths.rungs[2].recipe.init, Init::gpt2);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ TEST(SystemLanes, WithoutAGpuOnlyTheGpusHalfIsMissing) {
   EXPECT_NEAR(sample.at, unix_now(), 5);
   EXPECT_GE(sample.cpu_load, 0);
   EXPECT_LE(sample.cpu_load, 1);
-  EXPECT_GE(sample.process_cpu, 0);
+  EXPECT_GE(sample.process_cores, 0);
   EXPECT_GT(sample.resident_bytes, 1 << 20);
   EXPECT_TRUE(is_missing(sample.gpu_clock_mhz));
   EXPECT_TRUE(is_missing(sample.gpu_power_w));
@@ -56,14 +56,14 @@ TEST(SystemLanes, ABusyLoopShows) {
   using namespace std::chrono;
   SystemLanes lanes(-1);
   std::this_thread::sleep_for(milliseconds(200));
-  const double idle = lanes.sample().process_cpu;
+  const double idle = lanes.sample().process_cores;
   const auto begin = steady_clock::now();
   const double cpu_begin = cpu_seconds();
   while (cpu_seconds() - cpu_begin < 0.2) continue;
   const LaneSample busy = lanes.sample();
   const double expected = (cpu_seconds() - cpu_begin) / duration<double>(steady_clock::now() - begin).count();
-  EXPECT_NEAR(busy.process_cpu, expected, 0.1 * expected);
-  EXPECT_GT(busy.process_cpu, idle);
+  EXPECT_NEAR(busy.process_cores, expected, 0.1 * expected);
+  EXPECT_GT(busy.process_cores, idle);
   EXPECT_GT(busy.cpu_load, 0);
 }
 

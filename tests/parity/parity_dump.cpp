@@ -2,47 +2,58 @@
 // engine saw, as one safetensors file. tests/parity/parity_test.py starts it.
 #include <iostream>
 
+#include "engine/stage.h"
 #include "engine/tokens.h"
 #include "engine/trainer/model.h"
-#include "engine/trainer/safetensors.h"
 #include "engine/trainer/trainer.h"
+#include "engine/trainer/weights.h"
 
 namespace stepladder {
 namespace {
 
 void dump(const Recipe& asked, const std::string& file) {
-  std::vector<double> losses;
+  std::vector<double> losses, norms;
   Recipe recipe = asked;
-  train(1, asked, {}, [&](const RunEvent& event) {
+  RunControl control;
+  train({.run = 1, .recipe = asked}, control, [&](const RunEvent& event) {
     if (const auto* started = std::get_if<RunStarted>(&event)) recipe = recipe_from_json(started->recipe);
-    if (const auto* step = std::get_if<StepRecord>(&event)) losses.push_back(step->loss);
+    if (const auto* step = std::get_if<StepRecord>(&event)) {
+      losses.push_back(step->loss);
+      norms.push_back(step->grad_norm);
+    }
     if (const auto* ended = std::get_if<RunEnded>(&event); ended && ended->status != RunStatus::finished) {
       throw std::runtime_error(ended->reason);
     }
   });
 
-  NamedTensors tensors = {{"losses", at::tensor(losses, at::kDouble)}};
-  for (const auto& parameter : build_model(recipe)->named_parameters()) {
-    tensors.emplace_back(parameter.key(), parameter.value());
+  NamedTensors tensors = {{"losses", at::tensor(losses, at::kDouble)}, {"norms", at::tensor(norms, at::kDouble)}};
+  for (auto& [name, parameter] : named_parameters(*build_model(recipe))) {
+    const bool of_vocabulary = name == "wte.weight" || name == "lm_head.weight";
+    tensors.emplace_back(name, of_vocabulary ? parameter.narrow(0, 0, recipe.vocab) : parameter);
   }
   const TokenSource source = TokenSource::open(recipe.data, recipe.seq, recipe.seed);
   std::vector<at::Tensor> inputs, targets;
   for (std::int64_t step = 0; step < recipe.steps; ++step) {
-    const Batch batch = source.batch(Split::train, step, recipe.batch);
-    inputs.push_back(at::tensor(batch.inputs, at::kLong).view({recipe.batch, recipe.seq}));
-    targets.push_back(at::tensor(batch.targets, at::kLong).view({recipe.batch, recipe.seq}));
+    const Batch batch = source.batch(Split::train, recipe.overfit ? 0 : step, recipe.batch * recipe.grad_accum);
+    const std::vector<std::int64_t> shape = {recipe.grad_accum, recipe.batch, recipe.seq};
+    inputs.push_back(at::tensor(batch.inputs, at::kLong).view(shape));
+    targets.push_back(at::tensor(batch.targets, at::kLong).view(shape));
   }
-  tensors.emplace_back("inputs", at::stack(inputs));    // (steps, B, T)
-  tensors.emplace_back("targets", at::stack(targets));  // (steps, B, T)
-  write_safetensors(file, tensors);
+  tensors.emplace_back("inputs", at::stack(inputs));    // (steps, micro-batches, B, T)
+  tensors.emplace_back("targets", at::stack(targets));  // (steps, micro-batches, B, T)
+  write_tensors(file, tensors);
 }
 
 }  // namespace
 }  // namespace stepladder
 
 int main(int count, char** arguments) {
+  if (count == 2 && arguments[1] == std::string("--stages")) {
+    for (const stepladder::Stage& stage : stepladder::all_stages()) std::cout << stage.id << "\n";
+    return 0;
+  }
   if (count != 3) {
-    std::cerr << "usage: parity_dump RECIPE_JSON OUT.safetensors\n";
+    std::cerr << "usage: parity_dump RECIPE_JSON OUT.safetensors | --stages\n";
     return 2;
   }
   try {

@@ -299,7 +299,8 @@ TEST(Schema, a_migration_happens_whole_or_not_at_all) {
 TEST(Schema, an_older_file_is_not_brought_up_to_date_by_a_reader) {
   TemporaryFolder folder;
   { RunStore::open(folder / "a.db"); }
-  const std::vector<const char*> longer{migrations()[0], "CREATE TABLE extra (x)"};
+  std::vector<const char*> longer(migrations().begin(), migrations().end());
+  longer.push_back("CREATE TABLE extra (x)");
   Database database(folder / "a.db", Database::Mode::read_only);
   EXPECT_NE(complaint<StorageError>([&] { prepare_schema(database, longer); }).find("older version"),
             std::string::npos);

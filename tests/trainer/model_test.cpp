@@ -157,34 +157,41 @@ TEST(Attention, ExplicitEqualsFused) {
 }
 
 TEST(Optimizer, PlainAndFusedAgree) {
-  std::vector<std::vector<at::Tensor>> ends;
+  std::vector<NamedTensors> ends;
   for (const Optimizer kind : {Optimizer::adamw, Optimizer::fused_adamw}) {
     Recipe recipe = known_recipe();
     recipe.optimizer = kind;
     recipe.weight_decay = 0.1;
     torch::manual_seed(3);
-    std::vector<at::Tensor> parameters;
-    for (const std::int64_t size : {1, 7, 1000}) parameters.push_back(at::randn({size}).requires_grad_());
+    recipe.decay = Decay::matrices;  // two groups: the last one decays
+    NamedTensors parameters = {{"a", at::randn({1})}, {"b", at::randn({7})}, {"c", at::randn({10, 100})}};
+    for (auto& [name, parameter] : parameters) parameter.requires_grad_();
     const auto optimizer = make_optimizer(recipe, parameters);
     for (int step = 0; step < 20; ++step) {
       optimizer->clear_gradients();
       at::Tensor loss = at::zeros({});
-      for (const at::Tensor& parameter : parameters) loss = loss + (parameter * at::randn_like(parameter)).sin().sum();
+      for (const auto& [name, parameter] : parameters)
+        loss = loss + (parameter * at::randn_like(parameter)).sin().sum();
       loss.backward();
-      EXPECT_GT(optimizer->gradient_norm(), 0);
-      optimizer->step();
+      EXPECT_GT(optimizer->gradient_norm().item<double>(), 0);
+      optimizer->step(recipe.lr);
     }
     ends.push_back(parameters);
   }
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::allclose(ends[0][i], ends[1][i], 1e-5, 1e-6)) << i;
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(at::allclose(ends[0][i].second, ends[1][i].second, 1e-5, 1e-6)) << i;
 }
 
 TEST(Optimizer, GradientNormIsOverAllGradientsTogether) {
   at::Tensor a = at::zeros({2}).requires_grad_(), b = at::zeros({1}).requires_grad_();
   a.mutable_grad() = at::tensor({2.0f, 3.0f});
   b.mutable_grad() = at::tensor({6.0f});
-  const auto optimizer = make_optimizer(known_recipe(), {a, b});
-  EXPECT_DOUBLE_EQ(optimizer->gradient_norm(), 7.0);
+  const auto optimizer = make_optimizer(known_recipe(), {{"a", a}, {"b", b}});
+  EXPECT_DOUBLE_EQ(optimizer->gradient_norm().item<double>(), 7.0);
+  EXPECT_DOUBLE_EQ(optimizer->clip_gradients(8.0).item<double>(), 7.0);
+  EXPECT_EQ(a.grad()[0].item<float>(), 2.0f);
+  optimizer->clip_gradients(3.5);
+  EXPECT_NEAR(a.grad()[0].item<double>(), 1.0, 1e-6);
+  EXPECT_NEAR(b.grad()[0].item<double>(), 3.0, 1e-6);
   optimizer->clear_gradients();
   EXPECT_FALSE(a.grad().defined());
 }

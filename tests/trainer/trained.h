@@ -11,6 +11,8 @@ namespace stepladder {
 struct Trained {
   std::optional<RunStarted> started;
   std::vector<StepRecord> steps;
+  std::vector<TextSample> samples;
+  std::vector<CheckpointSaved> checkpoints;
   std::vector<RunEnded> endings;
 
   std::vector<double> losses() const {
@@ -20,18 +22,25 @@ struct Trained {
   }
 };
 
-inline Trained train_here(const Recipe& recipe, std::stop_token stop = {},
-                          const std::function<void(const StepRecord&)>& on_step = {}) {
+inline Trained train_here(const TrainingJob& job,
+                          const std::function<void(const StepRecord&, RunControl&)>& on_step = {}) {
   Trained trained;
-  train(1, recipe, stop, [&](const RunEvent& event) {
+  RunControl control;
+  train(job, control, [&](const RunEvent& event) {
     if (const auto* started = std::get_if<RunStarted>(&event)) trained.started = *started;
     if (const auto* step = std::get_if<StepRecord>(&event)) {
       trained.steps.push_back(*step);
-      if (on_step) on_step(*step);
+      if (on_step) on_step(*step, control);
     }
+    if (const auto* sample = std::get_if<TextSample>(&event)) trained.samples.push_back(*sample);
+    if (const auto* saved = std::get_if<CheckpointSaved>(&event)) trained.checkpoints.push_back(*saved);
     if (const auto* ended = std::get_if<RunEnded>(&event)) trained.endings.push_back(*ended);
   });
   return trained;
+}
+
+inline Trained train_here(const Recipe& recipe) {
+  return train_here(TrainingJob{.run = 1, .recipe = recipe});
 }
 
 // Two layers, 32 wide, on the synthetic source: a step takes about a millisecond.

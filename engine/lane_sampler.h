@@ -1,0 +1,27 @@
+// Looks at the machine twice a second while a run trains, on a thread of its own.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+class LaneSampler {
+ public:
+  // `listener` is called on the sampler's thread until the destructor returns. `gpu_index`: -1 for none.
+  LaneSampler(RunId run, int gpu_index, std::function<void(const RunEvent&)> listener);
+  LaneSampler(const LaneSampler&) = delete;
+  LaneSampler& operator=(const LaneSampler&) = delete;
+
+  // Any thread; the samples that follow belong to it.
+  void step_done(std::int64_t step) { step_ = step; }
+
+ private:
+  std::atomic<std::int64_t> step_ = 0;
+  std::jthread thread_;
+};
+
+}  // namespace stepladder

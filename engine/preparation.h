@@ -1,0 +1,22 @@
+// What must fit together before a run is worth starting: recipe, data, weights and tokenizer. No torch.
+#pragma once
+
+#include "engine/recipe.h"
+#include "engine/tokenizer.h"
+#include "engine/tokens.h"
+
+namespace stepladder {
+
+struct Prepared {
+  Recipe recipe;  // valid, with a known vocabulary and, where weights are given, the shape that they have
+  TokenSource source;
+};
+
+// Opens the files, reads their headers and holds them against each other. Throws RecipeError or DataError with the
+// sentence that the user needs.
+Prepared prepare(Recipe recipe);
+
+// What the model of this recipe speaks. Throws DataError, and RecipeError where it is not known.
+Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source);
+
+}  // namespace stepladder

@@ -1,0 +1,34 @@
+// Ladders that others climbed before, ready to be climbed here: the same model, sizes and order of stages, and what
+// they measured, to be shown beside one's own figures.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/stage.h"
+
+namespace stepladder {
+
+struct ReadyPlan {
+  std::string name;  // as on the command line
+  std::string note;  // whose ladder it was, on what
+  Recipe base;
+  std::vector<PlannedStage> stages;  // the baseline first, each with the throughput that was measured there
+};
+
+const std::vector<ReadyPlan>& ready_plans();
+
+// Throws RecipeError for an unknown name, with the nearest one that exists.
+const ReadyPlan& ready_plan(std::string_view name);
+
+// What a training of this recipe takes at its peak, roughly: weights, gradients and moments in float32, and what the
+// forward pass keeps for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
+std::int64_t estimated_memory_bytes(const Recipe& recipe);
+
+// Halves batches, and where all are 1 the sequence, until every rung fits into `free_bytes` (0: not known, no change).
+// Batches that change with a rung keep their proportion.
+void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,
+                   std::int64_t free_bytes);
+
+}  // namespace stepladder

@@ -1,0 +1,24 @@
+// bf16 inside float32 products: a CPU's answer to TF32.
+//
+// Tensors in memory stay float32, but a CPU with bf16 instructions (AVX512-BF16, AMX) may round the inputs of a matrix
+// product to bf16 on the way into its tiles and add up in float32: PyTorch's matmul precision "medium". As with TF32 no
+// line of the model changes. bf16 keeps 7 mantissa bits where TF32 keeps 10, so the loss moves a little more; and the
+// conversion happens inside the product, each time, where autocast does it once.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::bf16_matmul() {
+  return {.id = "bf16-matmul",
+          .title = "bf16 matmuls",
+          .why = "float32 products may round their inputs to bf16; pays on a CPU with AMX or AVX512-BF16.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::bf16; },
+          .undo = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::fp32; },
+          .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
+            if (device != "cpu") return "the offer on a CPU that equals TF32; this run is on " + device;
+            return report.cpu_bf16 ? "" : "this CPU has no bf16 instructions (AVX512-BF16 or AMX)";
+          }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,20 @@
+// Compiled and tuned: torch.compile's "max-autotune" tries several kernels for each operation and keeps the fastest.
+//
+// That needs kernels with something to choose: tile sizes, a number of stages, a split of the sum. Ours have none yet,
+// so this rung is listed and not climbed.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::compile_max() {
+  return {.id = "compile-max",
+          .title = "Compiled and tuned",
+          .why = "Several variants of each kernel are timed and the fastest is kept.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe&) {},
+          .unavailable = [](auto&&...) -> std::string {
+            return "there is nothing to tune yet: each fused kernel has one variant";
+          }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,39 @@
+// Data parallelism: N processes hold the same weights, and each takes N-th part of every micro-batch's rows.
+//
+// The gradient of a mean loss is the mean of its parts' gradients, so averaging them over the processes gives what one
+// process would have computed from the whole batch, up to the order of additions. A ring all-reduce does the averaging:
+// the gradients are cut into N pieces that travel around the ring twice, once to be summed and once to be handed out.
+// Each process sends (and receives) 2 (N - 1) / N of the gradients' bytes, which hardly grows with N; it is the slowest
+// link that counts. Sending each of a hundred tensors alone would pay the latency of the ring a hundred times, and
+// sending all at the end would leave the processors idle meanwhile. So gradients are gathered in buckets of 25 MiB in
+// the order in which the backward pass finishes them, last layer first, and a full bucket travels while earlier layers
+// are still being computed (Li et al. 2020). The first bucket has only 1 MiB, so that sending starts early. With
+// gradient accumulation only the last micro-batch's backward pass sends anything.
+//
+// On one CPU the processes share its cores and its memory bandwidth: there is little to gain but what threads lose by
+// waiting for each other. On several GPUs, or hosts, it is where throughput comes from.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::ddp() {
+  return {.id = "ddp",
+          .title = "Data parallel",
+          .why =
+              "The rows of each batch are shared by two processes (with GPUs: one each) that average their gradients "
+              "while the backward pass goes on; batch and loss stay what they were.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.nproc = 2; },
+          .undo = [](Recipe& recipe) { recipe.nproc = 1; },
+          .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
+            if (device == "cuda") {
+              if (report.gpus.size() < 2) return "needs two GPUs";
+              return "this build has process groups for CPUs only (Gloo), not for GPUs (NCCL)";
+            }
+            if (device != "cpu") return "there are no process groups for " + device;
+            if (!report.process_groups_note.empty()) return report.process_groups_note;
+            return report.cpu_cores < 2 ? "needs two CPU cores" : "";
+          }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,31 @@
+// GPT-3's optimiser settings: betas 0.9 and 0.95, epsilon 1e-8, gradients clipped to a norm of 1.
+//
+// AdamW divides each gradient's running mean by the root of its running mean square. With beta2 = 0.999 that square
+// remembers a thousand steps, too long for a loss that falls this fast; 0.95 remembers twenty (Brown et al. 2020,
+// appendix B). Clipping looks at all gradients as one vector: where its length is above 1, all are scaled down by the
+// same factor, so the direction stays and one bad batch cannot throw the weights far. The norm is worth keeping for
+// every step: it climbs before a loss spikes.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::gpt3_adamw() {
+  return {.id = "gpt3-adamw",
+          .title = "GPT-3's AdamW",
+          .why = "Betas 0.9 and 0.95, epsilon 1e-8, gradients clipped to norm 1: steadier steps, not faster ones.",
+          .kind = StageKind::changes_the_maths,
+          .apply =
+              [](Recipe& recipe) {
+                recipe.beta1 = 0.9;
+                recipe.beta2 = 0.95;
+                recipe.eps = 1e-8;
+                recipe.clip = 1.0;
+              },
+          .undo =
+              [](Recipe& recipe) {
+                if (recipe.beta2 == 0.95) recipe.beta2 = 0.999;
+                if (recipe.clip == 1.0) recipe.clip = 0;
+              }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,25 @@
+// Weight tying: the matrix that reads tokens is the matrix that predicts them.
+//
+// The embedding has one row of C numbers for each of V tokens; so has the head, which compares the last hidden state
+// with every row. Tokens that mean nearly the same should lie close in both, so one matrix can do both jobs (Press and
+// Wolf 2017; Vaswani et al. 2017, section 3.4). For GPT-2 small that is 38.6 million parameters less (V x C), nearly a
+// third of the model, with their gradients and two moments each. The arithmetic of the head stays: it is the
+// optimiser's pass and the memory that shrink. The matrix then gets gradients from both ends, so the loss curve is
+// another one.
+//
+// It must be one storage, not an equal copy: a tie that is misspelt (`wte.weights = ...` in Python makes a new
+// attribute and no error) trains two matrices and looks just the same from outside.
+#include "engine/stage.h"
+
+namespace stepladder {
+
+Stage stages::weight_tying() {
+  return {.id = "weight-tying",
+          .title = "Weight tying",
+          .why = "Token embedding and head share one matrix: V x C parameters less to update and to keep.",
+          .kind = StageKind::changes_the_maths,
+          .apply = [](Recipe& recipe) { recipe.tied_head = true; },
+          .undo = [](Recipe& recipe) { recipe.tied_head = false; }};
+}
+
+}  // namespace stepladder

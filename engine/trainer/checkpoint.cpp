@@ -1,0 +1,145 @@
+#include "engine/trainer/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/checkpoint_folder.h"
+#include "engine/files.h"
+#include "engine/trainer/weights.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* generator_name = "random_generator.cpu";
+
+// Everything that a checkpoint holds, apart from the run that goes on.
+struct Snapshot {
+  CheckpointState state;
+  Recipe recipe;
+  NamedTensors weights;
+  NamedTensors optimizer;
+};
+
+NamedTensors copied(const NamedTensors& tensors) {
+  NamedTensors copies;
+  for (const auto& [name, tensor] : tensors) copies.emplace_back(name, tensor.detach().to(at::kCPU, false, true));
+  return copies;
+}
+
+// What Hugging Face's transformers asks for beside the weights.
+std::string config_json(const Recipe& recipe) {
+  const nlohmann::ordered_json json = {{"architectures", {"GPT2LMHeadModel"}},
+                                       {"model_type", "gpt2"},
+                                       {"activation_function", "gelu_new"},
+                                       {"layer_norm_epsilon", 1e-5},
+                                       {"n_layer", recipe.layers},
+                                       {"n_head", recipe.heads},
+                                       {"n_embd", recipe.d_model},
+                                       {"n_positions", recipe.seq},
+                                       {"vocab_size", recipe.vocab},
+                                       {"tie_word_embeddings", recipe.tied_head},
+                                       {"attn_pdrop", 0.0},
+                                       {"embd_pdrop", 0.0},
+                                       {"resid_pdrop", 0.0}};
+  return json.dump(2) + "\n";
+}
+
+void write_text(const fs::path& path, const std::string& text) {
+  OutputFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+std::int64_t bytes_in(const fs::path& folder) {
+  std::int64_t bytes = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    bytes += static_cast<std::int64_t>(entry.file_size());
+  }
+  return bytes;
+}
+
+CheckpointSaved write_checkpoint(RunId run, const fs::path& run_folder, const Snapshot& snapshot) {
+  CheckpointSaved saved{.run = run, .step = snapshot.state.step};
+  const fs::path folder = run_folder / checkpoint_name(saved.step);
+  saved.folder = folder.string();
+  fs::path part = folder;
+  part += ".part";
+  try {
+    fs::remove_all(part);
+    fs::create_directories(part);
+    write_model(part / checkpoint_weights, snapshot.weights, snapshot.recipe);
+    write_tensors(part / checkpoint_optimizer, snapshot.optimizer);
+    write_text(part / checkpoint_config, config_json(snapshot.recipe));
+    write_text(part / checkpoint_state, to_json(snapshot.state));
+    fs::remove_all(folder);  // of an earlier attempt at the same step
+    fs::rename(part, folder);
+    prune_checkpoints(run_folder, snapshot.recipe.keep);
+    saved.bytes = bytes_in(folder);
+  } catch (const std::exception& error) {
+    saved.error = error.what();
+    std::error_code ignored;
+    fs::remove_all(part, ignored);
+  }
+  saved.at = unix_now();
+  return saved;
+}
+
+}  // namespace
+
+std::int64_t restore_checkpoint(const fs::path& folder, const Recipe& recipe, Gpt& model, AdamW& optimizer) {
+  const CheckpointState state = read_checkpoint_state(folder);
+  const WeightsFile weights(folder / checkpoint_weights);
+  const WeightsFile moments(folder / checkpoint_optimizer);
+  const at::Tensor generator = at::detail::getDefaultCPUGenerator().get_state();
+  const at::Tensor saved_generator = read_tensor(moments, generator_name, generator);
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // all are read before one is changed
+  for (auto& [name, tensor] : optimizer.state()) copies.emplace_back(tensor, read_tensor(moments, name, tensor));
+  load_model(model, recipe, weights);
+  for (auto& [place, values] : copies) place.narrow(0, 0, values.size(0)).copy_(values);
+  optimizer.set_steps(state.optimizer_steps);
+  at::Generator random = at::detail::getDefaultCPUGenerator();  // a handle: the state is the one that all share
+  random.set_state(saved_generator);
+  return state.step;
+}
+
+CheckpointSaver::CheckpointSaver(RunId run, fs::path run_folder, const Recipe& recipe)
+    : run_(run), run_folder_(std::move(run_folder)), recipe_(recipe) {}
+
+CheckpointSaver::~CheckpointSaver() = default;  // std::async's future waits
+
+void CheckpointSaver::after_step(std::int64_t step, const Gpt& model, const AdamW& optimizer) {
+  due_ = due_ || (recipe_.save_every > 0 && step % recipe_.save_every == 0);
+  if (due_ && !writing_.valid()) start(step, model, optimizer);
+}
+
+void CheckpointSaver::finish(std::int64_t step, const Gpt& model, const AdamW& optimizer) {
+  wait();
+  if (recipe_.save_every == 0 || step == saved_step_) return;
+  start(step, model, optimizer);
+  wait();
+}
+
+std::vector<CheckpointSaved> CheckpointSaver::results() {
+  if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) wait();
+  return std::exchange(written_, {});
+}
+
+void CheckpointSaver::wait() {
+  if (writing_.valid()) written_.push_back(writing_.get());
+}
+
+void CheckpointSaver::start(std::int64_t step, const Gpt& model, const AdamW& optimizer) {
+  due_ = false;
+  saved_step_ = step;
+  Snapshot snapshot{.state = {.step = step, .optimizer_steps = optimizer.steps(), .recipe = to_json(recipe_)},
+                    .recipe = recipe_,
+                    .weights = copied(named_parameters(model)),
+                    .optimizer = copied(optimizer.state())};
+  snapshot.optimizer.emplace_back(generator_name, at::detail::getDefaultCPUGenerator().get_state());
+  writing_ = std::async(std::launch::async, [run = run_, folder = run_folder_, snapshot = std::move(snapshot)] {
+    return write_checkpoint(run, folder, snapshot);
+  });
+}
+
+}  // namespace stepladder

@@ -1,0 +1,54 @@
+// Saving a run and going on from what was saved. Layout: engine/checkpoint_folder.h.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <future>
+#include <vector>
+
+#include "engine/recipe.h"
+#include "engine/trainer/model.h"
+#include "engine/trainer/optimizer.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// Puts weights, moments and the random generator back as they were, and returns the step after which they were saved.
+// Throws DataError with a sentence that names the file, and the tensor where one is at fault.
+std::int64_t restore_checkpoint(const std::filesystem::path& folder, const Recipe& recipe, Gpt& model,
+                                AdamW& optimizer);
+
+// Saves a run while it goes on: tensors are copied on the training thread, which the disk never holds up, and written
+// on another. Lives on the training thread.
+class CheckpointSaver {
+ public:
+  // `run_folder` is made with the first checkpoint.
+  CheckpointSaver(RunId run, std::filesystem::path run_folder, const Recipe& recipe);
+  ~CheckpointSaver();  // waits for the disk
+  CheckpointSaver(const CheckpointSaver&) = delete;
+  CheckpointSaver& operator=(const CheckpointSaver&) = delete;
+
+  // Saves, unless the last one is still on its way to the disk; then the next call saves instead.
+  void after_step(std::int64_t step, const Gpt& model, const AdamW& optimizer);
+
+  // The run is over: saves what was not saved yet, and waits for the disk.
+  void finish(std::int64_t step, const Gpt& model, const AdamW& optimizer);
+
+  // What has reached the disk since the last call.
+  std::vector<CheckpointSaved> results();
+
+ private:
+  void start(std::int64_t step, const Gpt& model, const AdamW& optimizer);
+  void wait();
+
+  const RunId run_;
+  const std::filesystem::path run_folder_;
+  const Recipe recipe_;
+  bool due_ = false;
+  std::int64_t saved_step_ = 0;
+  std::future<CheckpointSaved> writing_;
+  std::vector<CheckpointSaved> written_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,35 @@
+// LibTorch's own process groups (c10d): a store through which processes find each other, and collectives among them.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "engine/rendezvous.h"
+
+namespace stepladder {
+
+// Why this build cannot train with several processes on that kind of device; empty where it can.
+std::string process_groups_note(at::DeviceType device);
+
+// The store that rank 0 serves at the placement's address and the others join; `listening` is rank 0's socket, which
+// the store takes over. Blocks until rank 0 is there; throws after `patience`.
+c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, ListeningSocket* listening,
+                                           std::chrono::milliseconds patience);
+
+// Collectives for tensors on that kind of device, of which process_groups_note is empty: Gloo over TCP, on the network
+// interface by which the placement's address is reached (loopback for a loopback address) or the one that
+// GLOO_SOCKET_IFNAME names. Every rank must come here at the same time; a collective that waits for longer than
+// `patience` throws.
+c10::intrusive_ptr<c10d::ProcessGroup> join_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                  const Placement& placement, at::DeviceType device,
+                                                  std::chrono::milliseconds patience);
+
+// What became of the others where a collective has thrown; nothing where the error was not theirs.
+enum class PeerLoss { connection_closed, no_answer };
+std::optional<PeerLoss> peer_loss(const std::exception& error);
+
+}  // namespace stepladder

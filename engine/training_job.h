@@ -1,0 +1,54 @@
+// What the engine is asked to do, and how it is told to wait or to stop meanwhile.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <stop_token>
+
+#include "engine/recipe.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct TrainingJob {
+  RunId run = 0;
+  Recipe recipe;
+  std::filesystem::path checkpoints;  // the run's own folder; needed where the recipe saves
+  std::filesystem::path start_from;   // a checkpoint to go on from (engine/checkpoint_folder.h); empty: from the start
+};
+
+// Shared by the thread that trains and those that tell it what to do. All functions may be called from any thread.
+class RunControl {
+ public:
+  void request_stop() { stop_.request_stop(); }
+  std::stop_token stop_token() const { return stop_.get_token(); }
+
+  // Holds the run before its next step, and lets it go on.
+  void pause(bool paused) {
+    {
+      const std::lock_guard lock(mutex_);
+      paused_ = paused;
+    }
+    changed_.notify_all();
+  }
+  bool paused() const {
+    const std::lock_guard lock(mutex_);
+    return paused_;
+  }
+
+  // Returns when the run is not paused, is to stop, or has waited for so long.
+  void wait_while_paused(std::chrono::milliseconds patience = std::chrono::hours(24 * 365)) {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, stop_.get_token(), patience, [this] { return !paused_; });
+  }
+
+ private:
+  std::stop_source stop_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool paused_ = false;
+};
+
+}  // namespace stepladder

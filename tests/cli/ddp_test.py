@@ -1,0 +1,317 @@
+"""Several processes train one run: the losses of one process, no process left whatever happens, nothing on the network."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+from program import PROGRAM, TINY, Workplace
+
+SHORT = [*TINY, "--seq", 16, "--device", "cpu", "--threads", 2, "--steps", 10]
+ENDLESS = [*TINY, "--seq", 16, "--device", "cpu", "--threads", 2, "--steps", 10000000]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def is_running(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children_by_rank(pid):
+    """{rank: pid} of the workers that process `pid` has started."""
+    found = {}
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            lines = (folder / "environ").read_bytes().split(b"\0")
+            if f"STEPLADDER_PARENT={pid}".encode() in lines and b"worker" in (folder / "cmdline").read_bytes():
+                found[int(next(line[5:] for line in lines if line.startswith(b"RANK=")))] = int(folder.name)
+        except (OSError, StopIteration):
+            continue
+    return found
+
+
+def listening_addresses(pid):
+    """The local addresses of a process's listening TCP sockets, as in /proc/net/tcp: hexadecimal, in its own namespace."""
+    sockets = set()
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            target = os.readlink(link)
+        except OSError:
+            continue
+        if target.startswith("socket:["):
+            sockets.add(target[len("socket:["):-1])
+    addresses = set()
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:
+                addresses.add(fields[1].split(":")[0])
+    return addresses
+
+
+class DataParallel(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.addCleanup(self.place.close)
+        ddp = next(stage for stage in self.place.json("stages") if stage["id"] == "ddp")
+        if ddp["reason"] and "Gloo's headers" in ddp["reason"]:
+            self.skipTest(ddp["reason"])
+
+    def series(self, *arguments, column="loss"):
+        run = self.place.json("train", *arguments)
+        self.assertEqual(run["status"], "finished")
+        return [step[column] for step in self.place.json("show", run["id"], "--steps")["data"]], run
+
+    def assert_close(self, ours, theirs, within):
+        self.assertEqual(len(ours), len(theirs))
+        for step, (a, b) in enumerate(zip(ours, theirs), 1):
+            self.assertAlmostEqual(a, b, delta=within, msg=f"step {step}")
+
+    def newest_step(self):
+        try:
+            with sqlite3.connect(f"file:{self.place.database}?mode=ro", uri=True) as database:
+                return database.execute("select max(step) from steps where run_id = (select max(id) from runs)"
+                                        ).fetchone()[0] or 0
+        except sqlite3.OperationalError:
+            return 0
+
+    def start_endless(self, processes, environment=None):
+        """A run that has made some steps; its process and {rank: pid} of the others."""
+        before = dict(self.place.environment)
+        self.place.environment.update(environment or {})
+        process = self.place.start("train", *ENDLESS, "--nproc", processes, "--json")
+        self.place.environment = before
+        self.addCleanup(process.kill)
+        deadline = time.time() + 120
+        while not children_by_rank(process.pid) or self.newest_step() < 5:
+            self.assertLess(time.time(), deadline, "it does not start")
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        children = children_by_rank(process.pid)
+        self.assertEqual(sorted(children), list(range(1, processes)))
+        return process, children
+
+    def assert_nobody_left(self, children, within):
+        deadline = time.time() + within
+        while any(is_running(pid) for pid in children.values()):
+            self.assertLess(time.time(), deadline, f"still running: {children}")
+            time.sleep(0.02)
+
+    def test_losses_are_those_of_one_process(self):
+        for accumulation in (1, 2):
+            recipe = [*SHORT, "--grad-accum", accumulation, "--eval-every", 5]
+            alone, run = self.series(*recipe)
+            norms = [s["grad_norm"] for s in self.place.json("show", run["id"], "--steps")["data"]]
+            for processes in (2, 4):
+                with self.subTest(accumulation=accumulation, processes=processes):
+                    losses, several = self.series(*recipe, "--nproc", processes)
+                    self.assert_close(losses, alone, 1e-5)
+                    steps = self.place.json("show", several["id"], "--steps")["data"]
+                    self.assert_close([s["grad_norm"] for s in steps], norms, 1e-4)
+                    self.assertAlmostEqual(several["val_loss_last"], run["val_loss_last"], delta=1e-5)
+                    self.assertEqual(several["tokens_per_step"], run["tokens_per_step"])
+
+    def test_with_autocast_and_the_fused_optimizer(self):
+        stages = ["--stage", "bf16,flash-attention,fused-adamw", "--tied-head"]
+        alone, _ = self.series(*SHORT, *stages)
+        two, _ = self.series(*SHORT, *stages, "--nproc", 2)
+        self.assert_close(two, alone, 2e-2)
+
+    def test_as_a_rung_of_a_ladder(self):
+        ladder = self.place.json("ladder", *SHORT, "--stages", "baseline,ddp")
+        if ladder["skipped"]:
+            self.skipTest(ladder["skipped"][0]["reason"])
+        self.assertEqual(ladder["rungs"][1]["changed"], "nproc 1 -> 2")
+        self.assertEqual([r["status"] for r in ladder["rungs"]], ["finished", "finished"])
+        self.assertEqual(ladder["rungs"][1]["loss"]["verdict"], "same")
+        odd = self.place.json("ladder", *SHORT, "--batch", 3, "--stages", "baseline,ddp")
+        self.assertEqual([r["stage"] for r in odd["rungs"]], ["baseline"])
+        self.assertIn("--nproc", odd["skipped"][0]["reason"])
+
+    def test_the_record_says_how_many_threads_there_were(self):
+        _, run = self.series(*SHORT, "--nproc", 4)
+        with sqlite3.connect(self.place.database) as database:
+            recipe = json.loads(database.execute("select recipe from runs where id = ?", (run["id"],)).fetchone()[0])
+        self.assertEqual((recipe["nproc"], recipe["threads"]), (4, 4))
+
+    def test_what_is_refused(self):
+        for arguments in (["--nproc", 3], ["--nproc", 0]):
+            status, out, err = self.place.run("train", *SHORT, *arguments)
+            self.assertEqual((status, out), (2, ""))
+            self.assertIn("--nproc", err)
+        self.place.environment.update(RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+        status, _, err = self.place.run("ladder", *SHORT)
+        self.assertEqual(status, 2)
+        self.assertIn("--nproc", err)
+        self.place.environment.update(RANK="2")
+        status, _, err = self.place.run("train", *SHORT)
+        self.assertEqual(status, 2)
+        self.assertIn("RANK", err)
+
+    def test_a_killed_rank_fails_the_run(self):
+        for processes, victim in ((2, 1), (4, 2)):
+            with self.subTest(processes=processes):
+                process, children = self.start_endless(processes)
+                os.kill(children[victim], signal.SIGKILL)
+                out, _ = process.communicate(timeout=30)
+                run = json.loads(out)
+                self.assertEqual((process.returncode, run["status"]), (1, "failed"))
+                self.assertIn(f"rank {victim} was killed by signal 9", run["reason"])
+                self.assertGreaterEqual(run["steps"], 5)
+                self.assert_nobody_left(children, 0)
+
+    def test_a_rank_that_hangs_fails_the_run(self):
+        process, children = self.start_endless(2)
+        os.kill(children[1], signal.SIGSTOP)
+        out, _ = process.communicate(timeout=40)
+        run = json.loads(out)
+        self.assertEqual((process.returncode, run["status"]), (1, "failed"))
+        self.assertRegex(run["reason"], r"rank 1 has not answered for \d+ s")
+        self.assert_nobody_left(children, 0)
+
+    def test_a_rank_that_cannot_start_fails_the_run(self):
+        self.place.environment["STEPLADDER_TRAINER_LIBRARY"] = str(self.place.path / "trainer.so")
+        shutil.copy(PROGRAM.parent / "libstepladder_trainer.so", self.place.path / "trainer.so")
+        process = self.place.start("train", *ENDLESS, "--nproc", 2, "--json")
+        self.addCleanup(process.kill)
+        deadline = time.time() + 60
+        while "trainer.so" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.002)
+        (self.place.path / "trainer.so").unlink()  # rank 0 has it open, rank 1 comes too late
+        out, _ = process.communicate(timeout=60)
+        run = json.loads(out)
+        self.assertEqual(run["status"], "failed")
+        self.assertRegex(run["reason"], "rank 1 failed: the training library could not be loaded")
+
+    def test_killing_rank_0_leaves_nobody(self):
+        process, children = self.start_endless(4)
+        process.kill()
+        process.communicate()
+        self.assert_nobody_left(children, 5)
+        self.assertEqual(self.place.json("runs")[0]["status"], "interrupted")
+
+    def test_interrupt_stops_all_of_them(self):
+        process, children = self.start_endless(2)
+        for pid in (*children.values(), process.pid):  # as a terminal does
+            os.kill(pid, signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 130, err)
+        run = json.loads(out)
+        self.assertEqual((run["status"], run["steps"]), ("stopped", run["last_step"]))
+        self.assert_nobody_left(children, 0)
+
+    def test_it_listens_on_loopback_only(self):
+        process, children = self.start_endless(2)
+        addresses = listening_addresses(process.pid)
+        for pid in children.values():
+            addresses |= listening_addresses(pid)
+        self.assertEqual(addresses, {"0100007F"})
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+
+
+class Launched(unittest.TestCase):
+    """Started as torchrun and its kind do: the same command line for every rank, the rest in the environment."""
+    setUp = DataParallel.setUp
+    series = DataParallel.series
+    assert_close = DataParallel.assert_close
+
+    def start_ranks(self, variables, before=((), ()), arguments=SHORT):
+        processes = []
+        usual = dict(self.place.environment)
+        for rank in range(2):
+            environment = {**usual, **{k: v.format(rank=rank) for k, v in variables.items()}}
+            processes.append(subprocess.Popen([*before[rank], PROGRAM, "train", *map(str, arguments), "--json"], text=True,
+                                              env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+            self.addCleanup(processes[-1].kill)
+        return processes
+
+    def finished(self, processes):
+        """The run, once all have ended well; only rank 0 has said anything or made a row."""
+        results = [(*process.communicate(timeout=120), process.returncode) for process in processes]
+        self.assertEqual([status for _, _, status in results], [0, 0], results)
+        self.assertEqual(results[1][0], "")
+        run = json.loads(results[0][0])
+        return run, [step["loss"] for step in self.place.json("show", run["id"], "--steps")["data"]]
+
+    def test_by_environment_variables(self):
+        alone, _ = self.series(*SHORT)
+        names = ({"RANK": "{rank}", "WORLD_SIZE": "2", "LOCAL_RANK": "{rank}"},
+                 {"OMPI_COMM_WORLD_RANK": "{rank}", "OMPI_COMM_WORLD_SIZE": "2", "OMPI_COMM_WORLD_LOCAL_RANK": "{rank}"},
+                 {"SLURM_PROCID": "{rank}", "SLURM_NTASKS": "2", "SLURM_LOCALID": "{rank}"})
+        for count, variables in enumerate(names, 2):
+            variables |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+            _, losses = self.finished(self.start_ranks(variables))
+            self.assert_close(losses, alone, 1e-5)
+            self.assertEqual(len(self.place.json("runs")), count)
+
+    def test_by_torchrun_itself(self):
+        torchrun = pathlib.Path(sys.executable).parent / "torchrun"
+        if not torchrun.exists():
+            self.skipTest("there is no torchrun beside this Python")
+        alone, _ = self.series(*SHORT)
+        done = subprocess.run([torchrun, "--no-python", "--nproc-per-node", "2", "--master-addr", "127.0.0.1",
+                               "--master-port", str(free_port()), PROGRAM, "train", *map(str, SHORT)],
+                              env=self.place.environment, capture_output=True, text=True, timeout=180)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(self.place.json("runs")), 2)
+        steps = self.place.json("show", self.place.json("runs")[-1]["id"], "--steps")["data"]
+        self.assert_close([step["loss"] for step in steps], alone, 1e-5)
+
+    def test_a_lost_rank_is_named(self):
+        variables = {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+        processes = self.start_ranks(variables, arguments=ENDLESS)
+        deadline = time.time() + 120
+        while DataParallel.newest_step(self) < 5:
+            self.assertLess(time.time(), deadline)
+            time.sleep(0.05)
+        processes[1].kill()
+        out, _ = processes[0].communicate(timeout=30)
+        run = json.loads(out)
+        self.assertEqual((processes[0].returncode, run["status"]), (1, "failed"))
+        self.assertIn("lost contact with rank 1", run["reason"])
+
+    def test_two_hosts(self):
+        """Two network namespaces joined by a cable of their own."""
+        if os.geteuid() != 0 or not shutil.which("ip"):
+            self.skipTest("needs root and ip (iproute2)")
+        names = [f"stepladder-{os.getpid()}-{host}" for host in "ab"]
+        for name in names:
+            if subprocess.run(["ip", "netns", "add", name], capture_output=True).returncode != 0:
+                self.skipTest("no network namespace can be made here")
+            self.addCleanup(subprocess.run, ["ip", "netns", "delete", name], capture_output=True)
+
+        def ip(*arguments):
+            subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+        cable = subprocess.run(["ip", "link", "add", "cable", "netns", names[0], "type", "veth", "peer", "name", "cable",
+                                "netns", names[1]], capture_output=True, text=True)
+        if cable.returncode != 0:
+            self.skipTest("no veth pair can be made here: " + cable.stderr.strip())
+        for host, name in enumerate(names, 1):
+            ip("-n", name, "address", "add", f"10.93.71.{host}/24", "dev", "cable")
+            ip("-n", name, "link", "set", "cable", "up")
+            ip("-n", name, "link", "set", "lo", "up")
+        alone, _ = self.series(*SHORT)
+        variables = {"RANK": "{rank}", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "10.93.71.1", "MASTER_PORT": "29511"}
+        before = [["ip", "netns", "exec", name] for name in names]
+        _, losses = self.finished(self.start_ranks(variables, before))
+        self.assert_close(losses, alone, 1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

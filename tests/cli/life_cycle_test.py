@@ -1,0 +1,204 @@
+"""Runs that are saved, killed, resumed, forked, paused, exported: from the command line, as a user has it."""
+import json
+import os
+import pathlib
+import signal
+import sqlite3
+import time
+import unittest
+
+from program import TEXT, TINY, Workplace
+
+RECIPE = [*TINY, "--data", TEXT, "--threads", 1]
+
+
+class LifeCycle(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.addCleanup(self.place.close)
+
+    def losses(self, run):
+        return {s["step"]: s["loss"] for s in self.place.json("show", run, "--steps")["data"]}
+
+    def steps_now(self):
+        try:
+            with sqlite3.connect(f"file:{self.place.database}?mode=ro", uri=True) as database:
+                return database.execute("select count(*) from steps").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0
+
+    def wait_for_steps(self, count):
+        deadline = time.time() + 60
+        while self.steps_now() < count and time.time() < deadline:
+            time.sleep(0.01)
+        self.assertGreaterEqual(self.steps_now(), count)
+
+    def checkpoints(self, run):
+        return [c["step"] for c in self.place.json("show", run)["checkpoints"]]
+
+    def test_a_resumed_run_equals_the_one_that_was_never_stopped(self):
+        whole = self.place.json("train", *RECIPE, "--steps", 60)
+        process = self.place.start("train", *RECIPE, "--steps", 60, "--save-every", 10, "--keep", 0, "--name", "stopped")
+        self.wait_for_steps(60 + 25)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        stopped = self.place.json("show", "stopped")
+        self.assertEqual(stopped["status"], "stopped")
+        self.assertLess(stopped["last_step"], 60)
+        self.assertEqual(stopped["checkpoints"][-1]["step"], stopped["last_step"])
+
+        resumed = self.place.json("train", "--resume", "stopped")
+        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 60))
+        self.assertEqual(self.losses("stopped"), self.losses(whole["id"]))
+        # And further than planned at first.
+        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 70)
+        self.assertEqual((longer["last_step"], longer["steps"]), (70, 70))
+
+    def test_killed_at_any_moment_the_newest_checkpoint_serves(self):
+        whole = self.place.json("train", *RECIPE, "--steps", 400)
+        expected = self.losses(whole["id"])
+        for attempt in range(8):
+            name = f"killed {attempt}"
+            before = self.steps_now()
+            # Saved after every step, so that the kill nearly always meets a save in the middle.
+            process = self.place.start("train", *RECIPE, "--steps", 400, "--save-every", 1, "--keep", 2, "--name", name)
+            self.wait_for_steps(before + 10 + 7 * attempt)
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            self.assertEqual(self.place.json("show", name)["status"], "interrupted")
+            saved = self.checkpoints(name)
+            self.assertIn(len(saved), (1, 2, 3), "at most the two that stay and one that had just come")
+            resumed = self.place.json("train", "--resume", name, "--save-every", 1000)
+            self.assertEqual((resumed["status"], resumed["last_step"]), ("finished", 400))
+            self.assertEqual(self.losses(name), expected)
+            leftovers = [p for p in (self.place.path / "runs.db.checkpoints").rglob("*.part")]
+            self.assertEqual(leftovers, [])
+
+    def test_a_fork_starts_from_its_parents_checkpoint(self):
+        parent = self.place.json("train", *RECIPE, "--steps", 30, "--save-every", 10, "--keep", 0)
+        same = self.place.json("train", "--fork", f"{parent['id']}@10", "--name", "the same")
+        self.assertEqual((same["parent"], same["forked_at_step"]), (parent["id"], 10))
+        self.assertEqual((same["first_step"], same["last_step"]), (11, 30))
+        losses = self.losses(parent["id"])
+        self.assertEqual(self.losses(same["id"]), {step: losses[step] for step in range(11, 31)})
+        other = self.place.json("train", "--fork", f"{parent['id']}@20", "--lr", "1e-2", "--stage", "fused-adamw")
+        self.assertEqual(other["first_step"], 21)
+        self.assertAlmostEqual(self.losses(other["id"])[21], losses[21], places=6)
+        self.assertNotAlmostEqual(self.losses(other["id"])[25], losses[25], places=4)
+
+        status, _, error = self.place.run("train", "--fork", f"{parent['id']}@15")
+        self.assertEqual(status, 1)
+        self.assertIn("no checkpoint of step 15, but of 10, 20, 30", error)
+        status, _, error = self.place.run("train", "--resume", parent["id"])
+        self.assertEqual(status, 2)
+        self.assertIn("--steps: 30 are done already", error)
+        status, _, error = self.place.run("train", "--resume", parent["id"], "--steps", 40, "--lr", "0.5")
+        self.assertEqual(status, 2)
+        self.assertIn("lr 0.001 -> 0.5", error)
+        self.assertIn("--fork", error)
+
+    def test_a_damaged_checkpoint_is_refused_with_the_tensor_named(self):
+        run = self.place.json("train", *RECIPE, "--steps", 10, "--save-every", 10)
+        folder = pathlib.Path(self.place.json("show", run["id"])["checkpoints"][0]["folder"])
+        weights = folder / "model.safetensors"
+        os.truncate(weights, weights.stat().st_size - 100)
+        status, _, error = self.place.run("train", "--fork", f"{run['id']}@10", "--steps", 20)
+        self.assertEqual(status, 1)
+        self.assertRegex(error, r"model\.safetensors.*(ln_f|lm_head|wte|wpe|h\.\d)")
+        self.assertEqual(self.losses(run["id"]).keys(), set(range(1, 11)), "the parent is as it was")
+
+    def test_pausing_and_stopping_from_another_terminal(self):
+        process = self.place.start("train", *RECIPE, "--steps", 1000000)
+        self.wait_for_steps(20)
+        run = self.place.json("runs")[0]["id"]
+        self.assertEqual(self.place.run("pause", run)[0], 0)
+        deadline = time.time() + 20
+        held = self.steps_now()
+        while time.time() < deadline:
+            time.sleep(1.2)
+            if self.steps_now() == held:
+                break
+            held = self.steps_now()
+        self.assertEqual(self.steps_now(), held, "a paused run makes no steps")
+        self.assertEqual(self.place.run("continue", run)[0], 0)
+        self.wait_for_steps(held + 20)
+        self.assertEqual(self.place.run("stop", run)[0], 0)
+        process.communicate(timeout=30)
+        self.assertEqual(self.place.json("runs")[0]["status"], "stopped")
+        status, _, error = self.place.run("pause", run)
+        self.assertEqual(status, 2)
+        self.assertIn("is stopped", error)
+        # The pause is no step's time.
+        data = self.place.json("show", run, "--steps")["data"]
+        self.assertLess(max(s["dt_ms"] for s in data[5:]), 1000)
+
+    def test_samples_lanes_and_parts_are_kept(self):
+        run = self.place.json("train", *RECIPE, "--steps", 1500, "--sample-every", 750, "--sample-tokens", 20,
+                              "--sample-prompt", "ROMEO:", "--save-every", 1000)
+        shown = self.place.json("show", run["id"])
+        self.assertEqual([s["step"] for s in shown["samples"]], [750, 1500])
+        self.assertTrue(shown["samples"][0]["text"].startswith("ROMEO:"))
+        self.assertGreater(len(shown["lanes"]), 0)
+        self.assertGreater(shown["lanes"][-1]["resident_bytes"], 10 ** 7)
+        self.assertGreater(shown["lanes"][-1]["process_cores"], 0.2)
+        self.assertGreater(shown["peak_memory_bytes"], 10 ** 7)
+        parts = shown["mean_ms"]
+        self.assertLessEqual(sum(v for v in parts.values() if v), shown["dt_ms_median"] * 2)
+        self.assertGreater(parts["backward"], 0)
+        self.assertIsNone(parts["communication"])
+
+    def test_weights_go_out_and_come_in(self):
+        run = self.place.json("train", *RECIPE, "--tied-head", "--steps", 20, "--save-every", 20, "--eval-every", 20)
+        for form, name in (("safetensors", "model.safetensors"), ("llmc", "model.bin")):
+            file = self.place.path / name
+            status, _, error = self.place.run("export", run["id"], "--format", form, "--out", file)
+            self.assertEqual(status, 0, error)
+            tuned = self.place.json("train", "--data", TEXT, "--batch", 4, "--seq", 32, "--weights", file, "--steps", 1,
+                                    "--threads", 1, "--lr", "1e-9", "--eval-every", 1)
+            self.assertEqual(tuned["params"], run["params"])
+            self.assertAlmostEqual(tuned["val_loss_last"], run["val_loss_last"], places=4)
+        status, _, error = self.place.run("train", "--weights", TEXT, "--steps", 1)
+        self.assertEqual(status, 1)
+        self.assertIn(str(TEXT), error)
+
+    def test_a_ladder_of_all_stages_runs_what_this_device_can_do(self):
+        ladder = self.place.json("ladder", "--all", *TINY, "--data", TEXT, "--steps", 6)
+        stages = {s["id"]: s for s in self.place.json("stages")}
+        done = [r["stage"] for r in ladder["rungs"]]
+        left_out = {s["id"]: s["reason"] for s in ladder["skipped"]}
+        self.assertEqual(set(done) | set(left_out), set(stages))
+        self.assertTrue(all(r["status"] == "finished" for r in ladder["rungs"]), ladder["rungs"])
+        self.assertTrue(all(left_out.values()))
+        self.assertEqual(done, [s for s in stages if s in done], "in ladder order")
+        for stage in stages.values():
+            if not stage["available"]:
+                self.assertEqual(left_out[stage["id"]], stage["reason"])
+
+    def test_rungs_alone_left_out_in_another_order_and_with_another_batch(self):
+        alone = self.place.json("ladder", *TINY, "--steps", 3, "--only", "fused-adamw,flash-attention")
+        self.assertEqual([r["changed"] for r in alone["rungs"][1:]],
+                         ["optimizer adamw -> fused-adamw", "attention explicit -> scaled-dot-product"])
+        self.assertEqual([r["stage"] for r in alone["rungs"]], ["baseline", "fused-adamw", "flash-attention"])
+        without = self.place.json("ladder", *TINY, "--steps", 3, "--without", "ddp,grad-accumulation,bf16,bf16-matmul")
+        self.assertNotIn("ddp", [r["stage"] for r in without["rungs"]])
+        self.assertIn("compile", [r["stage"] for r in without["rungs"]])
+        batch = self.place.json("ladder", *TINY, "--steps", 3, "--stages", "baseline,compile:batch=8")
+        self.assertEqual(batch["rungs"][1]["changed"], "batch 4 -> 8, compile off -> on")
+        self.assertEqual(batch["runs"][1]["tokens_per_step"], 8 * 32)
+
+    def test_the_seeds_ladders_are_ready_to_be_climbed(self):
+        small = ["--layers", 1, "--d-model", 32, "--heads", 2, "--vocab", 512, "--batch", 2, "--seq", 16, "--steps", 2,
+                 "--device", "cpu"]
+        for name, rungs in (("a100", 3), ("rtx3080", 15), ("mps-cuda", 8)):
+            ladder = self.place.json("ladder", "--plan", name, *small)
+            self.assertEqual(len(ladder["rungs"]) + len(ladder["skipped"]), rungs + (name == "a100"), ladder["skipped"])
+            self.assertTrue(all(r["status"] == "finished" for r in ladder["rungs"]))
+            self.assertTrue(any(r["seed_tokens_per_s"] for r in ladder["rungs"]))
+        status, out, _ = self.place.run("ladder", "--plan", "a100", *small)
+        self.assertEqual(status, 0)
+        self.assertIn("seed tokens/s", out)
+        self.assertEqual(self.place.run("ladder", "--plan", "a10")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

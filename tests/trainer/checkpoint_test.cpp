@@ -1,0 +1,196 @@
+// Runs that are saved, resumed and started from files.
+#include "engine/trainer/checkpoint.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "engine/checkpoint_folder.h"
+#include "engine/preparation.h"
+#include "engine/trainer/weights.h"
+#include "engine/weights_export.h"
+#include "tests/trainer/trained.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  CheckpointTest() {
+    std::string name = (fs::temp_directory_path() / "stepladder-checkpoint-XXXXXX").string();
+    folder = mkdtemp(name.data());
+  }
+  ~CheckpointTest() override { fs::remove_all(folder); }
+
+  TrainingJob job(const Recipe& recipe, const fs::path& start_from = {}) const {
+    return {.run = 1, .recipe = recipe, .checkpoints = folder / "run-1", .start_from = start_from};
+  }
+  // A run of ten steps, saved after every fifth.
+  fs::path saved_run(Recipe recipe) const {
+    recipe.steps = 10;
+    recipe.save_every = 5;
+    train_here(job(recipe));
+    return folder / "run-1" / checkpoint_name(5);
+  }
+  static std::string reason(const Trained& trained) {
+    EXPECT_EQ(trained.endings.size(), 1u);
+    EXPECT_FALSE(trained.started);
+    return trained.endings.at(0).reason;
+  }
+
+  fs::path folder;
+};
+
+std::vector<double> tail(const std::vector<double>& all, std::size_t from) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(from), all.end()};
+}
+
+TEST_F(CheckpointTest, AResumedRunIsTheOneThatWasNeverStoppedBitForBit) {
+  for (const Optimizer optimizer : {Optimizer::adamw, Optimizer::fused_adamw}) {
+    for (const bool tied : {true, false}) {
+      Recipe recipe = tiny_recipe();
+      recipe.steps = 12;
+      recipe.tied_head = tied;
+      recipe.optimizer = optimizer;
+      recipe.decay = Decay::matrices;
+      recipe.schedule = Schedule::cosine;
+      recipe.clip = 1;
+      recipe.vocab = 300;
+      recipe.vocab_multiple = 128;
+      recipe.grad_accum = 2;
+      const auto whole = train_here(recipe).losses();
+      recipe.save_every = 5;
+      recipe.keep = 0;
+      EXPECT_EQ(train_here(job(recipe)).losses(), whole) << "saving changes the training";
+      const Trained resumed = train_here(job(recipe, folder / "run-1" / checkpoint_name(5)));
+      ASSERT_EQ(resumed.steps.size(), 7u);
+      EXPECT_EQ(resumed.steps.front().step, 6);
+      EXPECT_EQ(resumed.losses(), tail(whole, 5));
+      fs::remove_all(folder / "run-1");
+    }
+  }
+}
+
+TEST_F(CheckpointTest, TheNewestAreKeptAndWhatAProcessLeftHalfWrittenGoes) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 50;
+  recipe.save_every = 1;  // faster than the disk: some are passed over, the last is not
+  recipe.keep = 3;
+  fs::create_directories(folder / "run-1" / "step-00000001.part");
+  const Trained trained = train_here(job(recipe));
+  const auto saved = checkpoints_in(folder / "run-1");
+  ASSERT_EQ(saved.size(), 3u);
+  EXPECT_EQ(saved.back().step, 50);
+  EXPECT_FALSE(fs::exists(folder / "run-1" / "step-00000001.part"));
+  ASSERT_FALSE(trained.checkpoints.empty());
+  EXPECT_EQ(trained.checkpoints.back().step, 50);
+  EXPECT_EQ(trained.checkpoints.back().error, "");
+  EXPECT_GT(trained.checkpoints.back().bytes, 0);
+}
+
+TEST_F(CheckpointTest, AStoppedRunIsSavedWhereItStopped) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 1'000'000;
+  recipe.save_every = 500'000;
+  train_here(job(recipe), [](const StepRecord& step, RunControl& control) {
+    if (step.step == 7) control.request_stop();
+  });
+  ASSERT_EQ(checkpoints_in(folder / "run-1").size(), 1u);
+  EXPECT_EQ(checkpoints_in(folder / "run-1").back().step, 7);
+}
+
+TEST_F(CheckpointTest, ADiskThatTakesNothingCostsTheCheckpointNotTheRun) {
+  Recipe recipe = tiny_recipe();
+  recipe.save_every = 1;
+  std::ofstream(folder / "run-1") << "a file where the folder should be";
+  const Trained trained = train_here(job(recipe));
+  EXPECT_EQ(trained.endings.at(0).status, RunStatus::finished);
+  ASSERT_FALSE(trained.checkpoints.empty());
+  EXPECT_NE(trained.checkpoints[0].error.find((folder / "run-1").string()), std::string::npos)
+      << trained.checkpoints[0].error;
+}
+
+TEST_F(CheckpointTest, OneCutShortIsRefusedAndTheTensorNamed) {
+  const fs::path saved = saved_run(tiny_recipe());
+  const fs::path file = saved / checkpoint_weights;
+  fs::resize_file(file, fs::file_size(file) - 10);
+  const std::string why = reason(train_here(job(tiny_recipe(), saved)));
+  EXPECT_NE(why.find(file.string()), std::string::npos) << why;
+  EXPECT_NE(why.find("ln_f"), std::string::npos) << why;
+}
+
+TEST_F(CheckpointTest, OneOfAnotherModelIsRefusedAndTheTensorNamed) {
+  const fs::path saved = saved_run(tiny_recipe());
+  Recipe wider = tiny_recipe();
+  wider.d_model = 64;
+  const std::string why = reason(train_here(job(wider, saved)));
+  EXPECT_NE(why.find("is of another model: its "), std::string::npos) << why;
+  EXPECT_NE(why.find(".weight is F32 ("), std::string::npos) << why;
+  Recipe deeper = tiny_recipe();
+  deeper.layers = 3;
+  const std::string missing_layer = reason(train_here(job(deeper, saved)));
+  EXPECT_NE(missing_layer.find("h.2."), std::string::npos) << missing_layer;
+}
+
+TEST_F(CheckpointTest, OneWithoutItsStateOrItsMomentsIsRefused) {
+  const fs::path saved = saved_run(tiny_recipe());
+  std::ofstream(saved / checkpoint_state) << "{\"step\": 5";
+  EXPECT_EQ(reason(train_here(job(tiny_recipe(), saved))),
+            (saved / checkpoint_state).string() + " is cut short or no checkpoint's");
+  fs::remove(saved / checkpoint_state);
+  EXPECT_NE(reason(train_here(job(tiny_recipe(), saved))).find("cannot be read"), std::string::npos);
+  const fs::path other = folder / "run-1" / checkpoint_name(10);
+  fs::remove(other / checkpoint_optimizer);
+  EXPECT_NE(reason(train_here(job(tiny_recipe(), other))).find(checkpoint_optimizer), std::string::npos);
+}
+
+TEST_F(CheckpointTest, AFileOfWeightsIsWhereARunStarts) {
+  Recipe recipe = tiny_recipe();
+  recipe.vocab = 300;
+  recipe.vocab_multiple = 128;
+  const fs::path saved = saved_run(recipe);
+  Recipe tuned = tiny_recipe();  // the shape comes with the file
+  tuned.layers = 7;
+  tuned.weights = (saved / checkpoint_weights).string();
+  const Trained trained = train_here(tuned);
+  ASSERT_TRUE(trained.started);
+  EXPECT_EQ(recipe_from_json(trained.started->recipe).layers, 2);
+  EXPECT_EQ(recipe_from_json(trained.started->recipe).vocab, 300);
+
+  // The same first loss as the model that was saved has on the first batch.
+  Recipe model_recipe = recipe_from_json(trained.started->recipe);
+  const auto model = build_model(model_recipe);
+  load_model(*model, model_recipe, WeightsFile(tuned.weights));
+  const Batch batch = TokenSource::open("", 16, tuned.seed).batch(Split::train, 0, 4);
+  const at::NoGradGuard no_grad;
+  const double loss =
+      model->loss(at::tensor(batch.inputs, at::kLong).view({4, 16}), at::tensor(batch.targets, at::kLong).view({4, 16}))
+          .item<double>();
+  EXPECT_NEAR(trained.steps[0].loss, loss, 1e-6);
+}
+
+TEST_F(CheckpointTest, BothFormatsGiveTheSameModelBack) {
+  Recipe recipe = tiny_recipe();
+  recipe.vocab = 300;
+  const auto model = build_model(recipe);
+  const fs::path hugging_face = folder / "model.safetensors", llmc = folder / "model.bin";
+  write_model(hugging_face, named_parameters(*model), recipe);
+  const WeightsFile written(hugging_face);
+  export_weights(written, recipe.heads, llmc, ExportFormat::llmc);
+  for (const fs::path& file : {hugging_face, llmc}) {
+    Recipe other_start = recipe;
+    other_start.seed = 99;
+    const auto loaded = build_model(other_start);
+    load_model(*loaded, recipe, WeightsFile(file));
+    const auto expected = named_parameters(*model), found = named_parameters(*loaded);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(at::equal(found[i].second, expected[i].second)) << file << " " << expected[i].first;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepladder
