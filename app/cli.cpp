@@ -8,7 +8,9 @@
 #include <optional>
 #include <set>
 
+#include "app/check_command.h"
 #include "app/environment.h"
+#include "app/mfu_command.h"
 #include "app/progress.h"
 #include "app/recipe_options.h"
 #include "app/report.h"
@@ -54,6 +56,10 @@ struct Options {
   std::string run;
   std::vector<std::string> runs;
   bool steps = false;
+  CompareRequest compare;
+  bool gate = false;
+  bool published = false;
+  MfuQuestion mfu;
   ScreenshotRequest screenshot;
   std::string size = "1600x900";
   std::string theme = "dark";
@@ -178,9 +184,9 @@ int train(const Options& options) {
   follow(session, {id});
   const std::vector<LoadedRun> runs = load_runs(session.store(), {*session.store().run(id)});
   if (options.json) {
-    print(run_json(runs.front().run, runs.front().summary));
+    print(run_json(runs.front().run, runs.front().summary, load_judge(&session.store())));
   } else {
-    std::cout << run_text(runs.front());
+    std::cout << run_text(runs.front(), load_judge(&session.store()));
   }
   return exit_status(runs);
 }
@@ -207,7 +213,7 @@ int ladder(const LadderRequest& request, const Options& options, Session& sessio
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   if (options.json) {
     print(ladder_json({.id = launched.ladder, .name = default_name(request.base)}, runs, launched.plan,
-                      options.database));
+                      options.database, load_judge(&session.store())));
   } else {
     std::cout << ladder_table(runs, launched.plan);
   }
@@ -307,14 +313,16 @@ int list_stages(const Options& options) {
 int list_runs(const Options& options) {
   const RunFilter filter(options.filter);
   std::vector<RunAndSummary> runs;
-  if (auto store = open_to_read(options.database)) {
+  auto store = open_to_read(options.database);
+  const Judge judge = load_judge(store ? &*store : nullptr);
+  if (store) {
     for (RunAndSummary& run : store->runs_with_summaries()) {
-      if (filter.accepts(run.run, run.summary)) runs.push_back(std::move(run));
+      if (filter.accepts(run.run, run.summary, judge)) runs.push_back(std::move(run));
     }
   }
   if (options.json) {
     Json list = Json::array();
-    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary));
+    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, judge));
     print(list);
   } else if (runs.empty()) {
     std::cerr << "stepladder: no runs"
@@ -329,13 +337,13 @@ int show(const Options& options) {
   RunStore store = open_existing(options.database);
   const LoadedRun run = load_run(store, options.run);
   if (options.json) {
-    Json json = run_json(run.run, run.summary);
+    Json json = run_json(run.run, run.summary, load_judge(&store));
     json.update(life_cycle_json(store, {run.run, run.summary}));
     if (options.steps) json["data"] = steps_json(run.series);
     print(json);
     return exit_done;
   }
-  std::cout << run_text(run);
+  std::cout << run_text(run, load_judge(&store));
   if (options.steps) {
     std::cout << "\nstep\tloss\tval_loss\tdt_ms\ttokens_per_s\tlr\tgrad_norm\n";
     for (const Json& step : steps_json(run.series)) {
@@ -352,15 +360,83 @@ int show(const Options& options) {
   return exit_done;
 }
 
+// All runs of the run's rung, itself included.
+std::vector<LoadedRun> repeats_of(RunStore& store, const LoadedRun& run) {
+  if (!run.run.ladder) return {run};
+  std::vector<Run> repeats = store.runs_of(*run.run.ladder);
+  std::erase_if(repeats, [&](const Run& other) {
+    return other.rung != run.run.rung || (other.id != run.run.id && other.status != RunStatus::finished);
+  });
+  return load_runs(store, repeats);
+}
+
+// The gravest of what a gate finds: what cannot be true, then the loss, then the speed.
+int gate_status(const std::vector<Comparison>& comparisons) {
+  const auto any = [&](auto&& found) { return std::any_of(comparisons.begin(), comparisons.end(), found); };
+  if (any([](const Comparison& c) { return is_impossible(c.flags); })) return exit_implausible;
+  if (any([](const Comparison& c) {
+        return c.loss.verdict == LossVerdict::worse || c.loss.verdict == LossVerdict::diverged;
+      }))
+    return exit_loss_not_at_parity;
+  if (any([](const Comparison& c) { return c.speedup.verdict == Verdict::slower; })) return exit_slower;
+  if (any([](const Comparison& c) { return c.speedup.verdict == Verdict::cannot_tell; })) return exit_cannot_tell;
+  return exit_done;
+}
+
 int compare(const Options& options) {
   RunStore store = open_existing(options.database);
   const LoadedRun base = load_run(store, options.run);
   std::vector<LoadedRun> runs;
   for (const std::string& wanted : options.runs) runs.push_back(load_run(store, wanted));
+  std::vector<std::vector<LoadedRun>> repeats{repeats_of(store, base)};
+  for (const LoadedRun& run : runs) repeats.push_back(repeats_of(store, run));
+  const std::vector<Comparison> comparisons = compare_runs(base, runs, repeats, options.compare, load_judge(&store));
   if (options.json) {
-    print(compare_json(base, runs));
+    print(compare_json(base, comparisons));
   } else {
-    std::cout << compare_table(base, runs);
+    std::cout << compare_table(base, comparisons);
+  }
+  return options.gate ? gate_status(comparisons) : exit_done;
+}
+
+int check(const Options& options) {
+  std::vector<RunAndSummary> runs;
+  auto store = open_to_read(options.database);
+  if (!options.runs.empty()) {
+    if (!store) throw StorageError(options.database.string() + " does not exist: no run was made yet");
+    for (const std::string& wanted : options.runs) {
+      const Run run = find_run(*store, wanted);
+      runs.push_back({run, store->summary(run)});
+    }
+  } else if (store) {
+    runs = store->runs_with_summaries();
+  }
+  const std::vector<CheckedRun> checked = check_runs(runs, load_judge(store ? &*store : nullptr));
+  if (options.json) {
+    print(check_json(checked));
+  } else {
+    std::cout << check_text(checked);
+  }
+  const bool impossible =
+      std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) { return is_impossible(run.flags); });
+  return impossible && !options.runs.empty() ? exit_implausible : exit_done;
+}
+
+int mfu(const Options& options) {
+  if (options.published) {
+    const std::vector<PublishedRow> rows = read_published(assets_folder() / "mosaic-mfu.csv");
+    if (options.json) {
+      print(published_json(rows));
+    } else {
+      std::cout << published_table(rows);
+    }
+    return exit_done;
+  }
+  const MfuAnswer answer = answer_mfu(options.mfu, HardwareTable::load(assets_folder()));
+  if (options.json) {
+    print(mfu_json(answer));
+  } else {
+    std::cout << mfu_text(answer);
   }
   return exit_done;
 }
@@ -486,6 +562,18 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App* compare_command = command("compare", "Runs against a base run");
   compare_command->add_option("base", options.run, "The run to compare with")->required();
   compare_command->add_option("runs", options.runs, "The runs to compare")->required();
+  compare_command->add_option("--noise-floor", options.compare.noise_floor, "Differences below this are none: 0.01")
+      ->check(CLI::Range(0.0, 1.0));
+  compare_command->add_option("--target-loss", options.compare.target_loss,
+                              "When each run reached it (the base's last loss unless given)");
+  compare_command->add_flag("--gate", options.gate,
+                            "Exit with 12 implausible, 13 loss not at parity, 10 slower, 11 cannot tell, or 0");
+  CLI::App* check_command =
+      command("check", "Reasons to distrust a run's numbers; exit 12 where a named one is impossible");
+  check_command->add_option("runs", options.runs, "The runs to check (all unless given)");
+  CLI::App* mfu_command = command("mfu", "Model FLOP utilisation by every convention, or MosaicML's published tables");
+  mfu_command->add_flag("--published", options.published, "The published tables, recomputed");
+  options.mfu.add_to(*mfu_command);
   CLI::App* export_command = app.add_subcommand("export", "Write the weights of a run's checkpoint to a file");
   export_command->add_option("run", options.run, "RUN, or RUN@STEP for an older checkpoint")->required();
   export_command->add_option("--format", options.format, "safetensors (Hugging Face's GPT-2), llmc or llmc-bf16")
@@ -519,6 +607,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   }
   if (*compare_command) return compare(options);
   if (*export_command) return export_run(options);
+  if (*check_command) return check(options);
+  if (*mfu_command) return mfu(options);
   if (*doctor_command) return doctor(options);
   if (*screenshot_command) return screenshot(options, desktop);
   if (desktop.open && display_is_there()) return desktop.open(options.database);

@@ -8,7 +8,16 @@
 namespace stepladder {
 
 // What a process ends with; part of the contract with scripts.
-enum ExitStatus { exit_done = 0, exit_failed = 1, exit_usage = 2, exit_interrupted = 130 };
+enum ExitStatus {
+  exit_done = 0,
+  exit_failed = 1,
+  exit_usage = 2,
+  exit_slower = 10,
+  exit_cannot_tell = 11,
+  exit_implausible = 12,
+  exit_loss_not_at_parity = 13,
+  exit_interrupted = 130
+};
 
 // Something asked for that is not there: a run, a view. Ends the process with exit_usage.
 struct UsageError : std::runtime_error {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "app/environment.h"
@@ -16,6 +17,24 @@ Json text_or_null(const std::string& text) {
 }
 Json count_or_null(std::int64_t count) {
   return count > 0 ? Json(count) : Json();
+}
+
+Json interval_json(const Interval& interval) {
+  return interval.known() ? Json::array({number(interval.low), number(interval.high)}) : Json();
+}
+
+// The loss that a run ends with: validation loss where there is any, else the median of the last five.
+double final_loss(const LoadedRun& run) {
+  if (std::isfinite(run.summary.val_loss_last)) return run.summary.val_loss_last;
+  std::vector<double> last;
+  for (std::size_t i = run.series.size(); i-- > 0 && last.size() < 5;)
+    if (std::isfinite(run.series.loss[i])) last.push_back(run.series.loss[i]);
+  return quantile(last, 0.5);
+}
+
+Json target_json(const TargetReached& target) {
+  if (target.step == 0) return nullptr;
+  return {{"step", target.step}, {"seconds", number(target.seconds)}, {"tokens", number(target.tokens)}};
 }
 
 Json parity_json(const LossParity& loss) {
@@ -48,8 +67,19 @@ Json number(double value) {
   return value;
 }
 
-Json run_json(const Run& run, const Summary& summary) {
+Judge load_judge(RunStore* store) {
+  Judge judge{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
+  if (!store) return judge;
+  for (const Run& run : store->runs()) judge.repeats.add(run);
+  return judge;
+}
+
+Json run_json(const Run& run, const Summary& summary, const Judge& judge) {
   const bool measured = summary.steps > 0;
+  const RunUtilisation used = utilisation_of(run, summary, judge.hardware);
+  Json flags = Json::array();
+  for (const Flag& flag : flags_of(run, summary, judge.repeats.of(run), judge.hardware))
+    flags.push_back(to_string(flag.id));
   return {{"id", run.id},
           {"name", run.name},
           {"ladder", run.ladder ? Json(*run.ladder) : Json()},
@@ -71,14 +101,15 @@ Json run_json(const Run& run, const Summary& summary) {
           {"tokens_per_s", number(summary.tokens_per_s)},
           {"warmup_steps", measured ? Json(summary.warmup_steps) : Json()},
           {"params", count_or_null(run.params)},
-          {"model_flops_per_token", number(run.model_flops_per_token)},
-          {"mfu", nullptr},
-          {"mfu_convention", nullptr},
+          {"model_flops_per_token",
+           number(is_missing(run.model_flops_per_token) ? used.flops_per_token : run.model_flops_per_token)},
+          {"mfu", number(used.mfu)},
+          {"mfu_convention", text_or_null(used.convention)},
           {"device", text_or_null(run.device)},
           {"hardware", text_or_null(run.hardware)},
           {"precision", text_or_null(run.precision)},
           {"sync", to_string(run.sync)},
-          {"flags", nullptr},
+          {"flags", flags},
           {"rung", run.rung},
           {"title", text_or_null(run.title)},
           {"reason", text_or_null(run.reason)},
@@ -175,7 +206,7 @@ std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) 
   loaded.reserve(runs.size());
   for (const Run& run : runs) {
     Series series = store.series(run.id);
-    Summary summary = summarise(series, run.warmup_steps, run.tokens_per_step);
+    Summary summary = store.summary(run);
     loaded.push_back({run, summary, std::move(series)});
   }
   return loaded;
@@ -188,10 +219,11 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
 }
 
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database) {
+                 const std::filesystem::path& database, const Judge& judge) {
   Json rungs = Json::array();
   for (const RungSummary& rung : summarise_rungs(measured(runs))) {
     const Run& first = *rung.runs.front();
+    const bool first_rung = rungs.empty();
     Json ids = Json::array();
     for (const Run* run : rung.runs) ids.push_back(run->id);
     rungs.push_back({{"rung", rung.rung},
@@ -205,30 +237,77 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"tokens_per_s_high", number(rung.high)},
                      {"against_previous", number(rung.against_previous)},
                      {"speedup", number(rung.speedup)},
+                     {"ci95", interval_json(rung.verdict.ci95)},
+                     {"verdict", first_rung ? Json() : Json(to_string(rung.verdict.verdict))},
                      {"loss", parity_json(rung.loss)},
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
   }
   Json left_out = Json::array();
   for (const SkippedStage& stage : plan.skipped) left_out.push_back({{"id", stage.stage}, {"reason", stage.reason}});
   Json all = Json::array();
-  for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary));
+  for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary, judge));
   return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
           {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
 }
 
-Json compare_json(const LoadedRun& base, const std::vector<LoadedRun>& runs) {
-  Json compared = Json::array();
+std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<LoadedRun>& runs,
+                                     const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
+                                     const Judge& judge) {
+  const auto sample = [&](const LoadedRun& run, std::size_t place) {
+    return sample_of({&run.run, &run.summary, &run.series}, measured(repeats[place]), 1);
+  };
+  std::vector<const Series*> base_series{&base.series};
+  for (const LoadedRun& repeat : repeats.front())
+    if (repeat.run.id != base.run.id) base_series.push_back(&repeat.series);
+  const double band = loss_band(base_series);
+  const double target = request.target_loss.value_or(final_loss(base));
+  const Sample base_sample = sample(base, 0);
+
+  std::vector<Comparison> comparisons;
   const LoadedRun* previous = &base;
-  for (const LoadedRun& run : runs) {
-    compared.push_back({{"id", run.run.id},
-                        {"name", run.run.name},
-                        {"speedup", number(speedup(base.summary, run.summary))},
-                        {"ci95", nullptr},
-                        {"verdict", nullptr},
-                        {"against_previous", number(speedup(previous->summary, run.summary))},
-                        {"loss", parity_json(loss_parity(base.series, base.run.tokens_per_step, run.series,
-                                                         run.run.tokens_per_step))}});
+  Sample previous_sample = base_sample;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const LoadedRun& run = runs[i];
+    Sample own = sample(run, i + 1);
+    comparisons.push_back(
+        {.run = &run,
+         .speedup = judge_speedup(speedup(base.summary, run.summary), base_sample, own, request.noise_floor),
+         .against_previous =
+             judge_speedup(speedup(previous->summary, run.summary), previous_sample, own, request.noise_floor),
+         .loss = loss_parity(base.run, base.series, run.run, run.series, band),
+         .flags = flags_of(run.run, run.summary, judge.repeats.of(run.run), judge.hardware),
+         .target = is_missing(target) ? TargetReached{} : reach(run.series, run.run.tokens_per_step, target)});
     previous = &run;
+    previous_sample = std::move(own);
+  }
+  return comparisons;
+}
+
+Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparisons) {
+  Json compared = Json::array();
+  for (const Comparison& comparison : comparisons) {
+    const LoadedRun& run = *comparison.run;
+    Json flags = Json::array();
+    for (const Flag& flag : comparison.flags) flags.push_back(to_string(flag.id));
+    Json row = {{"id", run.run.id},
+                {"name", run.run.name},
+                {"speedup", number(comparison.speedup.factor)},
+                {"ci95", interval_json(comparison.speedup.ci95)},
+                {"verdict", to_string(comparison.speedup.verdict)},
+                {"against_previous", number(comparison.against_previous.factor)},
+                {"against_previous_ci95", interval_json(comparison.against_previous.ci95)},
+                {"loss", parity_json(comparison.loss)},
+                {"reached_base_loss", target_json(comparison.target)},
+                {"flags", flags}};
+    if (base.run.tokens_per_step > 0 && run.run.tokens_per_step > 0 &&
+        base.run.tokens_per_step != run.run.tokens_per_step) {
+      // speedup = tokens_ratio / step_time_ratio
+      row["tokens_ratio"] =
+          static_cast<double>(run.run.tokens_per_step) / static_cast<double>(base.run.tokens_per_step);
+      row["step_time_ratio"] =
+          base.summary.dt_ms_median > 0 ? number(run.summary.dt_ms_median / base.summary.dt_ms_median) : Json();
+    }
+    compared.push_back(std::move(row));
   }
   return {{"base", base.run.id}, {"runs", compared}};
 }
@@ -262,9 +341,9 @@ std::string loss_text(const LossParity& loss, bool reference) {
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan) {
   const bool seeded = std::any_of(plan.rungs.begin(), plan.rungs.end(),
                                   [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
-  std::vector<std::vector<std::string>> rows = {
-      {"rung", "stage", "what changed", "tokens/s", "spread", "vs previous", "vs baseline", "loss"}};
-  std::vector<bool> right = {true, false, false, true, true, true, true, false};
+  std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "tokens/s", "spread", "vs previous",
+                                                 "vs baseline", "95 % interval", "verdict", "loss"}};
+  std::vector<bool> right = {true, false, false, true, true, true, true, true, false, false};
   if (seeded) {
     rows.front().insert(rows.front().end(), {"seed tokens/s", "seed vs baseline"});
     right.insert(right.end(), {true, true});
@@ -274,7 +353,8 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
     const Run& run = *rung.runs.front();
     rows.push_back({std::to_string(rung.rung), run.stage, run.changed, tokens_per_s_text(rung.tokens_per_s),
                     is_missing(rung.low) ? "-" : compact(rung.low) + " - " + compact(rung.high),
-                    factor_text(rung.against_previous), factor_text(rung.speedup),
+                    factor_text(rung.against_previous), factor_text(rung.speedup), ci95_text(rung.verdict.ci95),
+                    rows.size() == 1 ? "baseline" : std::string(to_string(rung.verdict.verdict)),
                     loss_text(rung.loss, rung.rung == 0)});
     if (seeded) {
       const double seed = seed_tokens_per_s(plan, rung.rung);
@@ -301,7 +381,7 @@ std::string runs_table(const std::vector<RunAndSummary>& runs) {
   return table(rows, {true, false, false, true, true, true, true, true, false, false});
 }
 
-std::string run_text(const LoadedRun& loaded) {
+std::string run_text(const LoadedRun& loaded, const Judge& judge) {
   const auto& [run, summary, series] = loaded;
   std::vector<std::vector<std::string>> rows = {
       {"run", std::to_string(run.id) + "  " + run.name},
@@ -324,29 +404,48 @@ std::string run_text(const LoadedRun& loaded) {
                {"throughput", tokens_per_s_text(summary.tokens_per_s) + " tokens/s"},
                {"clock", "sync " + std::string(to_string(run.sync)) + ", the first " +
                              std::to_string(summary.warmup_steps) + " steps left out"}});
+  rows.push_back({"95 % interval", ci95_text(median_interval(sample_median(steady_dt_ms(series, summary)))) +
+                                       " ms for the median step"});
+  if (summary.spikes > 0)
+    rows.push_back({"slow steps", grouped(summary.spikes) + " of them stand out" +
+                                      (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
+                                                                      " steps (validation, checkpoints)"
+                                                                : "")});
+  if (const RunUtilisation used = utilisation_of(run, summary, judge.hardware); !is_missing(used.mfu))
+    rows.push_back({"MFU", compact(100 * used.mfu) + " % (" + used.convention + ")"});
   if (!is_missing(run.loss_floor))
     rows.push_back({"loss floor", loss_text(run.loss_floor) + " (entropy of the source)"});
+  for (const Flag& flag : flags_of(run, summary, judge.repeats.of(run), judge.hardware))
+    rows.push_back({std::string(to_string(flag.id)), flag.why});
   return table(rows, {false, false});
 }
 
-std::string compare_table(const LoadedRun& base, const std::vector<LoadedRun>& runs) {
+std::string compare_table(const LoadedRun& base, const std::vector<Comparison>& comparisons) {
   std::vector<std::vector<std::string>> rows = {
-      {"run", "name", "tokens/s", "vs previous", "vs base", "loss", "largest gap"}};
-  const auto row = [&](const LoadedRun& run, const LoadedRun* previous) {
-    const LossParity loss = loss_parity(base.series, base.run.tokens_per_step, run.series, run.run.tokens_per_step);
-    rows.push_back(
-        {std::to_string(run.run.id), run.run.name, tokens_per_s_text(run.summary.tokens_per_s),
-         previous ? factor_text(speedup(previous->summary, run.summary)) : "-",
-         factor_text(speedup(base.summary, run.summary)), loss_text(loss, !previous),
-         !previous || is_missing(loss.max_gap) ? "-" : loss_text(loss.max_gap) + " at step " + grouped(loss.at_step)});
-  };
-  row(base, nullptr);
-  const LoadedRun* previous = &base;
-  for (const LoadedRun& run : runs) {
-    row(run, previous);
-    previous = &run;
+      {"run", "name", "tokens/s", "vs previous", "vs base", "95 % interval", "verdict", "loss", "largest gap"}};
+  rows.push_back({std::to_string(base.run.id), base.run.name, tokens_per_s_text(base.summary.tokens_per_s), "-",
+                  "1.00 x", "-", "base", "reference", "-"});
+  std::string notes;
+  for (const Comparison& comparison : comparisons) {
+    const LoadedRun& run = *comparison.run;
+    const LossParity& loss = comparison.loss;
+    const bool gap = !is_missing(loss.max_gap);
+    rows.push_back({std::to_string(run.run.id), run.run.name, tokens_per_s_text(run.summary.tokens_per_s),
+                    factor_text(comparison.against_previous.factor), factor_text(comparison.speedup.factor),
+                    ci95_text(comparison.speedup.ci95), std::string(to_string(comparison.speedup.verdict)),
+                    loss_text(loss, false), gap ? loss_text(loss.max_gap) + " at step " + grouped(loss.at_step) : "-"});
+    for (const Flag& flag : comparison.flags)
+      notes += "run " + std::to_string(run.run.id) + ", " + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
   }
-  return table(rows, {true, false, true, true, true, false, false});
+  return table(rows, {true, false, true, true, true, true, false, false, false}) + (notes.empty() ? "" : "\n" + notes);
+}
+
+std::string ci95_text(const Interval& interval) {
+  if (!interval.known()) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f - %.*f", interval.low < 10 ? 3 : 1, interval.low, interval.low < 10 ? 3 : 1,
+                interval.high);
+  return text;
 }
 
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database) {

@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/device.h"
 #include "engine/stage.h"
+#include "storage/plausibility.h"
 #include "storage/run_store.h"
 #include "storage/rungs.h"
 
@@ -18,7 +20,14 @@ using Json = nlohmann::ordered_json;
 // `missing` is null; NaN and infinities, which JSON has no numbers for, are the words "NaN", "inf" and "-inf".
 Json number(double value);
 
-Json run_json(const Run& run, const Summary& summary);
+// What a run is judged by, beyond itself: the table of hardware, and how often its rung was run.
+struct Judge {
+  HardwareTable hardware;
+  RepeatCounts repeats;
+};
+Judge load_judge(RunStore* store);  // null: no run is known yet
+
+Json run_json(const Run& run, const Summary& summary, const Judge& judge = {});
 // What `show` says beside that: what a step was spent on, checkpoints, text samples, and what the machine did.
 Json life_cycle_json(RunStore& store, const RunAndSummary& run);
 Json steps_json(const Series& series);
@@ -35,17 +44,37 @@ std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database);
-Json compare_json(const LoadedRun& base, const std::vector<LoadedRun>& runs);
+                 const std::filesystem::path& database, const Judge& judge);
+
+// One run against a base, with everything that either table or JSON tells.
+struct Comparison {
+  const LoadedRun* run = nullptr;
+  SpeedUp speedup;
+  SpeedUp against_previous;
+  LossParity loss;
+  std::vector<Flag> flags;
+  TargetReached target;  // where it reached the base's final loss
+};
+struct CompareRequest {
+  double noise_floor = default_noise_floor;
+  std::optional<double> target_loss;  // else the base's own last one, smoothed
+};
+// `repeats` holds, for the base and then each run, all runs of its rung (itself included).
+std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<LoadedRun>& runs,
+                                     const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
+                                     const Judge& judge);
+Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparisons);
 
 // Columns padded to their widest cell; those in `right` are right-aligned. The first row is the head.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
 
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan);
 std::string runs_table(const std::vector<RunAndSummary>& runs);
-std::string run_text(const LoadedRun& run);
-std::string compare_table(const LoadedRun& base, const std::vector<LoadedRun>& runs);
+std::string run_text(const LoadedRun& run, const Judge& judge);
+std::string compare_table(const LoadedRun& base, const std::vector<Comparison>& comparisons);
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
+
+std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known
 
 // "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool reference);

@@ -63,9 +63,9 @@ RunFilter::RunFilter(const std::string& expression) {
   }
 }
 
-bool RunFilter::accepts(const Run& run, const Summary& summary) const {
+bool RunFilter::accepts(const Run& run, const Summary& summary, const Judge& judge) const {
   if (terms_.empty()) return true;
-  const Json fields = run_json(run, summary);
+  const Json fields = run_json(run, summary, judge);
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
     if (!term.field.empty()) return holds(fields.at(term.field), term.comparison, term.value);
     return lower(run.name + " " + run.stage + " " + std::string(to_string(run.status))).find(term.value) !=

@@ -21,7 +21,7 @@ class RunFilter {
   // the same. Throws FilterError for a field that does not exist.
   explicit RunFilter(const std::string& expression);
 
-  bool accepts(const Run& run, const Summary& summary) const;
+  bool accepts(const Run& run, const Summary& summary, const Judge& judge = {}) const;
 
  private:
   struct Term {

@@ -95,7 +95,8 @@ Run read_run(const Statement& row) {
 constexpr const char* summary_columns =
     "summaries.nan_mask, steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, loss_min, "
     "val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
-    "tokens_per_s_p75";
+    "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
+    "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step";
 
 enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
 
@@ -117,6 +118,18 @@ Summary read_summary(const Statement& row, int column) {
   summary.tokens_per_s = row.real(column++);
   summary.tokens_per_s_p25 = row.real(column++);
   summary.tokens_per_s_p75 = row.real(column++);
+  summary.dt_ms_p5 = row.real(column++);
+  summary.dt_ms_p95 = row.real(column++);
+  summary.drift = row.real(column++);
+  summary.spikes = row.integer(column++);
+  summary.spike_period = row.integer(column++);
+  summary.pauses = row.integer(column++);
+  summary.untimed_steps = row.integer(column++);
+  summary.nonfinite_steps = row.integer(column++);
+  summary.first_nonfinite_step = row.integer(column++);
+  summary.backwards_step = row.integer(column++);
+  summary.repeated_steps = row.integer(column++);
+  summary.first_repeated_step = row.integer(column++);
   return summary;
 }
 
@@ -138,7 +151,7 @@ struct RunStore::Impl {
   void forget_summary(RunId run);
   void keep_summary(const Run& run, const Summary& summary);
   void keep_derived(const std::vector<RunAndSummary>& derived);
-  Summary compute(const Run& run) { return summarise(series(run.id), run.warmup_steps, run.tokens_per_step); }
+  Summary compute(const Run& run);
   Series series(RunId id);
   std::optional<Run> run(RunId id);
   std::vector<Run> read_runs(Statement& rows);
@@ -250,8 +263,11 @@ void RunStore::Impl::keep_summary(const Run& run, const Summary& summary) {
   Statement insert(database,
                    "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
                    "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
-                   "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75) "
-                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19 "
+                   "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
+                   "dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
+                   "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step) "
+                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
+                   "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31 "
                    "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
                    "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3");
   insert.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
@@ -262,6 +278,10 @@ void RunStore::Impl::keep_summary(const Run& run, const Summary& summary) {
   insert.bind(summary.val_loss_last).bind(summary.val_loss_min);
   insert.bind(summary.dt_ms_median).bind(summary.dt_ms_p25).bind(summary.dt_ms_p75);
   insert.bind(summary.tokens_per_s).bind(summary.tokens_per_s_p25).bind(summary.tokens_per_s_p75);
+  insert.bind(summary.dt_ms_p5).bind(summary.dt_ms_p95).bind(summary.drift);
+  insert.bind(summary.spikes).bind(summary.spike_period).bind(summary.pauses).bind(summary.untimed_steps);
+  insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
+  insert.bind(summary.repeated_steps).bind(summary.first_repeated_step);
   insert.run();
 }
 
@@ -275,6 +295,34 @@ void RunStore::Impl::keep_derived(const std::vector<RunAndSummary>& derived) {
     transaction.commit();
   } catch (const StorageError&) {
   }
+}
+
+// A series holds each step once and no wall clock: what these say is looked up in the rows.
+Summary RunStore::Impl::compute(const Run& run) {
+  Summary summary = summarise(series(run.id), run.warmup_steps, run.tokens_per_step);
+  Statement rows(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY step, attempt");
+  rows.bind(run.id);
+  std::int64_t step = 0;
+  double at = missing;         // of the newest attempt at `step`
+  double at_before = missing;  // of the newest attempt at the step before it that has one
+  std::int64_t counted = 0;    // the last step found to be repeated
+  const auto leave = [&](std::int64_t left) {
+    if (at < at_before && summary.backwards_step == 0) summary.backwards_step = left;
+    if (!is_missing(at)) at_before = at;
+  };
+  for (bool first = true; rows.step(); first = false) {
+    const std::int64_t next = rows.integer(0);
+    if (first || next != step) {
+      if (!first) leave(step);
+    } else if (summary.repeated_steps == 0 || counted != step) {
+      if (summary.repeated_steps++ == 0) summary.first_repeated_step = step;
+      counted = step;
+    }
+    step = next;
+    at = rows.real(1);
+  }
+  leave(step);
+  return summary;
 }
 
 Series RunStore::Impl::series(RunId id) {

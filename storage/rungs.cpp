@@ -37,28 +37,48 @@ double factor(const RungSummary& base, const MeasuredRun& base_run, const RungSu
 
 }  // namespace
 
-std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs) {
+Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {
+  Sample sample{.steps = sample_median(steady_dt_ms(*run.series, *run.summary)), .averaged = averaged};
+  for (const MeasuredRun& repeat : repeats)
+    if (!is_missing(repeat.summary->dt_ms_median)) sample.repeats.push_back(repeat.summary->dt_ms_median);
+  return sample;
+}
+
+std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Intervals intervals) {
   std::map<int, std::vector<MeasuredRun>> by_rung;
   for (const MeasuredRun& run : runs) by_rung[run.run->rung].push_back(run);
 
   std::vector<RungSummary> rungs;
   const MeasuredRun* base = nullptr;
   const MeasuredRun* previous = nullptr;
+  Sample base_sample;
+  Sample previous_sample;
+  double band = loss_tolerance_nats;
   for (auto& [rung, repeats] : by_rung) {
     std::sort(repeats.begin(), repeats.end(),
               [](const MeasuredRun& a, const MeasuredRun& b) { return a.run->repeat < b.run->repeat; });
     RungSummary summary = put_together(rung, repeats);
+    Sample sample;
+    if (intervals == Intervals::yes) sample = sample_of(repeats.front(), repeats, repeats.size());
     if (base) {
       summary.against_previous = factor(rungs.back(), *previous, summary, repeats.front());
       summary.speedup = factor(rungs.front(), *base, summary, repeats.front());
-      summary.loss = loss_parity(*base->series, base->run->tokens_per_step, *repeats.front().series,
-                                 repeats.front().run->tokens_per_step);
+      if (intervals == Intervals::yes) {
+        summary.previous_verdict = judge_speedup(summary.against_previous, previous_sample, sample);
+        summary.verdict = judge_speedup(summary.speedup, base_sample, sample);
+      }
+      summary.loss = loss_parity(*base->run, *base->series, *repeats.front().run, *repeats.front().series, band);
     } else {
       base = &repeats.front();
+      base_sample = sample;
+      std::vector<const Series*> base_series;
+      for (const MeasuredRun& repeat : repeats) base_series.push_back(repeat.series);
+      band = loss_band(base_series);
       if (!is_missing(summary.tokens_per_s) || !is_missing(base->summary->dt_ms_median)) summary.speedup = 1;
       summary.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0};
     }
     previous = &repeats.front();
+    previous_sample = std::move(sample);
     rungs.push_back(std::move(summary));
   }
   return rungs;

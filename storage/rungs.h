@@ -25,10 +25,19 @@ struct RungSummary {
   double high = missing;              // and the fastest run
   double against_previous = missing;  // factors of throughput; missing for the first rung
   double speedup = missing;           // 1 for the first rung
-  LossParity loss;                    // first repeat against the baseline's first
+  SpeedUp previous_verdict;           // the two factors with their intervals; not filled in for the first rung,
+  SpeedUp verdict;                    // nor without intervals
+  LossParity loss;                    // first repeat against the baseline's first, within the band of the repeats
 };
 
-// By rung. Runs without steps take part with missing figures.
-std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs);
+enum class Intervals { yes, no };
+
+// By rung. Runs without steps take part with missing figures. Intervals cost up to ten milliseconds a run; without
+// them it is quick enough for a ladder that is still running.
+std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Intervals intervals = Intervals::yes);
+
+// What a run and its repeats (of which it is one, or none) say of the certainty of its figure alone, `averaged` being
+// 1, or of the median of all.
+Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged);
 
 }  // namespace stepladder

@@ -149,7 +149,24 @@ CREATE VIEW latest_steps AS
     (SELECT max(attempt) FROM steps AS other WHERE other.run_id = steps.run_id AND other.step = steps.step);
 )sql";
 
-constexpr std::array migration_list{first_tables, life_cycle};
+// Summaries are a cache, and what a summary says has changed: they are made again.
+constexpr const char* summaries_with_checks = R"sql(
+DELETE FROM summaries;
+ALTER TABLE summaries ADD COLUMN dt_ms_p5 REAL;
+ALTER TABLE summaries ADD COLUMN dt_ms_p95 REAL;
+ALTER TABLE summaries ADD COLUMN drift REAL;
+ALTER TABLE summaries ADD COLUMN spikes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN spike_period INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN pauses INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN untimed_steps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN nonfinite_steps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN first_nonfinite_step INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN backwards_step INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN repeated_steps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN first_repeated_step INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks};
 
 struct Index {
   std::string_view name;

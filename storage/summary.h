@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <vector>
 
 #include "storage/records.h"
+#include "storage/statistics.h"
 
 namespace stepladder {
 
@@ -25,18 +25,33 @@ struct Summary {
   double tokens_per_s = missing;      // tokens per step / dt_ms_median; missing where tokens or dt are not known
   double tokens_per_s_p25 = missing;  // from dt_ms_p75: the slower quarter
   double tokens_per_s_p75 = missing;
+  double dt_ms_p5 = missing;   // steady
+  double dt_ms_p95 = missing;  // steady
+  double drift = missing;      // of dt over the steady steps: 0.02 where the last are 2 % slower than the first
+
+  // What there is to know before the figures are believed (storage/change_point.h, storage/plausibility.h).
+  std::int64_t spikes = 0;           // steady steps far slower than the others; they count like any other
+  std::int64_t spike_period = 0;     // steps between regular ones: validation or checkpoints; 0: not regular
+  std::int64_t pauses = 0;           // spikes of over a second and 20 times the median
+  std::int64_t untimed_steps = 0;    // without a positive, finite dt
+  std::int64_t nonfinite_steps = 0;  // whose loss is NaN or infinite
+  std::int64_t first_nonfinite_step = 0;
+  std::int64_t backwards_step = 0;  // the first step whose clock ran backwards; 0: none
+  std::int64_t repeated_steps = 0;  // steps that were written more than once
+  std::int64_t first_repeated_step = 0;
 };
 
-// Steps left out at the start: a tenth of the steps, at least 1 and at most 10, none where there are fewer than 4
-// steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves one step.
+// Steps left out at the start at least: a tenth of the steps, at least 1 and at most 10, none where there are fewer
+// than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 
-// Steps without a positive, finite dt take no part in the time figures. Where tokens_per_step is not known (0), the
-// steps' own tokens serve if they are all alike.
+// Warm-up is the fixed minimum or, where nothing was asked for, what follows from the times if that is more
+// (storage/change_point.h). Steps without a positive, finite dt take no part in the time figures. Where
+// tokens_per_step is not known (0), the steps' own tokens serve if they are all alike. What a series does not hold
+// (repeated steps, the wall clock) is RunStore's to add.
 Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step);
 
-// The q-quantile (0..1), linear between order statistics as numpy's default; missing for no values. Reorders its
-// argument.
-double quantile(std::vector<double>& values, double q);
+// The dt of the steady steps that have one, in order.
+std::vector<double> steady_dt_ms(const Series& series, const Summary& summary);
 
 }  // namespace stepladder

@@ -86,7 +86,7 @@ void derive(Derived& derived, const Workspace& workspace, LadderId ladder) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     measured.push_back({&runs[i]->run, &derived.summaries[i], &runs[i]->series});
   }
-  derived.rungs = summarise_rungs(measured);
+  derived.rungs = summarise_rungs(measured, ended == runs.size() ? Intervals::yes : Intervals::no);
 }
 
 int selected_rung(const Workspace& workspace, const Derived& derived) {
@@ -409,7 +409,10 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
                                    : "No gain over the rung before",
                tone);
     ImGui::PopTextWrapPos();
-    sum(factor_text(rung.speedup) + " over the baseline");
+    sum(factor_text(rung.speedup) + " over the baseline" +
+        (rung.verdict.ci95.known()
+             ? ", " + std::string(to_string(rung.verdict.verdict)) + " (95 %: " + ci95_text(rung.verdict.ci95) + ")"
+             : ""));
   }
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
     sum((rung.runs.size() > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " +

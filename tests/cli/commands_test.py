@@ -54,7 +54,9 @@ class Commands(unittest.TestCase):
         self.assertEqual(compared["base"], runs[0]["id"])
         first = compared["runs"][0]
         self.assertEqual(set(first["loss"]), {"verdict", "max_gap", "at_step"})
-        self.assertIsNone(first["ci95"])
+        self.assertLess(first["ci95"][0], first["speedup"])
+        self.assertGreater(first["ci95"][1], first["speedup"])
+        self.assertIn(first["verdict"], ("faster", "same", "slower", "cannot-tell"))
         self.assertAlmostEqual(first["speedup"], runs[1]["tokens_per_s"] / runs[0]["tokens_per_s"], places=6)
 
         with sqlite3.connect(self.place.database) as database:

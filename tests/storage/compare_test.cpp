@@ -89,6 +89,84 @@ TEST(LossParity, not_comparable) {
   EXPECT_EQ(to_string(LossVerdict::diverged), "diverged");
 }
 
+TEST(LossParity, diverged_where_a_finite_loss_unlearns) {
+  const LossParity diverged = parity(base, losses({9, 8, 7, 12, 14, 15, 15, 16}));
+  EXPECT_EQ(diverged.verdict, LossVerdict::diverged);
+  EXPECT_EQ(diverged.at_step, 4);
+  EXPECT_DOUBLE_EQ(diverged.max_gap, 14);
+  // Worse, but still learning.
+  EXPECT_EQ(parity(base, losses({9, 8.5, 8.4, 8.3, 8.2, 8.1, 8, 8})).verdict, LossVerdict::worse);
+}
+
+TEST(LossParity, repeats_make_the_band) {
+  const Series first = losses({9, 8, 7, 6, 5, 4, 3, 2});
+  const Series second = losses({9, 8, 7, 6, 5, 4, 3.1, 2.1});
+  const Series third = losses({9, 8, 7, 6, 5, 4, 2.9, 1.9});
+  EXPECT_EQ(loss_band({}), loss_tolerance_nats);
+  const std::vector<const Series*> alike{&first, &first, &first};
+  EXPECT_EQ(loss_band(alike), loss_tolerance_nats);
+  // Ends 0, 0.1 and -0.1: standard deviation 0.1, t = 4.303 with 2 degrees of freedom.
+  const std::vector<const Series*> apart{&first, &second, &third};
+  EXPECT_NEAR(loss_band(apart), 4.303 * 0.1 * std::sqrt(2), 1e-9);
+  EXPECT_EQ(loss_parity(first, 100, losses({9, 8, 7, 6, 5, 4, 3.5, 2.5}), 100, loss_band(apart)).verdict,
+            LossVerdict::same);
+}
+
+TEST(LossParity, other_data_or_vocabulary_is_not_comparable) {
+  const auto run = [](const std::string& recipe) { return stepladder::Run{.tokens_per_step = 100, .recipe = recipe}; };
+  const stepladder::Run text = run(R"({"data": "a.txt", "vocab": 256})");
+  EXPECT_EQ(loss_parity(text, base, text, base).verdict, LossVerdict::same);
+  EXPECT_EQ(loss_parity(text, base, run("{}"), base).verdict, LossVerdict::same);
+  EXPECT_EQ(loss_parity(text, base, run(R"({"data": "b.txt"})"), base).verdict, LossVerdict::not_comparable);
+  EXPECT_EQ(loss_parity(text, base, run(R"({"vocab": 50257})"), base).verdict, LossVerdict::not_comparable);
+}
+
+TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
+  Series series;
+  for (int i = 1; i <= 20; ++i) series.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 500});
+  series.loss[4] = 1;  // one lucky step is not the target reached
+  const TargetReached reached = reach(series, 100, 7.5);
+  EXPECT_EQ(reached.step, 12);  // the first whose last five have a median of 7.5 or less, the lucky one being gone
+  EXPECT_DOUBLE_EQ(reached.seconds, 6);
+  EXPECT_DOUBLE_EQ(reached.tokens, 1200);
+  EXPECT_EQ(reach(series, 100, 1.5).step, 0);
+  series.val_loss[16] = 7.4;
+  series.dt_ms[2] = missing;
+  const TargetReached validated = reach(series, 0, 7.5);
+  EXPECT_EQ(validated.step, 17);
+  EXPECT_TRUE(is_missing(validated.seconds) && is_missing(validated.tokens));
+}
+
+TEST(Verdict, weighs_interval_and_noise_floor) {
+  EXPECT_EQ(verdict_of(1.02, {1.006, 1.03}), Verdict::faster);
+  EXPECT_EQ(verdict_of(1.02, {1.004, 1.03}), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_of(0.97, {0.96, 0.99}), Verdict::slower);
+  EXPECT_EQ(verdict_of(1.001, {0.995, 1.006}), Verdict::same);
+  EXPECT_EQ(verdict_of(1.004, {1.002, 1.006}), Verdict::same) << "certain, and below the floor";
+  EXPECT_EQ(verdict_of(1.05, {0.97, 1.12}), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_of(1.008, {1.002, 1.014}), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_of(1.008, {1.003, 1.014}, 0.005), Verdict::faster);
+  EXPECT_EQ(verdict_of(1.5, {}), Verdict::cannot_tell);
+  EXPECT_EQ(verdict_of(missing, {1, 2}), Verdict::cannot_tell);
+  EXPECT_EQ(to_string(Verdict::cannot_tell), "cannot-tell");
+}
+
+TEST(Verdict, repeats_that_lie_apart_widen_the_interval) {
+  std::vector<double> times;
+  for (int i = 0; i < 100; ++i) times.push_back(100 + i % 7);
+  const MedianSample steps = sample_median(times);
+  const SpeedUp alone = judge_speedup(1.05, {.steps = steps}, {.steps = steps});
+  EXPECT_EQ(alone.verdict, Verdict::faster);
+  const Sample slow{.steps = steps, .repeats = {100, 105, 110}, .averaged = 3};
+  const Sample fast{.steps = steps, .repeats = {95, 100, 105}, .averaged = 3};
+  const SpeedUp repeated = judge_speedup(1.05, slow, fast);
+  EXPECT_EQ(repeated.verdict, Verdict::cannot_tell);
+  EXPECT_LT(repeated.ci95.low, 0.95);
+  // The spread alone gives an interval where the steps give none.
+  EXPECT_TRUE(judge_speedup(2, {.repeats = {100, 101}}, {.repeats = {50, 50.5}}).ci95.known());
+  EXPECT_FALSE(judge_speedup(2, {.repeats = {100}}, {.repeats = {50}}).ci95.known());
+}
+
 TEST(Speedup, is_a_ratio_of_throughput) {
   EXPECT_DOUBLE_EQ(speedup({.dt_ms_median = 10, .tokens_per_s = 100}, {.dt_ms_median = 10, .tokens_per_s = 250}), 2.5);
 }

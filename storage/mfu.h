@@ -1,0 +1,74 @@
+// Model and hardware FLOP utilisation, by conventions that are always named: they differ by a sixth for the same run.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+// FLOPs per token, forward and backward, for N parameters, L layers, d wide, sequences of T tokens.
+enum class MfuConvention {
+  six_n,          // 6 N, all parameters: the lowest
+  llm_c,          // 6 N + 6 L d T, N with the vocabulary padded to a multiple of 128 (llm.c, gpt2_estimate_mfu)
+  nano_gpt,       // 6 N + 12 L d T, N without position embeddings (nanoGPT, estimate_mfu)
+  palm,           // 6 N + 12 L d T, all parameters (PaLM, Chowdhery et al. 2022, appendix B; MosaicML's llm-foundry)
+  mosaic_tables,  // 6 N + 4 L d T (MosaicML's published tables of 2023: each attention product counted once)
+};
+inline constexpr std::array all_conventions{MfuConvention::six_n, MfuConvention::llm_c, MfuConvention::nano_gpt,
+                                            MfuConvention::palm, MfuConvention::mosaic_tables};
+std::string_view to_string(MfuConvention convention);   // "6N", "llm.c", "nanoGPT", "PaLM/Mosaic", "Mosaic tables"
+std::string_view formula_of(MfuConvention convention);  // in words of the shape below
+
+struct ModelShape {
+  std::int64_t params = 0;   // N: all of them, position embeddings included, a tied head once
+  std::int64_t layers = 0;   // L; 0: not known
+  std::int64_t d_model = 0;  // d
+  std::int64_t seq_len = 0;  // T
+  std::int64_t vocab = 0;    // 0: N is taken as it is
+};
+
+// missing where the shape lacks what the convention needs.
+double flops_per_token(MfuConvention convention, const ModelShape& shape);
+
+// The same with the second forward pass of activation recomputation: what the hardware did. By the source of
+// the convention for Mosaic's tables (8 N + 6 L d T), else 4/3 of the model's.
+double flops_per_token_recomputed(MfuConvention convention, const ModelShape& shape);
+
+double utilisation(double flops_per_token, double tokens_per_s, double total_peak_tflops);
+
+// The four figures of MosaicML's tables; a star leaves attention out.
+struct MosaicFigures {
+  double mfu_star = missing;
+  double mfu = missing;
+  double hfu_star = missing;
+  double hfu = missing;
+};
+MosaicFigures mosaic_figures(const ModelShape& shape, double tokens_per_s, double total_peak_tflops, bool recomputed);
+
+struct PublishedRow {
+  std::string model;
+  ModelShape shape;
+  int gpus = 0;
+  std::string gpu;
+  double samples_per_s = missing;
+  double tokens_per_s = missing;
+  bool recomputed = false;
+  MosaicFigures published;
+};
+
+// assets/mosaic-mfu.csv. Throws StorageError, with the file's name and the line.
+std::vector<PublishedRow> read_published(const std::filesystem::path& file);
+
+// Recomputed from the tokens per second, which are published with more digits than the samples; A100: 312 TFLOP/s.
+MosaicFigures recompute(const PublishedRow& row);
+
+// Why a recomputed figure is not the published one to four decimals; empty where all four agree.
+std::string disagreement(const MosaicFigures& published, const MosaicFigures& computed);
+
+}  // namespace stepladder

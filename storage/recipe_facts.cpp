@@ -1,0 +1,45 @@
+#include "storage/recipe_facts.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace stepladder {
+namespace {
+
+using Json = nlohmann::json;
+
+Json object_of(const std::string& text) {
+  if (text.empty()) return Json::object();
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json::object();
+}
+
+std::int64_t integer_or(const Json& object, const char* key, std::int64_t otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+std::optional<std::string> text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+RecipeFacts recipe_facts(const Run& run) {
+  RecipeFacts facts;
+  const Json recipe = object_of(run.recipe);
+  facts.data = text_of(recipe, "data");
+  facts.vocab = std::max<std::int64_t>(integer_or(recipe, "vocab", 0), 0);
+  facts.model = text_of(recipe, "model").value_or("");
+  for (const char* key : {"devices", "world_size", "gpus"})
+    facts.devices = std::max(facts.devices, static_cast<int>(integer_or(recipe, key, 1)));
+  const Json environment = object_of(run.environment);
+  const auto printed = environment.find("printed_tokens_per_s");
+  if (printed != environment.end() && printed->is_number()) facts.printed_tokens_per_s = printed->get<double>();
+  facts.throughput_unit = text_of(environment, "throughput_unit").value_or("");
+  return facts;
+}
+
+}  // namespace stepladder

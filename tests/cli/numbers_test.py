@@ -1,0 +1,122 @@
+"""Verdicts, flags and MFU as the command line tells them, from a database that is written here with plain SQL."""
+import math
+import random
+import sqlite3
+import unittest
+
+from program import Workplace
+
+FIGURES = {"mfu_star", "mfu", "hfu_star", "hfu"}
+
+
+class Numbers(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        # Any writing command makes the file with its tables; this one needs no LibTorch.
+        self.database = self.make_database()
+        self.random = random.Random(1)
+
+    def tearDown(self):
+        self.database.close()
+        self.place.close()
+
+    def make_database(self):
+        self.place.database.touch()
+        status, _, err = self.place.run("runs", "--json")
+        self.assertEqual(status, 0, err)
+        return sqlite3.connect(self.place.database)
+
+    def add_run(self, name, dt_ms, losses=None, hardware="NVIDIA A100", precision="bf16", tokens=4096, params=124439808,
+                steps=200, noise=0.01, rung=0):
+        row = self.database.execute(
+            "insert into runs (name, status, source, created_at, tokens_per_step, params, device, hardware, precision, "
+            "ladder_id, rung) values (?, 'finished', 'import', ?, ?, ?, 'cuda', ?, ?, null, ?)",
+            (name, 1000.0 + rung, tokens, params, hardware, precision, rung))
+        losses = losses or [11 - 3 * (1 - math.exp(-i / 50)) for i in range(steps)]
+        self.database.executemany(
+            "insert into steps (run_id, step, attempt, loss, dt_ms, tokens) values (?, ?, 1, ?, ?, ?)",
+            [(row.lastrowid, i + 1, losses[i], dt_ms * math.exp(noise * self.random.gauss(0, 1)), tokens)
+             for i in range(steps)])
+        self.database.commit()
+        return row.lastrowid
+
+    def test_compare_gives_intervals_and_verdicts(self):
+        base = self.add_run("base", 100)
+        twice = self.add_run("twice", 50, rung=1)
+        again = self.add_run("again", 100, rung=2)
+        slow = self.add_run("slow", 120, rung=3)
+        noisy = self.add_run("noisy", 100, steps=10, noise=0.3, rung=4)
+        compared = self.place.json("compare", base, twice, again, slow, noisy)
+        self.assertEqual(compared["base"], base)
+        self.assertEqual([r["verdict"] for r in compared["runs"]], ["faster", "same", "slower", "cannot-tell"])
+        for run in compared["runs"]:
+            low, high = run["ci95"]
+            self.assertLess(low, run["speedup"])
+            self.assertGreater(high, run["speedup"])
+        first, second = compared["runs"][:2]
+        self.assertAlmostEqual(first["speedup"], 2, delta=0.02)
+        self.assertAlmostEqual(second["against_previous"], second["speedup"] / first["speedup"], places=9)
+        self.assertEqual(first["loss"], {"verdict": "same", "max_gap": 0, "at_step": 1})
+        status, out, _ = self.place.run("compare", base, twice)
+        self.assertEqual(status, 0)
+        self.assertIn("faster", out)
+
+    def test_a_gate_ends_with_what_it_found(self):
+        base = self.add_run("base", 100)
+        gates = {0: self.add_run("fast", 50), 10: self.add_run("slow", 120),
+                 11: self.add_run("noisy", 100, steps=10, noise=0.3), 12: self.add_run("impossible", 1),
+                 13: self.add_run("worse", 50, losses=[11 - i / 1000 for i in range(200)])}
+        for status, run in gates.items():
+            self.assertEqual(self.place.run("compare", base, run, "--gate")[0], status)
+            self.assertEqual(self.place.run("compare", base, run)[0], 0, "a plain listing is no gate")
+
+    def test_check_tells_what_cannot_be_and_why(self):
+        honest = self.add_run("honest", 100)
+        impossible = self.add_run("impossible", 2, hardware="RTX 3080", rung=1)
+        nowhere = self.add_run("nowhere", 100, hardware=None, rung=2)
+        checked = {run["id"]: run for run in self.place.json("check")}
+        self.assertEqual([f["id"] for f in checked[honest]["flags"]], ["not-repeated"])
+        flag = checked[impossible]["flags"][0]
+        self.assertEqual(set(flag), {"id", "why"})
+        self.assertEqual(flag["id"], "impossible-throughput")
+        self.assertIn("x 6 x 124,439,808 parameters", flag["why"])
+        self.assertIn("unknown-hardware", [f["id"] for f in checked[nowhere]["flags"]])
+        self.assertEqual(self.place.run("check", honest, "--json")[0], 0)
+        self.assertEqual(self.place.run("check", honest, impossible, "--json")[0], 12)
+        self.assertEqual(self.place.run("check", 999)[0], 2)
+        runs = {run["id"]: run for run in self.place.json("runs")}
+        self.assertIn("impossible-throughput", runs[impossible]["flags"])
+        self.assertAlmostEqual(runs[honest]["mfu"], 6 * 124439808 * runs[honest]["tokens_per_s"] / 312e12, places=9)
+        self.assertEqual(runs[honest]["mfu_convention"], "6N")
+        self.assertIsNone(runs[nowhere]["mfu"])
+        self.assertEqual([r["id"] for r in self.place.json("runs", "--filter", "flags~impossible")], [impossible])
+
+    def test_published_mfu_is_recomputed_row_by_row(self):
+        rows = self.place.json("mfu", "--published")
+        self.assertEqual(len(rows), 87)
+        for row in rows:
+            self.assertLessEqual({"model", "seq_len", "gpus", "gpu", "params", "samples_per_s", "published", "computed"},
+                                 set(row))
+            self.assertEqual(set(row["published"]), FIGURES)
+            self.assertEqual(set(row["computed"]), FIGURES)
+            if row["note"] is None:
+                for figure in FIGURES:
+                    self.assertEqual(f"{row['computed'][figure]:.4f}", f"{row['published'][figure]:.4f}")
+        self.assertEqual(len(self.place.run("mfu", "--published")[1].splitlines()), 88)
+
+    def test_the_calculator_names_each_convention(self):
+        shape = ["--params", 124439808, "--layers", 12, "--d-model", 768, "--seq", 1024, "--vocab", 50257]
+        answer = self.place.json("mfu", *shape, "--throughput", 1e6, "--gpus", 8, "--gpu", "a100")
+        flops = {row["convention"]: row["flops_per_token"] for row in answer["conventions"]}
+        self.assertEqual([round(flops[c] / 1e5) / 10 for c in ("6N", "llm.c", "nanoGPT", "PaLM/Mosaic")],
+                         [746.6, 803.5, 855.2, 859.9])
+        for row in answer["conventions"]:
+            self.assertAlmostEqual(row["mfu"], row["flops_per_token"] * 1e6 / (8 * 312e12), places=12)
+        same = self.place.json("mfu", *shape, "--throughput", 1e6, "--gpus", 8, "--peak-tflops", 312)
+        self.assertEqual(same["conventions"], answer["conventions"])
+        self.assertEqual(self.place.run("mfu")[0], 2)
+        self.assertEqual(self.place.run("mfu", "--params", 5, "--gpu", "toaster")[0], 2)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
