@@ -10,12 +10,14 @@
 
 #include "app/check_command.h"
 #include "app/environment.h"
+#include "app/import_command.h"
 #include "app/mfu_command.h"
 #include "app/progress.h"
 #include "app/recipe_options.h"
 #include "app/report.h"
 #include "app/run_filter.h"
 #include "app/session.h"
+#include "app/watch_command.h"
 #include "app/worker.h"
 #include "engine/ready_plans.h"
 #include "engine/rendezvous.h"
@@ -63,6 +65,8 @@ struct Options {
   ScreenshotRequest screenshot;
   std::string size = "1600x900";
   std::string theme = "dark";
+  ImportRequest import;
+  WatchRequest watch;
 };
 
 void print(const Json& json) {
@@ -485,6 +489,12 @@ int screenshot(Options& options, const Desktop& desktop) {
   return desktop.screenshot(request);
 }
 
+std::vector<std::string> importer_ids() {
+  std::vector<std::string> ids;
+  for (const Importer& importer : all_importers()) ids.push_back(importer.id);
+  return ids;
+}
+
 bool display_is_there() {
 #ifdef __linux__
   const auto is_set = [](const char* name) {
@@ -495,6 +505,16 @@ bool display_is_there() {
 #else
   return true;
 #endif
+}
+
+// What the user knows of a log and the log may not say.
+void add_import_options(CLI::App& command, ImportOptions& options) {
+  command.add_option("--as", options.format, "The format, where it is not to be recognised by content")
+      ->check(CLI::IsMember(importer_ids()));
+  command.add_option("--tokens-per-step", options.tokens_per_step, "Batch x sequence x accumulated batches x devices")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--params", options.params, "Parameters of the model")->check(CLI::PositiveNumber);
+  command.add_option("--gpu", options.hardware, "What it ran on");
 }
 
 int dispatch(int argc, char** argv, const Desktop& desktop) {
@@ -543,6 +563,16 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   ladder_command->add_option("--name", options.name, "What to call the ladder");
 
   CLI::App* stages_command = command("stages", "The stages that this build and device can do");
+  CLI::App* import_command = command("import", "Take runs from the logs and tables of other programs");
+  import_command->add_option("paths", options.import.paths, "Files, folders, or - for standard input")->required();
+  add_import_options(*import_command, options.import.options);
+  import_command->add_flag("--flat", options.import.options.flat, "Take the files of a folder for rungs, not repeats");
+  CLI::App* watch_command =
+      command("watch", "Run a program (or read standard input) and keep the steps that it prints");
+  watch_command->add_option("command", options.watch.command, "The program and its arguments, after --");
+  watch_command->add_option("--name", options.watch.name, "What to call the run");
+  watch_command->add_option("--follow", options.watch.follow, "Follow a growing file until interrupted");
+  add_import_options(*watch_command, options.watch.options);
   CLI::App* runs_command = command("runs", "The runs in the database");
   runs_command->add_option("--filter", options.filter, "Words and conditions: nano status=finished tokens_per_s>20000");
   CLI::App* show_command = command("show", "One run");
@@ -600,6 +630,18 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   if (*worker) return run_worker();
   if (*ladder_command) return climb(options);
   if (*stages_command) return list_stages(options);
+  if (*import_command) {
+    options.import.database = options.database;
+    options.import.json = options.json;
+    options.import.interrupted = [] { return interrupts > 0; };
+    return import_paths(options.import);
+  }
+  if (*watch_command) {
+    if (!options.watch.follow.empty() && !options.watch.command.empty())
+      throw UsageError("--follow and a command are two things to watch; give one");
+    options.watch.database = options.database;
+    return watch(options.watch);
+  }
   if (*runs_command) return list_runs(options);
   if (*show_command) return show(options);
   for (const auto& [verb, request] : verbs) {

@@ -440,6 +440,49 @@ RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
   return run.id;
 }
 
+void RunStore::append_steps(RunId run, std::span<const StepRecord> steps) {
+  // Nearly always the first attempt; to look for others before each row would halve the speed.
+  Statement insert(impl_->database,
+                   "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
+                   "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const StepRecord& step : steps) {
+    insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
+    insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
+    insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+    insert.run();
+    if (impl_->database.changes() == 0) impl_->insert_step(run, step);
+  }
+  impl_->forget_summary(run);
+}
+
+void RunStore::update_run(const Run& run) {
+  Statement update(impl_->database,
+                   "UPDATE runs SET name = ?, ladder_id = ?, rung = ?, repeat = ?, stage = ?, title = ?, changed = ?, "
+                   "status = ?, reason = ?, source = ?, source_path = ?, started_at = ?, ended_at = ?, "
+                   "planned_steps = ?, tokens_per_step = ?, warmup_steps = ?, params = ?, model_flops_per_token = ?, "
+                   "loss_floor = ?, device = ?, hardware = ?, precision = ?, sync = ?, recipe = ?, environment = ? "
+                   "WHERE id = ?");
+  update.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
+  update.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
+  update.bind(to_string(run.status)).bind(known(run.reason)).bind(known(run.source)).bind(known(run.source_path));
+  update.bind(run.started_at).bind(run.ended_at);
+  update.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
+  update.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
+  update.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
+  update.bind(known(run.recipe)).bind(known(run.environment)).bind(run.id);
+  update.run();
+  if (impl_->database.changes() == 0)
+    throw StorageError("run " + std::to_string(run.id) + " is not in " + impl_->database.file().string());
+  impl_->forget_summary(run.id);
+}
+
+RunStore::Batch::Batch(RunStore& store) : transaction_(std::make_unique<Transaction>(store.impl_->database)) {}
+RunStore::Batch::~Batch() = default;
+
+void RunStore::Batch::commit() {
+  transaction_->commit();
+}
+
 void RunStore::in_one_transaction(const std::function<void()>& work) {
   Transaction transaction(impl_->database);
   work();

@@ -15,6 +15,8 @@
 
 namespace stepladder {
 
+class Transaction;
+
 struct RunAndSummary {
   Run run;
   Summary summary;
@@ -49,6 +51,27 @@ class RunStore {
   // A run and its steps in one transaction, for runs that are already over (examples, imports); its ladder, where it
   // has one, is made first. `run` of the steps is ignored, a status that says otherwise becomes `finished`.
   RunId insert_finished(Run run, std::span<const StepRecord> steps);
+
+  // For runs that are over but whose steps come piece by piece (imports): make the run with create_run, append, and say
+  // with update_run what has become known meanwhile. `run` of the steps is ignored. To be called in one transaction.
+  void append_steps(RunId run, std::span<const StepRecord> steps);
+
+  // Writes everything that `run` says but its owner; its summary is made anew when it is asked for.
+  void update_run(const Run& run);
+
+  // Everything that is written through the store while this lives, or nothing where it goes without commit(). Not to
+  // outlive the store.
+  class Batch {
+   public:
+    explicit Batch(RunStore& store);
+    ~Batch();
+    Batch(const Batch&) = delete;
+    Batch& operator=(const Batch&) = delete;
+    void commit();
+
+   private:
+    std::unique_ptr<Transaction> transaction_;
+  };
 
   // Everything that `work` writes through this store, or nothing where it throws.
   void in_one_transaction(const std::function<void()>& work);

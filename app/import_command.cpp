@@ -1,0 +1,398 @@
+#include "app/import_command.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+#include <map>
+#include <optional>
+
+#include "app/cli.h"
+#include "app/report.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t piece_size = 256 * 1024;
+constexpr std::size_t head_size = 64 * 1024;
+constexpr std::size_t steps_at_once = 4096;
+constexpr std::size_t most_notes_shown = 40;  // on a terminal; JSON has them all
+
+struct Interrupted {};
+
+struct Note {
+  std::string file;
+  std::int64_t line;
+  std::string text;
+};
+
+struct ImportedRun {
+  Run run;
+  std::string unit;
+};
+
+// Where a file stands among those of its folder.
+struct Place {
+  std::optional<LadderId> ladder;
+  int rung = 0;
+  int repeat = 0;
+  std::string stage;  // the folder's name
+};
+
+// Opened when the first run comes, so that an import that fails leaves not even an empty file behind.
+class LazyStore {
+ public:
+  explicit LazyStore(fs::path file) : file_(std::move(file)) {}
+  RunStore& get() {
+    if (!store_) store_.emplace(RunStore::open(file_));
+    return *store_;
+  }
+
+ private:
+  fs::path file_;
+  std::optional<RunStore> store_;
+};
+
+// Writes what an importer says of one file. Lives within one transaction of its store.
+class StoreSink : public ImportSink {
+ public:
+  StoreSink(RunStore& store, const ImportOptions& options, std::string file, fs::path path, Place place)
+      : store_(store), options_(options), file_(std::move(file)), path_(std::move(path)), place_(std::move(place)) {}
+
+  void begin_run(const Run& run) override {
+    Run& row = runs_.emplace_back(ImportedRun{run, ""}).run;
+    complete(row);
+    row.id = store_.create_run(row);
+    last_ = row.id;
+  }
+
+  void step(const StepRecord& record) override {
+    steps_.push_back(record);
+    if (steps_.size() >= steps_at_once) write_steps();
+  }
+
+  void end_run(const Run& run, std::string_view unit) override {
+    write_steps();
+    ImportedRun& told = runs_.back();
+    told.unit = unit;
+    const RunId id = told.run.id;
+    told.run = run;
+    told.run.id = id;
+    complete(told.run);
+    store_.update_run(told.run);
+  }
+
+  void ladder(const Ladder& ladder, std::span<const int> rungs) override {
+    Ladder row = ladder;
+    if (row.name.empty()) row.name = stem();
+    row.source = "import";
+    row.source_path = path_.string();
+    const LadderId id = store_.create_ladder(row);
+    for (std::size_t i = 0; i < std::min(rungs.size(), runs_.size()); ++i) {
+      runs_[i].run.ladder = id;
+      runs_[i].run.rung = rungs[i];
+      runs_[i].run.repeat = 0;
+      store_.update_run(runs_[i].run);
+    }
+    std::stable_sort(runs_.begin(), runs_.end(),
+                     [](const ImportedRun& a, const ImportedRun& b) { return a.run.rung < b.run.rung; });
+  }
+
+  void note(std::int64_t line, std::string text) override { notes_.push_back({file_, line, std::move(text)}); }
+
+  // Several runs of one file get names of their own.
+  void finish() {
+    if (runs_.size() < 2) return;
+    for (std::size_t i = 0; i < runs_.size(); ++i) {
+      Run& run = runs_[i].run;
+      if (run.name != stem()) continue;
+      run.name += " " + (run.stage.empty() ? std::to_string(i + 1) : run.stage);
+      store_.update_run(run);
+    }
+  }
+
+  std::vector<ImportedRun>& runs() { return runs_; }
+  std::vector<Note>& notes() { return notes_; }
+
+ private:
+  std::string stem() const { return path_.empty() ? "stdin" : path_.stem().string(); }
+
+  void complete(Run& run) const {
+    if (run.name.empty()) run.name = stem();
+    run.source = "import";
+    run.source_path = path_.empty() ? "" : fs::absolute(path_).lexically_normal().string();
+    if (run.status == RunStatus::queued || run.status == RunStatus::running) run.status = RunStatus::finished;
+    if (run.hardware.empty()) run.hardware = options_.hardware;
+    if (place_.ladder) {
+      run.ladder = place_.ladder;
+      run.rung = place_.rung;
+      run.repeat = place_.repeat;
+    }
+    if (!place_.stage.empty()) run.stage = place_.stage;
+  }
+
+  void write_steps() {
+    if (steps_.empty()) return;
+    store_.append_steps(last_, steps_);
+    steps_.clear();
+  }
+
+  RunStore& store_;
+  const ImportOptions& options_;
+  std::string file_;
+  fs::path path_;
+  Place place_;
+  std::vector<ImportedRun> runs_;
+  std::vector<StepRecord> steps_;
+  std::vector<Note> notes_;
+  RunId last_ = 0;
+};
+
+// Passes pieces on until somebody presses Ctrl-C.
+class WatchfulInput : public ImportInput {
+ public:
+  WatchfulInput(ImportInput& input, const std::function<bool()>& interrupted)
+      : input_(input), interrupted_(interrupted) {}
+  std::string_view head() override { return input_.head(); }
+  std::string_view next() override {
+    if (interrupted_()) throw Interrupted();
+    return input_.next();
+  }
+  const fs::path& path() const override { return input_.path(); }
+
+ private:
+  ImportInput& input_;
+  const std::function<bool()>& interrupted_;
+};
+
+class Import {
+ public:
+  explicit Import(const ImportRequest& request) : request_(request), store_(request.database) {}
+
+  int run() {
+    for (const std::string& path : request_.paths) {
+      try {
+        if (path == "-") {
+          FileInput input(STDIN_FILENO);
+          take(input, "standard input", {}, {});
+        } else if (fs::is_directory(path)) {
+          take_folder(path);
+        } else {
+          FileInput input{fs::path(path)};
+          take(input, path, path, {});
+        }
+      } catch (const ImportError& error) {
+        failed((path == "-" ? "standard input" : path) + ": " + error.what());
+      } catch (const fs::filesystem_error& error) {
+        failed(path + ": " + error.code().message());
+      }
+    }
+    report();
+    return failures_ > 0 ? exit_failed : exit_done;
+  }
+
+ private:
+  void failed(const std::string& sentence) {
+    std::cerr << "stepladder: " << sentence << "\n";
+    ++failures_;
+  }
+
+  // One file, in one transaction.
+  void take(ImportInput& input, const std::string& shown, const fs::path& path, const Place& place) {
+    const Importer& importer = importer_for(input, request_.options);
+    WatchfulInput watchful(input, request_.interrupted);
+    // Tables without steps say only notes: those need no database.
+    DeferredSink sink(*this, shown, path, place);
+    importer.read(watchful, request_.options, sink);
+    sink.commit();
+  }
+
+  // Begins the transaction when the first run comes.
+  class DeferredSink : public ImportSink {
+   public:
+    DeferredSink(Import& owner, std::string shown, fs::path path, Place place)
+        : owner_(owner), shown_(std::move(shown)), path_(std::move(path)), place_(std::move(place)) {}
+
+    void begin_run(const Run& run) override {
+      if (!sink_) {
+        RunStore& store = owner_.store_.get();
+        transaction_.emplace(store);
+        sink_.emplace(store, owner_.request_.options, shown_, path_, place_);
+      }
+      sink_->begin_run(run);
+    }
+    void step(const StepRecord& record) override { sink_->step(record); }
+    void end_run(const Run& run, std::string_view unit) override { sink_->end_run(run, unit); }
+    void ladder(const Ladder& ladder, std::span<const int> rungs) override {
+      if (sink_) sink_->ladder(ladder, rungs);
+    }
+    void note(std::int64_t line, std::string text) override { notes_.push_back({shown_, line, std::move(text)}); }
+
+    void commit() {
+      if (sink_) {
+        sink_->finish();
+        transaction_->commit();
+        for (ImportedRun& run : sink_->runs()) owner_.runs_.push_back(std::move(run));
+      }
+      std::stable_sort(notes_.begin(), notes_.end(), [](const Note& a, const Note& b) { return a.line < b.line; });
+      for (Note& note : notes_) owner_.notes_.push_back(std::move(note));
+    }
+
+   private:
+    Import& owner_;
+    std::string shown_;
+    fs::path path_;
+    Place place_;
+    std::optional<RunStore::Batch> transaction_;  // before sink_: undone after it is gone
+    std::optional<StoreSink> sink_;
+    std::vector<Note> notes_;
+  };
+
+  void take_folder(const fs::path& folder);
+
+  void report();
+
+  const ImportRequest& request_;
+  LazyStore store_;
+  std::vector<ImportedRun> runs_;
+  std::vector<Note> notes_;
+  int failures_ = 0;
+};
+
+// Each folder is a stage and its files are repeats of it, or each file a rung of its own with --flat.
+void Import::take_folder(const fs::path& folder) {
+  std::map<fs::path, std::vector<fs::path>> files;
+  for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
+       it != fs::recursive_directory_iterator(); ++it) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with(".") || name == "__pycache__") {
+      if (it->is_directory()) it.disable_recursion_pending();
+      continue;
+    }
+    if (it->is_regular_file()) files[it->path().parent_path()].push_back(it->path());
+  }
+
+  const fs::path named = fs::absolute(folder).lexically_normal();
+  const std::string folder_name =
+      named.has_filename() ? named.filename().string() : named.parent_path().filename().string();
+  const std::size_t first = runs_.size();
+  int rung = 0;
+  for (auto& [parent, paths] : files) {
+    std::sort(paths.begin(), paths.end());
+    int repeat = 0;
+    for (const fs::path& path : paths) {
+      Place place;
+      if (!request_.options.flat)
+        place.stage = parent == folder ? folder_name : parent.lexically_relative(folder).string();
+      const std::size_t before = runs_.size();
+      try {
+        FileInput input(path);
+        take(input, path.string(), path, place);
+      } catch (const ImportError& error) {
+        notes_.push_back({path.string(), 0, std::string("skipped: ") + error.what()});
+        continue;
+      }
+      // A file that is a ladder of its own keeps it.
+      if (runs_.size() != before + 1 || runs_.back().run.ladder) continue;
+      runs_.back().run.rung = rung;
+      runs_.back().run.repeat = repeat;
+      if (request_.options.flat)
+        ++rung;
+      else
+        ++repeat;
+    }
+    if (repeat > 0) ++rung;
+  }
+  if (runs_.size() == first) {
+    failed(folder.string() + ": holds no file that can be imported");
+    return;
+  }
+  RunStore& store = store_.get();
+  store.in_one_transaction([&] {
+    const LadderId ladder =
+        store.create_ladder({.name = folder_name, .source = "import", .source_path = named.string()});
+    for (std::size_t i = first; i < runs_.size(); ++i) {
+      if (runs_[i].run.ladder) continue;
+      runs_[i].run.ladder = ladder;
+      store.update_run(runs_[i].run);
+    }
+  });
+}
+
+void Import::report() {
+  std::vector<RunAndSummary> rows;
+  for (const ImportedRun& it : runs_) rows.push_back({it.run, store_.get().summary(it.run)});
+  if (request_.json) {
+    Json runs = Json::array(), notes = Json::array();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      Json run = run_json(rows[i].run, rows[i].summary);
+      run["unit"] = runs_[i].unit.empty() ? Json() : Json(runs_[i].unit);
+      runs.push_back(std::move(run));
+    }
+    for (const Note& note : notes_)
+      notes.push_back({{"file", note.file}, {"line", note.line > 0 ? Json(note.line) : Json()}, {"text", note.text}});
+    std::cout << Json{{"runs", runs}, {"notes", notes}}.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    return;
+  }
+  if (!rows.empty()) std::cout << runs_table(rows);
+  for (std::size_t i = 0; i < std::min(notes_.size(), most_notes_shown); ++i) {
+    const Note& note = notes_[i];
+    std::cerr << note.file << (note.line > 0 ? ":" + std::to_string(note.line) : "") << ": " << note.text << "\n";
+  }
+  if (notes_.size() > most_notes_shown)
+    std::cerr << "and " << notes_.size() - most_notes_shown << " more notes; --json shows all\n";
+}
+
+}  // namespace
+
+FileInput::FileInput(const fs::path& path) : path_(path), owned_(true), buffer_(piece_size) {
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor_ < 0) throw ImportError(std::string("cannot be opened: ") + std::strerror(errno));
+}
+
+FileInput::FileInput(int descriptor) : descriptor_(descriptor), owned_(false), buffer_(piece_size) {}
+
+FileInput::~FileInput() {
+  if (owned_) ::close(descriptor_);
+}
+
+// Reads until `least` bytes have come, or there are no more.
+std::string_view FileInput::read_piece(std::size_t least) {
+  filled_ = 0;
+  while (filled_ < least) {
+    const ssize_t count = ::read(descriptor_, buffer_.data() + filled_, buffer_.size() - filled_);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw ImportError(std::string("cannot be read: ") + std::strerror(errno));
+    if (count == 0) break;
+    filled_ += static_cast<std::size_t>(count);
+  }
+  return {buffer_.data(), filled_};
+}
+
+std::string_view FileInput::head() {
+  if (!head_read_) {
+    head_ = read_piece(head_size).substr(0, head_size);
+    head_read_ = first_piece_waits_ = true;
+  }
+  return head_;
+}
+
+std::string_view FileInput::next() {
+  if (std::exchange(first_piece_waits_, false)) return {buffer_.data(), filled_};
+  return read_piece(1);
+}
+
+int import_paths(const ImportRequest& request) {
+  try {
+    return Import(request).run();
+  } catch (const Interrupted&) {
+    std::cerr << "stepladder: interrupted; the file that was being read was not imported\n";
+    return exit_interrupted;
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,365 @@
+// Tables of steps with a header line: wide (a column for each metric) and long (a column that names the metric), with
+// commas, semicolons or tabs.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "storage/importers/importer.h"
+#include "storage/importers/line_reader.h"
+#include "storage/importers/run_builder.h"
+
+namespace stepladder {
+namespace {
+
+constexpr int most_notes = 20;
+constexpr double least_unix_time = 1e9;  // seconds; a smaller number is no date of this century
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\"'#");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\"'") - first + 1);
+}
+
+// Fields of a line; a quoted one may hold the separator.
+void split(std::string_view line, char separator, std::vector<std::string_view>& fields) {
+  fields.clear();
+  std::size_t start = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i <= line.size(); ++i) {
+    if (i < line.size() && line[i] == '"') quoted = !quoted;
+    if (i < line.size() && (quoted || line[i] != separator)) continue;
+    fields.push_back(trimmed(line.substr(start, i - start)));
+    start = i + 1;
+  }
+}
+
+// Missing for an empty field, nothing for one that is no number.
+std::optional<double> number_in(std::string_view field, bool decimal_comma) {
+  if (field.empty() || field == "None" || field == "null" || field == "NA" || field == "-") return missing;
+  std::array<char, 64> buffer;
+  if (field.size() >= buffer.size()) return std::nullopt;
+  std::copy(field.begin(), field.end(), buffer.begin());
+  if (decimal_comma) std::replace(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(field.size()), ',', '.');
+  const char* const end = buffer.data() + field.size();
+  double value = 0;
+  const auto [stop, error] = std::from_chars(buffer.data() + (field.front() == '+' ? 1 : 0), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+struct Header {
+  char separator = ',';
+  std::vector<Field> columns;  // `none` for what is not ours
+  std::vector<Meaning> meanings;
+  std::vector<std::string> names;
+  int step = -1, epoch = -1, run = -1, metric = -1, value = -1, at = -1;
+  bool useful = false;
+};
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), name) != words.end();
+}
+
+// What a name says of a column; the scanner of log lines reads it as "name = 0".
+Meaning meaning_of_name(std::string_view name) {
+  const std::string assigned = std::string(name) + " = 0";
+  PairScanner scanner(assigned);
+  Pair pair, last;
+  while (scanner.next(pair)) last = pair;
+  return meaning_of(last);
+}
+
+Header read_header(std::string_view line) {
+  Header header;
+  if (line.size() > 16384) return header;
+  std::size_t most = 0;
+  for (const char separator : {',', ';', '\t'}) {
+    const auto count = static_cast<std::size_t>(std::count(line.begin(), line.end(), separator));
+    if (count <= most) continue;
+    most = count;
+    header.separator = separator;
+  }
+  if (most == 0) return header;
+  std::vector<std::string_view> fields;
+  split(line, header.separator, fields);
+  std::array<int, 16> best;
+  best.fill(99);
+  std::array<int, 16> holder;
+  holder.fill(-1);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const std::string_view name = fields[i];
+    const int column = static_cast<int>(i);
+    if (name.size() > 80 || name.find_first_of("=:{}") != std::string_view::npos ||
+        number_in(name, false).value_or(missing) == 0)
+      return {};
+    if (!name.empty() && number_in(name, false).has_value()) return {};
+    header.columns.push_back(Field::none);
+    header.meanings.emplace_back();
+    header.names.emplace_back(name);
+    std::string lower(name);
+    for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (is_one_of(lower, {"run", "run_id", "run_name", "experiment", "run_uuid"})) {
+      header.run = column;
+    } else if (is_one_of(lower, {"metric", "key", "tag", "metric_name", "variable", "name"})) {
+      header.metric = column;
+    } else if (lower == "value") {
+      header.value = column;
+    } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "wall time", "at", "date", "datetime"})) {
+      header.at = column;
+    } else {
+      const Meaning meaning = meaning_of_name(name);
+      const auto field = static_cast<std::size_t>(meaning.field);
+      if (meaning.field == Field::none || meaning.rank >= best[field]) continue;
+      if (holder[field] >= 0) header.columns[static_cast<std::size_t>(holder[field])] = Field::none;
+      best[field] = meaning.rank;
+      holder[field] = column;
+      header.columns.back() = meaning.field;
+      header.meanings.back() = meaning;
+    }
+  }
+  header.step = holder[static_cast<std::size_t>(Field::step)];
+  header.epoch = holder[static_cast<std::size_t>(Field::epoch)];
+  const auto has = [&](Field field) { return holder[static_cast<std::size_t>(field)] >= 0; };
+  const bool is_long = header.metric >= 0 && header.value >= 0;
+  const bool counted = header.step >= 0 || header.epoch >= 0;
+  const bool measured = has(Field::loss) || has(Field::val_loss) || has(Field::time) || has(Field::elapsed) ||
+                        (has(Field::throughput) && counted);
+  header.useful = is_long ? counted : measured && (counted || fields.size() > 1);
+  return header;
+}
+
+void assign(PrintedStep& step, Field field, double value, double scale) {
+  switch (field) {
+    case Field::loss:
+      step.loss = value;
+      break;
+    case Field::val_loss:
+      step.val_loss = value;
+      break;
+    case Field::time:
+      (value > least_unix_time ? step.elapsed : step.time) = value;
+      break;
+    case Field::elapsed:
+      step.elapsed = value;
+      break;
+    case Field::mean_time:
+      step.mean_time = value;
+      break;
+    case Field::throughput:
+      step.throughput = value * scale;
+      break;
+    case Field::lr:
+      step.lr = value;
+      break;
+    case Field::grad_norm:
+      step.grad_norm = value;
+      break;
+    case Field::tokens:
+      step.tokens = value * scale;
+      break;
+    case Field::batch_size:
+      step.batch_size = value;
+      break;
+    default:
+      break;
+  }
+}
+
+// The first two lines that say anything; comments ("# ...") in front of them are not counted, unless the header is one.
+bool is_table(ImportInput& input) {
+  std::string_view head = input.head();
+  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+  Header header;
+  std::vector<std::string_view> fields;
+  for (int lines = 0; lines < 20 && !head.empty();) {
+    const std::size_t end = std::min(head.find_first_of("\r\n"), head.size());
+    const std::string_view line = head.substr(0, end);
+    head.remove_prefix(std::min(end + 1, head.size()));
+    if (trimmed(line).empty()) continue;
+    ++lines;
+    if (!header.useful) {
+      header = read_header(line);
+      if (!header.useful && line.front() != '#') return false;
+      continue;
+    }
+    split(line, header.separator, fields);
+    if (fields.size() != header.columns.size()) return false;
+    bool numbers = false;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (header.columns[i] == Field::none && static_cast<int>(i) != header.value) continue;
+      const auto value = number_in(fields[i], header.separator == ';');
+      if (!value) return false;
+      numbers |= !is_missing(*value);
+    }
+    return numbers;
+  }
+  return header.useful && head.empty();
+}
+
+class Table {
+ public:
+  Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
+      : reader_(input, sink), options_(options), sink_(sink), builder_(options, sink) {}
+
+  void read() {
+    std::string_view line;
+    while (!header_.useful && reader_.next(line)) header_ = read_header(line);
+    if (!header_.useful) throw ImportError("has no header that names a step and a loss or a time");
+    while (reader_.next(line)) take(line);
+    for (auto& [name, steps] : gathered_) tell(name, steps);
+    builder_.end();
+    if (malformed_ > most_notes)
+      sink_.note(0, std::to_string(malformed_ - most_notes) + " more lines are malformed and were skipped");
+    if (runs_ == 0) throw ImportError("is a table without rows");
+  }
+
+ private:
+  struct Gathered {
+    std::vector<PrintedStep> steps;
+    std::map<std::int64_t, std::size_t> place;  // of a step, in a long table
+    StepLine labels;
+  };
+
+  void take(std::string_view line) {
+    if (trimmed(line).empty() || line.front() == '#') return;
+    split(line, header_.separator, fields_);
+    if (fields_.size() != header_.columns.size()) {
+      note("has " + std::to_string(fields_.size()) + " fields instead of " + std::to_string(header_.columns.size()));
+      return;
+    }
+    PrintedStep step;
+    step.line = reader_.number();
+    if (!read_step_number(step)) return;
+    const bool is_long = header_.metric >= 0 && header_.value >= 0;
+    const std::string run(header_.run >= 0 ? field(header_.run) : std::string_view());
+    if (is_long) {
+      take_metric(run, step);
+      return;
+    }
+    bool measured = false;
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (header_.columns[i] == Field::none || static_cast<int>(i) == header_.step) continue;
+      const auto value = number(static_cast<int>(i));
+      if (!value) {
+        note("'" + std::string(fields_[i].substr(0, 40)) + "' is no number");
+        return;
+      }
+      if (is_missing(*value)) continue;
+      measured |= header_.columns[i] != Field::epoch;
+      assign(step, header_.columns[i], *value, header_.meanings[i].scale);
+    }
+    if (!measured) return;
+    if (header_.run >= 0) {
+      gathered_[run].steps.push_back(step);
+    } else {
+      if (!builder_.open()) begin("", labels());
+      builder_.add(step);
+    }
+  }
+
+  bool read_step_number(PrintedStep& step) {
+    const int column = header_.step >= 0 ? header_.step : header_.epoch;
+    if (column < 0) {
+      step.step = ++rows_;
+      return true;
+    }
+    const auto value = number(column);
+    if (!value || is_missing(*value) || !(*value >= 0) || *value > 9e15) {
+      note("has no step number");
+      return false;
+    }
+    step.step = static_cast<std::int64_t>(*value);
+    if (header_.at >= 0)
+      if (const auto at = number(header_.at); at && *at > least_unix_time) step.at = *at > 1e11 ? *at / 1000 : *at;
+    return true;
+  }
+
+  void take_metric(const std::string& run, const PrintedStep& at) {
+    const std::string_view name = field(header_.metric);
+    auto known = metrics_.find(name);
+    if (known == metrics_.end()) known = metrics_.emplace(name, meaning_of_name(name)).first;
+    const Meaning& meaning = known->second;
+    if (meaning.field == Field::none || meaning.field == Field::step) return;
+    const auto value = number(header_.value);
+    if (!value) {
+      note("'" + std::string(field(header_.value).substr(0, 40)) + "' is no number");
+      return;
+    }
+    Gathered& gathered = gathered_[run];
+    const auto [place, is_new] = gathered.place.try_emplace(at.step, gathered.steps.size());
+    if (is_new) gathered.steps.push_back(at);
+    assign(gathered.steps[place->second], meaning.field, *value, meaning.scale);
+    label(gathered.labels, meaning, name, *value);
+  }
+
+  static void label(StepLine& labels, const Meaning& meaning, std::string_view name, double value) {
+    if (meaning.field == Field::time) labels.time = value, labels.time_unit = meaning.unit;
+    if (meaning.field == Field::elapsed) labels.elapsed = value, labels.elapsed_unit = meaning.unit;
+    if (meaning.field == Field::throughput) {
+      labels.throughput = value;
+      labels.rate = meaning.rate;
+      labels.rate_text = name;
+    }
+  }
+
+  StepLine labels() const {
+    StepLine labels;
+    for (std::size_t i = 0; i < header_.columns.size(); ++i)
+      if (header_.columns[i] != Field::none) label(labels, header_.meanings[i], header_.names[i], 0);
+    return labels;
+  }
+
+  void begin(const std::string& name, const StepLine& labels) {
+    Run run;
+    run.stage = name;
+    run.title = name;
+    builder_.begin(std::move(run), {}, "csv");
+    builder_.step_is_epoch = header_.step < 0 && header_.epoch >= 0;
+    builder_.labels(labels);
+    ++runs_;
+  }
+
+  void tell(const std::string& name, Gathered& gathered) {
+    begin(name, header_.metric >= 0 ? gathered.labels : labels());
+    if (!gathered.place.empty())
+      std::stable_sort(gathered.steps.begin(), gathered.steps.end(),
+                       [](const PrintedStep& a, const PrintedStep& b) { return a.step < b.step; });
+    for (const PrintedStep& step : gathered.steps) builder_.add(step);
+    gathered = {};
+  }
+
+  std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
+  std::optional<double> number(int column) const { return number_in(field(column), header_.separator == ';'); }
+
+  void note(const std::string& what) {
+    if (++malformed_ <= most_notes) sink_.note(reader_.number(), "skipped: the line " + what);
+  }
+
+  LineReader reader_;
+  const ImportOptions& options_;
+  ImportSink& sink_;
+  RunBuilder builder_;
+  Header header_;
+  std::vector<std::string_view> fields_;
+  std::map<std::string, Gathered> gathered_;  // by run, where a column names it
+  std::map<std::string, Meaning, std::less<>> metrics_;
+  std::int64_t rows_ = 0;
+  int runs_ = 0;
+  int malformed_ = 0;
+};
+
+}  // namespace
+
+Importer importers::csv() {
+  return {.id = "csv",
+          .title = "A table of steps with a header line",
+          .recognises = is_table,
+          .read = [](ImportInput& input, const ImportOptions& options, ImportSink& sink) {
+            Table(input, options, sink).read();
+          }};
+}
+
+}  // namespace stepladder

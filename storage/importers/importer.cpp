@@ -1,0 +1,30 @@
+#include "storage/importers/importer.h"
+
+#include <algorithm>
+
+namespace stepladder {
+
+const std::vector<Importer>& all_importers() {
+  static const std::vector<Importer> list = {
+#define IMPORTER(name) importers::name(),
+#include "storage/importers/importers.def"
+#undef IMPORTER
+  };
+  return list;
+}
+
+const Importer& importer_for(ImportInput& input, const ImportOptions& options) {
+  const auto& known = all_importers();
+  if (!options.format.empty()) {
+    const auto named = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.id == options.format; });
+    if (named != known.end()) return *named;
+    std::string ids;
+    for (const Importer& importer : known) ids += (ids.empty() ? "" : ", ") + importer.id;
+    throw ImportError("there is no format '" + options.format + "'; there are " + ids);
+  }
+  const auto found = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.recognises(input); });
+  if (found == known.end()) throw ImportError("no importer knows this format");
+  return *found;
+}
+
+}  // namespace stepladder

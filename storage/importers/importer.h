@@ -1,0 +1,115 @@
+// An importer turns what another program kept (a log, a table, a store) into runs and notes: bytes in, runs out. It
+// writes no file and no screen, and recognises its format by content. One file each in storage/importers/, one line
+// each in importers.def.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+// This input cannot be imported. One sentence that begins in lower case and does not name the file: the caller puts the
+// name in front ("run.log: " + what()).
+struct ImportError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// What the user knows and the file may not say. Each overrides what was read.
+struct ImportOptions {
+  std::int64_t tokens_per_step = 0;  // 0: not given
+  std::int64_t params = 0;           // 0: not given
+  std::string hardware;
+  std::string format;  // an importer's id; empty: by content
+  bool flat = false;   // folders: do not take the files of one folder for repeats
+  bool live = false;   // the input is still growing: tell each step soon, rather than after a look at many
+};
+
+// Where the bytes come from. Used by one thread.
+class ImportInput {
+ public:
+  virtual ~ImportInput() = default;
+
+  // The first bytes (up to 64 KiB, fewer only where there are no more), the same at every call.
+  virtual std::string_view head() = 0;
+
+  // The next piece, the head included; valid until the next call. Blocks where the input is a pipe; empty at the end.
+  // Throws ImportError where it cannot be read.
+  virtual std::string_view next() = 0;
+
+  // Where it lies; empty for standard input. For stores that only their own library can open (SQLite), and for names.
+  virtual const std::filesystem::path& path() const = 0;
+};
+
+// What an importer says while it reads, so that a 10 GB log needs no 10 GB of memory. Calls come in this order:
+// (begin_run step* end_run)* with note anywhere, then perhaps ladder, once.
+class ImportSink {
+ public:
+  virtual ~ImportSink() = default;
+
+  // The steps that follow belong to it. `id`, `ladder`, `source` and `source_path` are the sink's to fill in, as is a
+  // `name` that is empty.
+  virtual void begin_run(const Run& run) = 0;
+
+  // In the order of the file; a step number that comes again is a newer attempt. `run` is ignored.
+  virtual void step(const StepRecord& record) = 0;
+
+  // The same run with what has become known meanwhile (title, hardware, tokens per step). `unit` names the unit of the
+  // throughput that was printed, with its label where that said something else: "tokens/ms printed as tokens/sec", and
+  // says in words where none was printed or it could not be told.
+  virtual void end_run(const Run& run, std::string_view unit) = 0;
+
+  // The runs told so far were measured together: rungs[i] is the place of the i-th of them. Not called where they have
+  // nothing to do with each other.
+  virtual void ladder(const Ladder& ladder, std::span<const int> rungs) = 0;
+
+  // Something that was skipped, assumed or worked out; `line` counts from 1, 0 where it concerns the whole file.
+  virtual void note(std::int64_t line, std::string text) = 0;
+};
+
+struct Importer {
+  std::string id;     // as in --as
+  std::string title;  // in words, for lists
+  // Looks at the head only (and the name, where that says something that the content does not).
+  std::function<bool(ImportInput&)> recognises;
+  // Throws ImportError where nothing can be taken from the input. A malformed line is a note.
+  std::function<void(ImportInput&, const ImportOptions&, ImportSink&)> read;
+};
+
+namespace importers {
+#define IMPORTER(name) Importer name();
+#include "storage/importers/importers.def"
+#undef IMPORTER
+}  // namespace importers
+
+// All importers; the first that recognises an input reads it, so the most particular come first.
+const std::vector<Importer>& all_importers();
+
+// The importer that `options.format` names, else the first that recognises the input. Throws ImportError where none
+// does or the name is unknown.
+const Importer& importer_for(ImportInput& input, const ImportOptions& options);
+
+// A piece of memory as an input; for tests, and for text that is there already. Does not own the bytes.
+class MemoryInput : public ImportInput {
+ public:
+  explicit MemoryInput(std::string_view bytes, std::filesystem::path path = {})
+      : bytes_(bytes), path_(std::move(path)) {}
+  std::string_view head() override { return bytes_.substr(0, 65536); }
+  std::string_view next() override { return std::exchange(rest_read_, true) ? std::string_view() : bytes_; }
+  const std::filesystem::path& path() const override { return path_; }
+
+ private:
+  std::string_view bytes_;
+  std::filesystem::path path_;
+  bool rest_read_ = false;
+};
+
+}  // namespace stepladder

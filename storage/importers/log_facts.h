@@ -1,0 +1,45 @@
+// What the lines around the steps tell of a run: batch, sequence length, data, device, hardware, precision, parameters.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct LogFacts {
+  std::int64_t batch = 0;  // B: sequences; all zero or empty where not said
+  std::int64_t seq = 0;    // T: tokens of a sequence
+  std::int64_t grad_accum = 0;
+  std::int64_t devices = 0;
+  std::int64_t global_batch = 0;    // sequences of a step, over all devices and accumulated batches
+  std::int64_t tokens_printed = 0;  // tokens of a step, as a line said
+  std::int64_t tokens_loaded = 0;
+  std::int64_t batches_per_epoch = 0;
+  std::int64_t params = 0;
+  std::string dtype;      // as printed
+  std::string precision;  // "fp32", "tf32", "bf16", "fp16"
+  std::string device;     // "cuda", "cpu", "mps"
+  std::string hardware;   // "NVIDIA A100"
+
+  // Reads what one line says; false where it says nothing of these.
+  bool read(std::string_view line);
+
+  // Tokens of a step and how that was worked out; {0, ""} where it cannot be.
+  struct Tokens {
+    std::int64_t count = 0;
+    bool certain = false;  // printed as such
+    std::string how;
+  };
+  Tokens tokens_per_step() const;
+
+  // JSON object of what is known, with the family of the log ("log_family").
+  std::string recipe_json(std::string_view family) const;
+};
+
+// The first accelerator that a line names, as its maker calls it; empty where it names none.
+std::string hardware_named_in(std::string_view line);
+
+}  // namespace stepladder

@@ -1,0 +1,182 @@
+"""`import` and `watch`: what goes in comes out, whole or not at all, and a watched program notices nothing."""
+import json
+import os
+import pathlib
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+from program import PROGRAM, Workplace
+
+SHARED = pathlib.Path(__file__).resolve().parents[2] / ".." / "shared"
+STEPS = "".join(f"step {i} | loss {5 - i / 100:.2f} | dt 100.0ms | tok/sec 40960\n" for i in range(1, 11))
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.addCleanup(self.place.close)
+
+    def file(self, name, content):
+        path = self.place.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+
+class Import(Case):
+    def test_a_log_becomes_a_run(self):
+        log = self.file("mine.log", STEPS)
+        told = self.place.json("import", log)
+        self.assertEqual(set(told), {"runs", "notes"})
+        run, = told["runs"]
+        self.assertTrue(run["name"].startswith("mine"))
+        self.assertEqual((run["steps"], run["first_step"], run["last_step"]), (10, 1, 10))
+        self.assertEqual((run["status"], run["source"], run["source_path"], run["sync"]),
+                         ("finished", "import", str(log), "unknown"))
+        self.assertEqual((run["tokens_per_step"], run["dt_ms_median"], run["tokens_per_s"]), (4096, 100, 40960))
+        self.assertEqual(run["unit"], "tokens/s")
+        for note in told["notes"]:
+            self.assertEqual(set(note), {"file", "line", "text"})
+        self.assertEqual(len(self.place.json("show", run["id"], "--steps")["data"]), 10)
+
+    def test_what_the_user_knows_counts_more(self):
+        run, = self.place.json("import", self.file("a.log", "step 1 loss 2 dt 100ms\nstep 2 loss 1 dt 100ms\n"),
+                               "--tokens-per-step", 1000, "--params", 7, "--gpu", "NVIDIA H100")["runs"]
+        self.assertEqual((run["tokens_per_step"], run["params"], run["hardware"]), (1000, 7, "NVIDIA H100"))
+
+    def test_bad_files_are_a_sentence_and_change_nothing(self):
+        bad = {"empty.log": b"", "binary.log": os.urandom(70000), "nul.log": bytes(5000), "prose.log": b"Nothing here.\n",
+               "cut.log": b"\xff\xfes", "long.log": b"x" * 3_000_000}
+        for name, content in bad.items():
+            code, out, err = self.place.run("import", self.file(name, content))
+            self.assertEqual((code, out), (1, ""), name)
+            self.assertIn(name, err)
+            self.assertEqual(len(err.strip().splitlines()), 1, err)
+            self.assertFalse(self.place.database.exists(), name)
+        self.assertEqual(self.place.run("import", self.place.path / "none.log")[0], 1)
+        self.assertEqual(self.place.run("import")[0], 2)
+        self.assertEqual(self.place.run("import", "--as", "nonsense", "x")[0], 2)
+        self.place.json("import", self.file("good.log", STEPS))
+        before = sqlite3.connect(self.place.database).execute("select count(*) from runs").fetchone()
+        self.assertEqual(self.place.run("import", self.place.path / "prose.log", self.place.path / "good.log")[0], 1)
+        after = sqlite3.connect(self.place.database).execute("select count(*) from runs").fetchone()
+        self.assertEqual(after[0], before[0] + 1, "the good one is kept")
+
+    def test_standard_input(self):
+        process = self.place.start("import", "-", "--json", stdin=subprocess.PIPE)
+        out, err = process.communicate(STEPS)
+        self.assertEqual(process.returncode, 0, err)
+        self.assertEqual(json.loads(out)["runs"][0]["steps"], 10)
+
+    def test_a_folder_is_a_ladder_of_stages_and_repeats(self):
+        for name in ("base/1.log", "base/2.log", "fast/1.log"):
+            self.file("ladder/" + name, STEPS)
+        self.file("ladder/README.md", "Not a log.\n")
+        runs = self.place.json("import", self.place.path / "ladder")["runs"]
+        self.assertEqual([(r["stage"], r["rung"], r["repeat"]) for r in runs],
+                         [("base", 0, 0), ("base", 0, 1), ("fast", 1, 0)])
+        self.assertEqual(len({r["ladder"] for r in runs}), 1)
+        flat = self.place.json("import", "--flat", self.place.path / "ladder")["runs"]
+        self.assertEqual([(r["rung"], r["repeat"]) for r in flat], [(0, 0), (1, 0), (2, 0)])
+
+    def test_the_seed_files(self):
+        seeds = sorted((SHARED / "seeds").glob("*.txt"))
+        if not seeds:
+            self.skipTest("the seed files are not here")
+        told = self.place.json("import", *seeds)
+        by_file = {}
+        for run in told["runs"]:
+            by_file.setdefault(pathlib.Path(run["source_path"]).stem, []).append(run)
+        self.assertEqual({k: len(v) for k, v in by_file.items()},
+                         {"a100-three-rungs": 3, "rtx3080-4090-ladder": 13, "mps-then-cuda": 7})
+        for runs in by_file.values():
+            self.assertEqual(len({r["ladder"] for r in runs}), 1)
+            self.assertEqual([r["rung"] for r in runs], list(range(len(runs))))
+            for run in runs:
+                self.assertTrue(run["unit"])
+                if run["tokens_per_s"]:
+                    self.assertAlmostEqual(run["tokens_per_s"], run["tokens_per_step"] * 1000 / run["dt_ms_median"], places=3)
+        self.assertEqual([r["stage"] for r in by_file["a100-three-rungs"]], ["BASELINE", "BASELINE CHANGE", "OPTIMIZATION #1"])
+        for name in ("mosaic-mfu-tables", "timeit-profiler"):
+            self.assertTrue(any(name in n["file"] and "no training steps" in n["text"] for n in told["notes"]))
+
+
+class Watch(Case):
+    def watch(self, script, *options):
+        return self.place.run("watch", *options, "--", sys.executable, "-c", script)
+
+    def test_output_is_untouched_and_steps_are_kept(self):
+        script = f"import sys; sys.stdout.write({STEPS!r}); sys.stderr.write('to stderr\\n'); sys.exit(0)"
+        code, out, err = self.watch(script, "--name", "mine")
+        self.assertEqual((code, out, err), (0, STEPS, "to stderr\n"))
+        run, = self.place.json("runs")
+        self.assertEqual((run["name"], run["status"], run["steps"], run["source"]), ("mine", "finished", 10, "import"))
+
+    def test_the_exit_status_is_the_programs(self):
+        self.assertEqual(self.watch(f"print({STEPS!r}); raise SystemExit(7)")[0], 7)
+        self.assertEqual(self.watch(f"print({STEPS!r}, flush=True); import os; os.kill(os.getpid(), 9)")[0], 128 + 9)
+        failed, killed = self.place.json("runs")
+        self.assertEqual((failed["status"], failed["reason"]), ("failed", "exit status 7"))
+        self.assertEqual((killed["status"], killed["reason"]), ("failed", "killed by signal 9"))
+        self.assertEqual(self.place.run("watch", "--", "no-such-program")[0], 2)
+
+    def test_steps_come_live_and_signals_are_passed_on(self):
+        script = ("import signal, sys, time\n"
+                  "signal.signal(signal.SIGINT, lambda *_: sys.exit(3))\n"
+                  "for i in range(100000): print(f'step {i} loss 2.0', flush=True); time.sleep(0.02)\n")
+        process = self.place.start("watch", "--", sys.executable, "-c", script)
+        deadline = time.time() + 30
+        steps = 0
+        while time.time() < deadline and steps < 10:
+            time.sleep(0.1)
+            if self.place.database.exists():
+                runs = self.place.json("runs")
+                steps = runs[0]["steps"] if runs else 0
+        self.assertGreaterEqual(steps, 10)
+        self.assertEqual(runs[0]["status"], "running")
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 3)
+        self.assertEqual(self.place.json("runs")[0]["reason"], "exit status 3")
+
+    def test_on_a_terminal_the_program_has_one_too(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([PROGRAM, "watch", "--", sys.executable, "-c",
+                                    "import sys; print('tty', sys.stdout.isatty()); print('step 1 loss 2.0')"],
+                                   stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=self.place.environment)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        self.assertEqual(process.wait(20), 0)
+        self.assertEqual(shown, b"tty True\r\nstep 1 loss 2.0\r\n")
+
+    def test_standard_input_and_a_growing_file(self):
+        process = self.place.start("watch", "--name", "piped", stdin=subprocess.PIPE)
+        self.assertEqual(process.communicate(STEPS)[0], STEPS)
+        log = self.file("grows.log", "step 1 loss 2.0\n")
+        process = self.place.start("watch", "--follow", log)
+        time.sleep(0.5)
+        with log.open("a") as file:
+            file.write("step 2 loss 1.5\nstep 3 loss 1.4\n")
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+        self.assertEqual(process.returncode, 0)
+        runs = {r["name"]: r for r in self.place.json("runs")}
+        self.assertEqual((runs["piped"]["steps"], runs["grows"]["steps"]), (10, 3))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

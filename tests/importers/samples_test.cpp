@@ -1,0 +1,187 @@
+// Golden samples: NAME.log or NAME.csv beside NAME.json, what it comes to. And the logs of ../shared, where they are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/importers/told.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+namespace {
+
+const fs::path samples = fs::path(STEPLADDER_SOURCE_DIR) / "tests" / "importers" / "samples";
+const fs::path shared = fs::path(STEPLADDER_SOURCE_DIR) / ".." / "shared";
+
+std::string content(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+Told import_file(const fs::path& file) {
+  return import_text(content(file), {}, file.filename().string());
+}
+
+Json number(double value) {
+  if (is_missing(value)) return nullptr;
+  if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : "inf";
+  return value;
+}
+
+// Every step as [step, loss, val_loss, dt_ms], so that a reader can check it against the log.
+Json described(const Told& told) {
+  Json runs = Json::array();
+  for (const ToldRun& it : told.runs) {
+    Json steps = Json::array();
+    for (const StepRecord& step : it.steps)
+      steps.push_back({step.step, number(step.loss), number(step.val_loss), number(step.dt_ms)});
+    runs.push_back({{"stage", it.run.stage},
+                    {"family", Json::parse(it.run.recipe).at("log_family")},
+                    {"tokens_per_step", it.run.tokens_per_step},
+                    {"params", it.run.params},
+                    {"hardware", it.run.hardware},
+                    {"unit", it.unit},
+                    {"steps", steps}});
+  }
+  return runs;
+}
+
+void expect_alike(const Json& got, const Json& wanted, const std::string& where) {
+  ASSERT_EQ(got.is_number(), wanted.is_number()) << where << ": " << got << " is not " << wanted;
+  if (wanted.is_number()) {
+    EXPECT_NEAR(got.get<double>(), wanted.get<double>(), 1e-6 * std::fabs(wanted.get<double>())) << where;
+  } else if (wanted.is_array()) {
+    ASSERT_EQ(got.size(), wanted.size()) << where;
+    for (std::size_t i = 0; i < wanted.size(); ++i) expect_alike(got[i], wanted[i], where + "/" + std::to_string(i));
+  } else if (wanted.is_object()) {
+    for (const auto& [key, value] : wanted.items()) expect_alike(got.at(key), value, where + "/" + key);
+  } else {
+    EXPECT_EQ(got, wanted) << where;
+  }
+}
+
+TEST(Samples, EachComesToWhatLiesBesideIt) {
+  int checked = 0;
+  for (const auto& entry : fs::directory_iterator(samples)) {
+    if (entry.path().extension() == ".json") continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    fs::path beside = entry.path();
+    const Json got = described(import_file(entry.path()));
+    beside.replace_extension(".json");
+    // To make a new one: STEPLADDER_WRITE_SAMPLES=1, and then read what was written.
+    if (std::getenv("STEPLADDER_WRITE_SAMPLES") && !fs::exists(beside)) std::ofstream(beside) << got.dump(1) << "\n";
+    ASSERT_TRUE(fs::exists(beside)) << beside;
+    expect_alike(got, Json::parse(content(beside)), entry.path().filename().string());
+    ++checked;
+  }
+  EXPECT_GE(checked, 25);
+}
+
+TEST(Registry, EveryImporterHasAnIdOfItsOwnAndRefusesNothingAtAll) {
+  std::vector<std::string> ids;
+  for (const Importer& importer : all_importers()) {
+    EXPECT_FALSE(importer.id.empty());
+    EXPECT_FALSE(importer.title.empty());
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), importer.id), 0) << importer.id;
+    ids.push_back(importer.id);
+    MemoryInput nothing("");
+    Told told;
+    EXPECT_THROW(importer.read(nothing, {}, told), ImportError) << importer.id;
+  }
+  EXPECT_THROW(import_text("step 1 loss 2\n", {.format = "no such"}), ImportError);
+}
+
+class Shared : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fs::exists(shared / "seeds")) GTEST_SKIP() << "the seed files are not here";
+  }
+};
+
+TEST_F(Shared, ThreeRungsOnAnA100NewestFirst) {
+  const Told told = import_file(shared / "seeds" / "a100-three-rungs.txt");
+  ASSERT_EQ(told.runs.size(), 3u);
+  EXPECT_EQ(told.rungs, (std::vector<int>{2, 1, 0}));
+  for (const ToldRun& it : told.runs) {
+    EXPECT_EQ(it.steps.size(), 50u);
+    EXPECT_EQ(it.run.tokens_per_step, 4096);
+    EXPECT_EQ(it.run.hardware, "NVIDIA A100");
+    EXPECT_EQ(it.run.device, "cuda");
+  }
+  EXPECT_EQ(told.runs[0].run.stage, "OPTIMIZATION #1");
+  EXPECT_EQ(told.runs[0].run.precision, "tf32");
+  EXPECT_EQ(told.runs[0].unit, "tokens/ms printed as throughput");
+  EXPECT_EQ(told.runs[2].run.stage, "BASELINE");
+  EXPECT_EQ(told.runs[2].steps[0].dt_ms, 1589.1225337982178);
+  EXPECT_EQ(told.runs[0].steps[49].loss, 5.593912124633789);
+}
+
+TEST_F(Shared, TheLadderThatPrintsTokensPerMillisecond) {
+  const Told told = import_file(shared / "seeds" / "rtx3080-4090-ladder.txt");
+  ASSERT_EQ(told.runs.size(), 13u);
+  const std::vector<std::int64_t> tokens = {2048, 2048, 2048, 3072, 3072, 3072, 3072, 6144, 6144, 6144, 6144};
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    EXPECT_EQ(told.runs[i].steps.size(), 50u) << i;
+    EXPECT_EQ(told.runs[i].run.tokens_per_step, tokens[i]) << i;
+    EXPECT_EQ(told.runs[i].unit, "tokens/ms printed as tokens/sec") << i;
+    for (const StepRecord& step : told.runs[i].steps) EXPECT_GT(step.dt_ms, 0);
+  }
+  EXPECT_EQ(told.runs[0].steps[1].dt_ms, 177.27);
+  EXPECT_EQ(told.runs[6].run.stage, "Speed-up-5, max-autotune");
+  EXPECT_TRUE(told.runs[11].steps.empty());
+  EXPECT_TRUE(told.noted("warning"));
+}
+
+TEST_F(Shared, SevenRungsFromMpsToCuda) {
+  const Told told = import_file(shared / "seeds" / "mps-then-cuda.txt");
+  ASSERT_EQ(told.runs.size(), 7u);
+  const std::vector<std::int64_t> tokens = {0, 128, 128, 128, 1024, 1024, 16384};
+  for (std::size_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(told.runs[i].steps.size(), 50u) << i;
+    EXPECT_EQ(told.runs[i].run.tokens_per_step, tokens[i]) << i;
+    EXPECT_EQ(told.runs[i].run.device, i < 6 ? "mps" : "cuda");
+  }
+  EXPECT_EQ(told.runs[6].unit, "tokens/s");
+  EXPECT_EQ(told.runs[6].steps[1].dt_ms, 356.77);
+}
+
+TEST_F(Shared, TablesWithoutStepsSayWhatTheyAre) {
+  for (const char* name : {"mosaic-mfu-tables.txt", "timeit-profiler.txt"}) {
+    const Told told = import_file(shared / "seeds" / name);
+    EXPECT_TRUE(told.runs.empty());
+    EXPECT_TRUE(told.noted("no training steps")) << name;
+  }
+}
+
+TEST_F(Shared, FourPublicLogsAreReadWhole) {
+  struct Expected {
+    const char* name;
+    std::size_t steps;
+    double first_dt, last_loss, last_val_loss;
+  };
+  const Expected logs[] = {{"fa3-2025-09-03.log", 1671, 473, missing, 3.2755},
+                           {"flexattention-2024-11-19.log", 1876, 44119, 3.3139, 3.2783},
+                           {"llmc-main.log", 2988, missing, 3.7620, missing},
+                           {"muon-2024-10-10.log", 6201, 74416, 3.2533, 3.2785}};
+  for (const Expected& log : logs) {
+    SCOPED_TRACE(log.name);
+    const Told told = import_file(shared / "data" / "logs" / log.name);
+    ASSERT_EQ(told.runs.size(), 1u);
+    const std::vector<StepRecord>& steps = told.runs[0].steps;
+    EXPECT_EQ(steps.size(), log.steps);
+    EXPECT_EQ(told.runs[0].run.tokens_per_step, 0);
+    EXPECT_EQ(is_missing(steps[1].dt_ms), is_missing(log.first_dt));
+    if (!is_missing(log.first_dt)) EXPECT_EQ(steps[1].dt_ms, log.first_dt);
+    if (!is_missing(log.last_loss)) EXPECT_EQ(steps.back().loss, log.last_loss);
+    if (!is_missing(log.last_val_loss)) EXPECT_EQ(steps.back().val_loss, log.last_val_loss);
+  }
+}
+
+}  // namespace
+}  // namespace stepladder

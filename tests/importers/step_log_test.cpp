@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "storage/importers/step_line.h"
+#include "storage/importers/units.h"
+#include "tests/importers/told.h"
+
+namespace stepladder {
+namespace {
+
+TEST(StepLine, FindsTheSameInAnyOrderAndSpelling) {
+  for (const char* line : {"step 12 | loss 3.5 | lr 1e-3 | norm 0.5 | dt 250ms | tok/sec 16384",
+                           "loss=3.5 step=12 grad_norm=0.5 lr=0.001 dt_ms=250 tps=16,384",
+                           "[rank0]: 2024-05-01 12:00:01,123 - INFO - iteration 12/100: train loss = 3.5, learning "
+                           "rate: 1.0E-03, grad norm: 0.5, "
+                           "elapsed time per iteration (ms): 250.0, throughput (tokens/s): 16.384k",
+                           "{\"_step\": 12, \"train/loss\": 3.5, \"lr\": 0.001, \"grad_norm\": 0.5, \"step_time_s\": "
+                           "0.25, \"tokens_per_s\": 16384}",
+                           "Iter: 12, time/iter: 250 ms, Train Loss: 3.5, LR: 1e-03, gnorm 0.5, 16_384 tok/s"}) {
+    const ReadLine read = read_step_line(line);
+    EXPECT_TRUE(read.says_step) << line;
+    EXPECT_EQ(read.line.step, 12) << line;
+    EXPECT_EQ(read.line.loss, 3.5) << line;
+    EXPECT_EQ(read.line.lr, 0.001) << line;
+    EXPECT_EQ(read.line.grad_norm, 0.5) << line;
+    EXPECT_EQ(read.line.time * (read.line.time_unit == TimeUnit::s ? 1000 : 1), 250) << line;
+    EXPECT_EQ(read.line.throughput, 16384) << line;
+  }
+}
+
+TEST(StepLine, CodeTablesAndProseSayNoStep) {
+  for (const char* line :
+       {"print(f\"step {step} | loss: {loss.item():.4f} | dt: {dt*1000:.2f}ms\")", "    if step == 10: loss = 0.5",
+        "At step 100 the loss was 3.28, which is better than before.", "| step 200 | loss 3.2 |", "| 100 | 3.4 | 20 |",
+        "<td>step 1</td><td>loss 4.0</td>", "max_steps: 100", "  File \"train.py\", line 123, in step",
+        "loss = loss / 4  # step 3", "|    0  N/A  N/A      6718      C   /usr/bin/python3   5776MiB |",
+        "steps per epoch: 100, loss scale: 1024", "warmup steps: 715"})
+    EXPECT_FALSE(read_step_line(line).says_step) << line;
+}
+
+TEST(StepLine, NumbersThatAreNone) {
+  const StepLine line = read_step_line("step 3 loss nan time: 2024-05-01 version 2.4.1 dt 12.5s").line;
+  EXPECT_TRUE(std::isnan(line.loss) && !is_missing(line.loss));
+  EXPECT_EQ(line.time, 12.5);
+  EXPECT_EQ(read_step_line("step 3 loss -inf").line.loss, -std::numeric_limits<double>::infinity());
+}
+
+UnitEvidence evidence(double time, double rate, TimeUnit unit, RateLabel label, std::int64_t tokens) {
+  UnitEvidence it{.time_unit = unit, .rate = label, .rate_text = "tok/sec", .tokens_per_step = tokens};
+  for (int i = 0; i < 10; ++i) it.steps.push_back({time, rate});
+  return it;
+}
+
+TEST(Units, ComeFromArithmeticNotFromLabels) {
+  // Seconds and tokens per second; milliseconds and tokens per millisecond; one of each.
+  Units units = infer_units(evidence(0.5, 8192, TimeUnit::unknown, RateLabel::tokens, 4096));
+  EXPECT_EQ(units.ms_per_time, 1000);
+  EXPECT_EQ(units.unit, "tokens/s");
+  units = infer_units(evidence(500, 8.192, TimeUnit::ms, RateLabel::tokens, 4096));
+  EXPECT_EQ(units.ms_per_time, 1);
+  EXPECT_EQ(units.unit, "tokens/ms printed as tok/sec");
+  units = infer_units(evidence(350.2, 46783, TimeUnit::s, RateLabel::tokens, 16384));
+  EXPECT_EQ(units.ms_per_time, 1) << "its label says seconds";
+  EXPECT_EQ(units.unit, "tokens/s");
+  units = infer_units(evidence(0.5, 8.192, TimeUnit::s, RateLabel::tokens, 4096));
+  EXPECT_EQ(units.ms_per_time, 1000);
+  EXPECT_EQ(units.unit, "tokens/ms printed as tok/sec");
+
+  UnitEvidence samples = evidence(0.5, 8, TimeUnit::unknown, RateLabel::tokens, 4096);
+  samples.seq = 1024;
+  EXPECT_EQ(infer_units(samples).unit, "samples/s printed as tok/sec");
+  EXPECT_EQ(infer_units(evidence(0.5, 2, TimeUnit::s, RateLabel::tokens, 4096)).unit, "steps/s printed as tok/sec");
+
+  UnitEvidence one_of_eight = evidence(0.5, 1024, TimeUnit::s, RateLabel::tokens, 4096);
+  one_of_eight.tokens_are_certain = true;
+  EXPECT_EQ(infer_units(one_of_eight).rate_scale, 8);
+  EXPECT_EQ(infer_units(evidence(0.5, 32 * 8192, TimeUnit::s, RateLabel::tokens, 4096)).tokens_per_step, 32 * 4096);
+}
+
+TEST(Units, TokensPerStepAreWorkedOutWhereJustOneReadingHolds) {
+  EXPECT_EQ(infer_units(evidence(250, 16384, TimeUnit::ms, RateLabel::tokens, 0)).tokens_per_step, 4096);
+  EXPECT_EQ(infer_units(evidence(250, 16.384, TimeUnit::ms, RateLabel::tokens, 0)).tokens_per_step, 4096);
+  const Units unknown = infer_units(evidence(250, 0.0773, TimeUnit::ms, RateLabel::tokens, 0));
+  EXPECT_EQ(unknown.tokens_per_step, 0);
+  EXPECT_TRUE(unknown.ask_tokens);
+}
+
+TEST(StepLog, AValidationLossJoinsItsStep) {
+  const Told told = import_text(
+      "val loss 9.0\nstep 1 loss 8.0\nstep 2 loss 7.0\nval loss 6.5\nstep 3 loss 6.0\nstep 3 val_loss 5.5\n");
+  ASSERT_EQ(told.runs.size(), 1u);
+  ASSERT_EQ(told.runs[0].steps.size(), 3u);
+  EXPECT_EQ(told.runs[0].steps[0].val_loss, 9.0);
+  EXPECT_EQ(told.runs[0].steps[1].val_loss, 6.5);
+  EXPECT_EQ(told.runs[0].steps[2].val_loss, 5.5);
+}
+
+TEST(StepLog, AStepPrintedTwiceIsKeptTwiceAndAResumedRunIsOneRun) {
+  const Told twice = import_text("step 1 loss 8.0\nstep 1 loss 7.0\n");
+  ASSERT_EQ(twice.runs[0].steps.size(), 2u);
+  EXPECT_EQ(twice.runs[0].steps[1].loss, 7.0);
+  const Told resumed =
+      import_text("step 1 loss 8\nstep 2 loss 7\nstep 3 loss 6\nresuming from a checkpoint\nstep 2 loss 7.1\n");
+  EXPECT_EQ(resumed.runs.size(), 1u);
+  EXPECT_EQ(resumed.runs[0].steps.size(), 4u);
+}
+
+TEST(StepLog, OptionsOverrideWhatWasRead) {
+  const Told told = import_text("B = 4 ; T = 8\nstep 1 loss 8 dt 10ms\n",
+                                {.tokens_per_step = 640, .params = 1000, .hardware = "NVIDIA H100"});
+  EXPECT_EQ(told.runs[0].run.tokens_per_step, 640);
+  EXPECT_EQ(told.runs[0].run.model_flops_per_token, 6000);
+  EXPECT_EQ(told.runs[0].run.hardware, "NVIDIA H100");
+  EXPECT_EQ(told.runs[0].steps[0].tokens, 640);
+}
+
+TEST(StepLog, RefusesWhatIsNoLog) {
+  using namespace std::string_literals;
+  for (const std::string& bytes : {""s, "\n\n"s, std::string(5000, '\0'), "hello\n"s,
+                                   std::string("\x7f"
+                                               "ELF\1\1\1\0\0\0\0\3\0\4",
+                                               16),
+                                   std::string(3 << 20, 'x'), "step"s, "\xFF\xFE"s, "\xFF\xFEs"s})
+    EXPECT_THROW(import_text(bytes), ImportError) << bytes.substr(0, 20);
+}
+
+TEST(StepLog, EncodingsEndsAndNoise) {
+  std::string utf16 = "\xFF\xFE";
+  for (const char c : std::string("step 1 loss 8.0\r\nstep 2 loss 7.0\r\n")) utf16 += {c, '\0'};
+  EXPECT_EQ(import_text(utf16).runs[0].steps.size(), 2u);
+  EXPECT_EQ(import_text("step 1 loss 8.0\r\nstep 2 loss 7.0\r\n").runs[0].steps.size(), 2u);
+  const Told noisy = import_text("step 1 loss 8.0\n" + std::string(2 << 20, 'x') +
+                                 "\nstep 2 loss 7.0\nstep 3 lo\0ss 7\nstep 4 loss 6\n");
+  EXPECT_EQ(noisy.runs[0].steps.size(), 2u) << "what follows a NUL in a string literal is not there";
+  EXPECT_TRUE(noisy.noted("longer than a MiB"));
+}
+
+TEST(StepLog, ManyStepsAreToldWhileItReads) {
+  std::string text;
+  for (int i = 1; i <= 200'000; ++i)
+    text += "step " + std::to_string(i) + " | loss 3.5 | dt 100.00ms | tok/sec 40960\n";
+  const Told told = import_text(text);
+  ASSERT_EQ(told.runs[0].steps.size(), 200'000u);
+  EXPECT_EQ(told.runs[0].steps.back().step, 200'000);
+  EXPECT_EQ(told.runs[0].steps.back().tokens, 4096);
+}
+
+}  // namespace
+}  // namespace stepladder

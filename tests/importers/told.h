@@ -1,0 +1,53 @@
+// An import kept in memory, for tests: what an importer said, in order.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/importers/importer.h"
+
+namespace stepladder {
+
+struct ToldRun {
+  Run run;
+  std::string unit;
+  std::vector<StepRecord> steps;
+  bool ended = false;
+};
+
+struct Told : ImportSink {
+  std::vector<ToldRun> runs;
+  std::vector<int> rungs;
+  Ladder ladder_row;
+  std::vector<std::string> notes;
+
+  void begin_run(const Run& run) override { runs.push_back({.run = run}); }
+  void step(const StepRecord& record) override { runs.back().steps.push_back(record); }
+  void end_run(const Run& run, std::string_view unit) override {
+    runs.back().run = run;
+    runs.back().unit = unit;
+    runs.back().ended = true;
+  }
+  void ladder(const Ladder& ladder, std::span<const int> places) override {
+    ladder_row = ladder;
+    rungs.assign(places.begin(), places.end());
+  }
+  void note(std::int64_t, std::string text) override { notes.push_back(std::move(text)); }
+
+  bool noted(std::string_view words) const {
+    for (const std::string& note : notes)
+      if (note.find(words) != std::string::npos) return true;
+    return false;
+  }
+};
+
+// Reads `text` by whichever importer recognises it.
+inline Told import_text(std::string_view text, const ImportOptions& options = {}, std::string name = "run.log") {
+  Told told;
+  MemoryInput input(text, name);
+  importer_for(input, options).read(input, options, told);
+  return told;
+}
+
+}  // namespace stepladder
