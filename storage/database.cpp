@@ -61,7 +61,7 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   }
   if (status.type() != fs::file_type::not_found)
     throw StorageError(file.string() + " could not be opened: " + error.message());
-  if (mode == Database::Mode::read_only) throw StorageError(file.string() + " does not exist");
+  if (mode != Database::Mode::read_write) throw StorageError(file.string() + " does not exist");
   fs::create_directories(folder_of(file), error);
   if (error) throw StorageError("the folder of " + file.string() + " could not be made: " + error.message());
 }
@@ -111,6 +111,10 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
         throw StorageError(file.string() + " is read-only and cannot be written");
       integer("PRAGMA schema_version");
       execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL");
+    } else if (mode == Mode::foreign) {
+      connect(immutable_address(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+      distrust();
+      integer("PRAGMA schema_version");
     } else {
       connect(address, SQLITE_OPEN_READONLY);
       try {
@@ -150,6 +154,20 @@ void Database::connect(const std::string& address, int flags) {
   sqlite3_extended_result_codes(connection_, 1);
   if (code != SQLITE_OK) fail(sqlite3_extended_errcode(connection_));
   sqlite3_busy_timeout(connection_, busy_timeout_ms);
+}
+
+// Pages that point at each other in a circle would be read for ever; reading every byte a hundred times is plenty.
+void Database::distrust() {
+  constexpr int instructions_a_call = 1'000'000;
+  std::error_code error;
+  const auto bytes = fs::file_size(file_, error);
+  calls_left_ = 200 + (error ? 0 : static_cast<std::int64_t>(bytes / (instructions_a_call / 100)));
+  const auto count = [](void* calls_left) { return --*static_cast<std::int64_t*>(calls_left) < 0 ? 1 : 0; };
+  sqlite3_progress_handler(connection_, instructions_a_call, count, &calls_left_);
+  sqlite3_limit(connection_, SQLITE_LIMIT_LENGTH, 64 << 20);
+  sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  execute("PRAGMA cell_size_check = ON");
 }
 
 void Database::execute(const std::string& sql) {
@@ -215,6 +233,8 @@ void Database::fail(int code) const {
       if (mode_ == Mode::read_write && !can_write_folder_of(file_))
         throw StorageError(name + " cannot be written: its folder is read-only (" + reason_of(errno) + ")");
       throw StorageError(name + " could not be opened: " + (error_number ? reason_of(error_number) : message));
+    case SQLITE_INTERRUPT:
+      throw StorageError(name + " is damaged: reading it does not come to an end");
     case SQLITE_CONSTRAINT:
       throw StorageError(name + " cannot hold this: " + message);
     default:

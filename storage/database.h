@@ -18,8 +18,10 @@ namespace stepladder {
 // One connection. One thread at a time. Opening looks at nothing but the file itself: schema.h says whether it is ours.
 class Database {
  public:
-  enum class Mode { read_write, read_only };
+  enum class Mode { read_write, read_only, foreign };
 
+  // foreign: another program's file, read as it lies there: nothing is locked, written or made beside it, logs beside
+  // it are not looked at, and statements that would never end in a file that is damaged on purpose fail.
   // read_write makes the file and its folder where they are missing. Waits up to 5 s for other processes' locks.
   Database(const std::filesystem::path& file, Mode mode);
 
@@ -39,7 +41,7 @@ class Database {
   std::int64_t last_insert_id() const;
   std::int64_t changes() const;  // rows that the last statement inserted, updated or deleted
   bool in_transaction() const;
-  bool read_only() const { return mode_ == Mode::read_only; }
+  bool read_only() const { return mode_ != Mode::read_write; }
   const std::filesystem::path& file() const { return file_; }
 
   [[noreturn]] void fail(int code) const;  // throws the StorageError for a result code of SQLite
@@ -48,6 +50,7 @@ class Database {
   friend class Statement;
   void connect(const std::string& address, int flags);
   void disconnect();
+  void distrust();
   sqlite3_stmt* compile(std::string_view sql);
 
   struct Kept {
@@ -58,6 +61,7 @@ class Database {
   std::filesystem::path file_;  // as the caller named it
   Mode mode_;
   sqlite3* connection_ = nullptr;
+  std::int64_t calls_left_ = 0;  // foreign: how long statements may still go on
   std::map<std::string, Kept, std::less<>> kept_;  // prepared once, by their text
 };
 

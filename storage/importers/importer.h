@@ -50,7 +50,7 @@ class ImportInput {
 };
 
 // What an importer says while it reads, so that a 10 GB log needs no 10 GB of memory. Calls come in this order:
-// (begin_run step* end_run)* with note anywhere, then perhaps ladder, once.
+// (begin_run step* end_run)* with note anywhere, and perhaps ladder after each group of runs.
 class ImportSink {
  public:
   virtual ~ImportSink() = default;
@@ -67,8 +67,8 @@ class ImportSink {
   // says in words where none was printed or it could not be told.
   virtual void end_run(const Run& run, std::string_view unit) = 0;
 
-  // The runs told so far were measured together: rungs[i] is the place of the i-th of them. Not called where they have
-  // nothing to do with each other.
+  // The last rungs.size() runs were measured together: rungs[i] is the place of the i-th of them. A store with several
+  // experiments has several ladders. Not called where runs have nothing to do with each other.
   virtual void ladder(const Ladder& ladder, std::span<const int> rungs) = 0;
 
   // Something that was skipped, assumed or worked out; `line` counts from 1, 0 where it concerns the whole file.

@@ -1,0 +1,54 @@
+// Bytes taken in the sizes that a binary format asks for, from an input that comes in pieces of its own.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/importers/importer.h"
+
+namespace stepladder {
+
+class ByteStream {
+ public:
+  explicit ByteStream(ImportInput& input) : input_(input) {}
+
+  // The next `size` bytes, fewer only where the input ends; valid until the next call. Memory grows with what is really
+  // there, not with what was asked for.
+  std::string_view take(std::size_t size);
+
+  // Passes over `size` bytes; false where there were fewer.
+  bool skip(std::uint64_t size);
+
+  std::uint64_t offset() const { return offset_; }  // of the next byte
+
+ private:
+  bool refill();  // the rest of the piece is empty: false at the end of the input
+
+  ImportInput& input_;
+  std::string_view piece_;
+  std::string kept_;  // bytes that span pieces
+  std::uint64_t offset_ = 0;
+};
+
+// A file read in pieces of 64 KiB. Throws ImportError where it cannot be opened.
+class StoreFile : public ImportInput {
+ public:
+  explicit StoreFile(std::filesystem::path path);
+  std::string_view head() override { return std::string_view(buffer_).substr(0, head_size_); }
+  std::string_view next() override;
+  const std::filesystem::path& path() const override { return path_; }
+
+ private:
+  std::filesystem::path path_;
+  std::ifstream file_;
+  std::string buffer_;  // the head, until all else is asked for
+  std::string following_;
+  std::size_t head_size_ = 0;
+  bool head_given_ = false;
+};
+
+}  // namespace stepladder

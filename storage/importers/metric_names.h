@@ -1,0 +1,34 @@
+// What the names mean under which other trackers' users log their numbers: train/loss, val_loss, lr-AdamW/pg1,
+// time_metrics/end_to_end(s), throughput(tps). One table for all stores.
+#pragma once
+
+#include <string_view>
+
+namespace stepladder {
+
+enum class MetricRole {
+  none,  // a metric that a step record has no place for
+  loss,
+  val_loss,
+  lr,
+  grad_norm,
+  step_time,        // scaled: milliseconds
+  steps_per_s,      // scaled: per second
+  tokens_per_s,     // scaled: per second
+  samples_per_s,    // scaled: per second
+  tokens_per_step,  // tokens of one step
+  tokens_seen,      // tokens of all steps so far
+};
+inline constexpr int metric_roles = 11;
+std::string_view to_string(MetricRole role);
+
+struct MetricMeaning {
+  MetricRole role = MetricRole::none;
+  double scale = 1;     // value x scale is in the role's unit; 0: the name does not tell the unit
+  int second_rate = 0;  // of several names for one role the lowest wins: an epoch's mean and a test set come last
+};
+
+// Letters' case and punctuation do not count: "Train Loss", "train_loss" and "trainLoss" are one name.
+MetricMeaning meaning_of_metric(std::string_view name);
+
+}  // namespace stepladder

@@ -1,0 +1,23 @@
+#include "storage/importers/store_folder.h"
+
+#include "storage/importers/mlflow.h"
+#include "storage/importers/tensorboard.h"
+#include "storage/importers/wandb.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+
+bool is_store_folder(const fs::path& folder) {
+  return !event_files_in(folder).empty() || is_mlflow_folder(folder) || !wandb_files_in(folder).empty() ||
+         !event_folders_in(folder).empty();
+}
+
+void read_store_folder(const fs::path& folder, ImportSink& sink) {
+  if (is_mlflow_folder(folder)) return read_mlflow_folder(folder, sink);
+  if (!wandb_files_in(folder).empty()) return read_wandb_folder(folder, sink);
+  if (event_folders_in(folder).size() > 1) return read_event_folders(folder, sink);
+  if (!event_files_in(folder).empty()) return read_event_folder(folder, sink);
+  read_event_folders(folder, sink);
+}
+
+}  // namespace stepladder

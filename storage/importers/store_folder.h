@@ -1,0 +1,17 @@
+// Folders that are stores themselves, to be asked about before one walks into a folder file by file.
+#pragma once
+
+#include <filesystem>
+
+#include "storage/importers/importer.h"
+
+namespace stepladder {
+
+// Whether `folder` itself is a store: event files (one run), a tree of nothing but event files (a ladder), MLflow's
+// "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Looks, opens nothing larger than a meta.yaml.
+bool is_store_folder(const std::filesystem::path& folder);
+
+// Reads such a folder whole; nothing in it needs to be read again. Throws ImportError.
+void read_store_folder(const std::filesystem::path& folder, ImportSink& sink);
+
+}  // namespace stepladder

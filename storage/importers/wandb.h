@@ -1,0 +1,18 @@
+// A folder of W&B's offline runs. (A single file goes through the list of importers.)
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "storage/importers/importer.h"
+
+namespace stepladder {
+
+// The .wandb files of `folder` and of the run folders in it, oldest first; empty where there are none.
+std::vector<std::filesystem::path> wandb_files_in(const std::filesystem::path& folder);
+
+// Reads them all; the runs of one project and group are a ladder. A file that cannot be read is a note. Throws
+// ImportError where none can.
+void read_wandb_folder(const std::filesystem::path& folder, ImportSink& sink);
+
+}  // namespace stepladder

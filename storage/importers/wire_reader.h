@@ -1,0 +1,100 @@
+// Reads Protocol Buffers' wire format field by field, without a schema:
+// https://protobuf.dev/programming-guides/encoding. Views into the bytes it was given, which must outlive it; never
+// reads beyond them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace stepladder {
+
+static_assert(std::endian::native == std::endian::little, "the wire is little-endian, and so is what we read it with");
+
+class WireReader {
+ public:
+  explicit WireReader(std::string_view message) : rest_(message) {}
+
+  // Moves to the next field; false at the end, and for good where the bytes are no message (malformed() then).
+  bool next() {
+    bytes_ = {};
+    if (rest_.empty() || malformed_) return false;
+    const std::uint64_t tag = varint();
+    number_ = tag >> 3;
+    switch (tag & 7) {
+      case 0:
+        bits_ = varint();
+        break;
+      case 1:
+        bits_ = fixed<std::uint64_t>();
+        break;
+      case 2:
+        bytes_ = take(varint());
+        break;
+      case 5:
+        bits_ = fixed<std::uint32_t>();
+        break;
+      default:  // groups are not used by anything that we read
+        malformed_ = true;
+    }
+    kind_ = static_cast<int>(tag & 7);
+    if (number_ == 0) malformed_ = true;
+    return !malformed_;
+  }
+
+  std::uint64_t number() const { return number_; }
+  bool malformed() const { return malformed_; }
+
+  // The field's value; 0 or empty where the field is of another kind.
+  std::string_view bytes() const { return kind_ == 2 ? bytes_ : std::string_view(); }
+  std::int64_t integer() const { return kind_ == 0 ? static_cast<std::int64_t>(bits_) : 0; }
+  std::int64_t zigzag() const {
+    return kind_ == 0 ? static_cast<std::int64_t>(bits_ >> 1) ^ -static_cast<std::int64_t>(bits_ & 1) : 0;
+  }
+  double real() const { return kind_ == 1 ? std::bit_cast<double>(bits_) : 0; }
+  double real32() const { return kind_ == 5 ? std::bit_cast<float>(static_cast<std::uint32_t>(bits_)) : 0; }
+  bool is_real32() const { return kind_ == 5; }
+
+  // For the insides of packed fields.
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) break;
+      const auto byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+    malformed_ = true;
+    return 0;
+  }
+
+ private:
+  std::string_view take(std::uint64_t size) {
+    if (malformed_ || size > rest_.size()) {
+      malformed_ = true;
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+
+  template <class T>
+  T fixed() {
+    T value = 0;
+    if (const std::string_view raw = take(sizeof value); raw.size() == sizeof value)
+      std::memcpy(&value, raw.data(), sizeof value);
+    return value;
+  }
+
+  std::string_view rest_;
+  std::string_view bytes_;
+  std::uint64_t bits_ = 0;
+  std::uint64_t number_ = 0;
+  int kind_ = 0;
+  bool malformed_ = false;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,60 @@
+// A sink that remembers what it was told, and holds the importer to the order of calls.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/importers/importer.h"
+
+namespace stepladder {
+
+struct CollectingSink : ImportSink {
+  struct Told {
+    Run run;
+    std::vector<StepRecord> steps;
+    std::string ladder;
+    int rung = -1;
+  };
+  std::vector<Told> runs;
+  std::vector<std::string> notes;
+  bool inside = false;
+  std::size_t in_ladders = 0;  // how many runs the ladders so far have
+
+  void begin_run(const Run& run) override {
+    EXPECT_FALSE(inside);
+    inside = true;
+    runs.push_back({.run = run});
+  }
+  void step(const StepRecord& record) override {
+    ASSERT_TRUE(inside);
+    runs.back().steps.push_back(record);
+  }
+  void end_run(const Run& run, std::string_view) override {
+    EXPECT_TRUE(inside);
+    inside = false;
+    runs.back().run = run;
+  }
+  void ladder(const Ladder& ladder, std::span<const int> rungs) override {
+    ASSERT_FALSE(inside);
+    ASSERT_LE(rungs.size(), runs.size());
+    // The runs since the last ladder.
+    in_ladders = runs.size() - rungs.size();
+    for (std::size_t i = 0; i < rungs.size(); ++i) {
+      runs[in_ladders + i].ladder = ladder.name;
+      runs[in_ladders + i].rung = rungs[i];
+    }
+  }
+  void note(std::int64_t, std::string text) override { notes.push_back(std::move(text)); }
+
+  bool noted(std::string_view words) const {
+    for (const std::string& note : notes)
+      if (note.find(words) != std::string::npos) return true;
+    return false;
+  }
+};
+
+}  // namespace stepladder

@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "storage/importers/metric_names.h"
+#include "storage/importers/metric_table.h"
+#include "tests/importers/collecting_sink.h"
+
+namespace stepladder {
+namespace {
+
+CollectingSink read(std::string_view bytes, const std::filesystem::path& path) {
+  CollectingSink sink;
+  MemoryInput input(bytes, path);
+  EXPECT_TRUE(importers::tracker_csv().recognises(input));
+  importers::tracker_csv().read(input, {}, sink);
+  return sink;
+}
+
+TEST(TrackerCsv, WandbColumnsAreRuns) {
+  const CollectingSink sink = read(
+      "\"Step\",\"base - x - train/loss\",\"base - x - train/loss__MIN\",\"base - x - train/loss__MAX\","
+      "\"bf16 - train/loss\"\r\n"
+      "\"1\",\"4.5\",\"4.5\",\"4.5\",\"\"\r\n"
+      "\"2\",\"NaN\",\"1\",\"2\",\"4.25\"\r\n"
+      "what is this\r\n",
+      "panel.csv");
+  ASSERT_EQ(sink.runs.size(), 2U);
+  EXPECT_EQ(sink.runs[0].run.title, "base - x");
+  EXPECT_EQ(sink.runs[0].run.name, "panel base - x");
+  ASSERT_EQ(sink.runs[0].steps.size(), 2U);
+  EXPECT_EQ(sink.runs[0].steps[0].loss, 4.5);
+  EXPECT_TRUE(std::isnan(sink.runs[0].steps[1].loss) && !is_missing(sink.runs[0].steps[1].loss));
+  ASSERT_EQ(sink.runs[1].steps.size(), 1U);
+  EXPECT_EQ(sink.runs[1].steps[0].step, 2);
+  EXPECT_EQ(sink.runs[1].steps[0].loss, 4.25);
+  EXPECT_EQ(sink.runs[1].rung, 1);
+  EXPECT_EQ(sink.runs[1].ladder, "panel");
+  EXPECT_TRUE(sink.noted("__MIN"));
+  EXPECT_TRUE(sink.noted("left out"));
+}
+
+TEST(TrackerCsv, TensorBoardsMetricIsNamedByTheFile) {
+  const std::string_view table = "Wall time,Step,Value\n1700000000.5,1,3.5\n1700000001.5,2,3.25\n";
+  const CollectingSink validation = read(table, "run-a-tag-val_loss.csv");
+  ASSERT_EQ(validation.runs.at(0).steps.size(), 2U);
+  EXPECT_EQ(validation.runs[0].steps[1].val_loss, 3.25);
+  EXPECT_EQ(validation.runs[0].steps[1].at, 1700000001.5);
+  const CollectingSink unnamed = read(table, "table.csv");
+  EXPECT_EQ(unnamed.runs.at(0).steps.at(0).loss, 3.5);
+  EXPECT_TRUE(unnamed.noted("taken for the loss"));
+}
+
+TEST(TrackerCsv, LeavesOtherTablesAlone) {
+  for (const char* table : {"step,loss\n1,2\n", "", "Step\n", "Step, - \n", "a - b,c - d\n", "Wall time,Step\n"}) {
+    MemoryInput input(table);
+    EXPECT_FALSE(importers::tracker_csv().recognises(input)) << table;
+  }
+}
+
+TEST(MetricNames, OfManyPrograms) {
+  struct Case {
+    const char* name;
+    MetricRole role;
+    double scale = 1;
+  };
+  const Case cases[] = {{"loss", MetricRole::loss},
+                        {"train/loss", MetricRole::loss},
+                        {"Training Loss", MetricRole::loss},
+                        {"trainLoss", MetricRole::loss},
+                        {"lm loss", MetricRole::loss},
+                        {"loss_metrics/global_avg_loss", MetricRole::loss},
+                        {"loss_metrics/global_max_loss", MetricRole::none},
+                        {"loss/train/total", MetricRole::loss},
+                        {"val_loss", MetricRole::val_loss},
+                        {"eval/loss", MetricRole::val_loss},
+                        {"validation loss", MetricRole::val_loss},
+                        {"aux_loss", MetricRole::none},
+                        {"loss_scale", MetricRole::none},
+                        {"accuracy", MetricRole::none},
+                        {"lr", MetricRole::lr},
+                        {"lr-AdamW/pg1", MetricRole::lr},
+                        {"lr-DecoupledAdamW/group0", MetricRole::lr},
+                        {"train/learning_rate", MetricRole::lr},
+                        {"grad_norm", MetricRole::grad_norm},
+                        {"train/grad/norm", MetricRole::grad_norm},
+                        {"grad_norm/layers.0", MetricRole::none},
+                        {"dt", MetricRole::step_time, 0},
+                        {"dt_ms", MetricRole::step_time, 1},
+                        {"step_time", MetricRole::step_time, 0},
+                        {"perf/step_time_s", MetricRole::step_time, 1000},
+                        {"time/iter (ms)", MetricRole::step_time, 1},
+                        {"sec_per_step", MetricRole::step_time, 1000},
+                        {"s/it", MetricRole::step_time, 1000},
+                        {"time_metrics/end_to_end(s)", MetricRole::step_time, 1000},
+                        {"time_metrics/data_loading(s)", MetricRole::none},
+                        {"it/s", MetricRole::steps_per_s, 1},
+                        {"train_steps_per_second", MetricRole::steps_per_s, 1},
+                        {"tok/s", MetricRole::tokens_per_s, 1},
+                        {"tokens_per_second", MetricRole::tokens_per_s, 1},
+                        {"throughput(tps)", MetricRole::tokens_per_s, 1},
+                        {"tokens/ms", MetricRole::tokens_per_s, 1000},
+                        {"throughput/device/tokens_per_sec", MetricRole::none},
+                        {"samples/s", MetricRole::samples_per_s, 1},
+                        {"num_input_tokens_seen", MetricRole::tokens_seen},
+                        {"tokens_per_step", MetricRole::tokens_per_step},
+                        {"epoch", MetricRole::none},
+                        {"", MetricRole::none},
+                        {"///", MetricRole::none}};
+  for (const Case& one : cases) {
+    const MetricMeaning meaning = meaning_of_metric(one.name);
+    EXPECT_EQ(to_string(meaning.role), to_string(one.role)) << one.name;
+    EXPECT_EQ(meaning.scale, one.scale) << one.name;
+  }
+}
+
+TEST(MetricTable, UnitOfANamelessTimeComesFromTheWallClock) {
+  for (const double seconds : {0.25, 250.0}) {
+    MetricTable table;
+    for (int step = 1; step <= 10; ++step) {
+      table.add("loss", step, 3, 1000 + 0.26 * step);
+      table.add("dt", step, seconds, 1000 + 0.26 * step);
+    }
+    const auto steps = table.take_steps();
+    ASSERT_EQ(steps.records.size(), 10U);
+    EXPECT_DOUBLE_EQ(steps.records[3].dt_ms, 250);
+  }
+  MetricTable table;
+  table.add("dt", 1, 0.25, missing);
+  table.add("loss", 1, 3, missing);
+  const auto steps = table.take_steps();
+  EXPECT_TRUE(is_missing(steps.records.at(0).dt_ms));
+  EXPECT_NE(steps.notes.at(0).find("does not tell"), std::string::npos);
+}
+
+TEST(MetricTable, ResumedStepsAreKeptTwiceAndTheNewerIsWhole) {
+  MetricTable table;
+  for (const double loss : {4.0, 3.0})
+    for (int step = 1; step <= 3; ++step) table.add("loss", step, loss, missing);
+  table.add("val_loss", 2, 2.5, missing);
+  const auto steps = table.take_steps();
+  ASSERT_EQ(steps.records.size(), 6U);
+  EXPECT_EQ(steps.records[2].loss, 4);
+  EXPECT_TRUE(is_missing(steps.records[2].val_loss));
+  EXPECT_EQ(steps.records[3].loss, 3);
+  EXPECT_EQ(steps.records[3].val_loss, 2.5);
+}
+
+TEST(MetricTable, WallTimesThatWereSentInOneGoAreNoStepTimes) {
+  MetricTable table;
+  for (int step = 1; step <= 100; ++step) table.add("loss", step, 3, 1000);
+  for (const StepRecord& record : table.take_steps().records) EXPECT_TRUE(is_missing(record.dt_ms));
+}
+
+}  // namespace
+}  // namespace stepladder
