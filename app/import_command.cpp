@@ -12,6 +12,7 @@
 
 #include "app/cli.h"
 #include "app/report.h"
+#include "storage/importers/store_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -72,6 +73,7 @@ class StoreSink : public ImportSink {
 
   void step(const StepRecord& record) override {
     steps_.push_back(record);
+    if (options_.tokens_per_step > 0) steps_.back().tokens = options_.tokens_per_step;
     if (steps_.size() >= steps_at_once) write_steps();
   }
 
@@ -83,6 +85,12 @@ class StoreSink : public ImportSink {
     told.run = run;
     told.run.id = id;
     complete(told.run);
+    if (!told.unit.empty()) {
+      Json environment = Json::parse(told.run.environment, nullptr, false);
+      if (!environment.is_object()) environment = Json::object();
+      environment["throughput_unit"] = told.unit;
+      told.run.environment = environment.dump();
+    }
     store_.update_run(told.run);
   }
 
@@ -92,13 +100,14 @@ class StoreSink : public ImportSink {
     row.source = "import";
     row.source_path = path_.string();
     const LadderId id = store_.create_ladder(row);
-    for (std::size_t i = 0; i < std::min(rungs.size(), runs_.size()); ++i) {
-      runs_[i].run.ladder = id;
-      runs_[i].run.rung = rungs[i];
-      runs_[i].run.repeat = 0;
-      store_.update_run(runs_[i].run);
+    const auto first = runs_.end() - static_cast<std::ptrdiff_t>(std::min(rungs.size(), runs_.size()));
+    for (auto it = first; it != runs_.end(); ++it) {
+      it->run.ladder = id;
+      it->run.rung = rungs[static_cast<std::size_t>(it - first)];
+      it->run.repeat = 0;
+      store_.update_run(it->run);
     }
-    std::stable_sort(runs_.begin(), runs_.end(),
+    std::stable_sort(first, runs_.end(),
                      [](const ImportedRun& a, const ImportedRun& b) { return a.run.rung < b.run.rung; });
   }
 
@@ -126,7 +135,10 @@ class StoreSink : public ImportSink {
     run.source = "import";
     run.source_path = path_.empty() ? "" : fs::absolute(path_).lexically_normal().string();
     if (run.status == RunStatus::queued || run.status == RunStatus::running) run.status = RunStatus::finished;
-    if (run.hardware.empty()) run.hardware = options_.hardware;
+    if (!options_.hardware.empty()) run.hardware = options_.hardware;
+    if (options_.params > 0) run.params = options_.params;
+    if (options_.tokens_per_step > 0) run.tokens_per_step = options_.tokens_per_step;
+    if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
     if (place_.ladder) {
       run.ladder = place_.ladder;
       run.rung = place_.rung;
@@ -252,6 +264,12 @@ class Import {
     std::vector<Note> notes_;
   };
 
+  // A folder that is another tracker's store, in one transaction.
+  void take_store(const fs::path& folder) {
+    DeferredSink sink(*this, folder.string(), folder, {});
+    read_store_folder(folder, sink);
+    sink.commit();
+  }
   void take_folder(const fs::path& folder);
 
   void report();
@@ -265,6 +283,8 @@ class Import {
 
 // Each folder is a stage and its files are repeats of it, or each file a rung of its own with --flat.
 void Import::take_folder(const fs::path& folder) {
+  if (is_store_folder(folder)) return take_store(folder);
+  const std::size_t first = runs_.size();
   std::map<fs::path, std::vector<fs::path>> files;
   for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
        it != fs::recursive_directory_iterator(); ++it) {
@@ -273,13 +293,16 @@ void Import::take_folder(const fs::path& folder) {
       if (it->is_directory()) it.disable_recursion_pending();
       continue;
     }
+    if (it->is_directory() && is_store_folder(it->path())) {
+      it.disable_recursion_pending();
+      take_store(it->path());
+    }
     if (it->is_regular_file()) files[it->path().parent_path()].push_back(it->path());
   }
 
   const fs::path named = fs::absolute(folder).lexically_normal();
   const std::string folder_name =
       named.has_filename() ? named.filename().string() : named.parent_path().filename().string();
-  const std::size_t first = runs_.size();
   int rung = 0;
   for (auto& [parent, paths] : files) {
     std::sort(paths.begin(), paths.end());
@@ -327,9 +350,10 @@ void Import::report() {
   std::vector<RunAndSummary> rows;
   for (const ImportedRun& it : runs_) rows.push_back({it.run, store_.get().summary(it.run)});
   if (request_.json) {
+    const Judge judge = load_judge(rows.empty() ? nullptr : &store_.get());
     Json runs = Json::array(), notes = Json::array();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      Json run = run_json(rows[i].run, rows[i].summary);
+      Json run = run_json(rows[i].run, rows[i].summary, judge);
       run["unit"] = runs_[i].unit.empty() ? Json() : Json(runs_[i].unit);
       runs.push_back(std::move(run));
     }
