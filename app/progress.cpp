@@ -15,6 +15,18 @@ bool stdout_is_plain() {
   return !isatty(STDOUT_FILENO) || (no_color && *no_color);
 }
 
+namespace {
+
+// A young model writes any bytes; none of them may steer the terminal.
+std::string harmless(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
+  return text;
+}
+
+}  // namespace
+
 Progress::Progress(std::vector<Run> runs)
     : runs_(std::move(runs)), is_terminal_(!stdout_is_plain() && isatty(STDERR_FILENO)) {
   for (const Run& run : runs_) all_steps_ += run.planned_steps;
@@ -47,7 +59,8 @@ void Progress::show(const RunEvent& event) {
     std::fprintf(stderr, "%s\n", line.c_str());
   } else if (const auto* sample = std::get_if<TextSample>(&event)) {
     clear();
-    std::fprintf(stderr, "  after step %s it writes:\n%s\n", grouped(sample->step).c_str(), sample->text.c_str());
+    std::fprintf(stderr, "  after step %s it writes:\n%s\n", grouped(sample->step).c_str(),
+                 harmless(sample->text).c_str());
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
     clear();
     std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),
