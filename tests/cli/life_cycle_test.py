@@ -9,6 +9,7 @@ import unittest
 
 from program import TEXT, TINY, Workplace
 
+TOKENIZER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer" / "tokenizer.json"
 RECIPE = [*TINY, "--data", TEXT, "--threads", 1]
 
 
@@ -146,6 +147,18 @@ class LifeCycle(unittest.TestCase):
         self.assertLessEqual(sum(v for v in parts.values() if v), shown["dt_ms_median"] * 2)
         self.assertGreater(parts["backward"], 0)
         self.assertIsNone(parts["communication"])
+
+    def test_samples_in_gpt2_tokens_need_a_tokenizer(self):
+        data = self.place.path / "tokens.bin"
+        data.write_bytes(b"".join((i * 7 % 290).to_bytes(2, "little") for i in range(5000)))
+        recipe = [*TINY, "--data", data, "--threads", 1, "--steps", 2, "--sample-every", 2, "--sample-tokens", 8]
+        status, _, error = self.place.run("train", *recipe)
+        self.assertEqual(status, 2)
+        self.assertIn("--tokenizer", error)
+        run = self.place.json("train", *recipe, "--tokenizer", TOKENIZER, "--sample-prompt", "the")
+        text = self.place.json("show", run["id"])["samples"][0]["text"]
+        self.assertTrue(text.startswith("the"), text)
+        self.assertGreater(len(text), 3)
 
     def test_weights_go_out_and_come_in(self):
         run = self.place.json("train", *RECIPE, "--tied-head", "--steps", 20, "--save-every", 20, "--eval-every", 20)
