@@ -273,6 +273,9 @@ int quick_ladder(const Options& options) {
   const std::filesystem::path text = assets_folder() / "tinyshakespeare.txt";
   if (std::filesystem::exists(text)) request.base.data = text.string();
   request.base.steps = 60;
+  for (const char* id : {"baseline", "bf16", "compile", "flash-attention", "fused-adamw"}) {
+    request.stages.push_back({.stage = id});
+  }
   request.name = "quick ladder";
   Session session(options.database);
   return ladder(request, options, session);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -197,6 +198,18 @@ void draw_rungs(Form& form, const Workspace& workspace) {
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   text_quiet("each keeps the ones above it");
+  const auto choose = [&](const char* words, const std::string& id, const std::function<bool(const Stage&)>& wanted) {
+    ImGui::SameLine();
+    if (quiet_button(words)) {
+      for (std::size_t i = 0; i < form.rungs.size(); ++i) form.rungs[i] = wanted(all_stages()[i]);
+    }
+    mark("launch.rungs." + id);
+  };
+  ImGui::PushFont(fonts().regular, small_size);
+  choose("All", "all", [](const Stage&) { return true; });
+  choose("Same loss", "systems", [](const Stage& stage) { return stage.kind == StageKind::systems_only; });
+  choose("None", "none", [](const Stage&) { return false; });
+  ImGui::PopFont();
   ImGui::Dummy(ImVec2(0, px(2)));
   const std::vector<Stage>& stages = all_stages();
   const Recipe base = request_of(form, {}).base;

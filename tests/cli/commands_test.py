@@ -90,7 +90,10 @@ class Commands(unittest.TestCase):
         self.assertEqual(len(self.place.json("runs", "--filter", "status=finished steps=5")), 1)
         self.assertEqual(self.place.json("runs", "--filter", "steps>5"), [])
         stages = self.place.json("stages")
-        self.assertEqual([s["id"] for s in stages], ["baseline", "tf32", "bf16", "flash-attention", "fused-adamw", "ddp"])
+        self.assertEqual([s["id"] for s in stages], [
+            "baseline", "overfit", "weight-tying", "init-scaling", "tf32", "bf16-matmul", "bf16", "compile", "compile-max",
+            "flash-attention", "padded-vocab", "gpt3-adamw", "cosine-lr", "decay-groups", "fused-adamw",
+            "grad-accumulation", "ddp"])
         for stage in stages:
             self.assertEqual(set(stage), {"id", "title", "why", "kind", "available", "reason"})
             self.assertEqual(stage["available"], stage["reason"] is None)

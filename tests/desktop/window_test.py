@@ -22,6 +22,8 @@ class MainJob(unittest.TestCase):
 
         # Launch: fewer rungs, a name of our own, more steps than anyone waits for.
         desktop.click("side.launch")
+        desktop.click("launch.rungs.none")
+        desktop.click("launch.rung.weight-tying")
         desktop.click("launch.rung.bf16")
         desktop.fill("launch.steps", "100000")
         desktop.fill("launch.name", "by hand")
@@ -33,6 +35,16 @@ class MainJob(unittest.TestCase):
         running = "select id from runs where status = 'running'"
         desktop.wait(lambda: self.steps_of_running() > 30, "thirty steps")
         desktop.picture("live")
+
+        # Pause: no step is made until it goes on.
+        desktop.click("live.pause")
+        time.sleep(0.5)
+        held = self.steps_of_running()
+        time.sleep(1)
+        self.assertEqual(self.steps_of_running(), held)
+        desktop.picture("paused")
+        desktop.click("live.pause")
+        desktop.wait(lambda: self.steps_of_running() > held + 5, "steps after the pause")
         first = desktop.rows(running)[0][0]
 
         # Stop this run: the next rung takes its turn. Then stop the rest.
@@ -44,7 +56,7 @@ class MainJob(unittest.TestCase):
         kept = desktop.rows("select id, status, (select count(*) from steps where run_id = runs.id), "
                             "(select max(step) from steps where run_id = runs.id) from runs where source = 'launched' order by id")
         self.assertEqual({status for _, status, _, _ in kept}, {"stopped"})
-        self.assertEqual(len(kept), 3, "baseline, flash attention and fused AdamW; bf16 was switched off")
+        self.assertEqual(len(kept), 3, "the baseline and the two rungs that were chosen")
         for _, _, count, last in kept[:2]:
             self.assertGreater(count, 30)
             self.assertEqual(count, last, "every step is kept")

@@ -51,9 +51,8 @@ ELSEWHERE = {
 }
 CASES = (
     [("nano", stage, change) for stage, change in STAGES.items() if stage != "padded-vocab"]
-    + [("wide", stage, STAGES[stage]) for stage in ("baseline", "compile", "flash-attention", "padded-vocab", "fused-adamw")]
+    + [("wide", stage, STAGES[stage]) for stage in ("baseline", "compile", "padded-vocab")]
     + [("gpt2 vocabulary", "all systems", FAST), ("gpt2 vocabulary", "all, bf16", dict(FAST, autocast="bf16"))]
-    + [("nano", "all, bf16", dict(FAST, autocast="bf16"))]
 )
 NOT_WEIGHTS = ("losses", "norms", "inputs", "targets")
 
