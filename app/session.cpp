@@ -162,6 +162,7 @@ void Session::resume(RunId id, const Recipe& recipe) {
   same.steps = recipe.steps;
   same.threads = recipe.threads;
   same.device = recipe.device;
+  same.nproc = recipe.nproc;
   same.eval_every = recipe.eval_every;
   same.save_every = recipe.save_every;
   same.keep = recipe.keep;

@@ -130,6 +130,32 @@ class DataParallel(unittest.TestCase):
         two, _ = self.series(*SHORT, *stages, "--nproc", 2)
         self.assert_close(two, alone, 2e-2)
 
+    def test_a_checkpoint_of_several_processes_serves_one_and_several(self):
+        parent, run = self.series(*SHORT, "--nproc", 2, "--save-every", 5, "--keep", 0)
+        self.assertIsNotNone(self.place.json("show", run["id"])["mean_ms"]["communication"])
+        rest = parent[5:]
+        for processes in (2, 1):
+            forked, _ = self.series("--fork", f"{run['id']}@5", "--nproc", processes)
+            self.assert_close(forked, rest, 1e-5)
+
+    def test_a_pause_is_longer_than_the_others_patience(self):
+        process, children = self.start_endless(2)
+        run = self.place.json("runs")[-1]["id"]
+        self.assertEqual(self.place.run("pause", run)[0], 0)
+        time.sleep(3)
+        held = self.newest_step()
+        time.sleep(22)
+        self.assertEqual(self.newest_step(), held)
+        self.assertIsNone(process.poll())
+        self.assertEqual(self.place.run("continue", run)[0], 0)
+        deadline = time.time() + 30
+        while self.newest_step() < held + 5:
+            self.assertLess(time.time(), deadline, "it does not go on")
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assert_nobody_left(children, 5)
+
     def test_as_a_rung_of_a_ladder(self):
         ladder = self.place.json("ladder", *SHORT, "--stages", "baseline,ddp")
         if ladder["skipped"]:
