@@ -390,6 +390,7 @@ std::string run_text(const LoadedRun& loaded, const Judge& judge) {
       {"device", run.hardware.empty() ? run.device : run.hardware + "  (" + run.device + ")"},
       {"precision", run.precision},
       {"attention", run.attention.empty() ? "-" : run.attention},
+      {"peak memory", run.peak_memory_bytes > 0 ? bytes_text(static_cast<double>(run.peak_memory_bytes)) : "-"},
       {"parameters", run.params > 0 ? grouped(run.params) : "-"},
       {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
       {"created", local_time_text(run.created_at)},

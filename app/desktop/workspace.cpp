@@ -76,6 +76,8 @@ bool Workspace::ingest(const RunEvent& event) {
       run.device = started->device;
       run.hardware = started->hardware;
       run.precision = started->precision;
+      run.attention = started->attention;
+      run.setup_ms = started->setup_ms;
       run.sync = started->sync;
       run.recipe = started->recipe;
     }
@@ -86,6 +88,7 @@ bool Workspace::ingest(const RunEvent& event) {
     if (RunEntry* found = entry(ended->run)) {
       found->run.status = ended->status;
       found->run.reason = ended->reason;
+      found->run.peak_memory_bytes = ended->peak_memory_bytes;
       found->run.ended_at = ended->at;
       found->summary = summarise(found->series, found->run.warmup_steps, found->run.tokens_per_step);
     }

@@ -426,6 +426,10 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
   ImGui::Dummy(ImVec2(0, px(2)));
   text_quiet_wrapped("The first " + grouped(summary.warmup_steps) + " of " + grouped(summary.steps) +
                      " steps are left out of the times.");
+  if (run.peak_memory_bytes > 0) {
+    text_quiet_wrapped("At most " + bytes_text(static_cast<double>(run.peak_memory_bytes)) + " held" +
+                       (run.attention.empty() ? "." : "; attention: " + run.attention + "."));
+  }
   text_quiet_wrapped(rung.runs.size() > 1
                          ? "Median of " + std::to_string(rung.runs.size()) + " runs; the whisker spans them."
                          : "One run: how much runs differ from each other is not known. Repeats tell.");
