@@ -240,6 +240,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"ci95", interval_json(rung.verdict.ci95)},
                      {"verdict", first_rung ? Json() : Json(to_string(rung.verdict.verdict))},
                      {"loss", parity_json(rung.loss)},
+                     {"loss_against", rung.loss_against},
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
   }
   Json left_out = Json::array();
@@ -355,7 +356,8 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
                     is_missing(rung.low) ? "-" : compact(rung.low) + " - " + compact(rung.high),
                     factor_text(rung.against_previous), factor_text(rung.speedup), ci95_text(rung.verdict.ci95),
                     rows.size() == 1 ? "baseline" : std::string(to_string(rung.verdict.verdict)),
-                    loss_text(rung.loss, rung.rung == 0)});
+                    loss_text(rung.loss, rung.rung == 0) +
+                        (rung.loss_against > 0 ? " (rung " + std::to_string(rung.loss_against) + ")" : "")});
     if (seeded) {
       const double seed = seed_tokens_per_s(plan, rung.rung);
       rows.back().push_back(tokens_per_s_text(seed));

@@ -108,6 +108,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
     run.ladder = launched.ladder;
     run.rung = rung;
     run.repeat = repeat;
+    run.loss_against = planned.loss_against;
     run.stage = planned.stage;
     run.title = planned.title;
     run.changed = rung == 0 ? first_rung_text(planned.recipe) : planned.changed;

@@ -92,6 +92,7 @@ LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedStage> stages,
   const std::string device = report.resolve(base.device);
   LadderPlan plan;
   Recipe reached = lowest;
+  int loss_against = 0;
   for (const PlannedStage& planned : asked) {
     const Stage& stage = stage_by_id(planned.stage);
     const bool alone = climb == Climb::alone || stage.kind == StageKind::check;
@@ -113,8 +114,10 @@ LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedStage> stages,
     const bool again = &stage == &baseline && !plan.rungs.empty();
     const std::string changed = plan.rungs.empty() ? "" : difference(before, recipe);
     plan.rungs.push_back({stage.id, again ? title_of_another_baseline(planned) : stage.title, recipe, changed,
-                          planned.seed_tokens_per_s});
-    if (!alone) reached = recipe;
+                          planned.seed_tokens_per_s, alone ? 0 : loss_against});
+    if (alone) continue;
+    reached = recipe;
+    if (stage.kind == StageKind::changes_the_maths) loss_against = static_cast<int>(plan.rungs.size()) - 1;
   }
   return plan;
 }

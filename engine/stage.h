@@ -65,6 +65,9 @@ struct Rung {
   Recipe recipe;
   std::string changed;  // difference to the rung before (a check: to the baseline)
   double seed_tokens_per_s = missing;
+  // The rung whose loss this one's is held against: the last below it that changed the maths, else the baseline; the
+  // baseline too for what stands on it alone.
+  int loss_against = 0;
 };
 
 struct SkippedStage {

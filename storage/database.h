@@ -61,7 +61,7 @@ class Database {
   std::filesystem::path file_;  // as the caller named it
   Mode mode_;
   sqlite3* connection_ = nullptr;
-  std::int64_t calls_left_ = 0;  // foreign: how long statements may still go on
+  std::int64_t calls_left_ = 0;                    // foreign: how long statements may still go on
   std::map<std::string, Kept, std::less<>> kept_;  // prepared once, by their text
 };
 

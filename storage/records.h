@@ -48,9 +48,10 @@ struct Run {
   RunId id = 0;
   std::string name;
   std::optional<LadderId> ladder;
-  int rung = 0;                     // place in its ladder; 0 is the baseline
-  int repeat = 0;                   // which of several runs of the same rung
-  std::optional<RunId> parent;      // the run whose checkpoint it started from
+  int rung = 0;                 // place in its ladder; 0 is the baseline
+  int repeat = 0;               // which of several runs of the same rung
+  int loss_against = 0;         // the rung whose loss its own is held against: the last below it that changed the maths
+  std::optional<RunId> parent;  // the run whose checkpoint it started from
   std::int64_t forked_at_step = 0;  // of the parent's steps the last that counts; 0: not forked
   std::string stage;                // the stage's id; for an import what its log called it
   std::string title;                // the stage in words

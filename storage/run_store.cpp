@@ -48,8 +48,8 @@ constexpr const char* run_columns =
     "runs.id, runs.name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
     "created_at, started_at, ended_at, planned_steps, tokens_per_step, runs.warmup_steps, params, "
     "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, "
-    "forked_at_step, attention, setup_ms, peak_memory_bytes";
-constexpr int run_column_count = 32;
+    "forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes";
+constexpr int run_column_count = 33;
 
 Run read_run(const Statement& row) {
   Run run;
@@ -86,6 +86,7 @@ Run read_run(const Statement& row) {
   if (!row.is_null(column)) run.parent = row.integer(column);
   ++column;
   run.forked_at_step = row.integer(column++);
+  run.loss_against = static_cast<int>(row.integer(column++));
   run.attention = row.text(column++);
   run.setup_ms = row.real(column++);
   run.peak_memory_bytes = row.integer(column++);
@@ -164,8 +165,9 @@ RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIden
   static const std::string sql =
       "INSERT INTO runs (name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
       "created_at, started_at, ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, "
-      "loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, forked_at_step, attention, "
-      "setup_ms, peak_memory_bytes, owner_pid, owner_start, owner_boot) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
+      "loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, forked_at_step, "
+      "loss_against, attention, setup_ms, peak_memory_bytes, owner_pid, owner_start, owner_boot) VALUES (?, ?, ?, ?, "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
       "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Statement insert(database, sql);
   insert.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
@@ -176,6 +178,7 @@ RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIden
   insert.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
   insert.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
   insert.bind(known(run.recipe)).bind(known(run.environment)).bind(run.parent).bind(known(run.forked_at_step));
+  insert.bind(known(std::int64_t{run.loss_against}));
   insert.bind(known(run.attention)).bind(run.setup_ms).bind(known(run.peak_memory_bytes));
   if (owner)
     insert.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));

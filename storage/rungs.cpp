@@ -67,7 +67,14 @@ std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Inte
         summary.previous_verdict = judge_speedup(summary.against_previous, previous_sample, sample);
         summary.verdict = judge_speedup(summary.speedup, base_sample, sample);
       }
-      summary.loss = loss_parity(*base->run, *base->series, *repeats.front().run, *repeats.front().series, band);
+      const MeasuredRun& run = repeats.front();
+      const MeasuredRun* against = base;
+      if (const auto named = by_rung.find(run.run->loss_against);
+          named != by_rung.end() && named->first < rung && !named->second.front().series->empty()) {
+        against = &named->second.front();
+      }
+      summary.loss_against = against->run->rung;
+      summary.loss = loss_parity(*against->run, *against->series, *run.run, *run.series, band);
     } else {
       base = &repeats.front();
       base_sample = sample;

@@ -27,7 +27,8 @@ struct RungSummary {
   double speedup = missing;           // 1 for the first rung
   SpeedUp previous_verdict;           // the two factors with their intervals; not filled in for the first rung,
   SpeedUp verdict;                    // nor without intervals
-  LossParity loss;                    // first repeat against the baseline's first, within the band of the repeats
+  int loss_against = 0;               // the rung (Run::loss_against) that the loss is held against
+  LossParity loss;  // first repeat against that rung's first, within the band of the baseline's repeats
 };
 
 enum class Intervals { yes, no };

@@ -102,6 +102,7 @@ CREATE VIEW latest_steps AS
 constexpr const char* life_cycle = R"sql(
 ALTER TABLE runs ADD COLUMN parent_id INTEGER REFERENCES runs(id);
 ALTER TABLE runs ADD COLUMN forked_at_step INTEGER;
+ALTER TABLE runs ADD COLUMN loss_against INTEGER;
 ALTER TABLE runs ADD COLUMN attention TEXT;
 ALTER TABLE runs ADD COLUMN setup_ms REAL;
 ALTER TABLE runs ADD COLUMN peak_memory_bytes INTEGER;

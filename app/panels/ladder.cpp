@@ -373,6 +373,7 @@ void sum(const std::string& text) {
 
 std::string loss_sentence(const RungSummary& rung, const Summary& summary) {
   const LossParity& loss = rung.loss;
+  const std::string against = rung.loss_against > 0 ? ", against rung " + std::to_string(rung.loss_against) : "";
   if (!std::isfinite(summary.loss_last)) return "Its loss is no longer a number.";
   if (rung.rung == 0) return "The others' losses are compared with this one's.";
   if (loss.verdict == LossVerdict::not_comparable)
@@ -380,8 +381,10 @@ std::string loss_sentence(const RungSummary& rung, const Summary& summary) {
   if (loss.verdict == LossVerdict::diverged) return "Its loss is no longer a number.";
   const std::string gap = loss_text(std::fabs(loss.tail_gap));
   const std::string most = "At most " + loss_text(loss.max_gap) + " apart, at step " + grouped(loss.at_step) + ".";
-  if (loss.verdict == LossVerdict::same) return "The loss stayed: " + gap + " apart over the last quarter. " + most;
-  return "The loss is " + std::string(to_string(loss.verdict)) + " by " + gap + " over the last quarter. " + most;
+  if (loss.verdict == LossVerdict::same)
+    return "The loss stayed: " + gap + " apart over the last quarter" + against + ". " + most;
+  return "The loss is " + std::string(to_string(loss.verdict)) + " by " + gap + " over the last quarter" + against +
+         ". " + most;
 }
 
 // The sums behind a rung's numbers, so that a reader can redo them.

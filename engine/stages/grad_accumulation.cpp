@@ -10,10 +10,13 @@
 namespace stepladder {
 namespace {
 
-// Micro-batches that a batch is cut into: four where that goes, else three or two.
+// Micro-batches that a batch is cut into: four, three or two, so that what is left can still be shared by two processes
+// where that goes.
 int pieces_of(int batch) {
-  for (const int pieces : {4, 3, 2}) {
-    if (batch % pieces == 0) return pieces;
+  for (const int rows : {2, 1}) {
+    for (const int pieces : {4, 3, 2}) {
+      if (batch % (pieces * rows) == 0) return pieces;
+    }
   }
   return 1;
 }

@@ -183,6 +183,11 @@ class LifeCycle(unittest.TestCase):
         self.assertTrue(all(r["status"] == "finished" for r in ladder["rungs"]), ladder["rungs"])
         self.assertTrue(all(left_out.values()))
         self.assertEqual(done, [s for s in stages if s in done], "in ladder order")
+        last_maths = 0  # what a rung's loss is held against
+        for rung in ladder["rungs"]:
+            kind = stages[rung["stage"]]["kind"]
+            self.assertEqual(rung["loss_against"], 0 if kind == "check" else last_maths, rung)
+            last_maths = rung["rung"] if kind == "changes-the-maths" else last_maths
         for stage in stages.values():
             if not stage["available"]:
                 self.assertEqual(left_out[stage["id"]], stage["reason"])

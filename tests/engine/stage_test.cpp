@@ -180,6 +180,19 @@ TEST(Ladder, ACheckStandsAloneAndSoDoesEveryRungThatIsToClimbAlone) {
   EXPECT_EQ(alone.rungs[2].changed, "optimizer adamw -> fused-adamw");
 }
 
+TEST(Ladder, ALossIsHeldAgainstTheLastRungThatChangedTheMaths) {
+  const std::vector<PlannedStage> stages =
+      planned({"flash-attention", "overfit", "weight-tying", "compile", "gpt3-adamw", "fused-adamw"});
+  const auto against = [&](Climb climb) {
+    std::vector<int> rungs;
+    for (const Rung& rung : plan_ladder(Recipe{}, stages, DeviceReport{}, climb).rungs)
+      rungs.push_back(rung.loss_against);
+    return rungs;
+  };
+  EXPECT_EQ(against(Climb::together), (std::vector<int>{0, 0, 0, 0, 3, 3, 5}));
+  EXPECT_EQ(against(Climb::alone), (std::vector<int>{0, 0, 0, 0, 0, 0, 0}));
+}
+
 TEST(Ladder, ItStartsBelowTheStagesThatItClimbsTo) {
   Recipe published;
   apply_preset(published, "gpt2");
