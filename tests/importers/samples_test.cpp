@@ -177,9 +177,15 @@ TEST_F(Shared, FourPublicLogsAreReadWhole) {
     EXPECT_EQ(steps.size(), log.steps);
     EXPECT_EQ(told.runs[0].run.tokens_per_step, 0);
     EXPECT_EQ(is_missing(steps[1].dt_ms), is_missing(log.first_dt));
-    if (!is_missing(log.first_dt)) EXPECT_EQ(steps[1].dt_ms, log.first_dt);
-    if (!is_missing(log.last_loss)) EXPECT_EQ(steps.back().loss, log.last_loss);
-    if (!is_missing(log.last_val_loss)) EXPECT_EQ(steps.back().val_loss, log.last_val_loss);
+    if (!is_missing(log.first_dt)) {
+      EXPECT_EQ(steps[1].dt_ms, log.first_dt);
+    }
+    if (!is_missing(log.last_loss)) {
+      EXPECT_EQ(steps.back().loss, log.last_loss);
+    }
+    if (!is_missing(log.last_val_loss)) {
+      EXPECT_EQ(steps.back().val_loss, log.last_val_loss);
+    }
   }
 }
 

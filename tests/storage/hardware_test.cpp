@@ -69,7 +69,9 @@ TEST(Hardware, every_row_is_whole_and_no_lower_precision_is_slower) {
     EXPECT_FALSE(row.source.empty()) << row.name;
     EXPECT_FALSE(is_missing(row.peak_tflops[0]) || is_missing(row.bandwidth_gb_s) || is_missing(row.memory_gb));
     for (std::size_t i = 1; i < row.peak_tflops.size(); ++i)
-      if (!is_missing(row.peak_tflops[i])) EXPECT_GE(row.peak_tflops[i], row.peak_tflops[0]) << row.name;
+      if (!is_missing(row.peak_tflops[i])) {
+        EXPECT_GE(row.peak_tflops[i], row.peak_tflops[0]) << row.name;
+      }
   }
 }
 
