@@ -145,6 +145,8 @@ class StoreSink : public ImportSink {
       run.repeat = place_.repeat;
     }
     if (!place_.stage.empty()) run.stage = place_.stage;
+    // What the log says of a stage is what it changed; its name is the shorter one.
+    if (run.changed == run.title && !run.stage.empty()) run.title = run.stage;
   }
 
   void write_steps() {

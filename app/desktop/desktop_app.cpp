@@ -9,6 +9,7 @@
 #include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/environment.h"
 #include "app/format.h"
 #include "engine/tokens.h"
 
@@ -37,6 +38,7 @@ std::vector<Panel> all_panels() {
 DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settings)
     : store_(store), session_(session), settings_(std::move(settings)), panels_(all_panels()) {
   workspace_.database = store.file().string();
+  workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.load(store);
   workspace_.device = std::nullopt;
   open_ = {panels_.front().id};

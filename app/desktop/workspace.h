@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/device.h"
+#include "storage/hardware.h"
 #include "storage/records.h"
 #include "storage/run_store.h"
 #include "storage/rungs.h"
@@ -62,6 +63,7 @@ class Workspace {
   void order_queue(const std::vector<RunId>& waiting);
 
   bool is_paused = false;  // the run that is training now
+  HardwareTable hardware;  // peaks to hold throughput against
   std::optional<DeviceReport> device;
   std::string device_problem;    // why LibTorch could not be asked
   LadderId selected_ladder = 0;  // 0: the newest

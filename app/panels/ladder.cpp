@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "app/desktop/charts.h"
@@ -14,6 +15,7 @@
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/report.h"
+#include "storage/plausibility.h"
 
 namespace stepladder {
 namespace {
@@ -32,6 +34,7 @@ struct Derived {
   std::vector<const RunEntry*> runs;
   std::vector<Summary> summaries;
   std::vector<RungSummary> rungs;
+  std::map<RunId, std::vector<Flag>> flags;
   std::map<RunId, Ecdf> ecdf;
   bool is_current = false;
 };
@@ -60,7 +63,7 @@ void derive(Derived& derived, const Workspace& workspace, LadderId ladder) {
   std::size_t ended = 0;
   for (const RunEntry* entry : runs) {
     steps += entry->series.size();
-    ended += is_missing(entry->run.ended_at) ? 0 : 1;
+    ended += entry->run.status == RunStatus::queued || entry->run.status == RunStatus::running ? 0 : 1;
   }
   derived.runs = runs;  // pointers move when runs are added, so they are taken anew
   const bool same = derived.is_current && derived.ladder == ladder && derived.steps == steps &&
@@ -87,6 +90,13 @@ void derive(Derived& derived, const Workspace& workspace, LadderId ladder) {
     measured.push_back({&runs[i]->run, &derived.summaries[i], &runs[i]->series});
   }
   derived.rungs = summarise_rungs(measured, ended == runs.size() ? Intervals::yes : Intervals::no);
+  derived.flags.clear();
+  for (const RungSummary& rung : derived.rungs) {
+    const auto first = std::find_if(measured.begin(), measured.end(),
+                                    [&](const MeasuredRun& run) { return run.run == rung.runs.front(); });
+    derived.flags[first->run->id] =
+        flags_of(*first->run, *first->summary, static_cast<int>(rung.runs.size()), workspace.hardware);
+  }
 }
 
 int selected_rung(const Workspace& workspace, const Derived& derived) {
@@ -205,9 +215,11 @@ void draw_table_head(const Columns& at, bool is_log, bool repeats) {
     text_right(text, x, fonts().regular, small_size, &palette().quiet);
   };
   left(at.name, "rung, and what it changed");
-  if (at.has_bar)
-    left(at.bar, std::string("tokens/s, median and ") + (repeats ? "range of runs" : "quartiles") +
-                     (is_log ? ", log scale" : ""));
+  if (at.has_bar) {
+    ImGui::SetCursorPos(ImVec2(at.bar, top));
+    text_cut(std::string(is_log ? "log scale, " : "") + (repeats ? "range of runs" : "quartiles"), at.bar_width,
+             palette().quiet, fonts().regular, small_size);
+  }
   right(at.tokens, "tokens/s");
   right(at.previous, "vs previous");
   right(at.baseline, "vs baseline");
@@ -263,7 +275,9 @@ void loss_pill(const RungSummary& rung, const Run& run) {
   pill("not comparable", Tone::neutral);
 }
 
-void timing_pill(const Run& run) {
+// What is worst about a number: that it cannot be true, else how its clock was read.
+void timing_pill(const Run& run, std::span<const Flag> flags) {
+  if (is_impossible(flags)) return pill("impossible", Tone::bad);
   switch (run.sync) {
     case Sync::event:
       return pill("events, synchronised", Tone::good);
@@ -278,8 +292,8 @@ void timing_pill(const Run& run) {
   if (run.source != "launched" || !is_missing(run.started_at)) pill("sync not known", Tone::warning);
 }
 
-void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale, bool selected, float height,
-              Commands& commands) {
+void draw_row(const RungSummary& rung, std::span<const Flag> flags, const Columns& at, const BarScale& scale,
+              bool selected, float height, Commands& commands) {
   const Run& run = *rung.runs.front();
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const float top = ImGui::GetCursorPosY();
@@ -322,7 +336,7 @@ void draw_row(const RungSummary& rung, const Columns& at, const BarScale& scale,
   loss_pill(rung, run);
   if (at.has_timing) {
     ImGui::SetCursorPos(ImVec2(at.timing, pill_top));
-    timing_pill(run);
+    timing_pill(run, flags);
   }
   ImGui::SetCursorPosY(top + height + px(1));
   ImGui::PopID();
@@ -333,10 +347,15 @@ void draw_table(const Derived& derived, int selected, Commands& commands) {
   const BarScale scale = scale_for(derived.rungs);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
   draw_table_head(at, scale.is_log, derived.rungs.front().runs.size() > 1);
-  for (const RungSummary& rung : derived.rungs) draw_row(rung, at, scale, rung.rung == selected, px(46), commands);
+  for (const RungSummary& rung : derived.rungs) {
+    const std::vector<Flag>& flags = derived.flags.at(rung.runs.front()->id);
+    draw_row(rung, flags, at, scale, rung.rung == selected, px(46), commands);
+  }
   ImGui::Dummy(ImVec2(0, 0));  // the last row placed the cursor; an item makes it count
   ImGui::PopStyleVar();
 }
+
+constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the table above has the colours
 
 // All rungs, the baseline and the selected one strong, the others thin.
 std::vector<Curve> curves(const Derived& derived, int selected, bool ecdf) {
@@ -349,7 +368,7 @@ std::vector<Curve> curves(const Derived& derived, int selected, bool ecdf) {
                     .y = ecdf ? std::span<const double>(steps.share) : std::span<const double>(entry.series.loss),
                     .colour = faded(rung_colour(entry.run.rung), strong ? 1.0f : 0.6f),
                     .weight = strong ? 2.2f : 1.1f,
-                    .in_legend = entry.run.repeat == 0,
+                    .in_legend = entry.run.repeat == 0 && derived.rungs.size() <= most_in_legend,
                     .order = entry.run.rung});
   };
   const auto add_where = [&](auto&& condition) {
@@ -426,6 +445,13 @@ void draw_card(const Derived& derived, const RungSummary& rung) {
     sum("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) + " TFLOP/s");
   }
   sum(loss_sentence(rung, summary));
+  for (const Flag& flag : derived.flags.at(run.id)) {
+    if (flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware)
+      continue;  // said below, or by the column
+    ImGui::PushTextWrapPos(0);
+    text_toned(flag.why, flag.id == FlagId::impossible_throughput ? Tone::bad : Tone::warning);
+    ImGui::PopTextWrapPos();
+  }
   ImGui::Dummy(ImVec2(0, px(2)));
   text_quiet_wrapped("The first " + grouped(summary.warmup_steps) + " of " + grouped(summary.steps) +
                      " steps are left out of the times.");
