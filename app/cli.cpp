@@ -33,9 +33,11 @@ void note_interrupt(int signal) {
   if (++interrupts > 1) std::_Exit(128 + signal);
 }
 
-void catch_interrupts() {
+void catch_signals() {
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
+  // A process of the same run that dies, or a reader of our output that leaves, is an error to be told, not our end.
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
 struct Options {
@@ -670,7 +672,7 @@ int complain(const std::exception& error, int status) {
 int run_command_line(int argc, char** argv, const Desktop& desktop) {
   keep_workers_from_spinning();
   remember_command_line(argc, argv);
-  catch_interrupts();
+  catch_signals();
   try {
     return dispatch(argc, argv, desktop);
   } catch (const RecipeError& error) {

@@ -99,6 +99,7 @@ class Child {
       for (const int end : {out[1], err[1]})
         if (end > STDERR_FILENO) ::close(end);
       ::setenv("PYTHONUNBUFFERED", "1", 0);
+      ::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and would be inherited
       ::execvp(arguments[0], arguments.data());
       const int error = errno;
       [[maybe_unused]] const ssize_t told = ::write(failure[1], &error, sizeof error);
