@@ -19,7 +19,13 @@ Stage stages::weight_tying() {
           .why = "Token embedding and head share one matrix: V x C parameters less to update and to keep.",
           .kind = StageKind::changes_the_maths,
           .apply = [](Recipe& recipe) { recipe.tied_head = true; },
-          .undo = [](Recipe& recipe) { recipe.tied_head = false; }};
+          .undo =
+              [](Recipe& recipe) {
+                if (recipe.weights.empty()) recipe.tied_head = false;
+              },
+          .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string&) -> std::string {
+            return recipe.weights.empty() ? "" : "the head is as in " + recipe.weights;
+          }};
 }
 
 }  // namespace stepladder
