@@ -29,6 +29,8 @@ NamedTensors copied(const NamedTensors& tensors) {
 
 // What Hugging Face's transformers asks for beside the weights.
 std::string config_json(const Recipe& recipe) {
+  constexpr int end_of_text = 50256;
+  const nlohmann::ordered_json token = recipe.vocab > end_of_text ? nlohmann::ordered_json(end_of_text) : nullptr;
   const nlohmann::ordered_json json = {{"architectures", {"GPT2LMHeadModel"}},
                                        {"model_type", "gpt2"},
                                        {"activation_function", "gelu_new"},
@@ -39,6 +41,8 @@ std::string config_json(const Recipe& recipe) {
                                        {"n_positions", recipe.seq},
                                        {"vocab_size", recipe.vocab},
                                        {"tie_word_embeddings", recipe.tied_head},
+                                       {"bos_token_id", token},
+                                       {"eos_token_id", token},
                                        {"attn_pdrop", 0.0},
                                        {"embd_pdrop", 0.0},
                                        {"resid_pdrop", 0.0}};
