@@ -118,9 +118,8 @@ TEST(StepLog, OptionsOverrideWhatWasRead) {
 TEST(StepLog, RefusesWhatIsNoLog) {
   using namespace std::string_literals;
   for (const std::string& bytes : {""s, "\n\n"s, std::string(5000, '\0'), "hello\n"s,
-                                   std::string("\x7f"
-                                               "ELF\1\1\1\0\0\0\0\3\0\4",
-                                               16),
+                                   "\x7f"
+                                   "ELF\1\1\1\0\0\0\0\3\0\4"s,
                                    std::string(3 << 20, 'x'), "step"s, "\xFF\xFE"s, "\xFF\xFEs"s})
     EXPECT_THROW(import_text(bytes), ImportError) << bytes.substr(0, 20);
 }
