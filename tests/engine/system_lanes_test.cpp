@@ -78,7 +78,9 @@ TEST(SystemLanes, MemoryThatIsTakenShows) {
   }
   EXPECT_GT(during, before + (50 << 20));
   EXPECT_GE(peak_resident_bytes(), during - (8 << 20));  // the kernel counts the two a little apart
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory for a while
   EXPECT_LT(lanes.sample().resident_bytes, during - (50 << 20));
+#endif
 }
 
 class FakeGpu : public testing::Test {
