@@ -122,7 +122,8 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
 }
 
 RunId Session::launch_run(const RunRequested& asked, const DeviceReport& report) {
-  Recipe recipe = prepare(with_absolute_paths(asked.base)).recipe;
+  const Start start = asked.fork_of ? Start::checkpoint : Start::fresh;
+  Recipe recipe = prepare(with_absolute_paths(asked.base), start).recipe;
   const Stage* last = &stage_by_id("baseline");
   for (const std::string& id : asked.stages) {
     const Stage& stage = stage_by_id(id);
@@ -173,7 +174,7 @@ void Session::resume(RunId id, const Recipe& recipe) {
   }
   const Checkpoint from = find_checkpoint(store_.file(), run.id);
   require_steps_left(recipe, from);
-  prepare(recipe);
+  prepare(recipe, Start::checkpoint);
   store_.queue_again(id, recipe.steps);
   submit(id, recipe, from.folder);
 }

@@ -34,8 +34,8 @@ void take_shape(Recipe& recipe, const WeightsFile& file) {
 
 }  // namespace
 
-Prepared prepare(Recipe recipe) {
-  if (!recipe.weights.empty()) take_shape(recipe, WeightsFile(recipe.weights));
+Prepared prepare(Recipe recipe, Start start) {
+  if (start == Start::fresh && !recipe.weights.empty()) take_shape(recipe, WeightsFile(recipe.weights));
   validate(recipe);
   TokenSource source = TokenSource::open(recipe.data, recipe.seq, recipe.seed);
   if (recipe.vocab == 0) recipe.vocab = source.vocab_needed();

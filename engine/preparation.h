@@ -13,8 +13,10 @@ struct Prepared {
 };
 
 // Opens the files, reads their headers and holds them against each other. Throws RecipeError or DataError with the
-// sentence that the user needs.
-Prepared prepare(Recipe recipe);
+// sentence that the user needs. A run that goes on from a checkpoint has its shape already and does without the file of
+// weights that it once started from.
+enum class Start { fresh, checkpoint };
+Prepared prepare(Recipe recipe, Start start = Start::fresh);
 
 // What the model of this recipe speaks. Throws DataError, and RecipeError where it is not known.
 Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source);

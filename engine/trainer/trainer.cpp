@@ -285,7 +285,7 @@ void Training::emit_checkpoints() {
 
 Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit) {
   const DeviceReport& report = device_report();
-  Prepared prepared = prepare(job.recipe);
+  Prepared prepared = prepare(job.recipe, job.start_from.empty() ? Start::fresh : Start::checkpoint);
   prepared.recipe = resolve(std::move(prepared.recipe), report);
   require_memory(prepared.recipe, report);
   reset_peak_memory(at::Device(prepared.recipe.device));

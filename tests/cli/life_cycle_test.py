@@ -170,6 +170,12 @@ class LifeCycle(unittest.TestCase):
                                     "--threads", 1, "--lr", "1e-9", "--eval-every", 1)
             self.assertEqual(tuned["params"], run["params"])
             self.assertAlmostEqual(tuned["val_loss_last"], run["val_loss_last"], places=4)
+        # A run that was started from a file goes on without it.
+        saved = self.place.json("train", "--data", TEXT, "--batch", 4, "--seq", 32, "--weights", file, "--steps", 2,
+                                "--threads", 1, "--save-every", 2)
+        file.unlink()
+        self.assertEqual(self.place.json("train", "--resume", saved["id"], "--steps", 4)["last_step"], 4)
+        self.assertEqual(self.place.json("train", "--fork", saved["id"], "--steps", 6)["last_step"], 6)
         status, _, error = self.place.run("train", "--weights", TEXT, "--steps", 1)
         self.assertEqual(status, 1)
         self.assertIn(str(TEXT), error)
