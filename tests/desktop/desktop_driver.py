@@ -96,6 +96,16 @@ class Desktop:
         if modifier:
             self.xdotool("keyup", modifier)
 
+    def go(self, name, landmark):
+        """Clicks until the landmark is on the screen: a window that has just come may miss the first click."""
+        def there():
+            if landmark in self.landmarks():
+                return True
+            self.click(name)
+            time.sleep(0.3)
+            return landmark in self.landmarks()
+        self.wait(there, landmark)
+
     def keys(self, *names):
         """Keys as a hand presses them: a modifier goes down before and comes up after."""
         for name in names:
