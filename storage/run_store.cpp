@@ -51,6 +51,8 @@ constexpr const char* run_columns =
     "forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes";
 constexpr int run_column_count = 33;
 
+constexpr const char* not_in_bin = "runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
+
 Run read_run(const Statement& row) {
   Run run;
   int column = 0;
@@ -493,8 +495,12 @@ void RunStore::in_one_transaction(const std::function<void()>& work) {
 }
 
 std::vector<Ladder> RunStore::ladders() {
-  Statement rows(impl_->database,
-                 "SELECT id, name, source, source_path, notes, created_at FROM ladders ORDER BY created_at, id");
+  Statement rows(
+      impl_->database,
+      "SELECT id, name, source, source_path, notes, created_at FROM ladders WHERE "
+      "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
+      "ladder_id = ladders.id AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)) "
+      "ORDER BY created_at, id");
   std::vector<Ladder> ladders;
   while (rows.step())
     ladders.push_back({.id = rows.integer(0),
@@ -507,7 +513,8 @@ std::vector<Ladder> RunStore::ladders() {
 }
 
 std::vector<Run> RunStore::runs() {
-  Statement rows(impl_->database, std::string("SELECT ") + run_columns + " FROM runs ORDER BY created_at, id");
+  Statement rows(impl_->database,
+                 std::string("SELECT ") + run_columns + " FROM runs WHERE " + not_in_bin + " ORDER BY created_at, id");
   return impl_->read_runs(rows);
 }
 
@@ -516,8 +523,8 @@ std::optional<Run> RunStore::run(RunId id) {
 }
 
 std::vector<Run> RunStore::runs_of(LadderId ladder) {
-  Statement rows(impl_->database,
-                 std::string("SELECT ") + run_columns + " FROM runs WHERE ladder_id = ? ORDER BY rung, repeat, id");
+  Statement rows(impl_->database, std::string("SELECT ") + run_columns + " FROM runs WHERE ladder_id = ? AND " +
+                                      not_in_bin + " ORDER BY rung, repeat, id");
   rows.bind(ladder);
   return impl_->read_runs(rows);
 }
@@ -548,7 +555,8 @@ std::vector<RunAndSummary> RunStore::runs_with_summaries() {
                    std::string("SELECT ") + run_columns + ", " + summary_columns +
                        " FROM runs LEFT JOIN summaries ON run_id = runs.id "
                        "AND status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
-                       "AND asked_tokens_per_step = coalesce(tokens_per_step, 0) ORDER BY created_at, runs.id");
+                       "AND asked_tokens_per_step = coalesce(tokens_per_step, 0) WHERE " +
+                       not_in_bin + " ORDER BY created_at, runs.id");
     while (rows.step()) {
       const bool cached = !rows.is_null(run_column_count);
       if (!cached) to_compute.push_back(all.size());
@@ -656,6 +664,49 @@ StepParts RunStore::mean_parts(const Run& run, std::int64_t warmup_steps) {
   rows.bind(run.id).bind(warmup_steps);
   if (!rows.step()) return {};
   return {rows.real(0), rows.real(1), rows.real(2), rows.real(3), rows.real(4)};
+}
+
+std::map<RunId, Curation> RunStore::curations() {
+  Statement rows(impl_->database, "SELECT run_id, tags, note, pinned, archived, deleted_at FROM curation");
+  std::map<RunId, Curation> curations;
+  while (rows.step()) {
+    curations[rows.integer(0)] = {.tags = tags_from(rows.text(1)),
+                                  .note = rows.text(2),
+                                  .pinned = rows.integer(3) != 0,
+                                  .archived = rows.integer(4) != 0,
+                                  .deleted_at = rows.real(5)};
+  }
+  return curations;
+}
+
+void RunStore::curate(RunId run, const Curation& curation) {
+  Statement write(impl_->database,
+                  "INSERT INTO curation (run_id, tags, note, pinned, archived, deleted_at) VALUES (?, ?, ?, ?, ?, ?) "
+                  "ON CONFLICT (run_id) DO UPDATE SET tags = excluded.tags, note = excluded.note, "
+                  "pinned = excluded.pinned, archived = excluded.archived, deleted_at = excluded.deleted_at");
+  write.bind(run).bind(known(tags_text(curation.tags))).bind(known(curation.note));
+  write.bind(curation.pinned ? 1 : 0).bind(curation.archived ? 1 : 0).bind(curation.deleted_at).run();
+}
+
+void RunStore::rename_run(RunId run, const std::string& name) {
+  Statement(impl_->database, "UPDATE runs SET name = ? WHERE id = ?").bind(name).bind(run).run();
+}
+
+void RunStore::rename_ladder(LadderId ladder, const std::string& name) {
+  Statement(impl_->database, "UPDATE ladders SET name = ? WHERE id = ?").bind(name).bind(ladder).run();
+}
+
+int RunStore::empty_bin(double deleted_before) {
+  Transaction transaction(impl_->database);
+  constexpr const char* gone = "(SELECT run_id FROM curation WHERE deleted_at < ?)";
+  // A fork outlives the run that it came from, and tells no more which that was.
+  Statement(impl_->database, std::string("UPDATE runs SET parent_id = NULL WHERE parent_id IN ") + gone)
+      .bind(deleted_before)
+      .run();
+  Statement(impl_->database, std::string("DELETE FROM runs WHERE id IN ") + gone).bind(deleted_before).run();
+  const auto count = static_cast<int>(impl_->database.changes());
+  transaction.commit();
+  return count;
 }
 
 void RunStore::request(RunId run, RunRequest verb) {

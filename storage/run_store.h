@@ -3,12 +3,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "storage/curation.h"
 #include "storage/records.h"
 #include "storage/storage_error.h"
 #include "storage/summary.h"
@@ -76,6 +78,7 @@ class RunStore {
   // Everything that `work` writes through this store, or nothing where it throws.
   void in_one_transaction(const std::function<void()>& work);
 
+  // Runs in the bin, and ladders whose runs are all there, are in no list; run() finds them.
   std::vector<Ladder> ladders();  // oldest first
   std::vector<Run> runs();        // oldest first
   std::optional<Run> run(RunId id);
@@ -90,6 +93,16 @@ class RunStore {
   std::vector<TextSample> samples(RunId id);  // in the order of steps
   // What a step after the warm-up took, part by part; `missing` where no step says.
   StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
+
+  // What users made of their runs; a run that nothing was said of is not in the map.
+  std::map<RunId, Curation> curations();
+  void curate(RunId run, const Curation& curation);
+  void rename_run(RunId run, const std::string& name);
+  void rename_ladder(LadderId ladder, const std::string& name);
+
+  // Takes runs that have been in the bin since before `deleted_before` out of the file for good, with everything that
+  // hangs on them. Returns how many.
+  int empty_bin(double deleted_before);
 
   // Asks the process that owns a run to do something with it, and what other processes ask of this one's runs (each
   // request is taken once).

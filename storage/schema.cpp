@@ -167,7 +167,19 @@ ALTER TABLE summaries ADD COLUMN repeated_steps INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE summaries ADD COLUMN first_repeated_step INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks};
+// What users say of their runs; runs in the bin are in no list.
+constexpr const char* curation = R"sql(
+CREATE TABLE curation (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  tags TEXT,
+  note TEXT,
+  pinned INTEGER NOT NULL DEFAULT 0,
+  archived INTEGER NOT NULL DEFAULT 0,
+  deleted_at REAL
+);
+)sql";
+
+constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation};
 
 struct Index {
   std::string_view name;
@@ -176,6 +188,7 @@ struct Index {
 
 constexpr std::array indices{
     Index{"runs_by_ladder", "runs(ladder_id, rung, repeat)"},
+    Index{"runs_in_bin", "curation(deleted_at) WHERE deleted_at IS NOT NULL"},
     Index{"runs_not_over", "runs(status) WHERE status IN ('queued', 'running')"},
 };
 

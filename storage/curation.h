@@ -1,0 +1,27 @@
+// What its user made of a run afterwards: tags, a note, a pin, the archive, the bin. Nothing that was measured.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct Curation {
+  std::vector<std::string> tags;  // in the order in which they were given, none twice
+  std::string note;
+  bool pinned = false;          // stands before the others
+  bool archived = false;        // listed only when asked for
+  double deleted_at = missing;  // in the bin since then (unix seconds): in no list, and gone for good after `bin_days`
+
+  bool deleted() const { return !is_missing(deleted_at); }
+};
+
+inline constexpr double bin_days = 30;
+
+// "fast, a100 fast" -> {"fast", "a100"}: separated by commas or blanks.
+std::vector<std::string> tags_from(const std::string& text);
+std::string tags_text(const std::vector<std::string>& tags);  // "fast, a100"
+
+}  // namespace stepladder
