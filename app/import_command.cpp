@@ -25,16 +25,7 @@ constexpr std::size_t most_notes_shown = 40;  // on a terminal; JSON has them al
 
 struct Interrupted {};
 
-struct Note {
-  std::string file;
-  std::int64_t line;
-  std::string text;
-};
-
-struct ImportedRun {
-  Run run;
-  std::string unit;
-};
+using Note = ImportNote;
 
 // Where a file stands among those of its folder.
 struct Place {
@@ -42,20 +33,6 @@ struct Place {
   int rung = 0;
   int repeat = 0;
   std::string stage;  // the folder's name
-};
-
-// Opened when the first run comes, so that an import that fails leaves not even an empty file behind.
-class LazyStore {
- public:
-  explicit LazyStore(fs::path file) : file_(std::move(file)) {}
-  RunStore& get() {
-    if (!store_) store_.emplace(RunStore::open(file_));
-    return *store_;
-  }
-
- private:
-  fs::path file_;
-  std::optional<RunStore> store_;
 };
 
 // Writes what an importer says of one file. Lives within one transaction of its store.
@@ -185,9 +162,27 @@ class WatchfulInput : public ImportInput {
 
 class Import {
  public:
-  explicit Import(const ImportRequest& request) : request_(request), store_(request.database) {}
+  Import(const std::function<RunStore&()>& store, const ImportRequest& request) : request_(request), store_(store) {}
 
-  int run() {
+  ImportOutcome run() {
+    try {
+      take_all();
+    } catch (const Interrupted&) {
+      outcome_.interrupted = true;
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  void take_all() {
+    if (request_.paths.empty()) {
+      try {
+        MemoryInput input(request_.text);
+        take(input, "pasted text", {}, {});
+      } catch (const ImportError& error) {
+        failed(std::string("pasted text: ") + error.what());
+      }
+    }
     for (const std::string& path : request_.paths) {
       try {
         if (path == "-") {
@@ -205,15 +200,9 @@ class Import {
         failed(path + ": " + error.code().message());
       }
     }
-    report();
-    return failures_ > 0 ? exit_failed : exit_done;
   }
 
- private:
-  void failed(const std::string& sentence) {
-    std::cerr << "stepladder: " << sentence << "\n";
-    ++failures_;
-  }
+  void failed(std::string sentence) { outcome_.failures.push_back(std::move(sentence)); }
 
   // One file, in one transaction.
   void take(ImportInput& input, const std::string& shown, const fs::path& path, const Place& place) {
@@ -233,7 +222,7 @@ class Import {
 
     void begin_run(const Run& run) override {
       if (!sink_) {
-        RunStore& store = owner_.store_.get();
+        RunStore& store = owner_.store_();
         transaction_.emplace(store);
         sink_.emplace(store, owner_.request_.options, shown_, path_, place_);
       }
@@ -250,10 +239,10 @@ class Import {
       if (sink_) {
         sink_->finish();
         transaction_->commit();
-        for (ImportedRun& run : sink_->runs()) owner_.runs_.push_back(std::move(run));
+        for (ImportedRun& run : sink_->runs()) owner_.outcome_.runs.push_back(std::move(run));
       }
       std::stable_sort(notes_.begin(), notes_.end(), [](const Note& a, const Note& b) { return a.line < b.line; });
-      for (Note& note : notes_) owner_.notes_.push_back(std::move(note));
+      for (Note& note : notes_) owner_.outcome_.notes.push_back(std::move(note));
     }
 
    private:
@@ -274,19 +263,15 @@ class Import {
   }
   void take_folder(const fs::path& folder);
 
-  void report();
-
   const ImportRequest& request_;
-  LazyStore store_;
-  std::vector<ImportedRun> runs_;
-  std::vector<Note> notes_;
-  int failures_ = 0;
+  const std::function<RunStore&()>& store_;
+  ImportOutcome outcome_;
 };
 
 // Each folder is a stage and its files are repeats of it, or each file a rung of its own with --flat.
 void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
-  const std::size_t first = runs_.size();
+  const std::size_t first = outcome_.runs.size();
   std::map<fs::path, std::vector<fs::path>> files;
   for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
        it != fs::recursive_directory_iterator(); ++it) {
@@ -313,18 +298,18 @@ void Import::take_folder(const fs::path& folder) {
       Place place;
       if (!request_.options.flat)
         place.stage = parent == folder ? folder_name : parent.lexically_relative(folder).string();
-      const std::size_t before = runs_.size();
+      const std::size_t before = outcome_.runs.size();
       try {
         FileInput input(path);
         take(input, path.string(), path, place);
       } catch (const ImportError& error) {
-        notes_.push_back({path.string(), 0, std::string("skipped: ") + error.what()});
+        outcome_.notes.push_back({path.string(), 0, std::string("skipped: ") + error.what()});
         continue;
       }
       // A file that is a ladder of its own keeps it.
-      if (runs_.size() != before + 1 || runs_.back().run.ladder) continue;
-      runs_.back().run.rung = rung;
-      runs_.back().run.repeat = repeat;
+      if (outcome_.runs.size() != before + 1 || outcome_.runs.back().run.ladder) continue;
+      outcome_.runs.back().run.rung = rung;
+      outcome_.runs.back().run.repeat = repeat;
       if (request_.options.flat)
         ++rung;
       else
@@ -332,45 +317,45 @@ void Import::take_folder(const fs::path& folder) {
     }
     if (repeat > 0) ++rung;
   }
-  if (runs_.size() == first) {
+  if (outcome_.runs.size() == first) {
     failed(folder.string() + ": holds no file that can be imported");
     return;
   }
-  RunStore& store = store_.get();
+  RunStore& store = store_();
   store.in_one_transaction([&] {
     const LadderId ladder =
         store.create_ladder({.name = folder_name, .source = "import", .source_path = named.string()});
-    for (std::size_t i = first; i < runs_.size(); ++i) {
-      if (runs_[i].run.ladder) continue;
-      runs_[i].run.ladder = ladder;
-      store.update_run(runs_[i].run);
+    for (std::size_t i = first; i < outcome_.runs.size(); ++i) {
+      if (outcome_.runs[i].run.ladder) continue;
+      outcome_.runs[i].run.ladder = ladder;
+      store.update_run(outcome_.runs[i].run);
     }
   });
 }
 
-void Import::report() {
+void report(RunStore* store, const ImportRequest& request, const ImportOutcome& outcome) {
   std::vector<RunAndSummary> rows;
-  for (const ImportedRun& it : runs_) rows.push_back({it.run, store_.get().summary(it.run)});
-  if (request_.json) {
-    const Judge judge = load_judge(rows.empty() ? nullptr : &store_.get());
+  for (const ImportedRun& it : outcome.runs) rows.push_back({it.run, store->summary(it.run)});
+  if (request.json) {
+    const Judge judge = load_judge(store);
     Json runs = Json::array(), notes = Json::array();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Json run = run_json(rows[i].run, rows[i].summary, judge);
-      run["unit"] = runs_[i].unit.empty() ? Json() : Json(runs_[i].unit);
+      run["unit"] = outcome.runs[i].unit.empty() ? Json() : Json(outcome.runs[i].unit);
       runs.push_back(std::move(run));
     }
-    for (const Note& note : notes_)
+    for (const Note& note : outcome.notes)
       notes.push_back({{"file", note.file}, {"line", note.line > 0 ? Json(note.line) : Json()}, {"text", note.text}});
     std::cout << Json{{"runs", runs}, {"notes", notes}}.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
     return;
   }
   if (!rows.empty()) std::cout << runs_table(rows);
-  for (std::size_t i = 0; i < std::min(notes_.size(), most_notes_shown); ++i) {
-    const Note& note = notes_[i];
+  for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
+    const Note& note = outcome.notes[i];
     std::cerr << note.file << (note.line > 0 ? ":" + std::to_string(note.line) : "") << ": " << note.text << "\n";
   }
-  if (notes_.size() > most_notes_shown)
-    std::cerr << "and " << notes_.size() - most_notes_shown << " more notes; --json shows all\n";
+  if (outcome.notes.size() > most_notes_shown)
+    std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json shows all\n";
 }
 
 }  // namespace
@@ -412,13 +397,25 @@ std::string_view FileInput::next() {
   return read_piece(1);
 }
 
+ImportOutcome import_into(const std::function<RunStore&()>& store, const ImportRequest& request) {
+  return Import(store, request).run();
+}
+
 int import_paths(const ImportRequest& request) {
-  try {
-    return Import(request).run();
-  } catch (const Interrupted&) {
+  std::optional<RunStore> store;
+  const ImportOutcome outcome = import_into(
+      [&]() -> RunStore& {
+        if (!store) store.emplace(RunStore::open(request.database));
+        return *store;
+      },
+      request);
+  for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
+  if (outcome.interrupted) {
     std::cerr << "stepladder: interrupted; the file that was being read was not imported\n";
     return exit_interrupted;
   }
+  report(store ? &*store : nullptr, request, outcome);
+  return outcome.failures.empty() ? exit_done : exit_failed;
 }
 
 }  // namespace stepladder

@@ -14,14 +14,36 @@ namespace stepladder {
 struct ImportRequest {
   std::filesystem::path database;
   std::vector<std::string> paths;  // files, folders, "-" for standard input
+  std::string text;                // where there are no paths: what was pasted
   ImportOptions options;
   bool json = false;
   std::function<bool()> interrupted = [] { return false; };  // asked between pieces of input
 };
 
-// Imports what can be, each file in one transaction: whole or not at all. Runs go to stdout, notes and what failed to
-// stderr (notes to stdout too with --json). The exit status: exit_failed where a file that was named could not be
-// imported, or a folder held nothing.
+struct ImportNote {
+  std::string file;
+  std::int64_t line = 0;  // from 1; 0: the whole file
+  std::string text;
+};
+
+struct ImportedRun {
+  Run run;           // as it stands in the store
+  std::string unit;  // of the throughput that was printed (ImportSink::end_run)
+};
+
+struct ImportOutcome {
+  std::vector<ImportedRun> runs;
+  std::vector<ImportNote> notes;
+  std::vector<std::string> failures;  // a sentence for each file that was named and could not be imported
+  bool interrupted = false;           // the file that was being read left nothing
+};
+
+// Imports what can be, each file in one transaction: whole or not at all. `store` is asked for when the first run
+// comes, so that an import that fails leaves not even an empty file behind. Throws StorageError.
+ImportOutcome import_into(const std::function<RunStore&()>& store, const ImportRequest& request);
+
+// The same into the request's database. Runs go to stdout, notes and what failed to stderr (notes to stdout too with
+// --json). The exit status: exit_failed where a file that was named could not be imported, or a folder held nothing.
 int import_paths(const ImportRequest& request);
 
 // A file or standard input, read in pieces of 256 KiB.

@@ -1,6 +1,7 @@
 #include "app/session.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "app/environment.h"
@@ -152,6 +153,48 @@ RunId Session::launch_run(const RunRequested& asked, const DeviceReport& report)
   const RunId id = create_run(run, recipe);
   submit(id, recipe, start_from);
   return id;
+}
+
+std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times) {
+  std::vector<RunId> order;
+  for (const RunId id : runs) order.insert(order.end(), static_cast<std::size_t>(times), id);
+  std::mt19937_64 random(std::random_device{}());
+  std::shuffle(order.begin(), order.end(), random);
+  struct Again {
+    Run run;
+    Recipe recipe;
+  };
+  std::vector<Again> planned;
+  std::map<std::pair<LadderId, int>, int> next_repeat;
+  for (const RunId id : order) {
+    const Run before = *store_.run(id);
+    if (before.source != "launched")
+      throw RecipeError("run " + std::to_string(id), "was not trained here, so its recipe is not known whole");
+    Again again{.recipe = prepare(recipe_from_json(before.recipe)).recipe};
+    again.run.name = before.name;
+    again.run.stage = before.stage;
+    again.run.title = before.title;
+    again.run.changed = before.changed;
+    if (before.ladder) {
+      int& repeat = next_repeat[{*before.ladder, before.rung}];
+      for (const Run& other : store_.runs_of(*before.ladder)) {
+        if (other.rung == before.rung) repeat = std::max(repeat, other.repeat + 1);
+      }
+      again.run.ladder = before.ladder;
+      again.run.rung = before.rung;
+      again.run.loss_against = before.loss_against;
+      again.run.repeat = repeat++;
+      // "name #2" becomes "name #4", not "name #2 #4".
+      const std::size_t number = again.run.name.rfind(" #");
+      if (before.repeat > 0 && number != std::string::npos) again.run.name.resize(number);
+      again.run.name += " #" + std::to_string(again.run.repeat + 1);
+    }
+    planned.push_back(std::move(again));
+  }
+  std::vector<RunId> launched;
+  for (const Again& again : planned) launched.push_back(create_run(again.run, again.recipe));
+  for (std::size_t i = 0; i < planned.size(); ++i) submit(launched[i], planned[i].recipe);
+  return launched;
 }
 
 void Session::resume(RunId id, const Recipe& recipe) {

@@ -66,6 +66,11 @@ class Session {
   LaunchedLadder launch_ladder(const LadderRequest& request, const DeviceReport& report);
   RunId launch_run(const RunRequested& request, const DeviceReport& report);
 
+  // Each of these runs, by its own recipe, `times` more: repeats of its rung where it belongs to a ladder, in random
+  // order, so that none has the better hour. Throws RecipeError for a run that was not launched by us (its recipe is
+  // not known whole). Returns the new runs in the order in which they will run.
+  std::vector<RunId> repeat(const std::vector<RunId>& runs, int times);
+
   // Goes on with a run that is over from its newest checkpoint, as the same run. `recipe` is the run's own, but for
   // what does not change the training: steps, threads, device, and how often it is evaluated and saved (RecipeError).
   void resume(RunId run, const Recipe& recipe);

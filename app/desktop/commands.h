@@ -1,11 +1,16 @@
 // What panels may ask for. Collected while a frame is drawn, carried out between frames (DesktopApp::execute).
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "app/desktop/settings.h"
 #include "app/session.h"
+#include "storage/curation.h"
+#include "storage/importers/importer.h"
 
 namespace stepladder {
 
@@ -27,6 +32,9 @@ struct MoveInQueue {
 struct LoadSeries {
   RunId run = 0;
 };
+struct LoadDetail {  // what a run keeps beside its steps: lanes, samples, checkpoints
+  RunId run = 0;
+};
 struct ShowPanel {
   std::string id;
   bool beside = false;  // next to the others instead of in their place
@@ -41,8 +49,67 @@ struct SelectRun {
   RunId run = 0;
   bool selected = true;
 };
+struct SelectRuns {  // these and no others
+  std::vector<RunId> runs;
+};
 struct ClearSelection {};
+struct SelectBaseline {  // what the shown ladder's factors are against
+  int rung = 0;
+};
+struct OpenRun {  // in the Run view
+  RunId run = 0;
+};
+
+// What can be undone: `what` says it in the past tense ("Archived 3 runs").
+struct Curate {
+  std::string what;
+  std::vector<std::pair<RunId, Curation>> changes;  // what each becomes
+};
+struct RenameRun {
+  RunId run = 0;
+  std::string name;
+};
+struct RenameLadder {
+  LadderId ladder = 0;
+  std::string name;
+};
+struct Undo {};
+
+// Reads files, or text that was pasted, without keeping anything: the Import view shows what was understood.
+struct PreviewImport {
+  std::vector<std::string> paths;
+  std::string text;  // instead of paths
+  ImportOptions options;
+};
+struct KeepImport {};  // the same again, into the database
+struct ForgetImport {};
+
+// Runs by their own recipes again, as repeats of their rungs.
+struct Repeat {
+  std::vector<RunId> runs;
+  int times = 1;
+};
+// Repeats a rung and the baseline in turns until the verdict on the factor is clear, or this many repeats were made.
+struct AskWhetherReal {
+  LadderId ladder = 0;
+  int baseline = 0;
+  int rung = 0;
+  int most_repeats = 6;
+};
+struct StopAsking {};
+
+struct CopyText {
+  std::string text;
+  std::string what;  // "The table"
+};
+struct SetTheme {
+  ThemeChoice theme = ThemeChoice::dark;
+};
 struct ToggleTheme {};
+struct ToggleLineStyles {};
+struct ResetLayout {};
+struct Reload {};  // what other programs have written since
+struct ShowPalette {};
 struct ChangeScale {
   int direction = 0;  // 1 larger, -1 smaller, 0 back to the display's own
 };
@@ -50,8 +117,11 @@ struct DismissMessage {
   std::size_t index = 0;
 };
 
-using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, ShowPanel, SelectLadder,
-                             SelectRung, SelectRun, ClearSelection, ToggleTheme, ChangeScale, DismissMessage>;
+using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, ShowPanel,
+                             SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun,
+                             Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
+                             AskWhetherReal, StopAsking, CopyText, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
+                             ResetLayout, Reload, ShowPalette, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

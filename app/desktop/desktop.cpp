@@ -71,10 +71,12 @@ void write_png(const std::filesystem::path& file, const std::vector<std::uint8_t
 int open_desktop(const std::filesystem::path& database) {
   const DesktopSettings settings = load_settings();
   CloseSignals close_signals;
-  Window window(Window::Kind::on_screen, "Stepladder", 1600, 900);
+  Window window(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
+  if (settings.maximised) window.maximise();
   close_signals.window_opened();
   Session session(database, Window::wake);
   std::string no_example;
+  session.store().empty_bin(unix_now() - bin_days * 24 * 3600);
   try {  // the first launch shows something: a real ladder, measured elsewhere
     add_example(session.store(), assets_folder());
   } catch (const StorageError& error) {
@@ -83,7 +85,7 @@ int open_desktop(const std::filesystem::path& database) {
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(session.store(), &session, settings);
   app.set_display_scale(window.display_scale());
-  if (!no_example.empty()) app.workspace().messages.push_back({"The example is missing: " + no_example});
+  if (!no_example.empty()) app.workspace().messages.push_back({.text = "The example is missing: " + no_example});
 
   // ImGui settles within three frames of any input; after that nothing is drawn until something happens. While a run
   // goes on, ten frames a second are enough for eyes, and leave the cores to the training.
@@ -100,13 +102,17 @@ int open_desktop(const std::filesystem::path& database) {
       window.wait_for_input(typing ? 0.5 : -1.0);
       frames_to_settle = 2;
     }
+    app.take_dropped(window.take_dropped());
     app.ingest();
     if (window.is_visible()) window.frame([&] { app.draw(); });
     const bool asked = app.execute();
     if (asked) frames_to_settle = 3;
   }
   close_signals.window_closes();
-  save_settings(app.settings());
+  DesktopSettings now = app.settings();
+  now.maximised = window.is_maximised();
+  if (!now.maximised) window.size(now.width, now.height);
+  save_settings(now);
   return exit_done;
 }
 
@@ -122,7 +128,7 @@ int take_screenshot(const ScreenshotRequest& request) {
                        : RunStore::in_memory();
   Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
   load_fonts(assets_folder() / "fonts");
-  DesktopApp app(store, nullptr, {.dark = request.dark, .scale = 1, .panel = "launch"});
+  DesktopApp app(store, nullptr, {.theme = request.dark ? ThemeChoice::dark : ThemeChoice::light});
   app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));
   app.workspace().device = describe_cpu();

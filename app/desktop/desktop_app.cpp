@@ -9,6 +9,7 @@
 #include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/desktop/window.h"
 #include "app/environment.h"
 #include "app/format.h"
 #include "engine/tokens.h"
@@ -18,12 +19,7 @@ namespace {
 
 constexpr float side_bar_width = 210;
 
-template <class... Handlers>
-struct Overloaded : Handlers... {
-  using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
+constexpr double notice_seconds = 6;
 
 }  // namespace
 
@@ -36,16 +32,47 @@ std::vector<Panel> all_panels() {
 }
 
 DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settings)
-    : store_(store), session_(session), settings_(std::move(settings)), panels_(all_panels()) {
+    : store_(store),
+      session_(session),
+      settings_(std::move(settings)),
+      panels_(all_panels()),
+      import_job_(session ? std::function<void()>(Window::wake) : [] {}) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.load(store);
   workspace_.device = std::nullopt;
-  open_ = {panels_.front().id};
-  try {
-    show(settings_.panel);
-  } catch (const std::out_of_range&) {  // a panel of another version: the first one will do
+  workspace_.line_styles = settings_.line_styles;
+  if (const auto view = settings_.projects.find(workspace_.database); view != settings_.projects.end()) {
+    workspace_.selected_ladder = view->second.ladder;
+    for (const RunId run : view->second.runs) {
+      if (workspace_.find(run)) workspace_.selected_runs.insert(run);
+    }
   }
+  for (const std::string& id : settings_.panels) {  // those of another version are passed over
+    const bool known = std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.id == id; });
+    if (known && std::find(open_.begin(), open_.end(), id) == open_.end()) open_.push_back(id);
+  }
+  if (open_.empty()) open_ = {panels_.front().id};
+  if (!settings_.layout.empty()) {
+    ImGui::LoadIniSettingsFromMemory(settings_.layout.c_str(), settings_.layout.size());
+    layout_is_stale_ = false;
+  }
+  for (Panel& panel : panels_) {
+    const auto view = settings_.views.find(panel.id);
+    if (panel.recall && view != settings_.views.end()) panel.recall(view->second);
+  }
+}
+
+DesktopSettings DesktopApp::settings() {
+  settings_.panels = open_;
+  settings_.layout = ImGui::SaveIniSettingsToMemory();
+  settings_.line_styles = workspace_.line_styles;
+  for (const Panel& panel : panels_) {
+    if (panel.remember) settings_.views[panel.id] = panel.remember();
+  }
+  settings_.projects[workspace_.database] = {workspace_.selected_ladder,
+                                             {workspace_.selected_runs.begin(), workspace_.selected_runs.end()}};
+  return settings_;
 }
 
 void DesktopApp::show(const std::string& panel_id) {
@@ -53,25 +80,55 @@ void DesktopApp::show(const std::string& panel_id) {
   if (found == panels_.end()) throw std::out_of_range(panel_id);
   if (open_ == std::vector{panel_id}) return;
   open_ = {panel_id};
-  settings_.panel = panel_id;
   layout_is_stale_ = true;
+}
+
+void DesktopApp::take_dropped(std::vector<std::string> files) {
+  if (files.empty()) return;
+  show("import");
+  commands_.push_back(PreviewImport{.paths = std::move(files), .options = workspace_.import.asked.options});
 }
 
 void DesktopApp::set_display_scale(float scale) {
   display_scale_ = scale;
-  apply_theme(settings_.dark, scale * settings_.scale);
+  apply_theme_and_scale();
+}
+
+void DesktopApp::apply_theme_and_scale() {
+  const bool dark =
+      settings_.theme == ThemeChoice::system ? system_prefers_dark() : settings_.theme == ThemeChoice::dark;
+  apply_theme(dark, display_scale_ * settings_.scale);
 }
 
 bool DesktopApp::is_busy() const {
-  return workspace_.running() || !workspace_.waiting().empty() ||
+  using State = ImportPreview::State;
+  const bool notices = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
+                                   [](const Message& message) { return !message.is_error; });
+  return workspace_.running() || !workspace_.waiting().empty() || notices ||
+         workspace_.import.state == State::reading || workspace_.import.state == State::keeping ||
          (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
 void DesktopApp::complain(const std::string& text) {
-  workspace_.messages.push_back({text, true});
+  workspace_.messages.push_back({.text = text});
+}
+
+void DesktopApp::notice(const std::string& text) {
+  std::erase_if(workspace_.messages, [](const Message& message) { return !message.is_error; });
+  workspace_.messages.push_back({.text = text, .is_error = false, .until = ImGui::GetTime() + notice_seconds});
 }
 
 void DesktopApp::ingest() {
+  std::erase_if(workspace_.messages,
+                [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
+  if (ImportPreview read; import_job_.take(read)) {
+    workspace_.import = std::move(read);
+    if (workspace_.import.state == ImportPreview::State::kept) {
+      workspace_.load(store_);
+      const std::size_t count = workspace_.import.runs.size();
+      if (count > 0) notice("Imported " + grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs"));
+    }
+  }
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
@@ -81,6 +138,7 @@ void DesktopApp::ingest() {
       const auto& ended = std::get<RunEnded>(event);
       const RunEntry* entry = workspace_.find(ended.run);
       if (entry && ended.status == RunStatus::failed) complain(entry->run.name + " failed: " + ended.reason);
+      if (workspace_.question.open) ask_again();
     }
   }
   if (const RunEntry* running = workspace_.running()) {
@@ -126,6 +184,8 @@ void DesktopApp::draw() {
   ImGui::EndGroup();
   ImGui::End();
   draw_panels();
+  palette_.draw(commands_);
+  draw_notice();
   landmarks::write_frame();
 }
 
@@ -216,7 +276,7 @@ void DesktopApp::draw_side_bar(float width) {
 void DesktopApp::draw_machine() {
   const float left = px(22);
   const float width = px(side_bar_width) - left - px(14);
-  ImGui::SetCursorPosY(std::max(ImGui::GetCursorPosY() + px(20), ImGui::GetWindowHeight() - px(148)));
+  ImGui::SetCursorPosY(std::max(ImGui::GetCursorPosY() + px(20), ImGui::GetWindowHeight() - px(168)));
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(4)));
   ImGui::SetCursorPosX(left);
   text_quiet("This machine");
@@ -244,7 +304,7 @@ void DesktopApp::draw_machine() {
   ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
   ImGui::PushFont(fonts().regular, small_size);
-  if (ImGui::Button(settings_.dark ? "Light theme" : "Dark theme")) commands_.push_back(ToggleTheme{});
+  if (ImGui::Button(theme_is_dark() ? "Light theme" : "Dark theme")) commands_.push_back(ToggleTheme{});
   mark("side.theme");
   ImGui::SetItemTooltip("Ctrl+T");
   ImGui::SameLine(0, 0);
@@ -253,6 +313,9 @@ void DesktopApp::draw_machine() {
   ImGui::SameLine(0, 0);
   if (ImGui::Button("A+")) commands_.push_back(ChangeScale{1});
   ImGui::SetItemTooltip("Larger, Ctrl++");
+  ImGui::SetCursorPosX(left - px(10));
+  if (ImGui::Button("Ctrl+K  all actions")) commands_.push_back(ShowPalette{});
+  mark("side.palette");
   ImGui::PopFont();
   ImGui::PopStyleColor(3);
 }
@@ -260,9 +323,9 @@ void DesktopApp::draw_machine() {
 void DesktopApp::draw_messages() {
   for (std::size_t i = 0; i < workspace_.messages.size(); ++i) {
     const Message& message = workspace_.messages[i];
+    if (!message.is_error) continue;
     ImGui::PushID(static_cast<int>(i));
-    const ImVec4 colour = message.is_error ? palette().bad : palette().accent;
-    ImGui::PushStyleColor(ImGuiCol_ChildBg, faded(colour, 0.14f));
+    ImGui::PushStyleColor(ImGuiCol_ChildBg, faded(palette().bad, 0.14f));
     ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, 0);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(8)));
     ImGui::BeginChild("##message", ImVec2(0, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_AlwaysUseWindowPadding);
@@ -281,95 +344,49 @@ void DesktopApp::draw_messages() {
   }
 }
 
+// What was just done, at the window's foot; it goes by itself.
+void DesktopApp::draw_notice() {
+  for (const Message& message : workspace_.messages) {
+    if (message.is_error) continue;
+    const ImGuiViewport* viewport = ImGui::GetMainViewport();
+    ImGui::SetNextWindowPos(
+        ImVec2(viewport->WorkPos.x + viewport->WorkSize.x / 2, viewport->WorkPos.y + viewport->WorkSize.y - px(24)),
+        ImGuiCond_Always, ImVec2(0.5f, 1));
+    ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().text);
+    ImGui::PushStyleColor(ImGuiCol_Text, palette().background);
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(8));
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(8)));
+    ImGui::Begin("##notice", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoDocking |
+                     ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoNav |
+                     ImGuiWindowFlags_NoFocusOnAppearing);
+    ImGui::PopStyleVar(2);
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextUnformatted(message.text.c_str());
+    if (message.text == workspace_.undoable) {
+      ImGui::SameLine(0, px(16));
+      ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));
+      if (ImGui::Button("Undo")) commands_.push_back(Undo{});
+      mark("notice.undo");
+      ImGui::PopStyleColor();
+    }
+    ImGui::End();
+    ImGui::PopStyleColor(2);
+  }
+}
+
 void DesktopApp::handle_keys() {
-  for (std::size_t i = 0; i < panels_.size() && i < 9; ++i) {
-    if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)))) {
-      commands_.push_back(ShowPanel{panels_[i].id});
-    }
+  if (ImGui::IsKeyPressed(ImGuiKey_V, false) && ImGui::GetIO().KeyCtrl && !ImGui::GetIO().WantTextInput &&
+      std::find(open_.begin(), open_.end(), "import") != open_.end()) {
+    if (const char* text = ImGui::GetClipboardText(); text && *text)
+      commands_.push_back(PreviewImport{.text = text, .options = workspace_.import.asked.options});
   }
-  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_T)) commands_.push_back(ToggleTheme{});
-  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Equal) ||
-      ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_KeypadAdd) ||
-      ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_Equal)) {
-    commands_.push_back(ChangeScale{1});
+  for (Action& action : window_actions(panels_, workspace_)) {
+    const bool edits_text = action.key == (ImGuiMod_Ctrl | ImGuiKey_Z) && ImGui::GetIO().WantTextInput;
+    bool pressed = action.key != 0 && !edits_text && ImGui::IsKeyChordPressed(action.key);
+    for (const ImGuiKeyChord key : action.also) pressed = pressed || ImGui::IsKeyChordPressed(key);
+    if (pressed) commands_.push_back(std::move(action.command));
   }
-  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_Minus)) commands_.push_back(ChangeScale{-1});
-  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_0)) commands_.push_back(ChangeScale{0});
-}
-
-bool DesktopApp::execute() {
-  const Commands asked = std::exchange(commands_, {});
-  for (const Command& command : asked) {
-    try {
-      execute(command);
-    } catch (const std::exception& error) {  // RecipeError, DataError, StorageError: the window lives on
-      complain(error.what());
-    }
-  }
-  return !asked.empty();
-}
-
-void DesktopApp::execute(const Command& command) {
-  std::visit(
-      Overloaded{
-          [this](const LaunchLadder& launch) {
-            if (!session_ || !workspace_.device) throw std::runtime_error("This machine is still being looked at.");
-            const LaunchedLadder launched = session_->launch_ladder(launch.request, *workspace_.device);
-            workspace_.add_ladder(store_, launched.ladder, launched.runs);
-            show("live");
-          },
-          [this](const StopRun& stop) {
-            if (session_) session_->stop(stop.run);
-          },
-          [this](const StopAll&) {
-            if (session_) session_->stop_all();
-          },
-          [this](const PauseRun& pause) {
-            if (session_) session_->pause(pause.run, pause.paused);
-          },
-          [this](const MoveInQueue& move) {
-            if (session_) session_->move_to(move.run, move.place);
-          },
-          [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },
-          [this](const ShowPanel& panel) {
-            if (!panel.beside) {
-              show(panel.id);
-            } else if (std::find(open_.begin(), open_.end(), panel.id) == open_.end()) {
-              open_.push_back(panel.id);
-              layout_is_stale_ = true;
-            }
-          },
-          [this](const SelectLadder& select) {
-            workspace_.selected_ladder = select.ladder;
-            workspace_.selected_rung = -1;
-          },
-          [this](const SelectRung& select) { workspace_.selected_rung = select.rung; },
-          [this](const SelectRun& select) {
-            if (select.selected) {
-              workspace_.selected_runs.insert(select.run);
-            } else {
-              workspace_.selected_runs.erase(select.run);
-            }
-          },
-          [this](const ClearSelection&) { workspace_.selected_runs.clear(); },
-          [this](const ToggleTheme&) {
-            settings_.dark = !settings_.dark;
-            set_display_scale(display_scale_);
-          },
-          [this](const ChangeScale& change) {
-            settings_.scale =
-                change.direction == 0
-                    ? 1
-                    : std::clamp(settings_.scale + 0.1f * static_cast<float>(change.direction), 0.6f, 3.0f);
-            set_display_scale(display_scale_);
-          },
-          [this](const DismissMessage& dismiss) {
-            if (dismiss.index < workspace_.messages.size()) {
-              workspace_.messages.erase(workspace_.messages.begin() + static_cast<std::ptrdiff_t>(dismiss.index));
-            }
-          },
-      },
-      command);
 }
 
 }  // namespace stepladder

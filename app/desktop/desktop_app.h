@@ -2,10 +2,13 @@
 // asked for. UI thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "app/desktop/import_job.h"
+#include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
@@ -27,18 +30,27 @@ class DesktopApp {
 
   void show(const std::string& panel_id);  // throws std::out_of_range for an unknown one
   void set_display_scale(float scale);
-  const DesktopSettings& settings() const { return settings_; }
+  void take_dropped(std::vector<std::string> files);  // shows the Import view with them
+
+  // With the layout and what the panels remember as they are now. Inside the ImGui context.
+  DesktopSettings settings();
   Workspace& workspace() { return workspace_; }
 
  private:
   void draw_side_bar(float width);
   void draw_machine();
   void draw_messages();
+  void draw_notice();
   void draw_panels();
   void lay_out(unsigned dockspace);
   void handle_keys();
   void execute(const Command& command);
+  void apply_theme_and_scale();
   void complain(const std::string& text);
+  void notice(const std::string& text);
+  void curate(const Curate& asked);
+  void can_undo(std::string what, std::function<void()> undo);
+  void ask_again();
 
   RunStore& store_;
   Session* session_;
@@ -51,6 +63,13 @@ class DesktopApp {
   float display_scale_ = 1;
   std::shared_future<DeviceReport> probe_;
   std::string storage_error_;
+  PalettePopup palette_;
+  ImportJob import_job_;
+  struct Undoable {
+    std::string what;
+    std::function<void()> undo;
+  };
+  std::vector<Undoable> undoable_;
 };
 
 }  // namespace stepladder

@@ -1,47 +1,120 @@
 #include "app/desktop/settings.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 namespace stepladder {
+namespace {
+namespace fs = std::filesystem;
+using nlohmann::json;
 
-std::filesystem::path settings_file() {
+constexpr std::array theme_names{"dark", "light", "system"};
+
+fs::path config_folder() {
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
-  const std::filesystem::path folder =
-      config && *config ? std::filesystem::path(config) : std::filesystem::path(home ? home : ".") / ".config";
-  return folder / "stepladder" / "desktop.json";
+  return config && *config ? fs::path(config) : fs::path(home ? home : ".") / ".config";
+}
+
+// The value of `key` in a file of `key = value` lines; empty where there is none.
+std::string value_in(const fs::path& file, std::string_view key) {
+  std::ifstream lines(file);
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::erase_if(line, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    if (line.starts_with(key) && line.size() > key.size() && line[key.size()] == '=')
+      return line.substr(key.size() + 1);
+  }
+  return "";
+}
+
+}  // namespace
+
+fs::path settings_file() {
+  return config_folder() / "stepladder" / "desktop.json";
+}
+
+bool system_prefers_dark() {
+  if (const char* theme = std::getenv("GTK_THEME"); theme && *theme)
+    return std::string_view(theme).find("dark") != std::string_view::npos;
+  for (const char* gtk : {"gtk-4.0", "gtk-3.0"}) {
+    const std::string dark = value_in(config_folder() / gtk / "settings.ini", "gtk-application-prefer-dark-theme");
+    if (!dark.empty()) return dark == "1" || dark == "true";
+  }
+  const std::string scheme = value_in(config_folder() / "kdeglobals", "ColorScheme");
+  return scheme.empty() || scheme.find("Dark") != std::string::npos;
 }
 
 DesktopSettings load_settings() {
   DesktopSettings settings;
   std::ifstream file(settings_file());
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) return settings;
-  const auto read = [&json](const char* name, auto& value) {
+  const json read = json::parse(file, nullptr, false);
+  if (!read.is_object()) return settings;
+  const auto take = [](const json& from, const char* name, auto& value) {
     using Value = std::decay_t<decltype(value)>;
-    const auto found = json.find(name);
-    if (found == json.end()) return;
+    const auto found = from.find(name);
+    if (found == from.end()) return;
     try {
       value = found->get<Value>();
-    } catch (const nlohmann::json::exception&) {  // edited by hand: the default stays
+    } catch (const json::exception&) {  // edited by hand: the default stays
     }
   };
-  read("dark", settings.dark);
-  read("scale", settings.scale);
-  read("panel", settings.panel);
+  std::string theme;
+  take(read, "theme", theme);
+  const auto known = std::find(theme_names.begin(), theme_names.end(), theme);
+  if (known != theme_names.end()) settings.theme = static_cast<ThemeChoice>(known - theme_names.begin());
+  take(read, "scale", settings.scale);
+  take(read, "panels", settings.panels);
+  take(read, "layout", settings.layout);
+  take(read, "width", settings.width);
+  take(read, "height", settings.height);
+  take(read, "maximised", settings.maximised);
+  take(read, "line_styles", settings.line_styles);
+  take(read, "views", settings.views);
+  if (const auto projects = read.find("projects"); projects != read.end() && projects->is_object()) {
+    for (const auto& [database, view] : projects->items()) {
+      if (!view.is_object()) continue;
+      ProjectView& project = settings.projects[database];
+      take(view, "ladder", project.ladder);
+      take(view, "runs", project.runs);
+    }
+  }
   settings.scale = std::clamp(settings.scale, 0.6f, 3.0f);
+  settings.width = std::clamp(settings.width, 320, 16384);
+  settings.height = std::clamp(settings.height, 240, 16384);
   return settings;
 }
 
 void save_settings(const DesktopSettings& settings) {
-  const std::filesystem::path file = settings_file();
+  const fs::path file = settings_file();
   std::error_code ignored;
-  std::filesystem::create_directories(file.parent_path(), ignored);
-  std::ofstream(file)
-      << nlohmann::json{{"dark", settings.dark}, {"scale", settings.scale}, {"panel", settings.panel}}.dump(2) << "\n";
+  fs::create_directories(file.parent_path(), ignored);
+  json projects = json::object();
+  for (const auto& [database, view] : settings.projects)
+    projects[database] = {{"ladder", view.ladder}, {"runs", view.runs}};
+  const json all{{"theme", theme_names[static_cast<std::size_t>(settings.theme)]},
+                 {"scale", settings.scale},
+                 {"panels", settings.panels},
+                 {"layout", settings.layout},
+                 {"width", settings.width},
+                 {"height", settings.height},
+                 {"maximised", settings.maximised},
+                 {"line_styles", settings.line_styles},
+                 {"views", settings.views},
+                 {"projects", projects}};
+  // A window that is killed while it writes leaves the old file.
+  fs::path fresh = file;
+  fresh += ".new";
+  {
+    std::ofstream out(fresh);
+    out << all.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+    if (!out.flush()) return;
+  }
+  fs::rename(fresh, file, ignored);
 }
 
 }  // namespace stepladder

@@ -1,19 +1,41 @@
-// What the window remembers of its user: $XDG_CONFIG_HOME/stepladder/desktop.json. Nothing about runs.
+// What the window remembers of its user: $XDG_CONFIG_HOME/stepladder/desktop.json. Nothing about runs but which of them
+// were looked at last.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
 namespace stepladder {
 
+enum class ThemeChoice { dark, light, system };
+
+// What was on the screen last, for one database.
+struct ProjectView {
+  std::int64_t ladder = 0;
+  std::vector<std::int64_t> runs;  // selected
+};
+
 struct DesktopSettings {
-  bool dark = true;
-  float scale = 1;  // on top of the display's own
-  std::string panel = "ladder";
+  ThemeChoice theme = ThemeChoice::dark;
+  float scale = 1;                            // on top of the display's own
+  std::vector<std::string> panels{"ladder"};  // on the screen, left to right
+  std::string layout;                         // ImGui's own: docking, columns
+  int width = 1600;                           // of the window
+  int height = 900;
+  bool maximised = false;
+  bool line_styles = false;                     // dashes beside colours
+  std::map<std::string, std::string> views;     // what each panel remembers (Panel::remember), by its id
+  std::map<std::string, ProjectView> projects;  // by the database's path
 };
 
 std::filesystem::path settings_file();
 DesktopSettings load_settings();                      // defaults where the file is missing or broken
 void save_settings(const DesktopSettings& settings);  // does nothing where the folder cannot be written
+
+// What the desktop asks programs to look like (GTK_THEME, the settings of GTK and of KDE); dark where nothing says.
+bool system_prefers_dark();
 
 }  // namespace stepladder

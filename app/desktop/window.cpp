@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "app/desktop/theme.h"
 
@@ -58,6 +59,11 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
   io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigDockingAlwaysTabBar = false;
   io.IniFilename = nullptr;  // the app says where the layout is kept
+  glfwSetWindowUserPointer(window_, this);
+  glfwSetDropCallback(window_, [](GLFWwindow* window, int count, const char** paths) {
+    auto& dropped = static_cast<Window*>(glfwGetWindowUserPointer(window))->dropped_;
+    dropped.insert(dropped.end(), paths, paths + count);
+  });
   ImGui_ImplGlfw_InitForOpenGL(window_, true);
   ImGui_ImplOpenGL3_Init("#version 330");
 }
@@ -83,6 +89,20 @@ float Window::display_scale() const {
   float y = 1;
   if (!off_screen_) glfwGetWindowContentScale(window_, &x, &y);
   return std::max(x, 0.5f);
+}
+
+bool Window::is_maximised() const {
+  return glfwGetWindowAttrib(window_, GLFW_MAXIMIZED);
+}
+void Window::maximise() {
+  glfwMaximizeWindow(window_);
+}
+void Window::size(int& width, int& height) const {
+  glfwGetWindowSize(window_, &width, &height);
+}
+
+std::vector<std::string> Window::take_dropped() {
+  return std::exchange(dropped_, {});
 }
 
 void Window::wait_for_input(double seconds) {

@@ -24,6 +24,12 @@ class Window {
   bool is_open() const;
   bool is_visible() const;      // false while minimised
   float display_scale() const;  // 1 on an ordinary display, 2 on a fine one
+  bool is_maximised() const;
+  void maximise();
+  void size(int& width, int& height) const;  // in the display's own units, as given to the constructor
+
+  // Files that were dropped on the window since the last call.
+  std::vector<std::string> take_dropped();
 
   // Sleeps until there is input, someone calls wake, or `seconds` are over (negative: no end).
   void wait_for_input(double seconds);
@@ -39,6 +45,7 @@ class Window {
  private:
   GLFWwindow* window_ = nullptr;
   bool off_screen_ = false;
+  std::vector<std::string> dropped_;
 };
 
 }  // namespace stepladder

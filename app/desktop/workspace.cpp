@@ -1,6 +1,7 @@
 #include "app/desktop/workspace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepladder {
 namespace {
@@ -34,23 +35,67 @@ void RunEntry::append(const StepRecord& record) {
 
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
-  runs_.clear();
-  index_.clear();
+  const std::map<RunId, Curation> curations = store.curations();
+  std::vector<RunEntry> before = std::exchange(runs_, {});
+  std::map<RunId, std::size_t> old = std::exchange(index_, {});
   for (RunAndSummary& read : store.runs_with_summaries()) {
-    index_[read.run.id] = runs_.size();
+    const RunId id = read.run.id;
+    index_[id] = runs_.size();
     RunEntry entry;
+    if (const auto known = old.find(id); known != old.end()) {
+      RunEntry& kept = before[known->second];
+      const bool is_ours = std::find(queue_.begin(), queue_.end(), id) != queue_.end();
+      if (is_ours || (kept.loaded && static_cast<std::int64_t>(kept.series.size()) == read.summary.steps))
+        entry = std::move(kept);
+      if (is_ours) read = {entry.run, entry.summary};
+    }
     entry.run = std::move(read.run);
     entry.summary = read.summary;
+    if (const auto said = curations.find(id); said != curations.end()) {
+      entry.curation = said->second;
+    } else {
+      entry.curation = {};
+    }
     runs_.push_back(std::move(entry));
   }
+  std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
 }
 
 void Workspace::load_series(RunStore& store, RunId run) {
   if (RunEntry* found = entry(run); found && !found->loaded) found->set_series(store.series(run));
 }
 
+void Workspace::load_detail(RunStore& store, RunId id) {
+  const RunEntry* found = find(id);
+  if (!found) return;
+  details_[id] = {.lanes = store.lanes(id),
+                  .samples = store.samples(id),
+                  .checkpoints = checkpoints_in(run_checkpoint_folder(store.file(), id)),
+                  .parts = store.mean_parts(found->run, found->summary.warmup_steps)};
+}
+
+const RunDetail* Workspace::detail(RunId id) const {
+  const auto found = details_.find(id);
+  return found == details_.end() ? nullptr : &found->second;
+}
+
+void Workspace::curate(RunId id, const Curation& curation) {
+  if (RunEntry* found = entry(id)) found->curation = curation;
+}
+
+void Workspace::rename(RunId id, const std::string& name) {
+  if (RunEntry* found = entry(id)) found->run.name = name;
+}
+
 void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs) {
   ladders_ = store.ladders();
+  add_runs(store, runs);
+  selected_ladder = ladder;
+  selected_rung = -1;
+  baseline_rung = 0;
+}
+
+void Workspace::add_runs(RunStore& store, const std::vector<RunId>& runs) {
   for (const RunId id : runs) {
     RunEntry entry;
     entry.run = *store.run(id);
@@ -59,8 +104,6 @@ void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<R
     runs_.push_back(std::move(entry));
     queue_.push_back(id);
   }
-  selected_ladder = ladder;
-  selected_rung = -1;
 }
 
 bool Workspace::ingest(const RunEvent& event) {
@@ -83,6 +126,12 @@ bool Workspace::ingest(const RunEvent& event) {
     }
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (RunEntry* found = entry(step->run)) found->append(*step);
+  } else if (const auto* lane = std::get_if<LaneSample>(&event)) {
+    details_[lane->run].lanes.push_back(*lane);
+  } else if (const auto* text = std::get_if<TextSample>(&event)) {
+    details_[text->run].samples.push_back(*text);
+  } else if (const auto* saved = std::get_if<CheckpointSaved>(&event)) {
+    if (saved->error.empty()) details_[saved->run].checkpoints.push_back({saved->step, saved->folder});
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     std::erase(queue_, ended->run);
     if (RunEntry* found = entry(ended->run)) {

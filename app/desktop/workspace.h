@@ -8,7 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/commands.h"
+#include "app/import_command.h"
+#include "engine/checkpoint_folder.h"
 #include "engine/device.h"
+#include "storage/curation.h"
 #include "storage/hardware.h"
 #include "storage/records.h"
 #include "storage/run_store.h"
@@ -21,6 +25,7 @@ namespace stepladder {
 struct RunEntry {
   Run run;
   Summary summary;
+  Curation curation;
   Series series;
   bool loaded = false;        // the series holds every step there is
   std::vector<double> steps;  // the series' columns as plots want them
@@ -31,22 +36,63 @@ struct RunEntry {
   void append(const StepRecord& record);
 };
 
+// What a run keeps beside its steps.
+struct RunDetail {
+  std::vector<LaneSample> lanes;
+  std::vector<TextSample> samples;
+  std::vector<Checkpoint> checkpoints;
+  StepParts parts;
+};
+
 struct Message {
   std::string text;
-  bool is_error = true;
+  bool is_error = true;    // errors stay until they are dismissed; others go by themselves
+  double until = missing;  // ImGui's clock
+};
+
+// What an import would bring, or has brought.
+struct ImportPreview {
+  enum class State { nothing, reading, understood, keeping, kept };
+  State state = State::nothing;
+  PreviewImport asked;
+  struct PreviewRun {
+    Run run;
+    Summary summary;
+    std::string unit;
+    Series series;
+    std::vector<double> steps;
+  };
+  std::vector<PreviewRun> runs;
+  std::vector<ImportNote> notes;
+  std::vector<std::string> failures;
+};
+
+// A factor that is being repeated until it is clear (AskWhetherReal). `answers` has its interval after each
+// round.
+struct Question {
+  AskWhetherReal asked;
+  std::vector<SpeedUp> answers;
+  bool open = false;
 };
 
 class Workspace {
  public:
-  // Everything but the steps, which are read when a panel asks for them.
+  // Everything but the steps, which are read when a panel asks for them. Again: what other programs have written since
+  // comes in, what has been read of runs that are over stays.
   void load(RunStore& store);
   void load_series(RunStore& store, RunId run);
+  void load_detail(RunStore& store, RunId run);
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
+  void add_runs(RunStore& store, const std::vector<RunId>& runs);  // launched by this session
+
+  void curate(RunId run, const Curation& curation);
+  void rename(RunId run, const std::string& name);
 
   // One event from the session. Returns whether it ended a run.
   bool ingest(const RunEvent& event);
 
   const RunEntry* find(RunId id) const;
+  const RunDetail* detail(RunId id) const;                     // null until it has been loaded
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
@@ -68,8 +114,14 @@ class Workspace {
   std::string device_problem;    // why LibTorch could not be asked
   LadderId selected_ladder = 0;  // 0: the newest
   int selected_rung = -1;        // -1: the fastest
+  int baseline_rung = 0;         // of the shown ladder: what factors are against
+  RunId shown_run = 0;           // in the Run view; 0: the newest
   std::set<RunId> selected_runs;
   std::vector<Message> messages;
+  std::string undoable;  // what Undo would take back, in the past tense; empty: nothing
+  ImportPreview import;
+  Question question;
+  bool line_styles = false;  // dashes beside colours
   std::string database;
 
  private:
@@ -77,6 +129,7 @@ class Workspace {
 
   std::vector<RunEntry> runs_;
   std::map<RunId, std::size_t> index_;
+  std::map<RunId, RunDetail> details_;
   std::vector<Ladder> ladders_;
   std::vector<RunId> queue_;  // launched by this session, in the order in which they run
 };

@@ -113,7 +113,7 @@ TEST_P(EachPanel, IsDrawn) {
   for (const Panel& panel : all_panels()) {
     SCOPED_TRACE(panel.id);
     Headless imgui;
-    DesktopApp app(store, nullptr, {.panel = panel.id});
+    DesktopApp app(store, nullptr, {.panels = {panel.id}});
     app.show(panel.id);
     for (const auto& run : store.runs()) app.workspace().selected_runs.insert(run.id);
     int corners = 0;
@@ -130,7 +130,7 @@ TEST_P(EachPanel, IsDrawnInASmallWindowAndAtThreeTimesTheSize) {
   for (const Panel& panel : all_panels()) {
     SCOPED_TRACE(panel.id);
     Headless imgui;
-    DesktopApp app(store, nullptr, {.dark = false, .panel = panel.id});
+    DesktopApp app(store, nullptr, {.theme = ThemeChoice::light, .panels = {panel.id}});
     app.show(panel.id);
     ImGui::GetIO().DisplaySize = ImVec2(400, 300);
     for (int frame = 0; frame < 4; ++frame) EXPECT_GT(imgui.frame(app), 100);
@@ -171,7 +171,7 @@ TEST(Workspace, ALiveRunGrowsAndEnds) {
 TEST(DesktopApp, AnUnknownPanelIsRefusedAndAnUnknownSettingIsNot) {
   RunStore store = RunStore::in_memory();
   Headless imgui;
-  DesktopApp app(store, nullptr, {.panel = "of another version"});
+  DesktopApp app(store, nullptr, {.panels = {"of another version"}});
   EXPECT_THROW(app.show("nowhere"), std::out_of_range);
   EXPECT_GT(imgui.frame(app), 100);
 }

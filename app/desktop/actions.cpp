@@ -1,0 +1,108 @@
+#include "app/desktop/actions.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "app/desktop/panel.h"
+#include "app/desktop/workspace.h"
+#include "app/format.h"
+
+namespace stepladder {
+
+std::vector<Action> window_actions(const std::vector<Panel>& panels, const Workspace& workspace) {
+  std::vector<Action> actions;
+  for (std::size_t i = 0; i < panels.size(); ++i) {
+    const ImGuiKeyChord key = i < 9 ? ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)) : 0;
+    actions.push_back({.title = "Show " + panels[i].title, .command = ShowPanel{panels[i].id}, .key = key});
+    actions.push_back({.title = "Show " + panels[i].title + " beside the others",
+                       .command = ShowPanel{panels[i].id, true},
+                       .key = key ? key | ImGuiMod_Shift : 0});
+  }
+  actions.push_back({.title = "Command palette", .command = ShowPalette{}, .key = ImGuiMod_Ctrl | ImGuiKey_K});
+  actions.push_back({.title = "Undo" + (workspace.undoable.empty() ? "" : ": " + workspace.undoable),
+                     .command = Undo{},
+                     .key = ImGuiMod_Ctrl | ImGuiKey_Z});
+  actions.push_back(
+      {.title = "Switch between dark and light", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});
+  actions.push_back({.title = "Theme: dark", .command = SetTheme{ThemeChoice::dark}});
+  actions.push_back({.title = "Theme: light", .command = SetTheme{ThemeChoice::light}});
+  actions.push_back({.title = "Theme: follow the system", .command = SetTheme{ThemeChoice::system}});
+  actions.push_back({.title = "Line styles beside colours", .command = ToggleLineStyles{}});
+  actions.push_back({.title = "Larger",
+                     .command = ChangeScale{1},
+                     .key = ImGuiMod_Ctrl | ImGuiKey_Equal,
+                     .also = {ImGuiMod_Ctrl | ImGuiKey_KeypadAdd, ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_Equal}});
+  actions.push_back({.title = "Smaller",
+                     .command = ChangeScale{-1},
+                     .key = ImGuiMod_Ctrl | ImGuiKey_Minus,
+                     .also = {ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract}});
+  actions.push_back({.title = "Usual size", .command = ChangeScale{0}, .key = ImGuiMod_Ctrl | ImGuiKey_0});
+  actions.push_back({.title = "Reset the layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
+  actions.push_back({.title = "Reload what other programs have written", .command = Reload{}, .key = ImGuiKey_F5});
+  actions.push_back({.title = "Clear the selection of runs", .command = ClearSelection{}});
+  if (const RunEntry* running = workspace.running()) {
+    actions.push_back({.title = workspace.is_paused ? "Continue the run" : "Pause the run",
+                       .command = PauseRun{running->run.id, !workspace.is_paused},
+                       .key = ImGuiMod_Ctrl | ImGuiKey_P,
+                       .detail = running->run.name});
+    actions.push_back({.title = "Stop the run", .command = StopRun{running->run.id}, .detail = running->run.name});
+    actions.push_back({.title = "Stop everything", .command = StopAll{}, .detail = "the run and all that wait"});
+  }
+  return actions;
+}
+
+std::vector<Action> places_to_go(const Workspace& workspace) {
+  std::vector<Action> actions;
+  for (auto ladder = workspace.ladders().rbegin(); ladder != workspace.ladders().rend(); ++ladder) {
+    actions.push_back({.title = "Ladder: " + ladder->name,
+                       .command = SelectLadder{ladder->id},
+                       .detail = local_time_text(ladder->created_at)});
+  }
+  for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry) {
+    actions.push_back({.title = "Run: " + entry->run.name,
+                       .command = OpenRun{entry->run.id},
+                       .detail = local_time_text(entry->run.created_at)});
+  }
+  return actions;
+}
+
+std::string key_text(ImGuiKeyChord key) {
+  if (key == 0) return "";
+  std::string text;
+  if (key & ImGuiMod_Ctrl) text += "Ctrl+";
+  if (key & ImGuiMod_Shift) text += "Shift+";
+  if (key & ImGuiMod_Alt) text += "Alt+";
+  const auto plain = static_cast<ImGuiKey>(key & ~ImGuiMod_Mask_);
+  switch (plain) {
+    case ImGuiKey_Equal:
+      return text + "+";
+    case ImGuiKey_Minus:
+      return text + "-";
+    default:
+      return text + ImGui::GetKeyName(plain);
+  }
+}
+
+std::optional<int> fuzzy_score(const std::string& typed, const std::string& text) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  int score = 0;
+  std::size_t at = 0;
+  bool together = false;
+  for (const char wanted : typed) {
+    if (wanted == ' ') {
+      together = false;
+      continue;
+    }
+    const std::size_t from = at;
+    while (at < text.size() && lower(text[at]) != lower(wanted)) ++at;
+    if (at == text.size()) return std::nullopt;
+    const bool begins_word = at == 0 || !std::isalnum(static_cast<unsigned char>(text[at - 1]));
+    score += begins_word ? 12 : together && at == from ? 8 : 0;
+    score -= static_cast<int>(std::min<std::size_t>(at - from, 10));
+    together = true;
+    ++at;
+  }
+  return score - static_cast<int>(text.size() / 16);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,260 @@
+// What was asked for during a frame, carried out after it.
+#include <imgui.h>
+#include <imgui_internal.h>  // ClearIniSettings
+
+#include <algorithm>
+#include <utility>
+
+#include "app/desktop/desktop_app.h"
+#include "app/desktop/theme.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t most_undoable = 100;
+
+template <class... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <class... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace
+
+bool DesktopApp::execute() {
+  const Commands asked = std::exchange(commands_, {});
+  for (const Command& command : asked) {
+    try {
+      execute(command);
+    } catch (const std::exception& error) {  // RecipeError, DataError, StorageError: the window lives on
+      complain(error.what());
+    }
+  }
+  return !asked.empty();
+}
+
+void DesktopApp::can_undo(std::string what, std::function<void()> undo) {
+  if (undoable_.size() == most_undoable) undoable_.erase(undoable_.begin());
+  undoable_.push_back({what, std::move(undo)});
+  workspace_.undoable = what;
+  notice(what);
+}
+
+void DesktopApp::curate(const Curate& asked) {
+  std::vector<std::pair<RunId, Curation>> before;
+  bool lists_change = false;
+  store_.in_one_transaction([&] {
+    for (const auto& [run, curation] : asked.changes) {
+      const RunEntry* entry = workspace_.find(run);
+      if (!entry) continue;
+      if (curation.deleted() && (entry->run.status == RunStatus::running || entry->run.status == RunStatus::queued))
+        throw std::runtime_error(entry->run.name + " has not ended: stop it before it is deleted.");
+      before.emplace_back(run, entry->curation);
+      lists_change = lists_change || curation.deleted() != entry->curation.deleted();
+      store_.curate(run, curation);
+    }
+  });
+  for (const auto& [run, curation] : asked.changes) workspace_.curate(run, curation);
+  if (lists_change) workspace_.load(store_);
+  can_undo(asked.what, [this, before] {
+    store_.in_one_transaction([&] {
+      for (const auto& [run, curation] : before) store_.curate(run, curation);
+    });
+    workspace_.load(store_);
+  });
+}
+
+// After a run has ended: whether the question is answered, or another round is needed.
+void DesktopApp::ask_again() {
+  Question& question = workspace_.question;
+  std::vector<MeasuredRun> measured;
+  std::vector<RunId> runs;
+  int repeats = 0;
+  for (const RunEntry* entry : workspace_.runs_of(question.asked.ladder)) {
+    const int rung = entry->run.rung;
+    if (rung != question.asked.baseline && rung != question.asked.rung) continue;
+    if (entry->run.status == RunStatus::queued || entry->run.status == RunStatus::running) return;  // the round goes on
+    if (entry->run.status != RunStatus::finished) continue;
+    if (!entry->loaded) workspace_.load_series(store_, entry->run.id);
+    measured.push_back({&entry->run, &entry->summary, &entry->series});
+    repeats += rung == question.asked.rung ? 1 : 0;
+    if (entry->run.repeat == 0) runs.push_back(entry->run.id);
+  }
+  const std::vector<RungSummary> rungs = summarise_rungs(measured);
+  if (rungs.size() != 2 || runs.size() != 2) {
+    question.open = false;
+    throw std::runtime_error("It cannot be told: both rungs need a run that went to its end.");
+  }
+  const SpeedUp& answer = rungs.back().verdict;
+  question.answers.push_back(answer);
+  const bool is_clear = answer.verdict != Verdict::cannot_tell;
+  if (is_clear && repeats >= 2) {
+    question.open = false;
+    notice("After " + std::to_string(repeats) + " runs each: " + std::string(to_string(answer.verdict)) + ", " +
+           factor_text(answer.factor));
+  } else if (repeats >= question.asked.most_repeats) {
+    question.open = false;
+    notice("After " + std::to_string(repeats) + " runs each it still cannot be told.");
+  } else {
+    workspace_.add_runs(store_, session_->repeat(runs, 1));
+  }
+}
+
+void DesktopApp::execute(const Command& command) {
+  std::visit(
+      Overloaded{
+          [this](const LaunchLadder& launch) {
+            if (!session_ || !workspace_.device) throw std::runtime_error("This machine is still being looked at.");
+            const LaunchedLadder launched = session_->launch_ladder(launch.request, *workspace_.device);
+            workspace_.add_ladder(store_, launched.ladder, launched.runs);
+            show("live");
+          },
+          [this](const StopRun& stop) {
+            if (session_) session_->stop(stop.run);
+          },
+          [this](const StopAll&) {
+            workspace_.question.open = false;
+            if (session_) session_->stop_all();
+          },
+          [this](const PauseRun& pause) {
+            if (session_) session_->pause(pause.run, pause.paused);
+          },
+          [this](const MoveInQueue& move) {
+            if (session_) session_->move_to(move.run, move.place);
+          },
+          [this](const Repeat& repeat) {
+            if (!session_) return;
+            workspace_.add_runs(store_, session_->repeat(repeat.runs, repeat.times));
+            show("live");
+          },
+          [this](const AskWhetherReal& asked) {
+            if (!session_) return;
+            workspace_.question = {.asked = asked, .answers = {}, .open = true};
+            ask_again();
+          },
+          [this](const StopAsking&) { workspace_.question.open = false; },
+          [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },
+          [this](const LoadDetail& load) { workspace_.load_detail(store_, load.run); },
+          [this](const ShowPanel& panel) {
+            if (!panel.beside) {
+              show(panel.id);
+            } else if (std::find(open_.begin(), open_.end(), panel.id) == open_.end()) {
+              open_.push_back(panel.id);
+              layout_is_stale_ = true;
+            }
+          },
+          [this](const SelectLadder& select) {
+            workspace_.selected_ladder = select.ladder;
+            workspace_.selected_rung = -1;
+            workspace_.baseline_rung = 0;
+            if (std::find(open_.begin(), open_.end(), "ladder") == open_.end()) show("ladder");
+          },
+          [this](const SelectRung& select) { workspace_.selected_rung = select.rung; },
+          [this](const SelectBaseline& select) { workspace_.baseline_rung = select.rung; },
+          [this](const SelectRun& select) {
+            if (select.selected) {
+              workspace_.selected_runs.insert(select.run);
+            } else {
+              workspace_.selected_runs.erase(select.run);
+            }
+          },
+          [this](const SelectRuns& select) {
+            workspace_.selected_runs = {select.runs.begin(), select.runs.end()};
+          },
+          [this](const ClearSelection&) { workspace_.selected_runs.clear(); },
+          [this](const OpenRun& open) {
+            workspace_.shown_run = open.run;
+            show("run");
+          },
+          [this](const Curate& asked) { curate(asked); },
+          [this](const RenameRun& rename) {
+            const RunEntry* entry = workspace_.find(rename.run);
+            if (!entry || rename.name.empty() || rename.name == entry->run.name) return;
+            const std::string before = entry->run.name;
+            const auto call = [this, run = rename.run](const std::string& name) {
+              store_.rename_run(run, name);
+              workspace_.rename(run, name);
+            };
+            call(rename.name);
+            can_undo("Renamed " + before + " to " + rename.name, [call, before] { call(before); });
+          },
+          [this](const RenameLadder& rename) {
+            const Ladder* ladder = workspace_.ladder(rename.ladder);
+            if (!ladder || rename.name.empty() || rename.name == ladder->name) return;
+            const std::string before = ladder->name;
+            const auto call = [this, id = rename.ladder](const std::string& name) {
+              store_.rename_ladder(id, name);
+              workspace_.load(store_);
+            };
+            call(rename.name);
+            can_undo("Renamed " + before + " to " + rename.name, [call, before] { call(before); });
+          },
+          [this](const Undo&) {
+            if (undoable_.empty()) return notice("There is nothing to undo");
+            const Undoable last = std::move(undoable_.back());
+            undoable_.pop_back();
+            workspace_.undoable = undoable_.empty() ? "" : undoable_.back().what;
+            last.undo();
+            notice("Taken back: " + last.what);
+          },
+          [this](const PreviewImport& preview) {
+            workspace_.import = {.state = ImportPreview::State::reading, .asked = preview};
+            import_job_.preview(preview);
+          },
+          [this](const KeepImport&) {
+            if (workspace_.database.empty()) throw std::runtime_error("There is no database to import into.");
+            workspace_.import.state = ImportPreview::State::keeping;
+            import_job_.keep(workspace_.database, workspace_.import.asked);
+          },
+          [this](const ForgetImport&) {
+            import_job_.cancel();
+            workspace_.import = {};
+          },
+          [this](const CopyText& copy) {
+            ImGui::SetClipboardText(copy.text.c_str());
+            notice(copy.what + " is on the clipboard");
+          },
+          [this](const SetTheme& choice) {
+            settings_.theme = choice.theme;
+            apply_theme_and_scale();
+          },
+          [this](const ToggleTheme&) {
+            settings_.theme = theme_is_dark() ? ThemeChoice::light : ThemeChoice::dark;
+            apply_theme_and_scale();
+          },
+          [this](const ToggleLineStyles&) { workspace_.line_styles = !workspace_.line_styles; },
+          [this](const ChangeScale& change) {
+            settings_.scale =
+                change.direction == 0
+                    ? 1
+                    : std::clamp(settings_.scale + 0.1f * static_cast<float>(change.direction), 0.6f, 3.0f);
+            apply_theme_and_scale();
+          },
+          [this](const ResetLayout&) {
+            open_ = {open_.front()};
+            ImGui::ClearIniSettings();
+            settings_.scale = 1;
+            apply_theme_and_scale();
+            layout_is_stale_ = true;
+            notice("The layout is as it was at first");
+          },
+          [this](const Reload&) { workspace_.load(store_); },
+          [this](const ShowPalette&) {
+            std::vector<Action> actions = window_actions(panels_, workspace_);
+            std::vector<Action> places = places_to_go(workspace_);
+            actions.insert(actions.end(), std::make_move_iterator(places.begin()),
+                           std::make_move_iterator(places.end()));
+            palette_.open(std::move(actions));
+          },
+          [this](const DismissMessage& dismiss) {
+            if (dismiss.index < workspace_.messages.size()) {
+              workspace_.messages.erase(workspace_.messages.begin() + static_cast<std::ptrdiff_t>(dismiss.index));
+            }
+          },
+      },
+      command);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,40 @@
+// Reads files for the Import view on a thread of its own: first into memory, to be looked at, then into the database.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <thread>
+
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+// Lives on the UI thread; `wake` is called from the job's own when it is done.
+class ImportJob {
+ public:
+  explicit ImportJob(std::function<void()> wake) : wake_(std::move(wake)) {}
+  ~ImportJob() { cancel(); }
+  ImportJob(const ImportJob&) = delete;
+  ImportJob& operator=(const ImportJob&) = delete;
+
+  // Gives up what is being read, if anything; an import into the database leaves nothing of the file it was at.
+  void cancel();
+
+  void preview(PreviewImport asked);
+  void keep(const std::filesystem::path& database, PreviewImport asked);  // through a connection of its own
+
+  // What has been read, once. Returns whether anything was.
+  bool take(ImportPreview& into);
+
+ private:
+  void start(PreviewImport asked, const std::filesystem::path* database);
+
+  std::function<void()> wake_;
+  std::thread thread_;
+  std::atomic<bool> cancelled_ = false;
+  std::atomic<bool> done_ = false;
+  ImportPreview result_;  // the thread's until done_
+};
+
+}  // namespace stepladder

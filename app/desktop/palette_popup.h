@@ -1,0 +1,30 @@
+// The command palette: type a few letters of what is wanted, Enter does it. UI thread, inside a frame.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "app/desktop/actions.h"
+
+namespace stepladder {
+
+class PalettePopup {
+ public:
+  void open(std::vector<Action> actions);  // from the next frame on
+  bool is_open() const { return is_open_; }
+  void draw(Commands& commands);
+
+ private:
+  void match();
+
+  bool is_open_ = false;
+  bool is_new_ = false;
+  std::vector<Action> actions_;
+  std::vector<std::size_t> matches_;  // indices into actions_, best first
+  std::array<char, 128> typed_{};
+  std::string matched_for_;
+  int selected_ = 0;
+};
+
+}  // namespace stepladder
