@@ -3,7 +3,9 @@
 #include <implot.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "app/decimate.h"
 #include "app/desktop/theme.h"
@@ -44,21 +46,32 @@ Range x_range(const Chart& chart) {
   return padded(range, 0.01);
 }
 
-Range y_range(const Chart& chart, const std::vector<Polyline>& lines) {
+// Of what is in sight between `left` and `right`.
+Range y_range(const Chart& chart, const std::vector<Polyline>& lines, double left, double right) {
   if (chart.steps_up) return {0, 1.03};
   Range range;
-  if (chart.from_zero) {
-    std::vector<double> values;
-    for (const Polyline& line : lines) values.insert(values.end(), line.y.begin(), line.y.end());
+  std::vector<double> values;
+  for (std::size_t k = 0; k < lines.size(); ++k) {
+    const Polyline& line = lines[k];
+    for (std::size_t i = 0; i < line.y.size(); ++i) {
+      if (line.x[i] < left || line.x[i] > right || (chart.log_y && line.y[i] <= 0)) continue;
+      if (chart.from_zero) {
+        values.push_back(line.y[i]);
+      } else {
+        range.include(line.y[i]);
+      }
+    }
+  }
+  if (chart.from_zero && !chart.log_y) {
     if (values.empty()) return {0, 1};
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * 0.98);
     std::nth_element(values.begin(), at, values.end());
     return {0, *at > 0 ? *at * 1.2 : 1};
   }
-  for (const Polyline& line : lines) {
-    for (const double value : line.y) range.include(value);
-  }
+  for (const double value : values) range.include(value);
+  if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.floor)) range.include(chart.floor);
+  if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
   return padded(range, 0.05);
 }
 
@@ -77,7 +90,7 @@ int axis_number(double value, char* text, int size, void*) {
 }
 
 // 1, 2 and 5 of each decade, since decades alone leave most log axes with one number.
-void set_up_log_ticks(const Range& range) {
+void set_up_log_ticks(ImAxis axis, const Range& range) {
   std::vector<double> ticks;
   for (double decade = std::pow(10, std::floor(std::log10(range.low))); decade <= range.high; decade *= 10) {
     for (const double value : {decade, 2 * decade, 5 * decade}) {
@@ -85,7 +98,7 @@ void set_up_log_ticks(const Range& range) {
     }
   }
   if (ticks.size() < 2 || ticks.size() > 12) return;
-  ImPlot::SetupAxisTicks(ImAxis_X1, ticks.data(), static_cast<int>(ticks.size()));
+  ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
 // What the line under a chart's title says: nothing is off-screen or not a number without a word.
@@ -113,22 +126,34 @@ std::size_t nearest_index(std::span<const double> x, double at) {
   return static_cast<std::size_t>(after - x.begin()) - (at - *(after - 1) < *after - at ? 1 : 0);
 }
 
-// Every curve's value at the step under the mouse.
-void read_out(const Chart& chart) {
-  const double at = ImPlot::GetPlotMousePos().x;
-  const double x_marked = [&] {
-    for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
-      if (!curve->x.empty()) return curve->x[nearest_index(curve->x, at)];
-    }
-    return at;
-  }();
+double nearest_x(const Chart& chart, double at) {
+  for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
+    if (!curve->x.empty()) return curve->x[nearest_index(curve->x, at)];
+  }
+  return at;
+}
+
+std::string x_text(const Chart& chart, double x) {
+  return chart.x_label == "step" ? grouped(std::llround(x)) : compact(x);
+}
+
+std::string y_text(const Chart& chart, double y) {
+  return chart.unit.empty() ? loss_text(y) : compact(y) + " " + chart.unit;
+}
+
+void vertical_line(const char* id, double x, const ImVec4& colour) {
   ImPlotSpec spec;
-  spec.LineColor = faded(palette().quiet, 0.6f);
+  spec.LineColor = colour;
   spec.Flags = ImPlotItemFlags_NoLegend | ImPlotItemFlags_NoFit;
-  ImPlot::PlotInfLines("##cursor", &x_marked, 1, spec);
+  ImPlot::PlotInfLines(id, &x, 1, spec);
+}
+
+// Every curve's value at the step under the mouse.
+void read_out(const Chart& chart, double x_marked) {
+  const double at = ImPlot::GetPlotMousePos().x;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
-    text_quiet(chart.x_label + " " + (chart.x_label == "step" ? grouped(std::llround(x_marked)) : compact(x_marked)));
+    text_quiet(chart.x_label + " " + x_text(chart, x_marked));
     int rows = 0;
     for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
       if (curve->x.empty() || curve->label.empty() || at > curve->x.back() + 1) continue;
@@ -137,13 +162,57 @@ void read_out(const Chart& chart) {
       ++rows;
       colour_square(curve->colour);
       ImGui::SameLine();
-      ImGui::TextUnformatted((curve->label + "  " +
-                              (chart.unit.empty() ? loss_text(curve->y[i]) : compact(curve->y[i]) + " " + chart.unit))
-                                 .c_str());
+      std::string text = curve->label.substr(0, curve->label.find("##")) + "  " + y_text(chart, curve->y[i]);
+      if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
+      ImGui::TextUnformatted(text.c_str());
+    }
+    for (const ChartMark& mark : chart.marks) {
+      if (std::fabs(ImPlot::PlotToPixels(mark.x, 0).x - ImGui::GetMousePos().x) > px(5)) continue;
+      ImGui::PushTextWrapPos(px(420));
+      text_toned(mark.words, Tone::warning);
+      ImGui::PopTextWrapPos();
     }
     ImGui::EndTooltip();
   }
   ImGui::PopStyleVar();
+}
+
+// The cross-hair, in every chart that shares it, and the cursors with their letters.
+void draw_cursors(const Chart& chart, double hovered) {
+  if (!is_missing(hovered)) vertical_line("##hovered", hovered, faded(palette().quiet, 0.6f));
+  if (!chart.shared) return;
+  ImPlot::PushPlotClipRect();
+  for (const auto& [x, letter] : {std::pair(chart.shared->a, "A"), std::pair(chart.shared->b, "B")}) {
+    if (is_missing(x)) continue;
+    vertical_line(letter, x, palette().accent);
+    const ImVec2 at = ImPlot::PlotToPixels(x, ImPlot::GetPlotLimits().Y.Max);
+    ImDrawList* draw = ImPlot::GetPlotDrawList();
+    draw->AddRectFilled(ImVec2(at.x, at.y), ImVec2(at.x + px(16), at.y + px(18)), u32(palette().accent), px(3));
+    draw->AddText(ImVec2(at.x + px(4), at.y + px(1)), u32(palette().background), letter);
+  }
+  ImPlot::PopPlotClipRect();
+}
+
+void draw_marks(const Chart& chart) {
+  for (const ChartMark& mark : chart.marks) {
+    ImGui::PushID(&mark);
+    vertical_line("##mark", mark.x, faded(mark.colour, 0.7f));
+    ImGui::PopID();
+  }
+}
+
+void draw_shade(const Chart& chart) {
+  if (is_missing(chart.shaded_until)) return;
+  const ImPlotRect limits = ImPlot::GetPlotLimits();
+  const ImVec2 low = ImPlot::PlotToPixels(limits.X.Min, limits.Y.Max);
+  const ImVec2 high = ImPlot::PlotToPixels(std::min(chart.shaded_until, limits.X.Max), limits.Y.Min);
+  if (high.x <= low.x) return;
+  ImPlot::PushPlotClipRect();
+  ImPlot::GetPlotDrawList()->AddRectFilled(low, high, u32(palette().quiet, 0.12f));
+  if (high.x - low.x > px(60)) {
+    ImPlot::GetPlotDrawList()->AddText(ImVec2(low.x + px(6), high.y - px(20)), u32(palette().quiet), "warm-up");
+  }
+  ImPlot::PopPlotClipRect();
 }
 
 void draw_floor(const Chart& chart) {
@@ -176,93 +245,251 @@ void list_in_legend(const Chart& chart) {
   }
 }
 
-void draw_curve(const Curve& curve, const Polyline& line, bool steps_up) {
+bool line_styles_on = false;
+
+// In pixels, on and off, before scaling. The first is solid.
+constexpr std::array<std::array<float, 4>, 5> dashes{
+    {{0, 0, 0, 0}, {9, 4, 9, 4}, {2, 3, 2, 3}, {10, 3, 2, 3}, {5, 3, 5, 3}}};
+
+void draw_dashed(const Polyline& line, const ImVec4& colour, float weight, int pattern) {
+  const auto& dash = dashes[static_cast<std::size_t>(pattern) % dashes.size()];
+  ImDrawList* draw = ImPlot::GetPlotDrawList();
+  const ImU32 ink = u32(colour);
+  std::size_t part = 0;
+  float left = px(dash[0]);
+  ImPlot::PushPlotClipRect();
+  for (std::size_t i = 1; i < line.x.size(); ++i) {
+    ImVec2 from = ImPlot::PlotToPixels(line.x[i - 1], line.y[i - 1]);
+    const ImVec2 to = ImPlot::PlotToPixels(line.x[i], line.y[i]);
+    float length = std::hypot(to.x - from.x, to.y - from.y);
+    if (!(length < 1e6f)) continue;
+    while (length > 0) {
+      const float piece = std::min(left, length);
+      const ImVec2 end(from.x + (to.x - from.x) * piece / length, from.y + (to.y - from.y) * piece / length);
+      if (part % 2 == 0) draw->AddLine(from, end, ink, weight);
+      from = end;
+      length -= piece;
+      left -= piece;
+      if (left > 0) break;
+      part = (part + 1) % dash.size();
+      left = px(dash[part]);
+    }
+  }
+  ImPlot::PopPlotClipRect();
+}
+
+void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, float weight, bool steps_up) {
   ImPlotSpec spec;
-  spec.LineColor = curve.colour;
-  spec.LineWeight = px(curve.weight);
+  spec.LineColor = colour;
+  spec.LineWeight = px(weight);
   if (!curve.in_legend) spec.Flags = ImPlotItemFlags_NoLegend;
   const auto count = static_cast<int>(line.x.size());
   if (curve.points || count == 1) {
     spec.Marker = ImPlotMarker_Circle;
     spec.MarkerSize = px(3.5f);
-    spec.MarkerFillColor = curve.colour;
+    spec.MarkerFillColor = colour;
     ImPlot::PlotScatter(curve.label.c_str(), line.x.data(), line.y.data(), count, spec);
   } else if (steps_up) {
     ImPlot::PlotStairs(curve.label.c_str(), line.x.data(), line.y.data(), count, spec);
+  } else if (line_styles_on && curve.dash % static_cast<int>(dashes.size()) != 0) {
+    draw_dashed(line, colour, px(weight), curve.dash);
   } else {
     ImPlot::PlotLine(curve.label.c_str(), line.x.data(), line.y.data(), count, spec);
   }
 }
 
+// The lowest and the highest of each pixel column.
+void draw_band(const Curve& curve, double left, double right, int columns) {
+  if (curve.low.empty()) return;
+  const Polyline low = decimate(curve.x, curve.low, left, right, columns);
+  const Polyline high = decimate(curve.x, curve.high, left, right, columns);
+  if (low.x.size() != high.x.size() || low.x.empty()) return;
+  ImPlotSpec spec;
+  spec.FillColor = faded(curve.colour, 0.2f);
+  spec.Flags = ImPlotItemFlags_NoLegend;
+  ImPlot::PlotShaded(("##band" + curve.label).c_str(), low.x.data(), low.y.data(), high.y.data(),
+                     static_cast<int>(low.x.size()), spec);
+}
+
+// All curves together are drawn with at most this many points, so that a frame stays quick with a thousand of them.
+constexpr std::size_t most_points = 240'000;
+
+void draw_menu(const Chart& chart, bool& reset) {
+  if (!chart.commands) return;
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##menu")) {
+    if (ImGui::MenuItem("Show everything", "double click")) reset = true;
+    if (ImGui::MenuItem("Copy the points as CSV"))
+      chart.commands->push_back(CopyText{chart_csv(chart), "Every point of " + chart.title});
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
 }  // namespace
+
+void use_line_styles(bool on) {
+  line_styles_on = on;
+}
+
+void SharedX::begin_frame() {
+  if (!fresh) hovered = missing;
+  fresh = false;
+}
+
+std::string chart_csv(const Chart& chart) {
+  std::string text = "curve," + chart.x_label + "," +
+                     (chart.unit.empty() ? chart.title : chart.title + " (" + chart.unit + ")") + "\n";
+  std::array<char, 64> number{};
+  for (const Curve& curve : chart.curves) {
+    std::string label = curve.label.substr(0, curve.label.find("##"));
+    for (std::size_t quote = label.find('"'); quote != std::string::npos; quote = label.find('"', quote + 2))
+      label.insert(quote, 1, '"');
+    for (std::size_t i = 0; i < curve.x.size(); ++i) {
+      if (is_missing(curve.y[i])) continue;
+      std::snprintf(number.data(), number.size(), ",%.17g,%.17g\n", curve.x[i], curve.y[i]);
+      text += '"' + label + '"' + number.data();
+    }
+  }
+  return text;
+}
 
 void draw_chart(const Chart& chart) {
   ImGui::PushID(chart.id);
-  // Whether the user has taken the axes.
-  const ImGuiID taken_id = ImGui::GetID("taken");
+  // What the user has taken of the axes, from frame to frame.
   ImGuiStorage* const storage = ImGui::GetStateStorage();
-  bool taken = storage->GetBool(taken_id, false);
+  const ImGuiID y_taken_id = ImGui::GetID("y taken");
+  const ImGuiID on_y_id = ImGui::GetID("on y");
+  bool y_taken = storage->GetBool(y_taken_id, false);
+  SharedX own;
+  SharedX& x_range_now = chart.shared ? *chart.shared : own;
+  const ImGuiID low_id = ImGui::GetID("low");
+  const ImGuiID high_id = ImGui::GetID("high");
+  if (!chart.shared) {
+    const float low = storage->GetFloat(low_id, 0);
+    const float high = storage->GetFloat(high_id, 0);
+    if (low != high) own.low = static_cast<double>(low), own.high = static_cast<double>(high);
+  }
   text_strong(chart.title);
   ImGui::SameLine();
   const ImVec2 caption_at(ImGui::GetCursorPosX(), ImGui::GetCursorPosY() + px(2));
   ImGui::NewLine();
 
+  const bool has_points = std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) {
+    return std::any_of(curve.y.begin(), curve.y.end(), [](double y) { return !is_missing(y); });
+  });
+  if (!has_points) {
+    empty_state("Nothing recorded.", "");
+    ImGui::SetCursorPos(caption_at);
+    text_quiet(chart.note);
+    ImGui::PopID();
+    return;
+  }
   std::vector<Polyline> lines(chart.curves.size());
   std::size_t off_screen = 0;
+  bool reset = false;
   ImVec2 size = chart.size;
   if (size.x <= 0) size.x = ImGui::GetContentRegionAvail().x;
   if (size.y <= 0) size.y = ImGui::GetContentRegionAvail().y;
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
   if (ImPlot::BeginPlot("##plot", size,
-                        ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus |
+                        ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus | ImPlotFlags_NoBoxSelect |
                             (chart.legend ? 0 : ImPlotFlags_NoLegend))) {
-    ImPlot::SetupAxes(chart.x_label.c_str(), nullptr, ImPlotAxisFlags_NoHighlight, ImPlotAxisFlags_NoHighlight);
+    // In the plot the wheel is x's alone, and y follows; over its own axis y can be taken.
+    const bool y_free = y_taken || storage->GetBool(on_y_id, false);
+    ImPlot::SetupAxes(chart.x_label.c_str(), nullptr, ImPlotAxisFlags_NoHighlight,
+                      ImPlotAxisFlags_NoHighlight | (y_free ? 0 : ImPlotAxisFlags_Lock));
     ImPlot::SetupAxisFormat(ImAxis_X1, axis_number);
     ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number);
     if (chart.log_x) ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
+    if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
     ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_NoButtons);
-    const int columns = std::max(1, static_cast<int>(size.x));
+    const std::size_t share = most_points / (4 * std::max<std::size_t>(1, chart.curves.size()));
+    const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
     const Range all = x_range(chart);
-    if (chart.log_x) set_up_log_ticks(all);
-    if (taken) {
-      const ImPlotRect limits = ImPlot::GetPlotLimits();  // ends the set-up
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        lines[i] = decimate(chart.curves[i].x, chart.curves[i].y, limits.X.Min, limits.X.Max, columns);
-      }
-    } else {
-      for (std::size_t i = 0; i < lines.size(); ++i) {
-        lines[i] = decimate(chart.curves[i].x, chart.curves[i].y, all.low, all.high, columns);
-      }
-      const Range y = y_range(chart, lines);
-      ImPlot::SetupAxisLimits(ImAxis_X1, all.low, all.high, ImPlotCond_Always);
-      ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
-      ImPlot::SetupFinish();
-    }
-    const ImPlotRect limits = ImPlot::GetPlotLimits();
-    list_in_legend(chart);
+    const Range sight = x_range_now.zoomed() ? Range{x_range_now.low, x_range_now.high} : all;
+    if (chart.log_x) set_up_log_ticks(ImAxis_X1, sight);
     for (std::size_t i = 0; i < lines.size(); ++i) {
+      const Curve& curve = chart.curves[i];
+      lines[i] = decimate(curve.x, curve.y, sight.low, sight.high, columns);
+    }
+    ImPlot::SetupAxisLimits(ImAxis_X1, sight.low, sight.high, ImPlotCond_Always);
+    if (!y_taken) {
+      const Range y = y_range(chart, lines, sight.low, sight.high);
+      if (chart.log_y) set_up_log_ticks(ImAxis_Y1, y);
+      ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
+    }
+    ImPlot::SetupFinish();
+    const ImPlotRect limits = ImPlot::GetPlotLimits();
+    draw_shade(chart);
+    list_in_legend(chart);
+    if (!is_missing(chart.zero_line)) {
+      ImPlotSpec spec;
+      spec.LineColor = faded(palette().quiet, 0.8f);
+      spec.Flags = static_cast<int>(ImPlotItemFlags_NoLegend) | static_cast<int>(ImPlotInfLinesFlags_Horizontal);
+      ImPlot::PlotInfLines("##zero", &chart.zero_line, 1, spec);
+    }
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const Curve& curve = chart.curves[i];
       off_screen += lines[i].off_range;
       for (std::size_t k = 0; k < lines[i].y.size(); ++k) {
         const bool inside_x = lines[i].x[k] >= limits.X.Min && lines[i].x[k] <= limits.X.Max;
         if (inside_x && (lines[i].y[k] < limits.Y.Min || lines[i].y[k] > limits.Y.Max)) ++off_screen;
       }
-      if (!lines[i].x.empty()) draw_curve(chart.curves[i], lines[i], chart.steps_up);
+      if (lines[i].x.empty()) continue;
+      draw_band(curve, sight.low, sight.high, columns);
+      if (curve.smoothed.empty()) {
+        draw_line(curve, lines[i], curve.colour, curve.weight, chart.steps_up);
+      } else {
+        draw_line(curve, lines[i], faded(curve.colour, 0.28f), 1, chart.steps_up);
+        draw_line(curve, decimate(curve.x, curve.smoothed, sight.low, sight.high, columns), curve.colour, curve.weight,
+                  chart.steps_up);
+      }
     }
     draw_floor(chart);
-    if (ImPlot::IsPlotHovered()) {
-      read_out(chart);
-      if (ImGui::GetIO().MouseWheel != 0 || ImGui::IsMouseDragging(ImGuiMouseButton_Left)) taken = true;
-      if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) taken = false;
+    draw_marks(chart);
+    const ImGuiIO& io = ImGui::GetIO();
+    const bool on_plot = ImPlot::IsPlotHovered();
+    const bool on_x = ImPlot::IsAxisHovered(ImAxis_X1);
+    const bool on_y = ImPlot::IsAxisHovered(ImAxis_Y1);
+    storage->SetBool(on_y_id, on_y);
+    const bool moves = io.MouseWheel != 0 || ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2);
+    if (limits.X.Min != sight.low || limits.X.Max != sight.high) {
+      if ((on_plot || on_x) && moves) x_range_now.low = limits.X.Min, x_range_now.high = limits.X.Max;
     }
+    if (on_y && moves) y_taken = true;
+    if (on_plot) {
+      x_range_now.hovered = nearest_x(chart, ImPlot::GetPlotMousePos().x);
+      x_range_now.fresh = true;
+      if (!io.WantTextInput && chart.shared) {
+        if (ImGui::IsKeyPressed(ImGuiKey_A, false) && !io.KeyCtrl) x_range_now.a = x_range_now.hovered;
+        if (ImGui::IsKeyPressed(ImGuiKey_B, false) && !io.KeyCtrl) x_range_now.b = x_range_now.hovered;
+      }
+    }
+    draw_cursors(chart, x_range_now.hovered);
+    if (on_plot && !ImGui::IsPopupOpen("##menu")) read_out(chart, x_range_now.hovered);
+    if ((on_plot || on_x || on_y) && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) reset = true;
+    if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
+      ImGui::OpenPopup("##menu");
+    draw_menu(chart, reset);
     ImPlot::EndPlot();
   }
   ImGui::PopStyleVar();
   ImGui::PopFont();
   ImGui::SetCursorPos(caption_at);
-  text_cut((chart.note.empty() ? "" : chart.note + "  -  ") + caption(lines, off_screen),
-           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
-  storage->SetBool(taken_id, taken);
+  text_cut((chart.note.empty() ? "" : chart.note + "  -  ") + caption(lines, off_screen) +
+               (chart.smoothing.empty() ? "" : ", " + chart.smoothing),
+           ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);
+  if (reset) {
+    y_taken = false;
+    x_range_now.low = x_range_now.high = missing;
+  }
+  storage->SetBool(y_taken_id, y_taken);
+  if (!chart.shared) {
+    storage->SetFloat(low_id, x_range_now.zoomed() ? static_cast<float>(x_range_now.low) : 0);
+    storage->SetFloat(high_id, x_range_now.zoomed() ? static_cast<float>(x_range_now.high) : 0);
+  }
   ImGui::PopID();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/commands.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -18,8 +19,32 @@ struct Curve {
   ImVec4 colour;
   float weight = 1.5f;
   bool in_legend = true;
-  bool points = false;  // marks instead of a line (validation losses)
-  int order = 0;        // its place in the legend, whatever is drawn on top
+  bool points = false;               // marks instead of a line (validation losses)
+  int order = 0;                     // its place in the legend, whatever is drawn on top
+  int dash = 0;                      // which pattern, where line styles are on; 0: solid
+  std::span<const double> smoothed;  // drawn in the curve's colour, y thin behind it
+  std::span<const double> low;       // a band around y, where there is one
+  std::span<const double> high;
+};
+
+// Something that happened at an x: a thin line with words on hover.
+struct ChartMark {
+  double x = 0;
+  std::string words;
+  ImVec4 colour;
+};
+
+// What the charts of one view share: the x range that was zoomed to, where the mouse is, and two cursors.
+struct SharedX {
+  double low = missing;  // missing: everything there is
+  double high = missing;
+  double hovered = missing;  // under the mouse in one of them; kept for a frame
+  double a = missing;        // cursors: the keys A and B put them under the mouse, Escape takes them away
+  double b = missing;
+  bool fresh = false;  // `hovered` was set in this frame
+
+  void begin_frame();
+  bool zoomed() const { return !is_missing(low); }
 };
 
 struct Chart {
@@ -31,15 +56,30 @@ struct Chart {
   std::vector<Curve> curves;  // drawn in this order, the last on top
   double floor = missing;     // a horizontal line with a word, e.g. a source's entropy
   std::string floor_label;
-  bool from_zero = false;  // y starts at 0, and the highest 2 % may be off-screen
-  bool steps_up = false;   // stairs (an ECDF) instead of lines
-  bool log_x = false;      // then every x is greater than 0
+  bool from_zero = false;         // y starts at 0, and the highest 2 % may be off-screen
+  bool steps_up = false;          // stairs (an ECDF) instead of lines
+  bool log_x = false;             // then every x is greater than 0
+  bool log_y = false;             // values that are not positive are off-screen
+  double shaded_until = missing;  // from the left edge to here in grey: the warm-up
+  double zero_line = missing;     // a quiet horizontal line, e.g. "no difference"
+  std::vector<ChartMark> marks;
   bool legend = true;
+  std::string smoothing;         // in words, for the line under the title
+  SharedX* shared = nullptr;     // null: on its own
+  Commands* commands = nullptr;  // for the menu of the right button; null: no menu
+  float title_room = 0;          // pixels at the right of the title that the caption leaves to others
   ImVec2 size = ImVec2(0, 0);
 };
 
-// Title, a line that says what is drawn, and the plot. Drag pans, the wheel zooms, a double click shows everything
-// again. While nobody has touched it the chart follows its data.
+// Title, a line that says what is drawn, and the plot. The wheel zooms along x and drag pans, y follows what is in
+// sight; over the y axis both take y; a double click shows everything again. While nobody has touched it the chart
+// follows its data.
 void draw_chart(const Chart& chart);
+
+// All points of all curves, one a row: "curve,x,y" with the chart's labels.
+std::string chart_csv(const Chart& chart);
+
+// Whether curves are told apart by dashes too.
+void use_line_styles(bool on);
 
 }  // namespace stepladder

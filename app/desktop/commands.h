@@ -97,6 +97,14 @@ struct AskWhetherReal {
   int most_repeats = 6;
 };
 struct StopAsking {};
+struct ResumeRun {  // from its newest checkpoint, to this many steps in all
+  RunId run = 0;
+  std::int64_t steps = 0;
+};
+struct ForkRun {  // a child that starts from the checkpoint of `step`
+  RunId run = 0;
+  std::int64_t step = 0;
+};
 
 struct CopyText {
   std::string text;
@@ -120,8 +128,8 @@ struct DismissMessage {
 using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, ShowPanel,
                              SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun,
                              Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                             AskWhetherReal, StopAsking, CopyText, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
-                             ResetLayout, Reload, ShowPalette, DismissMessage>;
+                             AskWhetherReal, StopAsking, ResumeRun, ForkRun, CopyText, SetTheme, ToggleTheme,
+                             ToggleLineStyles, ChangeScale, ResetLayout, Reload, ShowPalette, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

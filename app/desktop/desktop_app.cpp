@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "app/desktop/charts.h"
 #include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -165,6 +166,7 @@ void DesktopApp::ingest() {
 
 void DesktopApp::draw() {
   handle_keys();
+  use_line_styles(workspace_.line_styles);
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   ImGui::SetNextWindowPos(viewport->WorkPos);
   ImGui::SetNextWindowSize(viewport->WorkSize);

@@ -7,6 +7,7 @@
 
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
+#include "app/environment.h"
 #include "app/format.h"
 
 namespace stepladder {
@@ -136,7 +137,30 @@ void DesktopApp::execute(const Command& command) {
           },
           [this](const StopAsking&) { workspace_.question.open = false; },
           [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },
-          [this](const LoadDetail& load) { workspace_.load_detail(store_, load.run); },
+          [this](const LoadDetail& load) {
+            workspace_.load_detail(store_, load.run);
+            workspace_.environment = environment_json();
+          },
+          [this](const ResumeRun& resume) {
+            if (!session_) return;
+            const RunEntry* entry = workspace_.find(resume.run);
+            if (!entry) return;
+            Recipe recipe = recipe_from_json(entry->run.recipe);
+            recipe.steps = resume.steps;
+            session_->resume(resume.run, recipe);
+            workspace_.goes_on(store_, resume.run);
+            show("live");
+          },
+          [this](const ForkRun& fork) {
+            if (!session_ || !workspace_.device) throw std::runtime_error("This machine is still being looked at.");
+            const RunEntry* entry = workspace_.find(fork.run);
+            if (!entry) return;
+            RunRequested asked{
+                .base = recipe_from_json(entry->run.recipe), .fork_of = fork.run, .fork_step = fork.step};
+            if (fork.step >= asked.base.steps) asked.base.steps = fork.step + asked.base.steps;
+            workspace_.add_runs(store_, {session_->launch_run(asked, *workspace_.device)});
+            show("live");
+          },
           [this](const ShowPanel& panel) {
             if (!panel.beside) {
               show(panel.id);

@@ -84,6 +84,7 @@ void load_fonts(const std::filesystem::path& folder) {
   loaded.regular = load(folder / "Inter-Regular.otf");
   loaded.semibold = load(folder / "Inter-SemiBold.otf");
   loaded.display = load(folder / "InterDisplay-SemiBold.otf");
+  loaded.mono = load(folder / "JetBrainsMono-Regular.ttf");
   ImGui::GetIO().FontDefault = loaded.regular;
 }
 

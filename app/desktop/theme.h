@@ -17,6 +17,7 @@ struct Fonts {
   ImFont* regular = nullptr;
   ImFont* semibold = nullptr;
   ImFont* display = nullptr;  // titles
+  ImFont* mono = nullptr;     // what programs and models wrote
 };
 
 // Sizes before scaling; ImGui rasterises fonts at size x scale, so they are sharp at any.
@@ -40,6 +41,7 @@ float px(float length);
 
 // Ten colours that the colour-blind can tell apart (after Okabe and Ito), then around again.
 ImVec4 rung_colour(int rung);
+inline constexpr int rung_colour_count = 10;
 
 ImU32 u32(const ImVec4& colour, float alpha = 1);
 ImVec4 faded(const ImVec4& colour, float alpha);

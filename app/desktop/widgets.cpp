@@ -104,6 +104,14 @@ void pill(const std::string& text, Tone tone) {
   ImGui::Dummy(size);
 }
 
+void pill_beside_buttons(const std::string& text, Tone tone) {
+  const float top = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(top + (ImGui::GetFrameHeight() - pill_size(text).y) / 2);
+  pill(text, tone);
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(top);
+}
+
 bool primary_button(const char* label, bool enabled) {
   ImGui::BeginDisabled(!enabled);
   const ImVec4 accent = palette().accent;
@@ -122,6 +130,37 @@ bool primary_button(const char* label, bool enabled) {
 
 bool quiet_button(const char* label) {
   return ImGui::Button(label);
+}
+
+bool chip(const char* label, bool on) {
+  ImGui::PushStyleColor(ImGuiCol_Button, on ? faded(palette().accent, 0.22f) : ImVec4(0, 0, 0, 0));
+  ImGui::PushStyleColor(ImGuiCol_Text, on ? palette().accent : palette().text);
+  ImGui::PushStyleColor(ImGuiCol_Border, on ? faded(palette().accent, 0.5f) : palette().line);
+  const bool pressed = ImGui::Button(label);
+  ImGui::PopStyleColor(3);
+  return pressed;
+}
+
+bool choice(const char* id, const std::string& name, int& at, const std::vector<std::string>& words, float width) {
+  if (!name.empty()) {
+    ImGui::AlignTextToFramePadding();
+    text_quiet(name);
+    ImGui::SameLine(0, px(6));
+  }
+  ImGui::SetNextItemWidth(width);
+  bool changed = false;
+  const char* shown =
+      at >= 0 && at < static_cast<int>(words.size()) ? words[static_cast<std::size_t>(at)].c_str() : "-";
+  if (ImGui::BeginCombo(id, shown)) {
+    for (int i = 0; i < static_cast<int>(words.size()); ++i) {
+      if (ImGui::Selectable((words[static_cast<std::size_t>(i)] + "##" + std::to_string(i)).c_str(), i == at)) {
+        changed = i != at;
+        at = i;
+      }
+    }
+    ImGui::EndCombo();
+  }
+  return changed;
 }
 
 void begin_card(const char* id, ImVec2 size, bool scrolls) {
@@ -169,7 +208,7 @@ void empty_state(const std::string& what, const std::string& what_to_do) {
   };
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(30)));
   centred(what, fonts().semibold, text_size, palette().text);
-  centred(what_to_do, fonts().regular, small_size, palette().quiet);
+  if (!what_to_do.empty()) centred(what_to_do, fonts().regular, small_size, palette().quiet);
 }
 
 void mark(const std::string& name) {

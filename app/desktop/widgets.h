@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <string>
+#include <vector>
 
 namespace stepladder {
 
@@ -25,10 +26,17 @@ void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont
 
 // A coloured word in a rounded box.
 void pill(const std::string& text, Tone tone);
+void pill_beside_buttons(const std::string& text, Tone tone);  // in their middle; the line goes on after it
 ImVec2 pill_size(const std::string& text);
 
 bool primary_button(const char* label, bool enabled = true);
 bool quiet_button(const char* label);
+
+// A button that is on or off. Returns whether it was pressed.
+bool chip(const char* label, bool on);
+
+// A combo of words with its name in grey before it; `at` is the chosen one. Returns whether it changed.
+bool choice(const char* id, const std::string& name, int& at, const std::vector<std::string>& words, float width);
 
 // A card with a hair line and rounded corners; size 0 fills. Always pair begin with end.
 void begin_card(const char* id, ImVec2 size = ImVec2(0, 0), bool scrolls = false);

@@ -27,10 +27,12 @@ void RunEntry::set_series(Series read) {
 }
 
 void RunEntry::append(const StepRecord& record) {
+  const bool is_next = series.empty() || record.step > series.step.back();
   series.append(record);
+  last_step_at = record.at;
+  if (!is_next) return set_series(std::exchange(series, {}));  // a resumed run's step counts anew
   steps.push_back(static_cast<double>(record.step));
   tokens_per_s.push_back(series.tokens_per_s(series.size() - 1));
-  last_step_at = record.at;
 }
 
 void Workspace::load(RunStore& store) {
@@ -77,6 +79,14 @@ void Workspace::load_detail(RunStore& store, RunId id) {
 const RunDetail* Workspace::detail(RunId id) const {
   const auto found = details_.find(id);
   return found == details_.end() ? nullptr : &found->second;
+}
+
+void Workspace::goes_on(RunStore& store, RunId id) {
+  RunEntry* found = entry(id);
+  if (!found) return;
+  found->run = *store.run(id);
+  found->set_series(store.series(id));  // steps after the checkpoint come again and count anew
+  queue_.push_back(id);
 }
 
 void Workspace::curate(RunId id, const Curation& curation) {
@@ -188,6 +198,22 @@ const RunEntry* Workspace::shown_live() const {
     if (entry.run.source == "launched" && entry.run.status != RunStatus::queued && newer) last = &entry;
   }
   return last;
+}
+
+const Ladder* Workspace::shown_ladder() const {
+  if (const Ladder* chosen = ladder(selected_ladder)) return chosen;
+  return ladders_.empty() ? nullptr : &ladders_.back();
+}
+
+std::vector<const RunEntry*> Workspace::compared() const {
+  std::vector<const RunEntry*> found;
+  for (const RunId id : selected_runs) {
+    if (const RunEntry* entry = find(id)) found.push_back(entry);
+  }
+  if (found.empty()) {
+    if (const Ladder* shown = shown_ladder()) found = runs_of(shown->id);
+  }
+  return found;
 }
 
 std::vector<const RunEntry*> Workspace::waiting() const {

@@ -85,6 +85,8 @@ class Workspace {
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // launched by this session
 
+  void goes_on(RunStore& store, RunId run);  // has been resumed by this session
+
   void curate(RunId run, const Curation& curation);
   void rename(RunId run, const std::string& name);
 
@@ -100,6 +102,10 @@ class Workspace {
   const RunEntry* running() const;                              // the run that is training now
   const RunEntry* shown_live() const;                           // that, or the last one launched here
   std::vector<const RunEntry*> waiting() const;                 // queued, in order
+
+  // The runs that Compare and History lay over each other: those selected, else those of the shown ladder.
+  std::vector<const RunEntry*> compared() const;
+  const Ladder* shown_ladder() const;  // the selected one, else the newest; null where there is none
 
   // Seconds until the run, or everything queued, is done; missing in the first ten steps.
   double seconds_left(const RunEntry& run) const;
@@ -123,6 +129,7 @@ class Workspace {
   Question question;
   bool line_styles = false;  // dashes beside colours
   std::string database;
+  std::string environment;  // JSON of this program, here and now; known once a run's detail has been loaded
 
  private:
   RunEntry* entry(RunId id);

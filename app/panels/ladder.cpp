@@ -513,18 +513,13 @@ void draw_below(const Derived& derived, int selected) {
   end_card();
 }
 
-const Ladder* shown_ladder(const Workspace& workspace) {
-  if (const Ladder* chosen = workspace.ladder(workspace.selected_ladder)) return chosen;
-  return workspace.ladders().empty() ? nullptr : &workspace.ladders().back();
-}
-
 }  // namespace
 
 Panel panels::ladder() {
   return {.id = "ladder",
           .title = "Ladder",
           .draw = [derived = std::make_shared<Derived>()](const Workspace& workspace, Commands& commands) {
-            const Ladder* ladder = shown_ladder(workspace);
+            const Ladder* ladder = workspace.shown_ladder();
             if (!ladder) {
               empty_state("No ladder yet.",
                           "Start one in Launch: the baseline, then one optimisation more on every rung.");

@@ -1,0 +1,61 @@
+// A run's steps as curves: which column against which axis, differences between runs, means over repeats. Pure.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+enum class Metric { loss, val_loss, tokens_per_s, dt_ms, lr, grad_norm };
+inline constexpr std::array all_metrics{Metric::loss,  Metric::val_loss, Metric::tokens_per_s,
+                                        Metric::dt_ms, Metric::lr,       Metric::grad_norm};
+std::string_view title_of(Metric metric);  // "Validation loss"
+std::string_view unit_of(Metric metric);   // "ms"; empty for losses, which are nats per token everywhere
+
+// What lies along x. Time is that of the steps alone, so pauses, validation and compiling are taken out of it.
+enum class Axis { step, tokens, time, flops, loss, lr, grad_norm };
+inline constexpr std::array all_axes{Axis::step, Axis::tokens, Axis::time,     Axis::flops,
+                                     Axis::loss, Axis::lr,     Axis::grad_norm};
+std::string_view title_of(Axis axis);  // "tokens", "training time, s"
+
+struct Points {
+  std::vector<double> x;  // ascending
+  std::vector<double> y;
+  bool is_path = true;  // neighbours belong together; false where x is a metric, so that a line would say nothing
+  bool empty() const { return x.empty(); }
+};
+
+// Steps whose y is missing, or whose x is not known, are left out. FLOPs are Run::model_flops_per_token x tokens.
+Points points_of(const Run& run, const Series& series, Metric metric, Axis axis);
+
+// y of `run` less y of `base` (or divided by it) where both are known: at equal x, else between two of base's points.
+Points difference(const Points& run, const Points& base);
+Points ratio(const Points& run, const Points& base);
+
+// Mean of several runs at the x that all of them have, and the lowest and highest of them.
+struct MeanCurve {
+  Points mean;
+  std::vector<double> low;
+  std::vector<double> high;
+  std::size_t runs = 0;
+};
+MeanCurve mean_of(std::span<const Points> runs);
+
+struct RangeStatistics {
+  std::size_t count = 0;  // finite values
+  double mean = missing;
+  double low = missing;
+  double high = missing;
+  double last = missing;
+};
+RangeStatistics statistics_between(const Points& points, double x_low, double x_high);
+
+// The nearest point's y; missing beyond the ends.
+double value_at(const Points& points, double x);
+
+}  // namespace stepladder
