@@ -146,6 +146,14 @@ std::size_t warmup_end(std::span<const double> dt_ms, std::size_t fixed_minimum)
   return cut == 0 || cut >= places.size() ? fixed_minimum : places[cut];
 }
 
+double spike_limit(double median_ms, double p75_ms) {
+  return std::max(median_ms + 6 * (p75_ms - median_ms), 1.05 * median_ms);
+}
+
+double pause_limit(double median_ms) {
+  return std::max(20 * median_ms, 1000.0);
+}
+
 Spikes find_spikes(const Series& series, std::size_t first_steady) {
   Spikes spikes;
   std::vector<double> steady;
@@ -153,14 +161,14 @@ Spikes find_spikes(const Series& series, std::size_t first_steady) {
     if (usable(series.dt_ms[i])) steady.push_back(series.dt_ms[i]);
   if (steady.size() < 8) return spikes;
   const double median = quantile(steady, 0.5);
-  const double limit = std::max(median + 6 * (quantile(steady, 0.75) - median), 1.05 * median);
+  const double limit = spike_limit(median, quantile(steady, 0.75));
 
   std::vector<std::int64_t> steps;
   for (std::size_t i = first_steady; i < series.size(); ++i) {
     if (!usable(series.dt_ms[i]) || series.dt_ms[i] <= limit) continue;
     spikes.at.push_back(i);
     steps.push_back(series.step[i]);
-    if (series.dt_ms[i] > std::max(20 * median, 1000.0)) ++spikes.pauses;
+    if (series.dt_ms[i] > pause_limit(median)) ++spikes.pauses;
   }
   const Period period = period_of(steps, series.step.back());
   spikes.period = period.steps;

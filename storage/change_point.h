@@ -21,11 +21,15 @@ namespace stepladder {
 // passed over.
 std::size_t warmup_end(std::span<const double> dt_ms, std::size_t fixed_minimum);
 
-// Steady steps that took far longer than the others: beyond the median by 6 times its distance to the upper quartile
-// (four standard deviations of Gaussian noise) and by 5 %. They stay in every figure; a median hardly moves for them.
+// What is far longer than the others: beyond the median by 6 times its distance to the upper quartile (four standard
+// deviations of Gaussian noise) and by 5 %; a pause takes over 20 times the median and over a second.
+double spike_limit(double median_ms, double p75_ms);
+double pause_limit(double median_ms);
+
+// Steady steps beyond that. They stay in every figure; a median hardly moves for them.
 struct Spikes {
   std::vector<std::size_t> at;  // places in the series, ascending
-  std::size_t pauses = 0;       // of these, those that took over 20 times the median and over a second
+  std::size_t pauses = 0;       // of these
   std::size_t period = 0;       // steps between regular ones (validation, checkpoints); 0: not regular
   std::size_t regular = 0;      // of these, those that come at that period
   bool validation = false;      // regular ones are where val_loss was taken

@@ -295,6 +295,12 @@ Statement& Statement::bind(std::string_view value) {
   return *this;
 }
 
+Statement& Statement::bind_blob(std::string_view bytes) {
+  const char* data = bytes.empty() ? "" : bytes.data();
+  check(sqlite3_bind_blob64(statement_, ++bound_, data, bytes.size(), SQLITE_TRANSIENT));
+  return *this;
+}
+
 Statement& Statement::bind_null() {
   check(sqlite3_bind_null(statement_, ++bound_));
   return *this;
@@ -330,6 +336,12 @@ std::string Statement::text(int column) const {
   const unsigned char* data = sqlite3_column_text(statement_, column);
   if (!data) return {};
   return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+std::string_view Statement::blob(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  if (!data) return {};
+  return {static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
 Transaction::Transaction(Database& database, Kind kind) : database_(database), nested_(database.in_transaction()) {

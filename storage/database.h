@@ -84,15 +84,17 @@ class Statement {
   Statement& bind(const std::optional<T>& value) {
     return value ? bind(*value) : bind_null();
   }
+  Statement& bind_blob(std::string_view bytes);
   Statement& bind_null();
 
   bool step();  // true while there is a row
   void run();   // to the end, then ready for the next round of bind
 
   bool is_null(int column) const;
-  std::int64_t integer(int column) const;  // 0 for NULL
-  double real(int column) const;           // `missing` for NULL
-  std::string text(int column) const;      // empty for NULL
+  std::int64_t integer(int column) const;   // 0 for NULL
+  double real(int column) const;            // `missing` for NULL
+  std::string text(int column) const;       // empty for NULL
+  std::string_view blob(int column) const;  // until the next step
 
  private:
   void check(int code) const;

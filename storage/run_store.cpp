@@ -3,16 +3,17 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <map>
 #include <stdexcept>
 #include <utility>
 
+#include "storage/column_values.h"
 #include "storage/database.h"
+#include "storage/derived.h"
 #include "storage/process.h"
 #include "storage/schema.h"
+#include "storage/step_rows.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -24,24 +25,6 @@ double or_now(double at) {
 
 bool is_over(RunStatus status) {
   return status != RunStatus::queued && status != RunStatus::running;
-}
-
-// What a column holds where nothing is known is NULL, whatever the value in memory says it with.
-std::optional<std::string_view> known(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
-}
-
-std::optional<std::int64_t> known(std::int64_t value, std::int64_t unknown = 0) {
-  return value == unknown ? std::nullopt : std::optional(value);
-}
-
-// SQLite turns every NaN into NULL. A bit in nan_mask keeps those that were measured apart from what is missing.
-std::int64_t nan_bit(double value, int bit) {
-  return std::isnan(value) && !is_missing(value) ? std::int64_t{1} << bit : 0;
-}
-
-double real_or_nan(const Statement& row, int column, std::int64_t nan_mask, int bit) {
-  return (nan_mask >> bit & 1) != 0 ? std::numeric_limits<double>::quiet_NaN() : row.real(column);
 }
 
 constexpr const char* run_columns =
@@ -95,47 +78,6 @@ Run read_run(const Statement& row) {
   return run;
 }
 
-constexpr const char* summary_columns =
-    "summaries.nan_mask, steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, loss_min, "
-    "val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
-    "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-    "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step";
-
-enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
-
-Summary read_summary(const Statement& row, int column) {
-  Summary summary;
-  const std::int64_t nan_mask = row.integer(column++);
-  summary.steps = row.integer(column++);
-  summary.first_step = row.integer(column++);
-  summary.last_step = row.integer(column++);
-  summary.warmup_steps = row.integer(column++);
-  summary.loss_first = real_or_nan(row, column++, nan_mask, loss_first_bit);
-  summary.loss_last = real_or_nan(row, column++, nan_mask, loss_last_bit);
-  summary.loss_min = row.real(column++);
-  summary.val_loss_last = real_or_nan(row, column++, nan_mask, val_loss_last_bit);
-  summary.val_loss_min = row.real(column++);
-  summary.dt_ms_median = row.real(column++);
-  summary.dt_ms_p25 = row.real(column++);
-  summary.dt_ms_p75 = row.real(column++);
-  summary.tokens_per_s = row.real(column++);
-  summary.tokens_per_s_p25 = row.real(column++);
-  summary.tokens_per_s_p75 = row.real(column++);
-  summary.dt_ms_p5 = row.real(column++);
-  summary.dt_ms_p95 = row.real(column++);
-  summary.drift = row.real(column++);
-  summary.spikes = row.integer(column++);
-  summary.spike_period = row.integer(column++);
-  summary.pauses = row.integer(column++);
-  summary.untimed_steps = row.integer(column++);
-  summary.nonfinite_steps = row.integer(column++);
-  summary.first_nonfinite_step = row.integer(column++);
-  summary.backwards_step = row.integer(column++);
-  summary.repeated_steps = row.integer(column++);
-  summary.first_repeated_step = row.integer(column++);
-  return summary;
-}
-
 }  // namespace
 
 struct RunStore::Impl {
@@ -146,21 +88,16 @@ struct RunStore::Impl {
   }
 
   RunId insert_run(const Run& run, const std::optional<ProcessIdentity>& owner);
-  void insert_step(RunId run, const StepRecord& step);
   void insert_lane_sample(const LaneSample& sample);
   void insert_sample(const TextSample& sample);
   void start(const RunStarted& started);
   void end(const RunEnded& ended);
-  void forget_summary(RunId run);
-  void keep_summary(const Run& run, const Summary& summary);
-  void keep_derived(const std::vector<RunAndSummary>& derived);
-  Summary compute(const Run& run);
-  Series series(RunId id);
   std::optional<Run> run(RunId id);
   std::vector<Run> read_runs(Statement& rows);
   Run checked(const Statement& row) const;
 
   Database database;
+  Derived derived{database};
 };
 
 RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIdentity>& owner) {
@@ -188,20 +125,6 @@ RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIden
     insert.bind_null().bind_null().bind_null();
   insert.run();
   return database.last_insert_id();
-}
-
-void RunStore::Impl::insert_step(RunId run, const StepRecord& step) {
-  Statement insert(database,
-                   "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
-                   "nan_mask, data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms) VALUES (?1, ?2, "
-                   "(SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND step = ?2), ?3, ?4, ?5, ?6, "
-                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
-  insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
-  insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
-  insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
-  insert.bind(step.parts.data_ms).bind(step.parts.forward_ms).bind(step.parts.backward_ms);
-  insert.bind(step.parts.optimizer_ms).bind(step.parts.communication_ms);
-  insert.run();
 }
 
 void RunStore::Impl::insert_lane_sample(const LaneSample& sample) {
@@ -257,98 +180,6 @@ void RunStore::Impl::end(const RunEnded& ended) {
   if (database.changes() == 0)
     throw StorageError("run " + std::to_string(ended.run) + " is not in " + database.file().string());
   Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();
-}
-
-void RunStore::Impl::forget_summary(RunId id) {
-  Statement(database, "DELETE FROM summaries WHERE run_id = ?").bind(id).run();
-}
-
-void RunStore::Impl::keep_summary(const Run& run, const Summary& summary) {
-  // Only while the run in the file is still what the summary was made from; another process may have resumed it.
-  Statement insert(database,
-                   "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
-                   "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
-                   "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
-                   "dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-                   "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step) "
-                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-                   "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31 "
-                   "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
-                   "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3");
-  insert.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
-  insert.bind(nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
-              nan_bit(summary.val_loss_last, val_loss_last_bit));
-  insert.bind(summary.steps).bind(summary.first_step).bind(summary.last_step).bind(summary.warmup_steps);
-  insert.bind(summary.loss_first).bind(summary.loss_last).bind(summary.loss_min);
-  insert.bind(summary.val_loss_last).bind(summary.val_loss_min);
-  insert.bind(summary.dt_ms_median).bind(summary.dt_ms_p25).bind(summary.dt_ms_p75);
-  insert.bind(summary.tokens_per_s).bind(summary.tokens_per_s_p25).bind(summary.tokens_per_s_p75);
-  insert.bind(summary.dt_ms_p5).bind(summary.dt_ms_p95).bind(summary.drift);
-  insert.bind(summary.spikes).bind(summary.spike_period).bind(summary.pauses).bind(summary.untimed_steps);
-  insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
-  insert.bind(summary.repeated_steps).bind(summary.first_repeated_step);
-  insert.run();
-}
-
-// For readers that found no summary in the cache. They have their answer already: where the cache cannot be written
-// (locked, full), it is made again next time.
-void RunStore::Impl::keep_derived(const std::vector<RunAndSummary>& derived) {
-  if (derived.empty() || database.read_only()) return;
-  try {
-    Transaction transaction(database);
-    for (const auto& [run, summary] : derived) keep_summary(run, summary);
-    transaction.commit();
-  } catch (const StorageError&) {
-  }
-}
-
-// A series holds each step once and no wall clock: what these say is looked up in the rows.
-Summary RunStore::Impl::compute(const Run& run) {
-  Summary summary = summarise(series(run.id), run.warmup_steps, run.tokens_per_step);
-  Statement rows(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY step, attempt");
-  rows.bind(run.id);
-  std::int64_t step = 0;
-  double at = missing;         // of the newest attempt at `step`
-  double at_before = missing;  // of the newest attempt at the step before it that has one
-  std::int64_t counted = 0;    // the last step found to be repeated
-  const auto leave = [&](std::int64_t left) {
-    if (at < at_before && summary.backwards_step == 0) summary.backwards_step = left;
-    if (!is_missing(at)) at_before = at;
-  };
-  for (bool first = true; rows.step(); first = false) {
-    const std::int64_t next = rows.integer(0);
-    if (first || next != step) {
-      if (!first) leave(step);
-    } else if (summary.repeated_steps == 0 || counted != step) {
-      if (summary.repeated_steps++ == 0) summary.first_repeated_step = step;
-      counted = step;
-    }
-    step = next;
-    at = rows.real(1);
-  }
-  leave(step);
-  return summary;
-}
-
-Series RunStore::Impl::series(RunId id) {
-  // In the order of attempts, so that append leaves the newest of each step.
-  Statement rows(database,
-                 "SELECT step, tokens, loss, val_loss, dt_ms, lr, grad_norm, nan_mask FROM steps WHERE run_id = ? "
-                 "ORDER BY step, attempt");
-  rows.bind(id);
-  Series series;
-  while (rows.step()) {
-    const std::int64_t nan_mask = rows.integer(7);
-    series.append({.run = id,
-                   .step = rows.integer(0),
-                   .loss = real_or_nan(rows, 2, nan_mask, 0),
-                   .val_loss = real_or_nan(rows, 3, nan_mask, 1),
-                   .dt_ms = rows.real(4),
-                   .tokens = rows.integer(1),
-                   .lr = rows.real(5),
-                   .grad_norm = real_or_nan(rows, 6, nan_mask, 2)});
-  }
-  return series;
 }
 
 Run RunStore::Impl::checked(const Statement& row) const {
@@ -415,7 +246,7 @@ void RunStore::apply(std::span<const RunEvent> events) {
       impl_->start(*started);
       ended[started->run] = false;
     } else if (const auto* step = std::get_if<StepRecord>(&event)) {
-      impl_->insert_step(step->run, *step);
+      insert_step(impl_->database, step->run, *step);
       ended.try_emplace(step->run, false);
     } else if (const auto* end = std::get_if<RunEnded>(&event)) {
       impl_->end(*end);
@@ -426,38 +257,26 @@ void RunStore::apply(std::span<const RunEvent> events) {
       impl_->insert_sample(*text);
     }
   }
-  for (const auto& [id, over] : ended) {
-    impl_->forget_summary(id);
-    if (!over) continue;
-    const auto run = impl_->run(id);
-    impl_->keep_summary(*run, impl_->compute(*run));
-  }
+  for (const auto& [id, over] : ended) impl_->derived.forget(id);
   transaction.commit();
+  // Afterwards, since the steps of a long run take a while to read and others want to write too.
+  for (const auto& [id, over] : ended)
+    if (over) impl_->derived.refresh(*impl_->run(id));
 }
 
 RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
   if (!is_over(run.status)) run.status = RunStatus::finished;
   Transaction transaction(impl_->database);
   run.id = impl_->insert_run(run, std::nullopt);
-  for (const StepRecord& step : steps) impl_->insert_step(run.id, step);
-  impl_->keep_summary(run, impl_->compute(run));
+  for (const StepRecord& step : steps) insert_step(impl_->database, run.id, step);
   transaction.commit();
+  impl_->derived.refresh(run);
   return run.id;
 }
 
 void RunStore::append_steps(RunId run, std::span<const StepRecord> steps) {
-  // Nearly always the first attempt; to look for others before each row would halve the speed.
-  Statement insert(impl_->database,
-                   "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
-                   "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const StepRecord& step : steps) {
-    insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
-    insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
-    insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
-    insert.run();
-    if (impl_->database.changes() == 0) impl_->insert_step(run, step);
-  }
-  impl_->forget_summary(run);
+  insert_steps(impl_->database, run, steps);
+  impl_->derived.forget(run);
 }
 
 void RunStore::update_run(const Run& run) {
@@ -478,7 +297,7 @@ void RunStore::update_run(const Run& run) {
   update.run();
   if (impl_->database.changes() == 0)
     throw StorageError("run " + std::to_string(run.id) + " is not in " + impl_->database.file().string());
-  impl_->forget_summary(run.id);
+  impl_->derived.forget(run.id);
 }
 
 RunStore::Batch::Batch(RunStore& store) : transaction_(std::make_unique<Transaction>(store.impl_->database)) {}
@@ -530,45 +349,47 @@ std::vector<Run> RunStore::runs_of(LadderId ladder) {
 }
 
 Series RunStore::series(RunId id) {
-  return impl_->series(id);
+  return read_series(impl_->database, id);
+}
+
+Series RunStore::series(RunId id, std::int64_t first_step, std::int64_t last_step) {
+  return read_series(impl_->database, id, {first_step, last_step});
+}
+
+Overview RunStore::overview(RunId id, Quantity quantity) {
+  const auto run = impl_->run(id);
+  return run ? impl_->derived.overview(*run, quantity) : Overview{.quantity = quantity};
+}
+
+Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step,
+                            std::size_t columns) {
+  const auto run = impl_->run(id);
+  if (!run) return {.quantity = quantity};
+  return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
 }
 
 Summary RunStore::summary(const Run& run) {
-  if (!is_over(run.status)) return impl_->compute(run);
-  {
-    Statement rows(impl_->database, std::string("SELECT ") + summary_columns +
-                                        " FROM summaries WHERE run_id = ? AND asked_warmup = ? "
-                                        "AND asked_tokens_per_step = ?");
-    rows.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
-    if (rows.step()) return read_summary(rows, 0);
+  if (is_over(run.status)) {
+    if (const auto kept = impl_->derived.kept(run)) return *kept;
   }
-  const Summary summary = impl_->compute(run);
-  impl_->keep_derived({{run, summary}});
-  return summary;
+  return impl_->derived.make(run);
 }
 
 std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   std::vector<RunAndSummary> all;
-  std::vector<std::size_t> to_compute;
+  std::vector<std::size_t> to_make;
   {
-    Statement rows(impl_->database,
-                   std::string("SELECT ") + run_columns + ", " + summary_columns +
-                       " FROM runs LEFT JOIN summaries ON run_id = runs.id "
-                       "AND status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
-                       "AND asked_tokens_per_step = coalesce(tokens_per_step, 0) WHERE " +
-                       not_in_bin + " ORDER BY created_at, runs.id");
+    Statement rows(impl_->database, std::string("SELECT ") + run_columns + ", " + Derived::summary_columns +
+                                        " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " +
+                                        Derived::counts_for_run + " WHERE " + not_in_bin +
+                                        " ORDER BY created_at, runs.id");
     while (rows.step()) {
-      const bool cached = !rows.is_null(run_column_count);
-      if (!cached) to_compute.push_back(all.size());
-      all.push_back({impl_->checked(rows), cached ? read_summary(rows, run_column_count) : Summary{}});
+      const bool is_kept = !rows.is_null(run_column_count);
+      if (!is_kept) to_make.push_back(all.size());
+      all.push_back({impl_->checked(rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
     }
   }
-  std::vector<RunAndSummary> derived;
-  for (const std::size_t i : to_compute) {
-    all[i].summary = impl_->compute(all[i].run);
-    if (is_over(all[i].run.status)) derived.push_back(all[i]);
-  }
-  impl_->keep_derived(derived);
+  for (const std::size_t i : to_make) all[i].summary = impl_->derived.make(all[i].run);
   return all;
 }
 
@@ -592,7 +413,7 @@ int RunStore::close_dead_runs() {
   }
   if (dead.empty()) return 0;  // the usual case takes no write lock
 
-  int closed = 0;
+  std::vector<RunId> closed;
   Transaction transaction(database);
   for (const auto& [id, owner] : dead) {
     std::string reason = "the process that ran it (pid " + std::to_string(owner.pid) + ") is gone; ";
@@ -614,12 +435,12 @@ int RunStore::close_dead_runs() {
                      "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?");
     update.bind(reason).bind(last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
     if (database.changes() == 0) continue;
-    ++closed;
-    const auto run = impl_->run(id);
-    impl_->keep_summary(*run, impl_->compute(*run));
+    closed.push_back(id);
+    impl_->derived.forget(id);
   }
   transaction.commit();
-  return closed;
+  for (const RunId id : closed) impl_->derived.refresh(*impl_->run(id));
+  return static_cast<int>(closed.size());
 }
 
 std::vector<LaneSample> RunStore::lanes(RunId id) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "storage/curation.h"
+#include "storage/overview.h"
 #include "storage/records.h"
 #include "storage/storage_error.h"
 #include "storage/summary.h"
@@ -84,6 +85,15 @@ class RunStore {
   std::optional<Run> run(RunId id);
   std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
   Series series(RunId id);
+  Series series(RunId id, std::int64_t first_step, std::int64_t last_step);  // with both, read by the index alone
+
+  // A quantity of a run of any length in at most a few thousand buckets, a chunk that the file keeps; the values
+  // themselves where these are few. Made from all steps where it is missing, which a run's end and an import see to.
+  Overview overview(RunId id, Quantity quantity);
+
+  // The same within these steps, fine enough for so many columns of pixels: from the coarsest level that has a bucket
+  // for each, and the values as they were recorded where there are fewer than 32 to a column.
+  Overview overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step, std::size_t columns);
 
   // From the cache where the run is over, else computed from its steps. Never writes on a read_only store.
   Summary summary(const Run& run);

@@ -179,7 +179,29 @@ CREATE TABLE curation (
 );
 )sql";
 
-constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation};
+// Levels of long series (storage/overview.h), derived from steps as summaries are.
+constexpr const char* overviews = R"sql(
+CREATE TABLE overviews (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  format INTEGER NOT NULL,
+  steps INTEGER NOT NULL
+);
+
+CREATE TABLE overview_chunks (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  quantity TEXT NOT NULL,
+  level INTEGER NOT NULL,
+  chunk INTEGER NOT NULL,
+  first_step INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  buckets BLOB NOT NULL,
+  PRIMARY KEY (run_id, quantity, level, chunk)
+);
+)sql";
+
+constexpr std::array migration_list{
+    first_tables, life_cycle, summaries_with_checks, curation, overviews,
+};
 
 struct Index {
   std::string_view name;

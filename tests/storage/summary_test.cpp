@@ -123,5 +123,94 @@ TEST(Summary, a_loss_that_is_not_finite_shows_but_is_no_minimum) {
   EXPECT_TRUE(is_missing(summary.val_loss_min));
 }
 
+// A long training: slow at first, drifting, validated every 500th step, with pauses and steps without a time.
+StepRecord long_training(std::int64_t i) {
+  const double noise = static_cast<double>(i * 2654435761 % 1009) / 1009 - 0.5;
+  double dt = 40 * (1 + 0.02 * noise) * (1 + 5e-7 * static_cast<double>(i)) * (i < 300 ? 1.5 : 1);
+  if (i % 500 == 499) dt += 25;
+  if (i % 9973 == 5000) dt = 4000;
+  return {.step = i + 1,
+          .loss = i == 1234 ? nan : 3 - 1e-5 * static_cast<double>(i % 50'000),
+          .val_loss = i % 500 == 499 ? 2.5 : missing,
+          .dt_ms = i % 313 == 7 ? missing : dt,
+          .tokens = 1024};
+}
+
+Summary summary_of(std::int64_t steps, std::size_t exact_steps, std::int64_t warmup = -1) {
+  SummaryBuilder builder(warmup, 0, exact_steps);
+  for (std::int64_t i = 0; i < steps; ++i) builder.add(long_training(i));
+  return builder.finish();
+}
+
+TEST(BoundedSummary, is_the_exact_one_up_to_the_limit_and_close_to_it_beyond) {
+  constexpr std::size_t limit = 20'000;
+  for (const std::int64_t steps :
+       {std::int64_t{limit} - 1, std::int64_t{limit}, std::int64_t{limit} + 1, std::int64_t{limit} * 20}) {
+    for (const std::int64_t warmup : {-1, 0, 70'000}) {
+      SCOPED_TRACE(std::to_string(steps) + " steps, warm-up " + std::to_string(warmup));
+      const Summary exact = summary_of(steps, 1'000'000, warmup);
+      const Summary bounded = summary_of(steps, limit, warmup);
+      const bool same = steps <= static_cast<std::int64_t>(limit);
+      const auto near = [&](double a, double b, double share) {
+        if (same) {
+          EXPECT_EQ(a, b);
+        } else {
+          EXPECT_NEAR(a, b, share * std::abs(b));
+        }
+      };
+      EXPECT_EQ(bounded.steps, exact.steps);
+      EXPECT_EQ(bounded.first_step, exact.first_step);
+      EXPECT_EQ(bounded.last_step, exact.last_step);
+      EXPECT_EQ(bounded.warmup_steps, exact.warmup_steps);
+      EXPECT_EQ(bounded.loss_first, exact.loss_first);
+      EXPECT_EQ(bounded.loss_last, exact.loss_last);
+      EXPECT_EQ(bounded.loss_min, exact.loss_min);
+      EXPECT_EQ(bounded.val_loss_last, exact.val_loss_last);
+      EXPECT_EQ(bounded.untimed_steps, exact.untimed_steps);
+      EXPECT_EQ(bounded.nonfinite_steps, exact.nonfinite_steps);
+      EXPECT_EQ(bounded.first_nonfinite_step, exact.first_nonfinite_step);
+      constexpr double resolution = 1.0 / 16'384;
+      near(bounded.dt_ms_p5, exact.dt_ms_p5, resolution);
+      near(bounded.dt_ms_p25, exact.dt_ms_p25, resolution);
+      near(bounded.dt_ms_median, exact.dt_ms_median, resolution);
+      near(bounded.dt_ms_p75, exact.dt_ms_p75, resolution);
+      near(bounded.dt_ms_p95, exact.dt_ms_p95, resolution);
+      near(bounded.tokens_per_s, exact.tokens_per_s, resolution);
+      near(bounded.drift, exact.drift, 0.02);
+      EXPECT_EQ(bounded.spikes, exact.spikes) << "far from the limit between slow and very slow";
+      EXPECT_EQ(bounded.pauses, exact.pauses);
+      if (warmup < 0) {  // else the slow start is one long spike in the head
+        EXPECT_EQ(bounded.spike_period, exact.spike_period);
+        EXPECT_EQ(bounded.spike_period, 500);
+      }
+    }
+  }
+}
+
+TEST(BoundedSummary, tokens_count_where_all_steady_ones_are_alike) {
+  const auto tokens_per_s = [](std::int64_t changes_at) {
+    SummaryBuilder builder(10, 0, 100);
+    for (std::int64_t i = 0; i < 500; ++i)
+      builder.add({.step = i + 1, .dt_ms = 10, .tokens = i < changes_at ? 50 : 100});
+    return builder.finish().tokens_per_s;
+  };
+  EXPECT_DOUBLE_EQ(tokens_per_s(0), 10'000);
+  EXPECT_DOUBLE_EQ(tokens_per_s(10), 10'000);
+  EXPECT_TRUE(is_missing(tokens_per_s(11)));
+}
+
+TEST(FineHistogram, quantiles_and_ends) {
+  FineHistogram histogram;
+  EXPECT_TRUE(is_missing(histogram.quantile(0.5)));
+  for (const double value : {7.0, 1.0, 3.0, 10.0}) histogram.add(value);
+  EXPECT_DOUBLE_EQ(histogram.quantile(0.25), 2.5);
+  EXPECT_DOUBLE_EQ(histogram.quantile(1), 10);
+  EXPECT_EQ(histogram.above(6.5), 2);
+  for (const double value : {1e-300, 1e300}) histogram.add(value);
+  EXPECT_DOUBLE_EQ(histogram.quantile(0), 1e-300);
+  EXPECT_DOUBLE_EQ(histogram.quantile(1), 1e300);
+  EXPECT_EQ(histogram.count(), 6);
+}
+
 }  // namespace
 }  // namespace stepladder

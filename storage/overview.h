@@ -1,0 +1,99 @@
+// A long series at a glance: lowest, highest, mean, first and last of consecutive values, on several levels.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+enum class Quantity { loss, val_loss, dt_ms, tokens_per_s, lr, grad_norm };
+inline constexpr std::array all_quantities{Quantity::loss,         Quantity::val_loss, Quantity::dt_ms,
+                                           Quantity::tokens_per_s, Quantity::lr,       Quantity::grad_norm};
+std::string_view to_string(Quantity quantity);  // "tokens_per_s", as the column of `steps` is called
+double value_of(const StepRecord& record, Quantity quantity);
+double value_of(const Series& series, std::size_t i, Quantity quantity);
+
+// Consecutive values of one quantity. Values that are missing belong to no bucket; NaN and infinities are counted and
+// have no part in the figures, which are missing where a bucket holds nothing else.
+struct Bucket {
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  double min = missing;
+  double max = missing;
+  double mean = missing;
+  double first = missing;
+  double last = missing;
+  std::uint32_t count = 0;  // of the finite ones
+  std::uint32_t not_finite = 0;
+};
+
+Bucket bucket_of(std::int64_t step, double value);
+void merge(Bucket& bucket, const Bucket& next);  // `next` comes after it
+
+// One level: every bucket but the last, and one at an edge that was cut, has `width` values.
+struct Overview {
+  Quantity quantity = Quantity::loss;
+  std::int64_t width = 1;  // 1: the values themselves
+  std::vector<Bucket> buckets;
+
+  bool exact() const { return width == 1; }
+  std::int64_t values() const;      // finite or not
+  std::int64_t not_finite() const;  // of these
+};
+
+// Levels: 0 is the values themselves, 1 has 32 to a bucket, each further one four times as many.
+inline constexpr std::size_t most_in_chunk = 4096;  // buckets
+std::int64_t width_of_level(int level);
+
+// The coarsest level that still has a bucket for each of `columns` pixels, where there are so many values.
+int level_for(std::int64_t values, std::size_t columns);
+
+// Neighbours merged, by a power of two, until there are at most `most` buckets.
+Overview coarser(Overview overview, std::size_t most);
+
+// A whole series on the coarsest level that OverviewBuilder makes of it, or its values as they are.
+Overview overview_of(const Series& series, Quantity quantity);
+Overview points_of(const Series& series, Quantity quantity);
+
+// Builds all levels value by value, in memory that grows with the logarithm of their number only. A level is begun when
+// the one below has more than most_in_chunk buckets, so the highest always is one chunk.
+class OverviewBuilder {
+ public:
+  // Takes a chunk's buckets when it is complete; of level 0 only if there is no other.
+  using Take = std::function<void(int level, std::int64_t chunk, std::span<const Bucket>)>;
+  explicit OverviewBuilder(Take take = {});
+
+  void add(std::int64_t step, double value);  // steps ascend; a value that is missing is passed over
+  void finish();                              // the incomplete buckets and chunks; nothing is added afterwards
+
+  // What has been added up to now, on the highest level.
+  Overview top(Quantity quantity) const;
+
+ private:
+  struct Level {
+    Bucket open;
+    int parts = 0;  // of the open bucket
+    std::vector<Bucket> chunk;
+    std::int64_t chunks = 0;  // taken before this one
+  };
+  void feed(std::size_t level, const Bucket& part);
+  void complete(std::size_t level, const Bucket& bucket);
+
+  Take take_;
+  std::vector<Level> levels_;
+};
+
+// A chunk as the database keeps it (docs/database.md): figures rounded to seven digits, min down and max up, so that
+// nothing leaves the envelope. nullopt for bytes that are not a whole chunk of this version.
+std::string to_bytes(std::span<const Bucket> buckets);
+std::optional<std::vector<Bucket>> buckets_from(std::string_view bytes);
+
+}  // namespace stepladder

@@ -1,0 +1,82 @@
+#include "storage/step_rows.h"
+
+#include "storage/column_values.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::int64_t rows_at_once = 16'384;
+
+}  // namespace
+
+void insert_step(Database& database, RunId run, const StepRecord& step) {
+  Statement insert(database,
+                   "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
+                   "nan_mask, data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms) VALUES (?1, ?2, "
+                   "(SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND step = ?2), ?3, ?4, ?5, ?6, "
+                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+  insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
+  insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
+  insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+  insert.bind(step.parts.data_ms).bind(step.parts.forward_ms).bind(step.parts.backward_ms);
+  insert.bind(step.parts.optimizer_ms).bind(step.parts.communication_ms);
+  insert.run();
+}
+
+void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
+  // Nearly always the first attempt; to look for others before each row would halve the speed.
+  Statement insert(database,
+                   "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
+                   "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");
+  for (const StepRecord& step : steps) {
+    insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
+    insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
+    insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+    insert.run();
+    if (database.changes() == 0) insert_step(database, run, step);
+  }
+}
+
+bool StepReader::read(std::vector<Row>& rows) {
+  rows.clear();
+  for (std::int64_t limit = rows_at_once; !done_ && rows.empty(); limit *= 2) {
+    // In the order of attempts, so that the newest of each step comes last.
+    Statement found(database_,
+                    "SELECT step, tokens, loss, val_loss, dt_ms, lr, grad_norm, at, nan_mask FROM steps "
+                    "WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
+    found.bind(run_).bind(range_.first).bind(range_.last).bind(limit);
+    std::int64_t read = 0;
+    for (; found.step(); ++read) {
+      const std::int64_t step = found.integer(0);
+      const bool repeated = !rows.empty() && rows.back().step.step == step;
+      if (!repeated) rows.emplace_back();
+      const std::int64_t nan_mask = found.integer(8);
+      rows.back() = {.step = {.run = run_,
+                              .step = step,
+                              .loss = real_or_nan(found, 2, nan_mask, 0),
+                              .val_loss = real_or_nan(found, 3, nan_mask, 1),
+                              .dt_ms = found.real(4),
+                              .tokens = found.integer(1),
+                              .lr = found.real(5),
+                              .grad_norm = real_or_nan(found, 6, nan_mask, 2),
+                              .at = found.real(7)},
+                     .repeated = repeated};
+    }
+    done_ = read < limit;
+    if (done_) break;
+    // More attempts at the last step may follow: it is for the next call.
+    range_.first = rows.back().step.step;
+    rows.pop_back();
+  }
+  return !rows.empty();
+}
+
+Series read_series(Database& database, RunId run, StepRange range) {
+  Series series;
+  StepReader reader(database, run, range);
+  for (std::vector<StepReader::Row> rows; reader.read(rows);)
+    for (const StepReader::Row& row : rows) series.append(row.step);
+  return series;
+}
+
+}  // namespace stepladder
