@@ -71,6 +71,9 @@ struct Options {
   WatchRequest watch;
 };
 
+// Of a run that has more, the interval of the median step is told from the last so many.
+constexpr std::int64_t enough_steps = 1'000'000;
+
 void print(const Json& json) {
   std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
@@ -344,7 +347,13 @@ int list_runs(const Options& options) {
 
 int show(const Options& options) {
   RunStore store = open_existing(options.database);
-  const LoadedRun run = load_run(store, options.run);
+  LoadedRun run{.run = find_run(store, options.run)};
+  run.summary = store.summary(run.run);
+  if (options.steps || (!options.json && run.summary.steps <= enough_steps)) {
+    run.series = store.series(run.run.id);
+  } else if (!options.json) {
+    run.series = store.series(run.run.id, run.summary.last_step - enough_steps + 1, run.summary.last_step);
+  }
   if (options.json) {
     Json json = run_json(run.run, run.summary, load_judge(&store));
     json.update(life_cycle_json(store, {run.run, run.summary}));

@@ -407,8 +407,12 @@ std::string run_text(const LoadedRun& loaded, const Judge& judge) {
                {"throughput", tokens_per_s_text(summary.tokens_per_s) + " tokens/s"},
                {"clock", "sync " + std::string(to_string(run.sync)) + ", the first " +
                              std::to_string(summary.warmup_steps) + " steps left out"}});
-  rows.push_back({"95 % interval", ci95_text(median_interval(sample_median(steady_dt_ms(series, summary)))) +
-                                       " ms for the median step"});
+  const bool has_all = static_cast<std::int64_t>(series.size()) == summary.steps;
+  Summary of_series = summary;
+  if (!has_all) of_series.warmup_steps = 0;
+  rows.push_back({"95 % interval", ci95_text(median_interval(sample_median(steady_dt_ms(series, of_series)))) +
+                                       " ms for the median step" +
+                                       (has_all ? "" : ", from the last " + grouped(std::ssize(series.step)))});
   if (summary.spikes > 0)
     rows.push_back({"slow steps", grouped(summary.spikes) + " of them stand out" +
                                       (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +

@@ -70,7 +70,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows, const std::
 
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan);
 std::string runs_table(const std::vector<RunAndSummary>& runs);
-std::string run_text(const LoadedRun& run, const Judge& judge);
+std::string run_text(const LoadedRun& run, const Judge& judge);  // its series may be the last steps only
 std::string compare_table(const LoadedRun& base, const std::vector<Comparison>& comparisons);
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
 

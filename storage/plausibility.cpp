@@ -8,9 +8,14 @@
 
 #include "storage/mfu.h"
 #include "storage/recipe_facts.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
+
+using wording::figure;
+using wording::grouped;
+using wording::percent;
 
 struct Gpt2 {
   std::string_view name;
@@ -22,30 +27,6 @@ struct Gpt2 {
 // smallest's.
 constexpr std::array gpt2_sizes{Gpt2{"gpt2-xl", "1558m", 1'557'611'200}, Gpt2{"gpt2-large", "774m", 774'030'080},
                                 Gpt2{"gpt2-medium", "355m", 354'823'168}, Gpt2{"gpt2", "124m", 124'439'808}};
-
-std::string grouped(std::int64_t value) {
-  std::string text = std::to_string(std::abs(value));
-  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
-    text.insert(static_cast<std::size_t>(at), ",");
-  return (value < 0 ? "-" : "") + text;
-}
-
-std::string grouped(double value) {
-  return grouped(static_cast<std::int64_t>(std::llround(value)));
-}
-
-// Four significant digits.
-std::string figure(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.4g", value);
-  return std::abs(value) >= 9999.5 ? grouped(value) : buffer;
-}
-
-std::string percent(double share) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.0f %%", 100 * share);
-  return buffer;
-}
 
 // Lower case, and "GPT-2 medium", "gpt_2-medium" and "gpt2medium" all the same.
 std::string plain(const std::string& text) {

@@ -477,6 +477,14 @@ std::vector<TextSample> RunStore::samples(RunId id) {
 }
 
 StepParts RunStore::mean_parts(const Run& run, std::int64_t warmup_steps) {
+  {
+    // A training says them of every step, a log of none: a thousand steps of one that is long tell which it is.
+    Statement any(impl_->database,
+                  "SELECT count(coalesce(data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms)) FROM "
+                  "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)");
+    any.bind(run.id);
+    if (!any.step() || any.integer(0) == 0) return {};
+  }
   // By position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
   Statement rows(impl_->database,
                  "SELECT avg(data_ms), avg(forward_ms), avg(backward_ms), avg(optimizer_ms), avg(communication_ms) "

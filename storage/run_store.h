@@ -101,7 +101,7 @@ class RunStore {
 
   std::vector<LaneSample> lanes(RunId id);    // in the order of time
   std::vector<TextSample> samples(RunId id);  // in the order of steps
-  // What a step after the warm-up took, part by part; `missing` where no step says.
+  // What a step after the warm-up took, part by part; `missing` where none of the last thousand steps says.
   StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
 
   // What users made of their runs; a run that nothing was said of is not in the map.
