@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -328,8 +329,9 @@ int list_runs(const Options& options) {
   auto store = open_to_read(options.database);
   const Judge judge = load_judge(store ? &*store : nullptr);
   if (store) {
+    std::map<RunId, Curation> curations = store->curations();
     for (RunAndSummary& run : store->runs_with_summaries()) {
-      if (filter.accepts(run.run, run.summary, judge)) runs.push_back(std::move(run));
+      if (filter.accepts(run.run, run.summary, judge, curations[run.run.id])) runs.push_back(std::move(run));
     }
   }
   if (options.json) {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <sstream>
 
+#include "engine/recipe.h"
+
 namespace stepladder {
 namespace {
 
@@ -40,10 +42,23 @@ bool holds(const Json& actual, const std::string& comparison, const std::string&
   return value >= *number;
 }
 
+Json curation_json(const Curation& curation) {
+  return {{"tags", tags_text(curation.tags)},
+          {"note", curation.note},
+          {"pinned", curation.pinned},
+          {"archived", curation.archived}};
+}
+
 }  // namespace
 
 RunFilter::RunFilter(const std::string& expression) {
-  const Json fields = run_json({}, {});
+  Json fields = run_json({}, {});
+  fields.update(curation_json({}));
+  const auto recipe_values = describe(Recipe{});
+  const auto is_of_recipe = [&](const std::string& field) {
+    return !fields.contains(field) && std::any_of(recipe_values.begin(), recipe_values.end(),
+                                                  [&](const auto& value) { return value.first == field; });
+  };
   std::istringstream words(lower(expression));
   for (std::string word; words >> word;) {
     const std::size_t at = word.find_first_of("=!<>~");
@@ -52,24 +67,38 @@ RunFilter::RunFilter(const std::string& expression) {
       continue;
     }
     const std::string field = word.substr(0, at);
-    if (!fields.contains(field)) throw FilterError("--filter: there is no field '" + field + "'");
+    if (!fields.contains(field) && !is_of_recipe(field))
+      throw FilterError("--filter: there is no field '" + field + "'");
     const std::size_t end = word.find_first_not_of("=!<>~", at);
     const std::string comparison = word.substr(at, end == std::string::npos ? end : end - at);
     static const std::vector<std::string> known = {"=", "!=", "<", "<=", ">", ">=", "~"};
     if (std::find(known.begin(), known.end(), comparison) == known.end() || end == std::string::npos) {
       throw FilterError("--filter: '" + word + "' is not FIELD=VALUE (or !=, <, <=, >, >=, ~)");
     }
-    terms_.push_back({.field = field, .comparison = comparison, .value = word.substr(end)});
+    terms_.push_back(
+        {.field = field, .of_recipe = is_of_recipe(field), .comparison = comparison, .value = word.substr(end)});
   }
 }
 
-bool RunFilter::accepts(const Run& run, const Summary& summary, const Judge& judge) const {
+bool RunFilter::accepts(const Run& run, const Summary& summary, const Judge& judge, const Curation& curation) const {
   if (terms_.empty()) return true;
-  const Json fields = run_json(run, summary, judge);
+  Json fields, recipe;  // made when a term asks for them
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    if (!term.field.empty()) return holds(fields.at(term.field), term.comparison, term.value);
-    return lower(run.name + " " + run.stage + " " + std::string(to_string(run.status))).find(term.value) !=
-           std::string::npos;
+    if (term.field.empty()) {
+      return lower(run.name + " " + run.stage + " " + std::string(to_string(run.status)) + " " +
+                   tags_text(curation.tags))
+                 .find(term.value) != std::string::npos;
+    }
+    if (term.of_recipe) {
+      if (recipe.is_null()) recipe = Json::parse(run.recipe, nullptr, false);
+      const auto found = recipe.is_object() ? recipe.find(term.field) : recipe.end();
+      return found != recipe.end() && holds(*found, term.comparison, term.value);
+    }
+    if (fields.is_null()) {
+      fields = run_json(run, summary, judge);
+      fields.update(curation_json(curation));
+    }
+    return holds(fields.at(term.field), term.comparison, term.value);
   });
 }
 

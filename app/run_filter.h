@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/report.h"
+#include "storage/curation.h"
 
 namespace stepladder {
 
@@ -16,16 +17,18 @@ struct FilterError : std::runtime_error {
 
 class RunFilter {
  public:
-  // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` look at a field of the JSON; `~` asks
-  // whether its text contains the value; any other term must stand in name, stage or status. Upper and lower case are
-  // the same. Throws FilterError for a field that does not exist.
+  // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` look at a field of the JSON, a value of
+  // the recipe by its name (`batch`), or what users said (`tags`, `note`, `pinned`, `archived`); `~` asks whether its
+  // text contains the value; any other term must stand in name, stage, status or tags. Upper and lower case are the
+  // same. Throws FilterError for a field that does not exist.
   explicit RunFilter(const std::string& expression);
 
-  bool accepts(const Run& run, const Summary& summary, const Judge& judge = {}) const;
+  bool accepts(const Run& run, const Summary& summary, const Judge& judge = {}, const Curation& curation = {}) const;
 
  private:
   struct Term {
     std::string field;  // empty: a word
+    bool of_recipe = false;
     std::string comparison;
     std::string value;
   };

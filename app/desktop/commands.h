@@ -11,6 +11,7 @@
 #include "app/session.h"
 #include "storage/curation.h"
 #include "storage/importers/importer.h"
+#include "storage/overview.h"
 
 namespace stepladder {
 
@@ -34,6 +35,16 @@ struct LoadSeries {
 };
 struct LoadDetail {  // what a run keeps beside its steps: lanes, samples, checkpoints
   RunId run = 0;
+};
+struct LoadGlance {  // a quantity in few points
+  RunId run = 0;
+  Quantity quantity = Quantity::loss;
+};
+struct LoadSight {  // the same within these steps, as fine as a window is wide
+  RunId run = 0;
+  Quantity quantity = Quantity::loss;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
 };
 struct ShowPanel {
   std::string id;
@@ -125,11 +136,12 @@ struct DismissMessage {
   std::size_t index = 0;
 };
 
-using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, ShowPanel,
-                             SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun,
-                             Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                             AskWhetherReal, StopAsking, ResumeRun, ForkRun, CopyText, SetTheme, ToggleTheme,
-                             ToggleLineStyles, ChangeScale, ResetLayout, Reload, ShowPalette, DismissMessage>;
+using Command =
+    std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, LoadGlance, LoadSight,
+                 ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun,
+                 Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, AskWhetherReal,
+                 StopAsking, ResumeRun, ForkRun, CopyText, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
+                 ResetLayout, Reload, ShowPalette, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

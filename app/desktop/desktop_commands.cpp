@@ -141,6 +141,10 @@ void DesktopApp::execute(const Command& command) {
             workspace_.load_detail(store_, load.run);
             workspace_.environment = environment_json();
           },
+          [this](const LoadGlance& load) { workspace_.load_glance(store_, load.run, load.quantity); },
+          [this](const LoadSight& load) {
+            workspace_.load_sight(store_, load.run, load.quantity, load.first, load.last);
+          },
           [this](const ResumeRun& resume) {
             if (!session_) return;
             const RunEntry* entry = workspace_.find(resume.run);

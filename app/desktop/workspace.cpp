@@ -13,6 +13,31 @@ double seconds_per_step(const RunEntry& entry) {
   return (entry.last_step_at - entry.run.started_at) / steps;
 }
 
+constexpr std::size_t glance_buckets = 512;
+constexpr std::size_t sight_columns = 2000;
+
+Glance points_of(const Overview& overview) {
+  Glance glance{.values = overview.values(), .not_finite = overview.not_finite(), .exact = overview.exact()};
+  for (const Bucket& bucket : overview.buckets) {
+    if (bucket.count == 0) continue;
+    const auto first = static_cast<double>(bucket.first_step);
+    const auto last = static_cast<double>(bucket.last_step);
+    const auto add = [&](double x, double y) {
+      glance.x.push_back(x);
+      glance.y.push_back(y);
+    };
+    if (bucket.min == bucket.max) {
+      add(first, bucket.min);
+      continue;
+    }
+    // The one that lies nearer to where the bucket begins comes first.
+    const bool falls = bucket.max - bucket.first < bucket.first - bucket.min;
+    add(first, falls ? bucket.max : bucket.min);
+    add(last, falls ? bucket.min : bucket.max);
+  }
+  return glance;
+}
+
 }  // namespace
 
 void RunEntry::set_series(Series read) {
@@ -60,6 +85,8 @@ void Workspace::load(RunStore& store) {
     }
     runs_.push_back(std::move(entry));
   }
+  glances_.clear();
+  ++version;
   std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
 }
 
@@ -76,6 +103,24 @@ void Workspace::load_detail(RunStore& store, RunId id) {
                   .parts = store.mean_parts(found->run, found->summary.warmup_steps)};
 }
 
+void Workspace::load_glance(RunStore& store, RunId id, Quantity quantity) {
+  if (find(id)) glances_[{id, quantity}] = points_of(coarser(store.overview(id, quantity), glance_buckets));
+}
+
+void Workspace::load_sight(RunStore& store, RunId id, Quantity quantity, std::int64_t first, std::int64_t last) {
+  if (find(id)) sights_[{id, quantity}] = points_of(store.overview(id, quantity, first, last, sight_columns));
+}
+
+const Glance* Workspace::glance(RunId id, Quantity quantity) const {
+  const auto found = glances_.find({id, quantity});
+  return found == glances_.end() ? nullptr : &found->second;
+}
+
+const Glance* Workspace::sight(RunId id, Quantity quantity) const {
+  const auto found = sights_.find({id, quantity});
+  return found == sights_.end() ? nullptr : &found->second;
+}
+
 const RunDetail* Workspace::detail(RunId id) const {
   const auto found = details_.find(id);
   return found == details_.end() ? nullptr : &found->second;
@@ -87,14 +132,17 @@ void Workspace::goes_on(RunStore& store, RunId id) {
   found->run = *store.run(id);
   found->set_series(store.series(id));  // steps after the checkpoint come again and count anew
   queue_.push_back(id);
+  ++version;
 }
 
 void Workspace::curate(RunId id, const Curation& curation) {
   if (RunEntry* found = entry(id)) found->curation = curation;
+  ++version;
 }
 
 void Workspace::rename(RunId id, const std::string& name) {
   if (RunEntry* found = entry(id)) found->run.name = name;
+  ++version;
 }
 
 void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs) {
@@ -114,6 +162,7 @@ void Workspace::add_runs(RunStore& store, const std::vector<RunId>& runs) {
     runs_.push_back(std::move(entry));
     queue_.push_back(id);
   }
+  ++version;
 }
 
 bool Workspace::ingest(const RunEvent& event) {
@@ -121,6 +170,7 @@ bool Workspace::ingest(const RunEvent& event) {
     if (RunEntry* found = entry(started->run)) {
       Run& run = found->run;
       run.status = RunStatus::running;
+      ++version;
       run.started_at = started->at;
       run.tokens_per_step = started->tokens_per_step;
       run.params = started->params;
@@ -144,6 +194,8 @@ bool Workspace::ingest(const RunEvent& event) {
     if (saved->error.empty()) details_[saved->run].checkpoints.push_back({saved->step, saved->folder});
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     std::erase(queue_, ended->run);
+    ++version;
+    std::erase_if(glances_, [&](const auto& glance) { return glance.first.first == ended->run; });
     if (RunEntry* found = entry(ended->run)) {
       found->run.status = ended->status;
       found->run.reason = ended->reason;

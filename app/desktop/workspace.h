@@ -22,6 +22,9 @@
 namespace stepladder {
 
 // A run with what has been read or has arrived of it.
+// Longer runs are shown by their glances; their steps are read for what is zoomed to only.
+inline constexpr std::int64_t most_steps_read_whole = 200'000;
+
 struct RunEntry {
   Run run;
   Summary summary;
@@ -32,8 +35,18 @@ struct RunEntry {
   std::vector<double> tokens_per_s;
   double last_step_at = missing;  // unix seconds
 
+  bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
   void set_series(Series read);
   void append(const StepRecord& record);
+};
+
+// A run's quantity in a few hundred points that leave out no spike: of every bucket its lowest and its highest value.
+struct Glance {
+  std::vector<double> x;
+  std::vector<double> y;
+  std::int64_t values = 0;      // that the points stand for
+  std::int64_t not_finite = 0;  // of these
+  bool exact = false;           // the points are the values themselves
 };
 
 // What a run keeps beside its steps.
@@ -82,6 +95,8 @@ class Workspace {
   void load(RunStore& store);
   void load_series(RunStore& store, RunId run);
   void load_detail(RunStore& store, RunId run);
+  void load_glance(RunStore& store, RunId run, Quantity quantity);
+  void load_sight(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // launched by this session
 
@@ -95,6 +110,8 @@ class Workspace {
 
   const RunEntry* find(RunId id) const;
   const RunDetail* detail(RunId id) const;                     // null until it has been loaded
+  const Glance* glance(RunId id, Quantity quantity) const;     // null until it has been loaded
+  const Glance* sight(RunId id, Quantity quantity) const;      // what was zoomed to last; finer than the glance
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
@@ -114,8 +131,9 @@ class Workspace {
   // Puts the runs that wait into the session's order; others, which it has begun or ended meanwhile, stay before them.
   void order_queue(const std::vector<RunId>& waiting);
 
-  bool is_paused = false;  // the run that is training now
-  HardwareTable hardware;  // peaks to hold throughput against
+  std::uint64_t version = 1;  // counts changes of runs: that they came, went, began, ended, were renamed or curated
+  bool is_paused = false;     // the run that is training now
+  HardwareTable hardware;     // peaks to hold throughput against
   std::optional<DeviceReport> device;
   std::string device_problem;    // why LibTorch could not be asked
   LadderId selected_ladder = 0;  // 0: the newest
@@ -137,6 +155,8 @@ class Workspace {
   std::vector<RunEntry> runs_;
   std::map<RunId, std::size_t> index_;
   std::map<RunId, RunDetail> details_;
+  std::map<std::pair<RunId, Quantity>, Glance> glances_;
+  std::map<std::pair<RunId, Quantity>, Glance> sights_;
   std::vector<Ladder> ladders_;
   std::vector<RunId> queue_;  // launched by this session, in the order in which they run
 };

@@ -27,6 +27,23 @@ TEST(RunFilter, WordsAndConditionsMustAllHold) {
   EXPECT_FALSE(accepts("loss_last<5"));  // not known is not less
 }
 
+TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
+  stepladder::Run run;
+  run.name = "nano";
+  run.recipe = R"({"batch": 12, "optimizer": "adamw"})";
+  const Curation curation{.tags = {"fast", "Night"}, .note = "the good one", .pinned = true};
+  const auto holds = [&](const std::string& expression) {
+    return RunFilter(expression).accepts(run, {}, {}, curation);
+  };
+  EXPECT_TRUE(holds("batch=12 optimizer=adamw"));
+  EXPECT_TRUE(holds("batch>8"));
+  EXPECT_FALSE(holds("batch>12"));
+  EXPECT_FALSE(holds("grad_accum=1")) << "its recipe does not say";
+  EXPECT_TRUE(holds("night pinned=true note~good"));
+  EXPECT_TRUE(holds("tags~fast"));
+  EXPECT_FALSE(holds("archived=true"));
+}
+
 TEST(RunFilter, WhatCannotBeUnderstoodIsSaid) {
   EXPECT_THROW(accepts("colour=red"), FilterError);
   EXPECT_THROW(accepts("steps=<5"), FilterError);
