@@ -410,7 +410,12 @@ int compare(const Options& options) {
   for (const std::string& wanted : options.runs) runs.push_back(load_run(store, wanted));
   std::vector<std::vector<LoadedRun>> repeats{repeats_of(store, base)};
   for (const LoadedRun& run : runs) repeats.push_back(repeats_of(store, run));
-  const std::vector<Comparison> comparisons = compare_runs(base, runs, repeats, options.compare, load_judge(&store));
+  std::vector<RunAndSummary> others;
+  if (std::any_of(runs.begin(), runs.end(),
+                  [&](const LoadedRun& run) { return run.run.tokens_per_step != base.run.tokens_per_step; }))
+    others = store.runs_with_summaries();
+  const std::vector<Comparison> comparisons =
+      compare_runs(base, runs, repeats, options.compare, load_judge(&store), others);
   if (options.json) {
     print(compare_json(base, comparisons));
   } else {

@@ -8,6 +8,7 @@
 #include "app/environment.h"
 #include "app/format.h"
 #include "engine/checkpoint_folder.h"
+#include "storage/energy.h"
 
 namespace stepladder {
 namespace {
@@ -56,6 +57,31 @@ std::string status_text(const Run& run) {
 double seed_tokens_per_s(const LadderPlan& plan, int rung) {
   const auto place = static_cast<std::size_t>(rung);
   return place < plan.rungs.size() ? plan.rungs[place].seed_tokens_per_s : missing;
+}
+
+std::optional<BatchSplit> split_batch(const LoadedRun& base, const LoadedRun& run,
+                                      const std::vector<RunAndSummary>& others) {
+  const auto point = [](const LoadedRun& of) {
+    return BatchPoint{of.run.id, static_cast<double>(of.run.tokens_per_step), of.summary.dt_ms_median};
+  };
+  return split_gain(point(base), point(run), third_point({base.run, base.summary}, {run.run, run.summary}, others));
+}
+
+// Who did what of a gain where the batch changed too: a pair of equal numbers where it is known, else bounds.
+Json batch_json(const BatchSplit& split) {
+  return {{"equal_batch", Json::array({number(split.equal_batch_low), number(split.equal_batch_high)})},
+          {"bigger_batch", Json::array({number(split.bigger_batch_low), number(split.bigger_batch_high)})},
+          {"third_run", split.third ? Json(*split.third) : Json()},
+          {"why", split.sentence}};
+}
+
+Json energy_json(const Energy& energy) {
+  if (is_missing(energy.wh)) return nullptr;
+  return {{"wh", number(energy.wh)},
+          {"seconds", number(energy.seconds)},
+          {"mean_power_w", number(energy.mean_power_w)},
+          {"joules_per_token", number(energy.joules_per_token)},
+          {"tokens_per_s_per_w", number(energy.tokens_per_s_per_w)}};
 }
 
 }  // namespace
@@ -130,8 +156,10 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   for (const TextSample& sample : store.samples(run.run.id)) {
     samples.push_back({{"step", sample.step}, {"text", sample.text}});
   }
+  const std::vector<LaneSample> looks = store.lanes(run.run.id);
+  const std::int64_t last_warmup_step = run.summary.first_step + run.summary.warmup_steps - 1;
   Json lanes = Json::array();
-  for (const LaneSample& sample : store.lanes(run.run.id)) {
+  for (const LaneSample& sample : looks) {
     lanes.push_back({{"step", sample.step},
                      {"at", number(sample.at)},
                      {"cpu_load", number(sample.cpu_load)},
@@ -152,6 +180,7 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
             {"communication", number(parts.communication_ms)}}},
           {"checkpoints", checkpoints},
           {"samples", samples},
+          {"energy", energy_json(energy_of(looks, last_warmup_step, run.summary.tokens_per_s))},
           {"lanes", lanes}};
 }
 
@@ -253,7 +282,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
 
 std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<LoadedRun>& runs,
                                      const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
-                                     const Judge& judge) {
+                                     const Judge& judge, const std::vector<RunAndSummary>& others) {
   const auto sample = [&](const LoadedRun& run, std::size_t place) {
     return sample_of({&run.run, &run.summary, &run.series}, measured(repeats[place]), 1);
   };
@@ -277,7 +306,9 @@ std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<Lo
              judge_speedup(speedup(previous->summary, run.summary), previous_sample, own, request.noise_floor),
          .loss = loss_parity(base.run, base.series, run.run, run.series, band),
          .flags = flags_of(run.run, run.summary, judge.repeats.of(run.run), judge.hardware),
-         .target = is_missing(target) ? TargetReached{} : reach(run.series, run.run.tokens_per_step, target)});
+         .target = is_missing(target) ? TargetReached{} : reach(run.series, run.run.tokens_per_step, target),
+         .batch = split_batch(base, run, others),
+         .break_even_steps = break_even_steps(run.run.setup_ms, base.summary.dt_ms_median, run.summary.dt_ms_median)});
     previous = &run;
     previous_sample = std::move(own);
   }
@@ -308,6 +339,8 @@ Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparis
       row["step_time_ratio"] =
           base.summary.dt_ms_median > 0 ? number(run.summary.dt_ms_median / base.summary.dt_ms_median) : Json();
     }
+    if (comparison.batch) row["batch"] = batch_json(*comparison.batch);
+    if (!is_missing(comparison.break_even_steps)) row["break_even_steps"] = comparison.break_even_steps;
     compared.push_back(std::move(row));
   }
   return {{"base", base.run.id}, {"runs", compared}};
@@ -441,8 +474,12 @@ std::string compare_table(const LoadedRun& base, const std::vector<Comparison>& 
                     factor_text(comparison.against_previous.factor), factor_text(comparison.speedup.factor),
                     ci95_text(comparison.speedup.ci95), std::string(to_string(comparison.speedup.verdict)),
                     loss_text(loss, false), gap ? loss_text(loss.max_gap) + " at step " + grouped(loss.at_step) : "-"});
-    for (const Flag& flag : comparison.flags)
-      notes += "run " + std::to_string(run.run.id) + ", " + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
+    const std::string who = "run " + std::to_string(run.run.id) + ", ";
+    if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
+    if (comparison.break_even_steps > 0)
+      notes += who + "set-up: " + milliseconds_text(run.run.setup_ms) + " before the first step pay back after " +
+               grouped(static_cast<std::int64_t>(comparison.break_even_steps)) + " steps\n";
+    for (const Flag& flag : comparison.flags) notes += who + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
   }
   return table(rows, {true, false, true, true, true, true, false, false, false}) + (notes.empty() ? "" : "\n" + notes);
 }

@@ -9,6 +9,7 @@
 
 #include "engine/device.h"
 #include "engine/stage.h"
+#include "storage/batch_split.h"
 #include "storage/plausibility.h"
 #include "storage/run_store.h"
 #include "storage/rungs.h"
@@ -53,16 +54,19 @@ struct Comparison {
   SpeedUp against_previous;
   LossParity loss;
   std::vector<Flag> flags;
-  TargetReached target;  // where it reached the base's final loss
+  TargetReached target;               // where it reached the base's final loss
+  std::optional<BatchSplit> batch;    // where the batch changed too
+  double break_even_steps = missing;  // that its compiling takes to pay back
 };
 struct CompareRequest {
   double noise_floor = default_noise_floor;
   std::optional<double> target_loss;  // else the base's own last one, smoothed
 };
-// `repeats` holds, for the base and then each run, all runs of its rung (itself included).
+// `repeats` holds, for the base and then each run, all runs of its rung (itself included); `others` those among which
+// one may tell a change from a bigger batch.
 std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<LoadedRun>& runs,
                                      const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
-                                     const Judge& judge);
+                                     const Judge& judge, const std::vector<RunAndSummary>& others = {});
 Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparisons);
 
 // Columns padded to their widest cell; those in `right` are right-aligned. The first row is the head.

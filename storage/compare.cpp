@@ -214,6 +214,11 @@ double speedup(const Summary& base, const Summary& run) {
   return ratio(run.tokens_per_s, base.tokens_per_s);
 }
 
+double break_even_steps(double setup_ms, double dt_before_ms, double dt_after_ms) {
+  if (!(setup_ms >= 0) || !(dt_after_ms > 0) || !(dt_before_ms > dt_after_ms)) return missing;
+  return std::ceil(setup_ms / (dt_before_ms - dt_after_ms));
+}
+
 std::string_view to_string(Verdict verdict) {
   switch (verdict) {
     case Verdict::faster:

@@ -54,6 +54,10 @@ TargetReached reach(const Series& series, std::int64_t tokens_per_step, double t
 // divide.
 double speedup(const Summary& base, const Summary& run);
 
+// Compiling or capturing before the first step pays back after so many steps: the first n for which
+// setup_ms <= n (dt_before - dt_after). missing where it never does, or a figure is not known.
+double break_even_steps(double setup_ms, double dt_before_ms, double dt_after_ms);
+
 enum class Verdict { faster, same, slower, cannot_tell };
 std::string_view to_string(Verdict verdict);  // "cannot-tell"
 

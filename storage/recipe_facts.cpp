@@ -58,4 +58,15 @@ RecipeFacts recipe_facts(const Run& run) {
   return facts;
 }
 
+bool same_recipe_but_batch(const Run& a, const Run& b) {
+  const auto rest = [](const Run& run) {
+    Json recipe = object_of(run.recipe);
+    for (const char* key : {"batch", "grad_accum", "steps", "warmup", "eval_every", "eval_batches", "sample_every",
+                            "sample_tokens", "sample_prompt", "save_every", "keep", "lr", "lr_warmup", "seed"})
+      recipe.erase(key);
+    return recipe;
+  };
+  return rest(a) == rest(b);
+}
+
 }  // namespace stepladder

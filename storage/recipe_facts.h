@@ -39,4 +39,8 @@ struct RecipeFacts {
 // (`printed_tokens_per_s`, `throughput_unit`). What is not JSON, or not of the type, is not known.
 RecipeFacts recipe_facts(const Run& run);
 
+// Whether two recipes agree in all but the batch: its sequences, how they are accumulated, how long it trains and how
+// often it does something beside training.
+bool same_recipe_but_batch(const Run& a, const Run& b);
+
 }  // namespace stepladder

@@ -61,6 +61,39 @@ class Numbers(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("faster", out)
 
+    def test_a_gain_with_another_batch_is_split(self):
+        ladder = self.database.execute("insert into ladders (name, created_at) values ('l', 1)").lastrowid
+        # t = 20 ms + 0.01 ms a token, and a stage that halves both.
+        base = self.add_run("base", 60.96, tokens=4096, noise=0)
+        run = self.add_run("run", 50.96, tokens=8192, noise=0, rung=1)
+        self.database.execute("update runs set ladder_id = ?, setup_ms = 1000, stage = name", (ladder,))
+        self.database.commit()
+        compared, = self.place.json("compare", base, run)["runs"]
+        self.assertAlmostEqual(compared["tokens_ratio"] / compared["step_time_ratio"], compared["speedup"], places=9)
+        low, high = compared["batch"]["equal_batch"]
+        self.assertAlmostEqual(low, 60.96 / 50.96, places=6)
+        self.assertAlmostEqual(high, compared["speedup"], places=6)
+        self.assertIsNone(compared["batch"]["third_run"])
+        self.assertEqual(compared["break_even_steps"], 100)
+        self.assertIn("Two runs cannot tell", self.place.run("compare", base, run)[1])
+        third = self.add_run("third", 30.48, tokens=4096, noise=0, rung=2)
+        self.database.execute("update runs set ladder_id = ?, stage = 'run' where id = ?", (ladder, third))
+        self.database.commit()
+        compared, = self.place.json("compare", base, run)["runs"]
+        self.assertEqual(compared["batch"]["third_run"], third)
+        self.assertAlmostEqual(compared["batch"]["equal_batch"][0], 2, places=6)
+
+    def test_energy_is_told_where_power_was_looked_at(self):
+        run = self.add_run("run", 100, noise=0)
+        self.assertIsNone(self.place.json("show", run)["energy"])
+        self.database.executemany("insert into lanes (run_id, at, step, gpu_power_w) values (?, ?, ?, 300)",
+                                  [(run, 100 + i / 2, 5 * i) for i in range(41)])
+        self.database.commit()
+        energy = self.place.json("show", run)["energy"]
+        self.assertAlmostEqual(energy["wh"], 300 * 20 / 3600, places=9)
+        self.assertAlmostEqual(energy["joules_per_token"], 300 / 40960, places=9)
+        self.assertAlmostEqual(energy["tokens_per_s_per_w"], 40960 / 300, places=6)
+
     def test_a_gate_ends_with_what_it_found(self):
         base = self.add_run("base", 100)
         gates = {0: self.add_run("fast", 50), 10: self.add_run("slow", 120),

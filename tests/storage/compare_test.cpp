@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -181,6 +182,19 @@ TEST(Speedup, is_missing_where_there_is_nothing_to_divide) {
   EXPECT_TRUE(is_missing(speedup({}, {})));
   EXPECT_TRUE(is_missing(speedup({.dt_ms_median = 30}, {})));
   EXPECT_TRUE(is_missing(speedup({}, {.dt_ms_median = 30})));
+}
+
+TEST(BreakEven, is_setup_over_what_a_step_saves) {
+  EXPECT_EQ(break_even_steps(30'000, 120, 100), 1500);
+  EXPECT_EQ(break_even_steps(30'001, 120, 100), 1501);
+  EXPECT_EQ(break_even_steps(0, 120, 100), 0);
+  for (const auto& [setup, before, after] : std::vector<std::array<double, 3>>{{30'000, 100, 100},
+                                                                               {30'000, 100, 120},
+                                                                               {missing, 120, 100},
+                                                                               {1, missing, 100},
+                                                                               {1, 100, missing},
+                                                                               {-1, 2, 1}})
+    EXPECT_TRUE(is_missing(break_even_steps(setup, before, after))) << setup << " " << before << " " << after;
 }
 
 }  // namespace

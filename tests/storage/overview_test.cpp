@@ -7,6 +7,7 @@
 #include <random>
 
 #include "storage/database.h"
+#include "storage/importers/checksum.h"
 #include "storage/run_store.h"
 #include "temporary_folder.h"
 
@@ -192,6 +193,13 @@ TEST(Chunk, what_never_changes_takes_no_space) {
     buckets.push_back(bucket);
   }
   EXPECT_LT(to_bytes(buckets).size(), 100u);
+}
+
+TEST(Checksum, is_that_of_the_catalogues) {
+  EXPECT_EQ(crc32("123456789"), 0xcbf43926u);
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(crc32("The quick brown fox jumps over the lazy dog"), 0x414fa339u);
+  EXPECT_EQ(crc32(""), 0u);
 }
 
 TEST(Chunk, damage_is_noticed) {
