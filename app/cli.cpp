@@ -14,6 +14,7 @@
 #include "app/import_command.h"
 #include "app/mfu_command.h"
 #include "app/progress.h"
+#include "app/ready_ladder.h"
 #include "app/recipe_options.h"
 #include "app/report.h"
 #include "app/run_filter.h"
@@ -250,15 +251,10 @@ std::vector<PlannedStage> planned_stages(const Options& options) {
 // A ladder that others climbed, in sizes that fit this machine; what was given by hand counts.
 LadderRequest ready_request(const Options& options, const DeviceReport& report) {
   const ReadyPlan& plan = ready_plan(options.plan);
-  LadderRequest request{.name = options.name.empty() ? "plan " + plan.name : options.name,
-                        .notes = plan.note,
-                        .base = options.recipe.over(plan.base),
-                        .stages = plan.stages,
-                        .repeats = options.repeats,
-                        .interleave = options.interleave};
-  const bool gpu = report.resolve(request.base.device) == "cuda" && !report.gpus.empty();
-  const std::int64_t free_bytes = gpu ? report.gpus.front().memory_bytes : available_memory_bytes();
-  fit_to_memory(request.base, request.stages, report, free_bytes * 8 / 10);
+  LadderRequest request = ready_ladder(plan, options.recipe.over(plan.base), report);
+  if (!options.name.empty()) request.name = options.name;
+  request.repeats = options.repeats;
+  request.interleave = options.interleave;
   return request;
 }
 

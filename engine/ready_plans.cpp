@@ -12,8 +12,9 @@ struct Rung {
   double tokens_per_s;  // the median of the steps after the first, where the log has times
 };
 
-ReadyPlan plan(std::string name, std::string note, int batch, int seq, std::initializer_list<Rung> rungs) {
-  ReadyPlan plan{.name = std::move(name), .note = std::move(note)};
+ReadyPlan plan(std::string name, std::string log, std::string note, int batch, int seq,
+               std::initializer_list<Rung> rungs) {
+  ReadyPlan plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
   apply_preset(plan.base, "gpt2");
   plan.base.tied_head = false;  // where all of them start
   plan.base.init = Init::pytorch;
@@ -46,10 +47,10 @@ std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings
 
 const std::vector<ReadyPlan>& ready_plans() {
   static const std::vector<ReadyPlan> plans = {
-      plan("a100", "GPT-2 on one A100: float32, and TF32 on top", 4, 1024,
+      plan("a100", "a100-three-rungs", "GPT-2 on one A100: float32, and TF32 on top", 4, 1024,
            {{"baseline", 3'168}, {"baseline", 13'606}, {"tf32", 32'553}, {"bf16-matmul", missing}}),
       // From its second rung on the clock was read before the GPU had finished: those figures cannot be true.
-      plan("rtx3080", "GPT-2 on one RTX 3080, then on two RTX 4090", 2, 1024,
+      plan("rtx3080", "rtx3080-4090-ladder", "GPT-2 on one RTX 3080, then on two RTX 4090", 2, 1024,
            {{"baseline", 11'544},
             {"weight-tying", 146'495},
             {"tf32", 121'832},
@@ -65,7 +66,7 @@ const std::vector<ReadyPlan>& ready_plans() {
             {"decay-groups", missing},
             {"fused-adamw", missing},
             {"ddp", 211'646}}),
-      plan("mps-cuda", "GPT-2 on an Apple GPU, then on CUDA", 4, 32,
+      plan("mps-cuda", "mps-then-cuda", "GPT-2 on an Apple GPU, then on CUDA", 4, 32,
            {{"baseline", missing},
             {"overfit", missing},
             {"weight-tying", missing},

@@ -12,6 +12,7 @@ namespace stepladder {
 
 struct ReadyPlan {
   std::string name;  // as on the command line
+  std::string log;   // the file that it was read from, without its ending
   std::string note;  // whose ladder it was, on what
   Recipe base;
   std::vector<PlannedStage> stages;  // the baseline first, each with the throughput that was measured there

@@ -73,6 +73,15 @@ class RepeatCounts {
   std::map<std::pair<LadderId, int>, int> counts_;
 };
 
+// What flags_of holds a throughput against: 6 N x tokens/s, and the dense peak. N may be assumed (params_of). Missing
+// where it is not known.
+struct PhysicalLimit {
+  double tflops = missing;
+  double peak_tflops = missing;   // of all devices together
+  double tokens_per_s = missing;  // at that peak
+};
+PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
+
 // 6 N of the peak that `hardware` knows. Missing where N, the throughput or the peak is not known; an N that only
 // the first loss suggests is not enough. `convention` names the peak where the run's own precision has none.
 struct RunUtilisation {

@@ -44,49 +44,53 @@ Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, s
   return sample;
 }
 
-std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Intervals intervals) {
+std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Intervals intervals, int baseline) {
   std::map<int, std::vector<MeasuredRun>> by_rung;
   for (const MeasuredRun& run : runs) by_rung[run.run->rung].push_back(run);
+  if (by_rung.empty()) return {};
 
   std::vector<RungSummary> rungs;
-  const MeasuredRun* base = nullptr;
-  const MeasuredRun* previous = nullptr;
-  Sample base_sample;
-  Sample previous_sample;
-  double band = loss_tolerance_nats;
+  std::vector<Sample> samples;
   for (auto& [rung, repeats] : by_rung) {
     std::sort(repeats.begin(), repeats.end(),
               [](const MeasuredRun& a, const MeasuredRun& b) { return a.run->repeat < b.run->repeat; });
-    RungSummary summary = put_together(rung, repeats);
-    Sample sample;
-    if (intervals == Intervals::yes) sample = sample_of(repeats.front(), repeats, repeats.size());
-    if (base) {
-      summary.against_previous = factor(rungs.back(), *previous, summary, repeats.front());
-      summary.speedup = factor(rungs.front(), *base, summary, repeats.front());
-      if (intervals == Intervals::yes) {
-        summary.previous_verdict = judge_speedup(summary.against_previous, previous_sample, sample);
-        summary.verdict = judge_speedup(summary.speedup, base_sample, sample);
-      }
-      const MeasuredRun& run = repeats.front();
-      const MeasuredRun* against = base;
+    rungs.push_back(put_together(rung, repeats));
+    samples.push_back(intervals == Intervals::yes ? sample_of(repeats.front(), repeats, repeats.size()) : Sample{});
+  }
+
+  const auto base = by_rung.contains(baseline) ? by_rung.find(baseline) : by_rung.begin();
+  const auto base_place = static_cast<std::size_t>(std::distance(by_rung.begin(), base));
+  const MeasuredRun& base_run = base->second.front();
+  std::vector<const Series*> base_series;
+  for (const MeasuredRun& repeat : base->second) base_series.push_back(repeat.series);
+  const double band = loss_band(base_series);
+
+  const MeasuredRun* previous = nullptr;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    RungSummary& summary = rungs[i];
+    const MeasuredRun& run = by_rung.at(summary.rung).front();
+    if (previous) {
+      summary.against_previous = factor(rungs[i - 1], *previous, summary, run);
+      if (intervals == Intervals::yes)
+        summary.previous_verdict = judge_speedup(summary.against_previous, samples[i - 1], samples[i]);
+    }
+    if (i == base_place) {
+      if (!is_missing(summary.tokens_per_s) || !is_missing(run.summary->dt_ms_median)) summary.speedup = 1;
+      summary.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0};
+    } else {
+      summary.speedup = factor(rungs[base_place], base_run, summary, run);
+      if (intervals == Intervals::yes)
+        summary.verdict = judge_speedup(summary.speedup, samples[base_place], samples[i]);
+      const MeasuredRun* against = &base_run;
       if (const auto named = by_rung.find(run.run->loss_against);
-          named != by_rung.end() && named->first < rung && !named->second.front().series->empty()) {
+          named != by_rung.end() && named->first > base->first && named->first < summary.rung &&
+          !named->second.front().series->empty()) {
         against = &named->second.front();
       }
       summary.loss_against = against->run->rung;
       summary.loss = loss_parity(*against->run, *against->series, *run.run, *run.series, band);
-    } else {
-      base = &repeats.front();
-      base_sample = sample;
-      std::vector<const Series*> base_series;
-      for (const MeasuredRun& repeat : repeats) base_series.push_back(repeat.series);
-      band = loss_band(base_series);
-      if (!is_missing(summary.tokens_per_s) || !is_missing(base->summary->dt_ms_median)) summary.speedup = 1;
-      summary.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0};
     }
-    previous = &repeats.front();
-    previous_sample = std::move(sample);
-    rungs.push_back(std::move(summary));
+    previous = &run;
   }
   return rungs;
 }

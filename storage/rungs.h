@@ -24,7 +24,7 @@ struct RungSummary {
   double low = missing;               // one run: the quartiles of its steady steps; several: the slowest
   double high = missing;              // and the fastest run
   double against_previous = missing;  // factors of throughput; missing for the first rung
-  double speedup = missing;           // 1 for the first rung
+  double speedup = missing;           // 1 for the baseline
   SpeedUp previous_verdict;           // the two factors with their intervals; not filled in for the first rung,
   SpeedUp verdict;                    // nor without intervals
   int loss_against = 0;               // the rung (Run::loss_against) that the loss is held against
@@ -34,8 +34,10 @@ struct RungSummary {
 enum class Intervals { yes, no };
 
 // By rung. Runs without steps take part with missing figures. Intervals cost up to ten milliseconds a run; without
-// them it is quick enough for a ladder that is still running.
-std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Intervals intervals = Intervals::yes);
+// them it is quick enough for a ladder that is still running. `baseline` is the rung that speed-ups are over, and that
+// losses are held against where a rung names no other below it; -1, or a rung that is not there: the first.
+std::vector<RungSummary> summarise_rungs(std::span<const MeasuredRun> runs, Intervals intervals = Intervals::yes,
+                                         int baseline = -1);
 
 // What a run and its repeats (of which it is one, or none) say of the certainty of its figure alone, `averaged` being
 // 1, or of the median of all.

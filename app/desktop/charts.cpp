@@ -70,6 +70,7 @@ Range y_range(const Chart& chart, const std::vector<Polyline>& lines, double lef
   }
   for (const double value : values) range.include(value);
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
+  if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
   if (range.known() && !is_missing(chart.floor)) range.include(chart.floor);
   if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
   return padded(range, 0.05);
@@ -202,6 +203,14 @@ void draw_marks(const Chart& chart) {
 }
 
 void draw_shade(const Chart& chart) {
+  if (!is_missing(chart.band_low)) {
+    const ImPlotRect all = ImPlot::GetPlotLimits();
+    ImPlot::PushPlotClipRect();
+    ImPlot::GetPlotDrawList()->AddRectFilled(ImPlot::PlotToPixels(all.X.Min, chart.band_high),
+                                             ImPlot::PlotToPixels(all.X.Max, chart.band_low),
+                                             u32(palette().good, 0.1f));
+    ImPlot::PopPlotClipRect();
+  }
   if (is_missing(chart.shaded_until)) return;
   const ImPlotRect limits = ImPlot::GetPlotLimits();
   const ImVec2 low = ImPlot::PlotToPixels(limits.X.Min, limits.Y.Max);
@@ -398,7 +407,8 @@ void draw_chart(const Chart& chart) {
                             (chart.legend ? 0 : ImPlotFlags_NoLegend))) {
     // In the plot the wheel is x's alone, and y follows; over its own axis y can be taken.
     const bool y_free = y_taken || storage->GetBool(on_y_id, false);
-    ImPlot::SetupAxes(chart.x_label.c_str(), nullptr, ImPlotAxisFlags_NoHighlight,
+    ImPlot::SetupAxes(chart.x_label.c_str(), nullptr,
+                      ImPlotAxisFlags_NoHighlight | (chart.x_labelled ? 0 : ImPlotAxisFlags_NoLabel),
                       ImPlotAxisFlags_NoHighlight | (y_free ? 0 : ImPlotAxisFlags_Lock));
     ImPlot::SetupAxisFormat(ImAxis_X1, axis_number);
     ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number);

@@ -61,9 +61,12 @@ struct Chart {
   bool log_x = false;             // then every x is greater than 0
   bool log_y = false;             // values that are not positive are off-screen
   double shaded_until = missing;  // from the left edge to here in grey: the warm-up
-  double zero_line = missing;     // a quiet horizontal line, e.g. "no difference"
+  double band_low = missing;      // between these two heights nothing differs: a grey band
+  double band_high = missing;
+  double zero_line = missing;  // a quiet horizontal line, e.g. "no difference"
   std::vector<ChartMark> marks;
   bool legend = true;
+  bool x_labelled = true;        // false where the chart beneath says it
   std::string smoothing;         // in words, for the line under the title
   SharedX* shared = nullptr;     // null: on its own
   Commands* commands = nullptr;  // for the menu of the right button; null: no menu

@@ -108,6 +108,9 @@ struct AskWhetherReal {
   int most_repeats = 6;
 };
 struct StopAsking {};
+struct ProposeLadder {  // the Launch view is filled with this ladder's rungs, in sizes that fit this machine
+  LadderId ladder = 0;
+};
 struct ResumeRun {  // from its newest checkpoint, to this many steps in all
   RunId run = 0;
   std::int64_t steps = 0;
@@ -140,8 +143,8 @@ using Command =
     std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, LoadGlance, LoadSight,
                  ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun,
                  Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, AskWhetherReal,
-                 StopAsking, ResumeRun, ForkRun, CopyText, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
-                 ResetLayout, Reload, ShowPalette, DismissMessage>;
+                 StopAsking, ProposeLadder, ResumeRun, ForkRun, CopyText, SetTheme, ToggleTheme, ToggleLineStyles,
+                 ChangeScale, ResetLayout, Reload, ShowPalette, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

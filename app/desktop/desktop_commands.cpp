@@ -9,6 +9,7 @@
 #include "app/desktop/theme.h"
 #include "app/environment.h"
 #include "app/format.h"
+#include "app/ready_ladder.h"
 
 namespace stepladder {
 namespace {
@@ -134,6 +135,14 @@ void DesktopApp::execute(const Command& command) {
             if (!session_) return;
             workspace_.question = {.asked = asked, .answers = {}, .open = true};
             ask_again();
+          },
+          [this](const ProposeLadder& propose) {
+            if (!workspace_.device) throw std::runtime_error("This machine is still being looked at.");
+            const Ladder* ladder = workspace_.ladder(propose.ladder);
+            if (!ladder) return;
+            workspace_.proposal = measure_here(*ladder, store_.runs_of(ladder->id), *workspace_.device);
+            ++workspace_.proposals;
+            show("launch");
           },
           [this](const StopAsking&) { workspace_.question.open = false; },
           [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },

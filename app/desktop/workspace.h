@@ -145,7 +145,9 @@ class Workspace {
   std::string undoable;  // what Undo would take back, in the past tense; empty: nothing
   ImportPreview import;
   Question question;
-  bool line_styles = false;  // dashes beside colours
+  std::optional<LadderRequest> proposal;  // for the Launch view to take over
+  int proposals = 0;                      // made so far
+  bool line_styles = false;               // dashes beside colours
   std::string database;
   std::string environment;  // JSON of this program, here and now; known once a run's detail has been loaded
 

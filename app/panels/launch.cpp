@@ -13,6 +13,7 @@
 #include "app/desktop/widgets.h"
 #include "app/environment.h"
 #include "app/format.h"
+#include "app/ready_ladder.h"
 
 namespace stepladder {
 namespace {
@@ -34,6 +35,10 @@ struct Form {
   double lr = 1e-3;
   int seed = 1337;
   std::vector<bool> rungs;
+  std::vector<PlannedStage> plan;  // somebody's ladder instead of the rungs chosen by hand
+  std::string plan_name;
+  Recipe plan_base;
+  int proposals_taken = 0;
 
   Form() {
     for (const Stage& stage : all_stages()) rungs.push_back(stage.kind == StageKind::systems_only);
@@ -48,6 +53,29 @@ struct Form {
   }
 };
 
+// What another view proposes, or a ready plan.
+void take_plan(Form& form, const LadderRequest& request) {
+  form.plan = request.stages;
+  form.plan_name = request.name;
+  form.plan_base = request.base;
+  const Recipe& base = request.base;
+  const std::vector<ModelPreset>& presets = model_presets();
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    if (presets[i].name == base.model) form.model = static_cast<int>(i);
+  }
+  form.steps = static_cast<int>(base.steps);
+  form.batch = base.batch;
+  form.seq = base.seq;
+  form.lr = base.lr;
+  form.eval_every = static_cast<int>(base.eval_every);
+  form.seed = static_cast<int>(base.seed);
+  std::snprintf(form.name.data(), form.name.size(), "%s", request.name.c_str());
+  if (!base.data.empty()) {
+    form.data = Data::file;
+    std::snprintf(form.file.data(), form.file.size(), "%s", base.data.c_str());
+  }
+}
+
 constexpr std::array devices = {"auto", "cpu", "cuda", "mps"};
 
 std::filesystem::path shakespeare() {
@@ -56,7 +84,12 @@ std::filesystem::path shakespeare() {
 
 LadderRequest request_of(const Form& form, std::vector<PlannedStage> stages) {
   LadderRequest request;
-  apply_preset(request.base, model_presets()[static_cast<std::size_t>(form.model)].name);
+  const std::string_view model = model_presets()[static_cast<std::size_t>(form.model)].name;
+  if (!form.plan.empty() && form.plan_base.model == model) {
+    request.base = form.plan_base;
+  } else {
+    apply_preset(request.base, model);
+  }
   if (form.data == Data::shakespeare) request.base.data = shakespeare().string();
   if (form.data == Data::file) request.base.data = form.file.data();
   request.base.steps = form.steps;
@@ -80,6 +113,7 @@ std::string why_not(const Stage& stage, const Recipe& base, const Workspace& wor
 }
 
 std::vector<PlannedStage> chosen_stages(const Form& form, const Workspace& workspace) {
+  if (!form.plan.empty()) return form.plan;
   std::vector<PlannedStage> chosen;
   const Recipe base = request_of(form, {}).base;
   const std::vector<Stage>& stages = all_stages();
@@ -193,7 +227,60 @@ void draw_settings(Form& form) {
   mark("launch.name");
 }
 
+// The ladder that is taken over, rung by rung; what was measured where it comes from stands beside.
+void draw_plan(Form& form, const Workspace& workspace) {
+  text_strong("Rungs of " + form.plan_name);
+  ImGui::SameLine();
+  ImGui::PushFont(fonts().regular, small_size);
+  if (quiet_button("Choose by hand")) form.plan.clear();
+  mark("launch.by_hand");
+  ImGui::PopFont();
+  ImGui::Dummy(ImVec2(0, px(2)));
+  const Recipe base = request_of(form, {}).base;
+  int rung = 0;
+  for (const PlannedStage& planned : form.plan) {
+    const Stage& stage = stage_by_id(planned.stage);
+    const std::string reason = why_not(stage, base, workspace);
+    ImGui::PushID(rung);
+    colour_square(reason.empty() ? rung_colour(rung) : palette().line);
+    ImGui::SameLine();
+    ImGui::BeginGroup();
+    if (reason.empty()) {
+      text_strong(stage.title);
+    } else {
+      text_quiet(stage.title);
+    }
+    std::string words = stage.id;
+    for (const auto& [name, value] : planned.values) words += "  " + name + " " + value;
+    ImGui::SameLine();
+    text_quiet(words);
+    if (!is_missing(planned.seed_tokens_per_s))
+      text_quiet("measured there: " + tokens_per_s_text(planned.seed_tokens_per_s) + " tokens/s");
+    if (!reason.empty()) text_quiet_wrapped("Not here: " + reason);
+    ImGui::EndGroup();
+    ImGui::Dummy(ImVec2(0, px(4)));
+    ImGui::PopID();
+    ++rung;
+  }
+}
+
+void draw_ready_plans(Form& form, const Workspace& workspace) {
+  ImGui::SameLine();
+  ImGui::BeginDisabled(!workspace.device);
+  ImGui::SetNextItemWidth(px(110));
+  if (ImGui::BeginCombo("##plan", "A plan...")) {
+    for (const ReadyPlan& plan : ready_plans()) {
+      if (ImGui::Selectable(plan.name.c_str())) take_plan(form, ready_ladder(plan, plan.base, *workspace.device));
+      ImGui::SetItemTooltip("%s", plan.note.c_str());
+    }
+    ImGui::EndCombo();
+  }
+  ImGui::EndDisabled();
+  mark("launch.plan");
+}
+
 void draw_rungs(Form& form, const Workspace& workspace) {
+  if (!form.plan.empty()) return draw_plan(form, workspace);
   text_strong("Rungs");
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
@@ -209,6 +296,7 @@ void draw_rungs(Form& form, const Workspace& workspace) {
   choose("All", "all", [](const Stage&) { return true; });
   choose("Same loss", "systems", [](const Stage& stage) { return stage.kind == StageKind::systems_only; });
   choose("None", "none", [](const Stage&) { return false; });
+  draw_ready_plans(form, workspace);
   ImGui::PopFont();
   ImGui::Dummy(ImVec2(0, px(2)));
   const std::vector<Stage>& stages = all_stages();
@@ -327,6 +415,10 @@ Panel panels::launch() {
   return {.id = "launch",
           .title = "Launch",
           .draw = [form = std::make_shared<Form>()](const Workspace& workspace, Commands& commands) {
+            if (workspace.proposal && form->proposals_taken != workspace.proposals) {
+              form->proposals_taken = workspace.proposals;
+              take_plan(*form, *workspace.proposal);
+            }
             text_title("Launch a ladder");
             text_quiet("The baseline first, then one optimisation more on every rung; same seed, same tokens.");
             ImGui::Dummy(ImVec2(0, px(6)));

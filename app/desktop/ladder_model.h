@@ -1,0 +1,72 @@
+// What the Ladder view shows, derived from the runs when they have changed and not in every frame. UI thread.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/curves.h"
+#include "app/desktop/workspace.h"
+#include "storage/energy.h"
+#include "storage/plausibility.h"
+#include "storage/rungs.h"
+
+namespace stepladder {
+
+// What is held equal when losses are compared: the x of the loss curves.
+enum class Lens { steps, tokens, time, flops, energy };
+inline constexpr std::array all_lenses{Lens::steps, Lens::tokens, Lens::time, Lens::flops, Lens::energy};
+std::string_view title_of(Lens lens);       // "equal tokens"
+std::string_view axis_title_of(Lens lens);  // "tokens"
+
+// The share of a run's steady steps that took at most x ms.
+struct Ecdf {
+  std::vector<double> dt_ms;
+  std::vector<double> share;
+};
+
+// One rung as a row: its sums, and whether to believe them.
+struct LadderRung {
+  RungSummary sum;
+  Run first;  // its first repeat
+  Summary summary;
+  std::vector<Flag> flags;
+  Energy energy;
+  PhysicalLimit limit;
+  double setup_pays_back_after = missing;  // steps
+  bool impossible = false;
+  bool doubtful = false;  // suspicious, or not synchronised
+
+  bool trusted() const { return !impossible && !doubtful; }
+};
+
+struct LossCurve {
+  RunId run = 0;
+  int rung = 0;
+  int repeat = 0;
+  std::string title;
+  Points points;
+  Points gap;  // less the baseline's
+};
+
+struct LadderModel {
+  std::vector<LadderRung> rungs;
+  std::vector<LossCurve> losses;
+  std::map<RunId, Ecdf> ecdf;
+  double band = loss_tolerance_nats;  // that is "same"
+  double loss_floor = missing;
+  bool is_over = false;  // no run goes on or waits
+  std::size_t impossible = 0;
+
+  const LadderRung* rung(int number) const;
+  int fastest() const;  // of those that can be believed, else of all
+
+  // Returns whether anything was made anew.
+  bool update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens);
+
+ private:
+  std::string made_for_;
+};
+
+}  // namespace stepladder

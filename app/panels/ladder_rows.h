@@ -1,0 +1,24 @@
+// The rows of the Ladder view: a rung's name and change, its bar or its step of the waterfall, its factors and
+// verdicts. Drawn by app/panels/ladder.cpp only.
+#pragma once
+
+#include "app/desktop/commands.h"
+#include "app/desktop/ladder_model.h"
+
+namespace stepladder {
+
+struct LadderTable {
+  bool waterfall = false;  // each bar begins where the one before ended
+  int selected = 0;
+  int baseline = 0;
+  const LadderModel* beside = nullptr;  // another ladder, whose rungs of the same stage stand beside
+  std::string beside_name;
+};
+
+float ladder_table_height(const LadderModel& model);  // that it would like to have
+void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands);
+
+// "faster", "slower": a colour, and a sign for those who do not see it.
+void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted);
+
+}  // namespace stepladder
