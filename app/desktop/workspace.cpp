@@ -1,6 +1,7 @@
 #include "app/desktop/workspace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace stepladder {
@@ -289,6 +290,26 @@ double Workspace::seconds_left(const RunEntry& run) const {
   const double each = seconds_per_step(run);
   if (is_missing(each)) return missing;
   return each * static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series.size()));
+}
+
+double Workspace::seconds_off(const RunEntry& run) const {
+  constexpr std::size_t blocks = 10;
+  const std::vector<double>& dt = run.series.dt_ms;
+  const std::size_t each = dt.size() / blocks;
+  if (each == 0 || is_missing(seconds_left(run))) return missing;
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    double mean = 0;
+    for (std::size_t i = dt.size() - each * (block + 1); i < dt.size() - each * block; ++i)
+      mean += std::isfinite(dt[i]) ? dt[i] / static_cast<double>(each) : 0;
+    sum += mean;
+    squares += mean * mean;
+  }
+  const double mean = sum / blocks;
+  if (mean <= 0) return missing;
+  const double error = std::sqrt(std::max(0.0, squares / blocks - mean * mean) / (blocks - 1));
+  return 2 * seconds_left(run) * error / mean;
 }
 
 double Workspace::seconds_left_of_all() const {

@@ -124,8 +124,10 @@ class Workspace {
   std::vector<const RunEntry*> compared() const;
   const Ladder* shown_ladder() const;  // the selected one, else the newest; null where there is none
 
-  // Seconds until the run, or everything queued, is done; missing in the first ten steps.
+  // Seconds until the run, or everything queued, is done; missing in the first ten steps. The second says how far off
+  // that may be: twice the standard error of the mean over ten blocks of its steps.
   double seconds_left(const RunEntry& run) const;
+  double seconds_off(const RunEntry& run) const;
   double seconds_left_of_all() const;
 
   // Puts the runs that wait into the session's order; others, which it has begun or ended meanwhile, stay before them.

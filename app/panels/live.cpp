@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <string>
 
 #include "app/desktop/charts.h"
@@ -10,11 +11,28 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/report.h"
+#include "app/slow_steps.h"
 
 namespace stepladder {
 namespace {
 
 using Column = std::span<const double> (*)(const RunEntry&);
+
+// What the machine did, step by step, and which steps were slow; made anew when steps or looks have come.
+struct State {
+  SharedX x;
+  RunId run = 0;
+  std::size_t made_of = 0;
+  struct Lane {
+    std::string title;
+    std::string unit;
+    std::vector<double> steps;
+    std::vector<double> values;
+  };
+  std::vector<Lane> lanes;
+  std::vector<ChartMark> slow;
+};
 
 // The run itself on top, its ladder's other runs thin behind it.
 std::vector<Curve> curves_of(const Workspace& workspace, const RunEntry& shown, Column column, Commands& commands) {
@@ -99,6 +117,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   const auto done = static_cast<std::int64_t>(series.size());
   const bool any = done > 0;
   const double left = workspace.seconds_left(shown);
+  const double off = workspace.seconds_off(shown);
   double val_loss = missing;
   for (std::size_t i = series.size(); i > 0 && is_missing(val_loss); --i) val_loss = series.val_loss[i - 1];
   const bool is_running = shown.run.status == RunStatus::running;
@@ -111,8 +130,11 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
        {"validation loss", loss_text(val_loss)},
        {"step time", any ? milliseconds_text(series.dt_ms.back()) : "-"},
        {"tokens/s", any ? tokens_per_s_text(shown.tokens_per_s.back()) : "-"},
-       {is_running ? "time left" : "status", is_running ? (is_missing(left) ? "after ten steps" : duration_text(left))
-                                                        : std::string(to_string(shown.run.status))}}};
+       {is_running ? "time left" : "status",
+        is_running ? (is_missing(left)  ? "after ten steps"
+                      : is_missing(off) ? duration_text(left)
+                                        : duration_text(left) + " +/- " + duration_text(off))
+                   : std::string(to_string(shown.run.status))}}};
   for (std::size_t i = 0; i < figures.size(); ++i) {
     if (i > 0) ImGui::SameLine(start + each * static_cast<float>(i));
     figure(figures[i].first, figures[i].second);
@@ -123,8 +145,107 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   }
 }
 
-void draw_charts(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  const ImVec2 room = ImGui::GetContentRegionAvail();
+void add_lane(State& state, const RunDetail& detail, const char* title, const char* unit,
+              double (*value)(const LaneSample&)) {
+  State::Lane lane{.title = title, .unit = unit, .steps = {}, .values = {}};
+  for (const LaneSample& sample : detail.lanes) {
+    const double read = value(sample);
+    const auto step = static_cast<double>(sample.step);
+    if (is_missing(read) || (!lane.steps.empty() && step < lane.steps.back())) continue;
+    lane.steps.push_back(step);
+    lane.values.push_back(read);
+  }
+  if (lane.steps.size() > 1) state.lanes.push_back(std::move(lane));
+}
+
+void update(State& state, const RunEntry& shown, const RunDetail* detail) {
+  const std::size_t made_of = shown.series.size() + (detail ? detail->lanes.size() : 0);
+  if (state.run == shown.run.id && state.made_of == made_of) return;
+  if (state.run != shown.run.id) state.x = {};
+  state.run = shown.run.id;
+  state.made_of = made_of;
+  state.lanes.clear();
+  state.slow.clear();
+  static const RunDetail none;
+  const RunDetail& known = detail ? *detail : none;
+  add_lane(state, known, "GPU clock", "MHz", [](const LaneSample& s) { return s.gpu_clock_mhz; });
+  add_lane(state, known, "GPU power", "W", [](const LaneSample& s) { return s.gpu_power_w; });
+  add_lane(state, known, "GPU temperature", "C", [](const LaneSample& s) { return s.gpu_temperature_c; });
+  if (state.lanes.empty()) {
+    add_lane(state, known, "CPU load", "%",
+             [](const LaneSample& s) { return is_missing(s.cpu_load) ? missing : 100 * s.cpu_load; });
+    add_lane(state, known, "Memory", "GB", [](const LaneSample& s) {
+      return s.resident_bytes > 0 ? static_cast<double>(s.resident_bytes) / 1e9 : missing;
+    });
+  }
+  std::vector<std::int64_t> saved;
+  for (const Checkpoint& checkpoint : known.checkpoints) saved.push_back(checkpoint.step);
+  for (const SlowStep& slow : slow_steps(shown.series, known.lanes, saved)) {
+    state.slow.push_back({static_cast<double>(slow.step),
+                          "step " + grouped(slow.step) + " took " + milliseconds_text(slow.dt_ms) + ": " + slow.why,
+                          palette().warning});
+  }
+}
+
+// Small charts beneath: learning rate, gradient norm, and what the machine did.
+void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
+  struct Small {
+    std::string title;
+    std::string unit;
+    std::span<const double> x;
+    std::span<const double> y;
+  };
+  std::vector<Small> small;
+  const auto has_any = [](const std::vector<double>& values) {
+    return std::any_of(values.begin(), values.end(), [](double value) { return !is_missing(value); });
+  };
+  if (has_any(shown.series.lr)) small.push_back({"Learning rate", "", shown.steps, shown.series.lr});
+  if (has_any(shown.series.grad_norm)) small.push_back({"Gradient norm", "", shown.steps, shown.series.grad_norm});
+  for (const State::Lane& lane : state.lanes) small.push_back({lane.title, lane.unit, lane.steps, lane.values});
+  if (small.empty()) return;
+  const float gap = px(16);
+  const float width = (ImGui::GetContentRegionAvail().x - gap * static_cast<float>(small.size() - 1)) /
+                      static_cast<float>(small.size());
+  for (std::size_t i = 0; i < small.size(); ++i) {
+    if (i > 0) ImGui::SameLine(0, gap);
+    begin_card(small[i].title.c_str(), ImVec2(width, 0));
+    draw_chart({.id = "small",
+                .title = small[i].title,
+                .note = small[i].unit,
+                .x_label = "step",
+                .unit = small[i].unit,
+                .curves = {{.label = small[i].title, .x = small[i].x, .y = small[i].y, .colour = palette().accent}},
+                .legend = false,
+                .x_labelled = false,
+                .shared = &state.x,
+                .commands = &commands});
+    end_card();
+  }
+}
+
+// "Is it real?": the interval after each round, and how it shrinks.
+void draw_question(const Workspace& workspace, Commands& commands) {
+  const Question& question = workspace.question;
+  if (!question.open) return;
+  begin_card("##question", ImVec2(0, px(64)));
+  text_strong("Is rung " + std::to_string(question.asked.rung) + " real?");
+  ImGui::SameLine();
+  text_quiet("repeated in turns with rung " + std::to_string(question.asked.baseline) +
+             " until the factor is clear, at most " + std::to_string(question.asked.most_repeats) + " times");
+  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(90));
+  if (quiet_button("Stop asking")) commands.push_back(StopAsking{});
+  mark("live.stop_asking");
+  std::string rounds = "95 % after each round:";
+  for (const SpeedUp& answer : question.answers)
+    rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
+  text_quiet(rounds);
+  end_card();
+}
+
+void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  const ImVec2 all = ImGui::GetContentRegionAvail();
+  const bool has_room = all.y > px(420);
+  const ImVec2 room(all.x, has_room ? (all.y - px(16)) * 0.74f : all.y);
   const float gap = px(16);
   const float loss_width = (room.x - gap) * 0.58f;
   const float half = (room.y - gap) / 2;
@@ -136,7 +257,9 @@ void draw_charts(const Workspace& workspace, const RunEntry& shown, Commands& co
              .curves = curves_of(
                  workspace, shown, [](const RunEntry& e) { return std::span<const double>(e.series.loss); }, commands),
              .floor = shown.run.loss_floor,
-             .floor_label = "entropy of the source: no model gets below"};
+             .floor_label = "entropy of the source: no model gets below",
+             .shared = &state.x,
+             .commands = &commands};
   const bool validated = std::any_of(shown.series.val_loss.begin(), shown.series.val_loss.end(),
                                      [](double value) { return !is_missing(value); });
   if (validated) {
@@ -160,10 +283,12 @@ void draw_charts(const Workspace& workspace, const RunEntry& shown, Commands& co
        .curves = curves_of(
            workspace, shown, [](const RunEntry& e) { return std::span<const double>(e.tokens_per_s); }, commands),
        .from_zero = true,
-       .legend = false});
+       .legend = false,
+       .shared = &state.x,
+       .commands = &commands});
   end_card();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
-  begin_card("##dt", ImVec2(0, 0));
+  begin_card("##dt", ImVec2(0, half));
   draw_chart(
       {.id = "dt",
        .title = "Step time",
@@ -172,21 +297,32 @@ void draw_charts(const Workspace& workspace, const RunEntry& shown, Commands& co
        .curves = curves_of(
            workspace, shown, [](const RunEntry& e) { return std::span<const double>(e.series.dt_ms); }, commands),
        .from_zero = true,
-       .legend = false});
+       .marks = state.slow,
+       .legend = false,
+       .shared = &state.x,
+       .commands = &commands});
   end_card();
   ImGui::EndGroup();
+  if (!has_room) return;
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
+  draw_lanes(state, shown, commands);
 }
 
 }  // namespace
 
 Panel panels::live() {
-  return {.id = "live", .title = "Live", .draw = [](const Workspace& workspace, Commands& commands) {
+  return {.id = "live",
+          .title = "Live",
+          .draw = [state = std::make_shared<State>()](const Workspace& workspace, Commands& commands) {
             const RunEntry* shown = workspace.shown_live();
             if (!shown) {
               empty_state("Nothing has run here yet.",
                           "Start a ladder in Launch; its steps appear here as they are made.");
               return;
             }
+            if (shown->loaded && !workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
+            update(*state, *shown, workspace.detail(shown->run.id));
+            state->x.begin_frame();
             draw_head(workspace, *shown, commands);
             ImGui::Dummy(ImVec2(0, px(2)));
             if (!shown->run.reason.empty() && shown->run.status != RunStatus::running) {
@@ -196,7 +332,8 @@ Panel panels::live() {
             }
             draw_figures(workspace, *shown);
             ImGui::Dummy(ImVec2(0, px(4)));
-            draw_charts(workspace, *shown, commands);
+            draw_question(workspace, commands);
+            draw_charts(*state, workspace, *shown, commands);
           }};
 }
 

@@ -1,0 +1,25 @@
+// Steps that took far longer than their neighbours, and what is known of why.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct SlowStep {
+  std::int64_t step = 0;
+  double dt_ms = missing;
+  std::string why;  // a sentence: "3.1 times the median; it was validated here"
+};
+
+inline constexpr double slow_factor = 2.5;  // times the median
+
+// The slowest first, at most `most` of them. `lanes` may say that the device was throttled, `saved` are the steps after
+// which a checkpoint was written.
+std::vector<SlowStep> slow_steps(const Series& series, std::span<const LaneSample> lanes,
+                                 std::span<const std::int64_t> saved, std::size_t most = 40);
+
+}  // namespace stepladder
