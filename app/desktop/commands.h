@@ -46,6 +46,9 @@ struct LoadSight {  // the same within these steps, as fine as a window is wide
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
+struct LoadAdvice {
+  RunId about = 0;
+};
 struct ShowPanel {
   std::string id;
   bool beside = false;  // next to the others instead of in their place
@@ -111,6 +114,10 @@ struct StopAsking {};
 struct ProposeLadder {  // the Launch view is filled with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
 };
+struct ProposeStage {  // Launch is filled with a run's recipe as the baseline, and a stage on top
+  RunId run = 0;
+  std::string stage;
+};
 struct ResumeRun {  // from its newest checkpoint, to this many steps in all
   RunId run = 0;
   std::int64_t steps = 0;
@@ -141,10 +148,10 @@ struct DismissMessage {
 
 using Command =
     std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, LoadGlance, LoadSight,
-                 ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun,
-                 Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, AskWhetherReal,
-                 StopAsking, ProposeLadder, ResumeRun, ForkRun, CopyText, SetTheme, ToggleTheme, ToggleLineStyles,
-                 ChangeScale, ResetLayout, Reload, ShowPalette, DismissMessage>;
+                 LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline,
+                 OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
+                 AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, SetTheme,
+                 ToggleTheme, ToggleLineStyles, ChangeScale, ResetLayout, Reload, ShowPalette, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -51,6 +51,7 @@ class DesktopApp {
   void curate(const Curate& asked);
   void can_undo(std::string what, std::function<void()> undo);
   void ask_again();
+  void advise_about(RunId run);
 
   RunStore& store_;
   Session* session_;

@@ -104,6 +104,31 @@ void DesktopApp::ask_again() {
   }
 }
 
+// What a step was spent on is read for runs that were trained here, of which the newest say enough.
+void DesktopApp::advise_about(RunId about) {
+  constexpr std::size_t most_read = 100;
+  std::vector<AdviceRun> project;
+  std::size_t read = 0;
+  for (auto entry = workspace_.runs().rbegin(); entry != workspace_.runs().rend(); ++entry) {
+    const bool over = entry->run.status != RunStatus::running && entry->run.status != RunStatus::queued;
+    if (!over) continue;
+    AdviceRun run{.run = &entry->run, .summary = &entry->summary};
+    const bool wanted = entry->run.id == about || (entry->run.source == "launched" && read++ < most_read);
+    if (wanted) run.parts = store_.mean_parts(entry->run, entry->summary.warmup_steps);
+    project.push_back(run);
+  }
+  std::reverse(project.begin(), project.end());
+  const Overview loss = store_.overview(about, Quantity::loss);
+  for (AdviceRun& run : project) {
+    if (run.run->id == about) run.loss = &loss;
+  }
+  workspace_.advice = {.asked = about,
+                       .about = about,
+                       .made_for = workspace_.version,
+                       .list = advise(project, about, workspace_.hardware),
+                       .outcomes = advice_held(project, workspace_.hardware)};
+}
+
 void DesktopApp::execute(const Command& command) {
   std::visit(
       Overloaded{
@@ -144,6 +169,16 @@ void DesktopApp::execute(const Command& command) {
             ++workspace_.proposals;
             show("launch");
           },
+          [this](const ProposeStage& propose) {
+            const RunEntry* entry = workspace_.find(propose.run);
+            if (!entry) return;
+            workspace_.proposal = LadderRequest{.name = entry->run.name + " + " + propose.stage,
+                                                .base = recipe_from_json(entry->run.recipe),
+                                                .stages = {{.stage = "baseline"}, {.stage = propose.stage}}};
+            ++workspace_.proposals;
+            show("launch");
+          },
+          [this](const LoadAdvice& load) { advise_about(load.about); },
           [this](const StopAsking&) { workspace_.question.open = false; },
           [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },
           [this](const LoadDetail& load) {

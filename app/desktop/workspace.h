@@ -12,6 +12,7 @@
 #include "app/import_command.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/device.h"
+#include "storage/advice.h"
 #include "storage/curation.h"
 #include "storage/hardware.h"
 #include "storage/records.h"
@@ -80,6 +81,15 @@ struct ImportPreview {
   std::vector<std::string> failures;
 };
 
+// What the Advisor says of a run.
+struct AdviceView {
+  RunId asked = 0;  // 0: the newest
+  RunId about = 0;
+  std::uint64_t made_for = 0;  // Workspace::version
+  std::vector<Advice> list;
+  std::vector<AdviceOutcome> outcomes;
+};
+
 // A factor that is being repeated until it is clear (AskWhetherReal). `answers` has its interval after each
 // round.
 struct Question {
@@ -146,6 +156,7 @@ class Workspace {
   std::vector<Message> messages;
   std::string undoable;  // what Undo would take back, in the past tense; empty: nothing
   ImportPreview import;
+  AdviceView advice;
   Question question;
   std::optional<LadderRequest> proposal;  // for the Launch view to take over
   int proposals = 0;                      // made so far

@@ -204,6 +204,7 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
   for (const State::Lane& lane : state.lanes) small.push_back({lane.title, lane.unit, lane.steps, lane.values});
   if (small.empty()) return;
   const float gap = px(16);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
   const float width = (ImGui::GetContentRegionAvail().x - gap * static_cast<float>(small.size() - 1)) /
                       static_cast<float>(small.size());
   for (std::size_t i = 0; i < small.size(); ++i) {
@@ -303,9 +304,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
        .commands = &commands});
   end_card();
   ImGui::EndGroup();
-  if (!has_room) return;
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
-  draw_lanes(state, shown, commands);
+  if (has_room) draw_lanes(state, shown, commands);
 }
 
 }  // namespace

@@ -1,0 +1,241 @@
+// Advisor: what to try next for a run, with the evidence in its own numbers; and whether earlier advice held.
+#include <imgui.h>
+
+#include <algorithm>
+#include <string>
+
+#include "app/desktop/panel.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+struct Kind {
+  const char* word;
+  Tone tone;
+};
+
+Kind kind_of(AdviceKind kind) {
+  switch (kind) {
+    case AdviceKind::trust:
+      return {"first make it true", Tone::bad};
+    case AdviceKind::stability:
+      return {"stability", Tone::warning};
+    case AdviceKind::speed:
+      return {"speed", Tone::good};
+    case AdviceKind::certainty:
+      return {"certainty", Tone::accent};
+  }
+  return {"", Tone::neutral};
+}
+
+std::string source_text(GainSource source) {
+  switch (source) {
+    case GainSource::own_measurement:
+      return "measured here";
+    case GainSource::measured_elsewhere:
+      return "measured elsewhere";
+    case GainSource::arithmetic:
+      return "by arithmetic, at most";
+    case GainSource::unknown:
+      break;
+  }
+  return "";
+}
+
+// A bar from 1 x to the most that is to be expected; the part that is not sure is paler.
+void draw_gain(const ExpectedGain& gain, float width) {
+  if (!gain.known()) {
+    text_quiet("gain not known");
+    return;
+  }
+  text_strong(gain.low == gain.high ? factor_text(gain.low) : factor_text(gain.low) + " to " + factor_text(gain.high));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = px(8);
+  constexpr double full = 3;  // a factor of three fills the bar
+  const auto place = [&](double factor) {
+    return at.x + width * static_cast<float>(std::clamp((factor - 1) / (full - 1), 0.0, 1.0));
+  };
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line), px(3));
+  draw->AddRectFilled(at, ImVec2(place(gain.high), at.y + height), u32(palette().good, 0.4f), px(3));
+  draw->AddRectFilled(at, ImVec2(place(gain.low), at.y + height), u32(palette().good), px(3));
+  ImGui::Dummy(ImVec2(width, height));
+  const std::string source = source_text(gain.source);
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
+  text_quiet(source + (gain.from.empty() ? "" : (source.empty() ? "" : ": ") + gain.from));
+  ImGui::PopTextWrapPos();
+}
+
+const RunEntry* advised(const Workspace& workspace) {
+  if (const RunEntry* chosen = workspace.find(workspace.advice.asked)) return chosen;
+  // The newest run that was trained here says most of this machine; else any that has steps.
+  const RunEntry* best = nullptr;
+  for (const RunEntry& entry : workspace.runs()) {
+    const bool over = entry.run.status != RunStatus::running && entry.run.status != RunStatus::queued;
+    if (!over || entry.summary.steps == 0) continue;
+    if (!best || entry.run.source == "launched" || best->run.source != "launched") best = &entry;
+  }
+  return best;
+}
+
+void draw_picker(const Workspace& workspace, const RunEntry& about, Commands& commands) {
+  ImGui::SetNextItemWidth(px(320));
+  ImGui::SetNextWindowSizeConstraints(ImVec2(px(380), 0), ImVec2(px(640), px(420)));
+  if (ImGui::BeginCombo("##about", about.run.name.c_str())) {
+    const auto count = static_cast<int>(workspace.runs().size());
+    ImGuiListClipper clipper;
+    clipper.Begin(count);
+    while (clipper.Step()) {
+      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+        const RunEntry& entry = workspace.runs()[static_cast<std::size_t>(count - 1 - i)];
+        const std::string item = entry.run.name + "##" + std::to_string(entry.run.id);
+        if (ImGui::Selectable(item.c_str(), entry.run.id == about.run.id)) commands.push_back(LoadAdvice{entry.run.id});
+      }
+    }
+    ImGui::EndCombo();
+  }
+  mark("advisor.run");
+}
+
+void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
+                 Commands& commands) {
+  ImGui::PushID(static_cast<int>(place));
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float side = std::min(px(250), width * 0.36f);
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
+  ImGui::BeginChild("##advice", ImVec2(0, 0),
+                    ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_AutoResizeY);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  const float text_width = ImGui::GetContentRegionAvail().x - (advice.kind == AdviceKind::speed ? side + px(24) : 0);
+  ImGui::BeginGroup();
+  const Kind kind = kind_of(advice.kind);
+  pill(kind.word, kind.tone);
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(3));
+  text_cut(advice.title, text_width - px(150), palette().text, fonts().semibold, text_size);
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + text_width);
+  ImGui::PushFont(fonts().regular, 13.5f);
+  ImGui::TextUnformatted(advice.why.c_str());
+  ImGui::PopFont();
+  if (!advice.risk.empty()) text_quiet("What it may cost: " + advice.risk);
+  ImGui::PopTextWrapPos();
+  const bool ours = about.run.source == "launched";
+  if (!advice.stage.empty() && ours) {
+    if (quiet_button("Try it")) commands.push_back(ProposeStage{about.run.id, advice.stage});
+    mark("advisor.try." + std::to_string(place));
+    ImGui::SetItemTooltip("Fills Launch with this run's recipe and %s on top", advice.stage.c_str());
+    ImGui::SameLine(0, px(8));
+  } else if (advice.kind == AdviceKind::certainty && ours) {
+    if (quiet_button("Repeat it")) commands.push_back(Repeat{{about.run.id}, 2});
+    mark("advisor.repeat");
+    ImGui::SameLine(0, px(8));
+  }
+  if (!advice.change.empty()) {
+    ImGui::AlignTextToFramePadding();
+    ImGui::PushFont(fonts().mono, 12.5f);
+    ImGui::TextUnformatted(advice.change.c_str());
+    ImGui::PopFont();
+    ImGui::SameLine(0, px(16));
+  }
+  for (std::size_t i = 0; i < std::min<std::size_t>(advice.evidence.size(), 3); ++i) {
+    const RunEntry* run = workspace.find(advice.evidence[i]);
+    if (!run || run->run.id == about.run.id) continue;
+    if (quiet_button(("run " + std::to_string(run->run.id)).c_str())) commands.push_back(OpenRun{run->run.id});
+    ImGui::SetItemTooltip("%s", run->run.name.c_str());
+    ImGui::SameLine(0, px(6));
+  }
+  ImGui::NewLine();
+  ImGui::EndGroup();
+  if (advice.kind == AdviceKind::speed) {
+    ImGui::SameLine(ImGui::GetContentRegionMax().x - side);
+    ImGui::BeginGroup();
+    draw_gain(advice.gain, side);
+    ImGui::EndGroup();
+  }
+  ImGui::EndChild();
+  ImGui::PopID();
+}
+
+void draw_outcomes(const Workspace& workspace, Commands& commands) {
+  text_strong("Did earlier advice hold?");
+  const std::vector<AdviceOutcome>& outcomes = workspace.advice.outcomes;
+  if (outcomes.empty()) {
+    text_quiet_wrapped(
+        "Nothing that would have been advised has been measured yet. When a stage is tried on a ladder, what was "
+        "expected "
+        "of it and what came stand here.");
+    return;
+  }
+  std::size_t held = 0;
+  for (const AdviceOutcome& outcome : outcomes) held += outcome.held != Held::less ? 1 : 0;
+  text_quiet(std::to_string(held) + " of " + std::to_string(outcomes.size()) + " brought at least what was expected");
+  ImGui::Dummy(ImVec2(0, px(4)));
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const AdviceOutcome& outcome = outcomes[i];
+    ImGui::PushID(static_cast<int>(i));
+    const Tone tone = outcome.held == Held::less ? Tone::warning : Tone::good;
+    pill((outcome.held == Held::less   ? "- "
+          : outcome.held == Held::more ? "+ "
+                                       : "= ") +
+             std::string(to_string(outcome.held)),
+         tone);
+    ImGui::PushTextWrapPos(0);
+    text_strong(outcome.advice.title);
+    ImGui::PopTextWrapPos();
+    text_quiet_wrapped(outcome.sentence);
+    if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left))
+      commands.push_back(OpenRun{outcome.after});
+    ImGui::Dummy(ImVec2(0, px(6)));
+    ImGui::PopID();
+  }
+}
+
+void draw(const Workspace& workspace, Commands& commands) {
+  const float top = ImGui::GetCursorPosY();
+  text_title("Advisor");
+  const RunEntry* about = advised(workspace);
+  if (!about) {
+    text_quiet("Next rungs worth trying, from your own numbers");
+    empty_state("Nothing to go by yet.",
+                "Train a ladder in Launch or import a log: advice comes from what was measured.");
+    return;
+  }
+  text_quiet("Next rungs worth trying, each with its evidence; where nothing speaks for anything, nothing is said");
+  const float below = ImGui::GetCursorPosY();
+  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
+  draw_picker(workspace, *about, commands);
+  ImGui::SetCursorPosY(below);
+  ImGui::Dummy(ImVec2(0, px(6)));
+  if (workspace.advice.about != about->run.id || workspace.advice.made_for != workspace.version)
+    commands.push_back(LoadAdvice{about->run.id});
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float gap = px(16);
+  const float side = std::clamp(room.x * 0.3f, px(240), px(420));
+  ImGui::BeginChild("##list", ImVec2(room.x - side - gap, 0));
+  if (workspace.advice.about == about->run.id) {
+    if (workspace.advice.list.empty()) {
+      empty_state("Nothing to advise for " + about->run.name + ".",
+                  "What was measured of it speaks for no further stage. Other runs are at the top right.");
+    }
+    for (std::size_t i = 0; i < workspace.advice.list.size(); ++i)
+      draw_advice(workspace, workspace.advice.list[i], *about, i, commands);
+  }
+  ImGui::EndChild();
+  ImGui::SameLine(0, gap);
+  begin_card("##held", ImVec2(0, 0), true);
+  draw_outcomes(workspace, commands);
+  end_card();
+}
+
+}  // namespace
+
+Panel panels::advisor() {
+  return {.id = "advisor", .title = "Advisor", .draw = draw};
+}
+
+}  // namespace stepladder
