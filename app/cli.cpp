@@ -541,6 +541,14 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   app.set_version_flag("--version", std::string("stepladder ") + STEPLADDER_VERSION);
   app.add_option("--db", database, "The database (STEPLADDER_DB, else stepladder.db in the user's data folder)");
   app.footer("Without a command the desktop opens, or, where there is no display, the quick ladder runs here.");
+  std::string project;
+  app.add_option("project", project, "A project to open: FILE.stepladder, as --db FILE.stepladder")
+      ->check(CLI::ExistingFile & CLI::Validator(
+                                      [](std::string& file) {
+                                        return file.ends_with(".stepladder") ? ""
+                                                                             : "is no command, and no .stepladder file";
+                                      },
+                                      "FILE.stepladder"));
   app.require_subcommand(0, 1);
   app.fallthrough();
 
@@ -629,7 +637,10 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App* doctor_command = command("doctor", "What this machine has");
   CLI::App* worker = app.add_subcommand(worker_command, "")->group("");
   CLI::App* screenshot_command = command("screenshot", "A picture of a view, with or without a display");
-  screenshot_command->add_option("--view", options.screenshot.view, "launch, live, ladder or history")->required();
+  screenshot_command
+      ->add_option("--view", options.screenshot.view,
+                   "launch, live, ladder, compare, history, run, mfu, import or advisor")
+      ->required();
   screenshot_command->add_option("--out", options.screenshot.out, "The PNG file to write")->required();
   screenshot_command->add_option("--size", options.size, "Pixels, 1600x900 unless given");
   screenshot_command->add_option("--scale", options.screenshot.scale, "Size of text and marks")
@@ -641,6 +652,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? exit_done : exit_usage;
   }
+  if (database.empty()) database = project;
   options.database = database.empty() ? default_database_file() : std::filesystem::path(database);
 
   if (*train_command) return train(options);

@@ -419,13 +419,14 @@ void draw_chart(const Chart& chart) {
     const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
     const Range all = x_range(chart);
     const Range sight = x_range_now.zoomed() ? Range{x_range_now.low, x_range_now.high} : all;
+    Range moved = sight;
     if (chart.log_x) set_up_log_ticks(ImAxis_X1, sight);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const Curve& curve = chart.curves[i];
       lines[i] = decimate(curve.x, curve.y, sight.low, sight.high, columns);
     }
-    ImPlot::SetupAxisLimits(ImAxis_X1, sight.low, sight.high, ImPlotCond_Always);
-    if (!y_taken) {
+    ImPlot::SetupAxisLinks(ImAxis_X1, &moved.low, &moved.high);  // limits that are always set could not be moved
+    if (!y_free) {
       const Range y = y_range(chart, lines, sight.low, sight.high);
       if (chart.log_y) set_up_log_ticks(ImAxis_Y1, y);
       ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
@@ -465,9 +466,6 @@ void draw_chart(const Chart& chart) {
     const bool on_y = ImPlot::IsAxisHovered(ImAxis_Y1);
     storage->SetBool(on_y_id, on_y);
     const bool moves = io.MouseWheel != 0 || ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2);
-    if (limits.X.Min != sight.low || limits.X.Max != sight.high) {
-      if ((on_plot || on_x) && moves) x_range_now.low = limits.X.Min, x_range_now.high = limits.X.Max;
-    }
     if (on_y && moves) y_taken = true;
     if (on_plot) {
       x_range_now.hovered = nearest_x(chart, ImPlot::GetPlotMousePos().x);
@@ -483,7 +481,9 @@ void draw_chart(const Chart& chart) {
     if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
       ImGui::OpenPopup("##menu");
     draw_menu(chart, reset);
-    ImPlot::EndPlot();
+    ImPlot::EndPlot();  // here the linked range takes what the mouse did
+    if ((on_plot || on_x) && moves && (moved.low != sight.low || moved.high != sight.high))
+      x_range_now.low = moved.low, x_range_now.high = moved.high;
   }
   ImGui::PopStyleVar();
   ImGui::PopFont();

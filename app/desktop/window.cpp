@@ -40,6 +40,9 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+  // By these the desktop knows which window is whose (StartupWMClass in assets/desktop/stepladder.desktop).
+  glfwWindowHintString(GLFW_X11_CLASS_NAME, "Stepladder");
+  glfwWindowHintString(GLFW_WAYLAND_APP_ID, "Stepladder");
   if (off_screen_) {
     glfwWindowHint(GLFW_CONTEXT_CREATION_API, GLFW_OSMESA_CONTEXT_API);
     glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_FALSE);

@@ -101,7 +101,10 @@ void draw_head(State& state, const Workspace& workspace, const Ladder& ladder, C
     ImGui::SetCursorPos(ImVec2(at, top + (ImGui::GetFrameHeight() - pill_size(text).y) / 2));
     pill(text, tone);
   };
-  if (workspace.baseline_rung != 0) before("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
+  if (workspace.baseline_rung != 0) {
+    before("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
+    mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
+  }
   if (state.model.impossible > 0) {
     before(std::to_string(state.model.impossible) + " of " + std::to_string(state.model.rungs.size()) +
                " times are impossible",

@@ -1,0 +1,133 @@
+"""Runs put in order, looked at and compared, by mouse and keyboard alone; what was on the screen comes back."""
+import json
+import sys
+import time
+import unittest
+
+from desktop_driver import Desktop, missing_tools
+
+
+class Views(unittest.TestCase):
+    def setUp(self):
+        self.desktop = Desktop()
+        self.addCleanup(self.desktop.close)
+        self.desktop.start()
+        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.landmarks(), "the example's three rungs")
+
+    def curated(self, run):
+        rows = self.desktop.rows("select tags, pinned, archived, deleted_at is not null from curation where run_id = ?", run)
+        return rows[0] if rows else None
+
+    def palette(self, words, landmark):
+        """Ctrl+K, a few letters, Enter."""
+        desktop = self.desktop
+        desktop.keys("ctrl+k")
+        desktop.wait(lambda: "palette.typed" in desktop.landmarks(), "the palette")
+        desktop.xdotool("type", "--delay", 30, words)
+        time.sleep(0.3)
+        desktop.keys("Return")
+        desktop.wait(lambda: landmark in desktop.landmarks() and "palette.typed" not in desktop.landmarks(), landmark)
+
+    def test_tag_pin_archive_delete_undo_rename(self):
+        desktop = self.desktop
+        self.palette("show history", "history.filter")
+        desktop.picture("history-first")
+        desktop.click("history.run.1")
+        desktop.click("history.run.2")
+        desktop.wait(lambda: "history.tag" in desktop.landmarks(), "the selection's buttons")
+
+        desktop.click("history.tag")
+        desktop.wait(lambda: "history.tag.field" in desktop.landmarks(), "the field for a tag")
+        desktop.xdotool("type", "--delay", 30, "night")
+        desktop.keys("Return")
+        desktop.wait(lambda: (self.curated(1) or [""])[0] == "night" and (self.curated(2) or [""])[0] == "night", "two tags")
+        desktop.fill("history.filter", "tags~night")
+        desktop.wait(lambda: "history.run.3" not in desktop.landmarks() and "history.run.2" in desktop.landmarks(), "the filter by tag")
+        desktop.fill("history.filter", " ")
+
+        desktop.click("history.pin")
+        desktop.wait(lambda: self.curated(1)[1] == 1, "the pin")
+        desktop.click("history.archive")
+        desktop.wait(lambda: self.curated(1)[2] == 1 and "history.run.1" not in desktop.landmarks(), "the archive")
+        desktop.keys("Escape", "ctrl+z")
+        desktop.wait(lambda: self.curated(1)[2] == 0 and "history.run.1" in desktop.landmarks(), "the archive taken back")
+
+        desktop.click("history.delete")
+        desktop.wait(lambda: self.curated(2)[3] == 1 and "history.run.2" not in desktop.landmarks(), "the bin")
+        desktop.picture("history-deleted")
+        desktop.click("notice.undo")
+        desktop.wait(lambda: self.curated(2)[3] == 0 and "history.run.2" in desktop.landmarks(), "both runs back")
+        self.assertEqual(desktop.rows("select count(*) from steps where run_id = 2")[0][0],
+                         desktop.rows("select count(*) from latest_steps where run_id = 2")[0][0])
+
+        # Groups, and columns of one's own.
+        desktop.click("history.columns")
+        desktop.wait(lambda: "history.column.precision" in desktop.landmarks(), "the list of columns")
+        desktop.click("history.column.precision")
+        desktop.keys("Escape")
+        desktop.picture("history-columns")
+
+        # The run by itself: its name, a note.
+        desktop.click("history.run.3")
+        self.palette("run tf32", "run.tab.0")
+        desktop.click("run.tab.5")
+        desktop.wait(lambda: "run.note" in desktop.landmarks(), "the note")
+        desktop.click("run.note")
+        desktop.xdotool("type", "--delay", 30, "worth another look")
+        desktop.click("run.tags")
+        desktop.wait(lambda: desktop.rows("select 1 from curation where note = 'worth another look'"), "the note to be kept")
+        desktop.picture("run")
+        self.assertEqual(desktop.stop(), 0)
+
+    def test_baseline_lens_compare_and_what_comes_back(self):
+        desktop = self.desktop
+        desktop.click("ladder.rung.1")
+        desktop.keys("b")
+        desktop.wait(lambda: "ladder.baseline.1" in desktop.landmarks(), "another baseline")
+        desktop.keys("t", "w")
+        desktop.picture("ladder-waterfall")
+
+        desktop.click("ladder.compare")
+        desktop.wait(lambda: "compare.axis" in desktop.landmarks(), "Compare with the ladder's runs")
+        desktop.wait(lambda: "compare.row.3" in desktop.landmarks(), "the three runs")
+        desktop.click("compare.log_y")
+        desktop.click("compare.ratio")
+        desktop.click("compare.row.2")
+        # Zoom with the wheel over the first chart, then set both cursors.
+        x0, _, x1, y1 = desktop.landmarks()["compare.metric.0"]
+        desktop.xdotool("mousemove", int(x0 - 200), int(y1 + 90))
+        time.sleep(0.2)
+        desktop.xdotool("click", "--repeat", 3, "--delay", 150, 4)
+        desktop.keys("a")
+        desktop.xdotool("mousemove", int(x0 - 100), int(y1 + 90))
+        time.sleep(0.2)
+        desktop.keys("b")
+        desktop.picture("compare")
+
+        desktop.keys("Escape", "ctrl+t")
+        desktop.wait(lambda: desktop.brightness() > 200, "the light theme")
+        desktop.click("side.history", modifier="ctrl")
+        desktop.wait(lambda: {"compare.axis", "history.filter"} <= set(desktop.landmarks()), "two views side by side")
+        self.assertEqual(desktop.stop(), 0)
+        kept = json.loads((desktop.path / "config" / "stepladder" / "desktop.json").read_text())
+        self.assertEqual(kept["panels"], ["compare", "history"])
+        self.assertEqual(sorted(kept["projects"][str(desktop.database)]["runs"]), [1, 2, 3])
+
+        desktop.start()
+        desktop.wait(lambda: {"compare.row.3", "history.filter"} <= set(desktop.landmarks()), "the same two views and runs")
+        desktop.wait(lambda: desktop.brightness() > 200, "the light theme again")
+        view = json.loads(kept["views"]["compare"])
+        self.assertTrue(view["log_y"])
+        low, high = view["zoom"]
+        self.assertLess(high - low, 45, "the wheel has zoomed into 50 steps")
+        desktop.picture("came-back")
+        desktop.keys("ctrl+BackSpace")
+        desktop.wait(lambda: "history.filter" not in desktop.landmarks() and "compare.axis" in desktop.landmarks(), "the first layout")
+        self.assertEqual(desktop.stop(), 0)
+
+
+if __name__ == "__main__":
+    if missing_tools():
+        print("skipped: needs", ", ".join(missing_tools()))
+        sys.exit(77)
+    unittest.main(verbosity=2)
