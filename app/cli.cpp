@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <charconv>
 #include <csignal>
 #include <iostream>
 #include <map>
@@ -11,6 +10,8 @@
 
 #include "app/check_command.h"
 #include "app/environment.h"
+#include "app/export_command.h"
+#include "app/find_run.h"
 #include "app/import_command.h"
 #include "app/mfu_command.h"
 #include "app/progress.h"
@@ -23,7 +24,6 @@
 #include "app/worker.h"
 #include "engine/ready_plans.h"
 #include "engine/rendezvous.h"
-#include "engine/weights_export.h"
 #include "engine/worker_processes.h"
 
 namespace stepladder {
@@ -50,8 +50,6 @@ struct Options {
   std::vector<std::string> stages;
   std::string resume;
   std::string fork;
-  std::string format;
-  std::filesystem::path out;
   std::string plan;
   std::vector<std::string> only;
   std::vector<std::string> without;
@@ -71,6 +69,7 @@ struct Options {
   std::string theme = "dark";
   ImportRequest import;
   WatchRequest watch;
+  ExportRequest exported;
 };
 
 // Of a run that has more, the interval of the median step is told from the last so many.
@@ -80,40 +79,8 @@ void print(const Json& json) {
   std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
 
-// A run by its number or, where just one has it, its name.
-Run find_run(RunStore& store, const std::string& wanted) {
-  std::vector<Run> named;
-  for (Run& run : store.runs()) {
-    if (std::to_string(run.id) == wanted) return run;
-    if (run.name == wanted) named.push_back(std::move(run));
-  }
-  if (named.empty()) throw UsageError("there is no run " + wanted + "; `stepladder runs` lists them");
-  if (named.size() > 1)
-    throw UsageError(std::to_string(named.size()) + " runs are called '" + wanted + "'; give a number");
-  return named.front();
-}
-
 LoadedRun load_run(RunStore& store, const std::string& wanted) {
   return std::move(load_runs(store, {find_run(store, wanted)}).front());
-}
-
-// For the commands that only read. A file that is not there yet is not made; runs whose process died are closed, where
-// the file may be written.
-std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  try {
-    RunStore store = RunStore::open(file);
-    store.close_dead_runs();
-    return store;
-  } catch (const StorageError&) {  // read-only, or broken: then this says why
-    return RunStore::open(file, RunStore::Mode::read_only);
-  }
-}
-
-RunStore open_existing(const std::filesystem::path& file) {
-  auto store = open_to_read(file);
-  if (!store) throw StorageError(file.string() + " does not exist: no run was made yet");
-  return std::move(*store);
 }
 
 // Shows events until every one of `runs` has ended; Ctrl-C stops them.
@@ -142,17 +109,6 @@ int exit_status(const std::vector<LoadedRun>& runs) {
   const bool failed =
       std::any_of(runs.begin(), runs.end(), [](const LoadedRun& run) { return run.run.status != RunStatus::finished; });
   return failed ? exit_failed : exit_done;
-}
-
-// "12@400": a run and a step; the newest checkpoint where there is no step.
-std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std::string& text) {
-  const auto at = text.rfind('@');
-  if (at == std::string::npos) return {find_run(store, text), std::nullopt};
-  std::int64_t step = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data() + at + 1, end, step);
-  if (error != std::errc() || stopped != end) return {find_run(store, text), std::nullopt};  // a name with an @ in it
-  return {find_run(store, text.substr(0, at)), step};
 }
 
 RunId start_training(Session& session, const Options& options) {
@@ -462,19 +418,6 @@ int mfu(const Options& options) {
   return exit_done;
 }
 
-// The weights of a run's checkpoint, for other programs.
-int export_run(const Options& options) {
-  const ExportFormat format = export_format(options.format);
-  RunStore store = open_existing(options.database);
-  const auto [run, step] = find_fork(store, options.run);
-  const Checkpoint checkpoint = find_checkpoint(store.file(), run.id, step);
-  const Recipe recipe = recipe_from_json(run.recipe);
-  export_weights(WeightsFile(checkpoint.folder / checkpoint_weights), recipe.heads, options.out, format);
-  std::cerr << "stepladder: " << options.out.string() << " holds run " << run.id << " after step " << checkpoint.step
-            << "\n";
-  return exit_done;
-}
-
 int doctor(const Options& options) {
   DeviceReport report = describe_cpu();
   std::string problem;
@@ -629,11 +572,9 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App* mfu_command = command("mfu", "Model FLOP utilisation by every convention, or MosaicML's published tables");
   mfu_command->add_flag("--published", options.published, "The published tables, recomputed");
   options.mfu.add_to(*mfu_command);
-  CLI::App* export_command = app.add_subcommand("export", "Write the weights of a run's checkpoint to a file");
-  export_command->add_option("run", options.run, "RUN, or RUN@STEP for an older checkpoint")->required();
-  export_command->add_option("--format", options.format, "safetensors (Hugging Face's GPT-2), llmc or llmc-bf16")
-      ->required();
-  export_command->add_option("--out", options.out, "The file to write")->required();
+  CLI::App* export_command =
+      app.add_subcommand("export", "Write figures, tables, a report, a trace, or a checkpoint's weights to a file");
+  options.exported.add_to(*export_command);
   CLI::App* doctor_command = command("doctor", "What this machine has");
   CLI::App* worker = app.add_subcommand(worker_command, "")->group("");
   CLI::App* screenshot_command = command("screenshot", "A picture of a view, with or without a display");
@@ -677,7 +618,10 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
     if (*verb) return ask_owner(options, request);
   }
   if (*compare_command) return compare(options);
-  if (*export_command) return export_run(options);
+  if (*export_command) {
+    options.exported.database = options.database;
+    return export_runs(options.exported);
+  }
   if (*check_command) return check(options);
   if (*mfu_command) return mfu(options);
   if (*doctor_command) return doctor(options);

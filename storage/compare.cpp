@@ -87,6 +87,11 @@ Spread spread_of(const std::vector<double>& figures) {
   return spread;
 }
 
+// Of the variance between runs, what the median of those averaged keeps.
+double share_of(const Sample& sample) {
+  return median_inefficiency(sample.averaged) / static_cast<double>(sample.averaged);
+}
+
 // Half the width, as a logarithm, of the interval that follows from the spread between runs; 0 without repeats.
 double half_width_between_runs(const Sample& base, const Sample& run) {
   const Spread a = spread_of(base.repeats);
@@ -94,10 +99,7 @@ double half_width_between_runs(const Sample& base, const Sample& run) {
   const double freedom = a.freedom + b.freedom;
   if (freedom < 1) return 0;
   const double variance = (a.squares + b.squares) / freedom;
-  const auto share = [](const Sample& sample) {
-    return median_inefficiency(sample.averaged) / static_cast<double>(sample.averaged);
-  };
-  return t_critical(freedom) * std::sqrt(variance * (share(base) + share(run)));
+  return t_critical(freedom) * std::sqrt(variance * (share_of(base) + share_of(run)));
 }
 
 }  // namespace
@@ -231,6 +233,16 @@ std::string_view to_string(Verdict verdict) {
       break;
   }
   return "cannot-tell";
+}
+
+Interval own_interval(const Sample& sample) {
+  Interval interval = median_interval(sample.steps);
+  if (interval.known()) interval = {interval.low / sample.steps.median, interval.high / sample.steps.median};
+  const Spread spread = spread_of(sample.repeats);
+  if (spread.freedom < 1) return interval;
+  const double half = t_critical(spread.freedom) * std::sqrt(spread.squares / spread.freedom * share_of(sample));
+  if (!interval.known()) return {std::exp(-half), std::exp(half)};
+  return {std::min(interval.low, std::exp(-half)), std::max(interval.high, std::exp(half))};
 }
 
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor) {

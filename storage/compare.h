@@ -83,6 +83,10 @@ struct Sample {
 // slower likewise; same: all of the interval is within the noise floor; else cannot_tell, as where there is no
 // interval.
 SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, double noise_floor = default_noise_floor);
+
+// 95 % interval of a sample's own step time, in multiples of it (0.98 to 1.02): from the resampled medians of one
+// run's steps and, with repeats, from the spread between them by the same rule; the wider counts.
+Interval own_interval(const Sample& sample);
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor = default_noise_floor);
 
 }  // namespace stepladder

@@ -220,9 +220,9 @@ int RepeatCounts::of(const Run& run) const {
 PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware) {
   PhysicalLimit limit;
   const AssumedParams params = params_of(run, summary);
-  if (params.count == 0 || is_missing(summary.tokens_per_s)) return limit;
+  if (params.count == 0) return limit;
   const double flops_per_token = 6.0 * static_cast<double>(params.count);
-  limit.tflops = flops_per_token * summary.tokens_per_s / 1e12;
+  if (!is_missing(summary.tokens_per_s)) limit.tflops = flops_per_token * summary.tokens_per_s / 1e12;
   if (const Peak peak = peak_of(run, hardware); peak.known()) {
     limit.peak_tflops = peak.total_tflops();
     limit.tokens_per_s = limit.peak_tflops * 1e12 / flops_per_token;

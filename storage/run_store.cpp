@@ -368,6 +368,28 @@ Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step
   return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
 }
 
+std::vector<StepRecord> RunStore::step_records(RunId id) {
+  Statement rows(impl_->database,
+                 "SELECT step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask, data_ms, forward_ms, "
+                 "backward_ms, optimizer_ms, communication_ms FROM latest_steps WHERE run_id = ? ORDER BY step");
+  rows.bind(id);
+  std::vector<StepRecord> records;
+  while (rows.step()) {
+    const std::int64_t nan_mask = rows.integer(8);
+    records.push_back({.run = id,
+                       .step = rows.integer(0),
+                       .loss = real_or_nan(rows, 1, nan_mask, 0),
+                       .val_loss = real_or_nan(rows, 2, nan_mask, 1),
+                       .dt_ms = rows.real(3),
+                       .tokens = rows.integer(4),
+                       .lr = rows.real(5),
+                       .grad_norm = real_or_nan(rows, 6, nan_mask, 2),
+                       .at = rows.real(7),
+                       .parts = {rows.real(9), rows.real(10), rows.real(11), rows.real(12), rows.real(13)}});
+  }
+  return records;
+}
+
 Summary RunStore::summary(const Run& run) {
   if (is_over(run.status)) {
     if (const auto kept = impl_->derived.kept(run)) return *kept;

@@ -85,6 +85,8 @@ class RunStore {
   std::optional<Run> run(RunId id);
   std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
   Series series(RunId id);
+  // The same steps with everything that was recorded of them: wall clock and parts too.
+  std::vector<StepRecord> step_records(RunId id);
   Series series(RunId id, std::int64_t first_step, std::int64_t last_step);  // with both, read by the index alone
 
   // A quantity of a run of any length in at most a few thousand buckets, a chunk that the file keeps; the values

@@ -39,7 +39,8 @@ void train(const TrainingJob& job, RunControl& control, const std::function<void
   emit(RunStarted{.run = run, .at = 1000, .tokens_per_step = recipe.tokens_per_step(), .params = 10, .device = "cpu"});
   for (std::int64_t step = 1; step <= recipe.steps; ++step) {
     control.wait_while_paused();
-    if (control.stop_token().stop_requested()) return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::stopped});
+    if (control.stop_token().stop_requested())
+      return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::stopped});
     if (recipe.seed == 666 && step > recipe.steps / 2) {
       return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::failed, .reason = "on purpose"});
     }

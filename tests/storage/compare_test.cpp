@@ -168,6 +168,22 @@ TEST(Verdict, repeats_that_lie_apart_widen_the_interval) {
   EXPECT_FALSE(judge_speedup(2, {.repeats = {100}}, {.repeats = {50}}).ci95.known());
 }
 
+TEST(OwnInterval, is_that_of_the_median_and_widened_by_repeats) {
+  std::vector<double> times;
+  for (int i = 0; i < 100; ++i) times.push_back(100 + i % 7);
+  const MedianSample steps = sample_median(times);
+  const Interval alone = own_interval({.steps = steps});
+  EXPECT_DOUBLE_EQ(alone.low * steps.median, median_interval(steps).low);
+  EXPECT_LT(alone.low, 1);
+  EXPECT_GT(alone.high, 1);
+  // Three runs 10 % apart: Student's t with two degrees of freedom is 4.3, so the interval is at least a quarter wide.
+  const Interval repeated = own_interval({.steps = steps, .repeats = {90, 100, 110}, .averaged = 3});
+  EXPECT_LT(repeated.low, 0.8);
+  EXPECT_GT(repeated.high, 1.25);
+  EXPECT_FALSE(own_interval({.repeats = {100}}).known());
+  EXPECT_TRUE(own_interval({.repeats = {100, 101}, .averaged = 2}).known());
+}
+
 TEST(Speedup, is_a_ratio_of_throughput) {
   EXPECT_DOUBLE_EQ(speedup({.dt_ms_median = 10, .tokens_per_s = 100}, {.dt_ms_median = 10, .tokens_per_s = 250}), 2.5);
 }

@@ -109,6 +109,17 @@ TEST(Impossible, needs_parameters_and_a_peak) {
   EXPECT_NE(why(flags(named, small), FlagId::unknown_hardware), "");
 }
 
+TEST(Impossible, begins_at_the_throughput_limit) {
+  auto run = imported("NVIDIA A100-SXM4-40GB", 8192, "bf16");
+  run.params = 124'439'808;
+  const double limit = limit_of(run, {}, table()).tokens_per_s;
+  EXPECT_NEAR(limit, 312e12 / (6 * 124'439'808.0), 1);
+  for (const double share : {0.99, 1.01})
+    EXPECT_EQ(is_impossible(flags(run, steady(8192e3 / (limit * share) / 1.001))), share > 1) << share;
+  run.hardware = "Some Accelerator";
+  EXPECT_TRUE(is_missing(limit_of(run, {}, table()).tokens_per_s));
+}
+
 TEST(Impossible, counts_every_device) {
   auto run = imported("2x RTX 4090", 524'288, "bf16");
   run.params = 124'439'808;

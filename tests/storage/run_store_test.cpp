@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <thread>
@@ -211,6 +212,42 @@ TEST_F(RunStoreTest, a_step_written_twice_is_kept_twice_and_the_newer_counts) {
                     "attempt)"),
             1);
   EXPECT_EQ(integer("SELECT sum(loss) FROM latest_steps"), 62);
+}
+
+TEST_F(RunStoreTest, step_records_hold_all_that_was_recorded_of_the_newest_attempts) {
+  const RunId id = store.create_run({.name = "r"});
+  const StepRecord whole{.run = id,
+                         .step = 2,
+                         .loss = nan,
+                         .val_loss = infinity,
+                         .dt_ms = 1.0 / 3,
+                         .tokens = 768,
+                         .lr = 1e-3,
+                         .grad_norm = 0.1,
+                         .at = 1790000000.25,
+                         .parts = {1, 2, 3, 4, 5}};
+  apply({StepRecord{.run = id, .step = 2, .loss = 20}, StepRecord{.run = id, .step = 1, .loss = 10}});
+  apply({whole});
+  const std::vector<StepRecord> steps = store.step_records(id);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].loss, 10);
+  for (const double value : {steps[0].val_loss, steps[0].at, steps[0].parts.forward_ms}) EXPECT_TRUE(is_missing(value));
+  const auto values = [](const StepRecord& s) {
+    return std::array{s.loss,
+                      s.val_loss,
+                      s.dt_ms,
+                      s.lr,
+                      s.grad_norm,
+                      s.at,
+                      s.parts.data_ms,
+                      s.parts.forward_ms,
+                      s.parts.backward_ms,
+                      s.parts.optimizer_ms,
+                      s.parts.communication_ms};
+  };
+  for (std::size_t i = 0; i < values(whole).size(); ++i) EXPECT_TRUE(alike(values(steps[1])[i], values(whole)[i])) << i;
+  EXPECT_EQ(steps[1].tokens, 768);
+  EXPECT_EQ(steps[1].run, id);
 }
 
 TEST_F(RunStoreTest, the_generated_column_agrees_with_the_series) {

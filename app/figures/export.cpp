@@ -1,0 +1,69 @@
+#include "app/figures/export.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <span>
+
+#include "app/figures/raster.h"
+#include "engine/files.h"
+
+namespace stepladder {
+
+std::optional<FigureFormat> figure_format(std::string_view name) {
+  if (name == "svg") return FigureFormat::svg;
+  if (name == "png") return FigureFormat::png;
+  if (name == "pdf") return FigureFormat::pdf;
+  return std::nullopt;
+}
+
+std::optional<std::string> why_not(FigureFormat format) {
+  if (format == FigureFormat::svg || can_rasterise()) return std::nullopt;
+  return "this build writes no PNG or PDF, since librsvg was not found when it was built (Debian: librsvg2-dev); svg "
+         "works";
+}
+
+std::string render(const Figure& figure, FigureFormat format, const SvgOptions& options) {
+  if (const auto reason = why_not(format)) throw DataError(*reason);
+  std::string svg = to_svg(figure, options);
+  switch (format) {
+    case FigureFormat::png:
+      return png_of_svg(svg);
+    case FigureFormat::pdf:
+      return pdf_of_svg(svg, figure.title);
+    case FigureFormat::svg:
+      break;
+  }
+  return svg;
+}
+
+void export_figure(const Figure& figure, const std::filesystem::path& path, const SvgOptions& options) {
+  std::string ending = path.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto format = figure_format(ending.empty() ? "" : ending.substr(1));
+  if (!format) throw DataError(path.string() + " ends in none of .svg, .png and .pdf");
+  write_file(path, render(figure, *format, options));
+}
+
+void write_report(const Study& study, const std::filesystem::path& path, std::optional<Theme> theme) {
+  write_file(path, report_html(study, theme));
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::fifo || type == fs::file_type::character || type == fs::file_type::block) {
+    std::ofstream device(path, std::ios::binary);
+    if (!device.write(content.data(), static_cast<std::streamsize>(content.size())).flush())
+      throw DataError(path.string() + " cannot be written");
+    return;
+  }
+  // A link goes on pointing where it does.
+  const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
+  OutputFile file(target);
+  file.write(std::as_bytes(std::span(content)));
+  file.commit();
+}
+
+}  // namespace stepladder

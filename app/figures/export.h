@@ -1,0 +1,32 @@
+// Writes figures, tables and reports to files: each appears under its name only when it is complete.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "app/figures/figure.h"
+#include "app/figures/html.h"
+#include "app/figures/svg.h"
+
+namespace stepladder {
+
+enum class FigureFormat { svg, png, pdf };
+std::optional<FigureFormat> figure_format(std::string_view name);
+
+// Whether this build can; else the sentence that says what is missing.
+std::optional<std::string> why_not(FigureFormat format);
+
+// The file's bytes. PNG has two pixels for each of the figure's, PDF 0.75 points. Throws DataError.
+std::string render(const Figure& figure, FigureFormat format, const SvgOptions& options = {});
+
+// By the path's ending: .svg, .png, .pdf. Blocks until the disk has it. Throws DataError, which names the file.
+void export_figure(const Figure& figure, const std::filesystem::path& path, const SvgOptions& options = {});
+
+void write_report(const Study& study, const std::filesystem::path& path, std::optional<Theme> theme = std::nullopt);
+
+// Devices and pipes are written as they are. Throws DataError.
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+}  // namespace stepladder

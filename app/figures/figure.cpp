@@ -1,0 +1,179 @@
+#include "app/figures/figure.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "app/decimate.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double longest_whisker = 1.4;  // of the longest bar
+
+struct Extent {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void take(double value, bool is_log) {
+    if (!std::isfinite(value) || (is_log && value <= 0)) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+FigureRange with_air(Extent extent, const FigureAxis& axis, double air) {
+  if (extent.low > extent.high) return axis.is_log ? FigureRange{1, 10} : FigureRange{0, 1};
+  if (axis.is_log) {
+    const double factor = std::max(std::pow(extent.high / extent.low, air), 1 + air);
+    return {extent.low / factor, extent.high * factor};
+  }
+  if (axis.from_zero) extent.low = std::min(extent.low, 0.0);
+  double width = extent.high - extent.low;
+  if (width <= std::abs(extent.high) * 1e-12) width = extent.high == 0 ? 1 : std::abs(extent.high) * 0.1;
+  const bool at_zero = extent.low == 0 && (axis.from_zero || air == 0);
+  return {at_zero ? 0 : extent.low - air * width, std::max(extent.high, extent.low + width * 0.5) + air * width};
+}
+
+std::string tick_label(double value, double step, double scale, const char* unit) {
+  const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step / scale) - 1e-9)), 0, 12);
+  std::array<char, 64> text{};
+  if (std::abs(value) < step * 1e-9) value = 0;
+  std::snprintf(text.data(), text.size(), "%.*f%s", value == 0 ? 0 : decimals, value / scale, value == 0 ? "" : unit);
+  return text.data();
+}
+
+// The value itself, with as many digits as it has.
+std::string power_label(double value) {
+  std::array<char, 64> text{};
+  if (value >= 1e9 || value < 1e-4) {
+    std::snprintf(text.data(), text.size(), "%.0e", value);
+  } else if (value >= 1e6) {
+    std::snprintf(text.data(), text.size(), "%g M", value / 1e6);
+  } else if (value >= 1e4) {
+    std::snprintf(text.data(), text.size(), "%g k", value / 1e3);
+  } else {
+    std::snprintf(text.data(), text.size(), "%g", value);
+  }
+  return text.data();
+}
+
+std::vector<Tick> linear_ticks(const FigureRange& range, int most) {
+  const double rough = (range.high - range.low) / std::max(most, 1);
+  if (!(rough > 0) || !std::isfinite(rough)) return {};
+  const double power = std::pow(10, std::floor(std::log10(rough)));
+  double step = 10 * power;
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= rough * (1 - 1e-9)) {
+      step = factor * power;
+      break;
+    }
+  }
+  const double largest = std::max(std::abs(range.low), std::abs(range.high));
+  const double scale = largest >= 1e10 ? 1e9 : largest >= 1e7 ? 1e6 : largest >= 1e4 ? 1e3 : 1;
+  const char* unit = scale == 1e9 ? " G" : scale == 1e6 ? " M" : scale == 1e3 ? " k" : "";
+  std::vector<Tick> list;
+  // Counted rather than added up, so that the hundredth is where it says.
+  for (double i = std::ceil(range.low / step - 1e-9); i * step <= range.high + step * 1e-9; ++i) {
+    list.push_back({i * step, tick_label(i * step, step, scale, unit)});
+  }
+  return list;
+}
+
+std::vector<Tick> log_ticks(const FigureRange& range, int most) {
+  const double decades = std::log10(range.high / range.low);
+  std::vector<Tick> list;
+  const auto every = static_cast<int>(std::max(1.0, std::ceil(decades / std::max(most, 1))));
+  const bool between = decades * 3 <= most;
+  for (int power = static_cast<int>(std::floor(std::log10(range.low))); power <= std::log10(range.high); ++power) {
+    if (power % every != 0) continue;
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      const double value = factor * std::pow(10, power);
+      if ((factor == 1 || between) && value >= range.low * (1 - 1e-9) && value <= range.high * (1 + 1e-9))
+        list.push_back({value, power_label(value)});
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+FigureRange x_range(const Figure& figure) {
+  Extent extent;
+  const bool bars = !figure.bars.empty();
+  for (const FigureCurve& curve : figure.curves) {
+    for (const double x : curve.x) extent.take(x, figure.x.is_log);
+  }
+  for (const FigureBar& bar : figure.bars) {
+    for (const double value : {bar.value, bar.limit}) extent.take(value, figure.x.is_log);
+  }
+  // A whisker may be endless (two repeats that differ much); it must not squeeze all bars.
+  const double most = extent.high * longest_whisker;
+  const double least = extent.low / longest_whisker;
+  for (const FigureBar& bar : figure.bars) {
+    if (!bar.whisker.known()) continue;
+    extent.take(std::min(bar.whisker.high, most), figure.x.is_log);
+    if (figure.x.is_log) extent.take(std::max(bar.whisker.low, least), true);
+  }
+  FigureRange range = with_air(extent, figure.x, bars ? 0.04 : figure.x.is_log ? 0.03 : 0);
+  if (bars && figure.x.is_log) range.low /= 1.5;  // or the shortest bar would have no length
+  return range;
+}
+
+FigureRange y_range(const Figure& figure) {
+  Extent extent;
+  for (const FigureCurve& curve : figure.curves) {
+    for (const double y : curve.y) extent.take(y, figure.y.is_log);
+  }
+  for (const FigureBand& band : figure.bands) {
+    extent.take(band.low, figure.y.is_log);
+    extent.take(band.high, figure.y.is_log);
+  }
+  for (const FigureMark& mark : figure.marks) extent.take(mark.at, figure.y.is_log);
+  return with_air(extent, figure.y, 0.05);
+}
+
+std::vector<Tick> ticks(const FigureRange& range, bool is_log, int most) {
+  if (!is_log) return linear_ticks(range, most);
+  std::vector<Tick> list = log_ticks(range, most);
+  return list.size() >= 2 ? list : linear_ticks(range, most);
+}
+
+double place_of(double value, const FigureRange& range, bool is_log) {
+  if (is_log) return std::log(value / range.low) / std::log(range.high / range.low);
+  return (value - range.low) / (range.high - range.low);
+}
+
+DrawnCurve drawn(const FigureCurve& curve, const Figure& figure, int columns) {
+  DrawnCurve result;
+  std::vector<double> place;
+  std::vector<double> height;
+  for (std::size_t i = 0; i < curve.y.size(); ++i) {
+    if (is_missing(curve.y[i]) || !std::isfinite(curve.x[i]) || (figure.x.is_log && curve.x[i] <= 0)) continue;
+    if (!std::isfinite(curve.y[i]) || (figure.y.is_log && curve.y[i] <= 0)) {
+      result.not_drawn_x.push_back(curve.x[i]);
+      continue;
+    }
+    place.push_back(figure.x.is_log ? std::log(curve.x[i]) : curve.x[i]);
+    height.push_back(curve.y[i]);
+  }
+  result.points = place.size();
+  if (place.empty()) return result;
+  Polyline line = decimate(place, height, place.front(), place.back(), columns);
+  if (figure.x.is_log)
+    std::transform(line.x.begin(), line.x.end(), line.x.begin(), [](double x) { return std::exp(x); });
+  result.x = std::move(line.x);
+  result.y = std::move(line.y);
+  return result;
+}
+
+Stroke stroke_of(int style) {
+  if (style <= 0) return {};
+  constexpr int colours = std::size(okabe_ito);
+  // Twelve pairs before one comes again; then the dashes are shifted.
+  return {.colour = (style - 1) % colours, .dash = (style + (style - 1) / (2 * colours)) % 4};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,16 @@
+// A report of a study as one HTML file: styles and figures inside, no script, no request to anywhere. Light or dark as
+// the reader's system is, and made to be printed too.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/figures/study.h"
+#include "app/figures/svg.h"
+
+namespace stepladder {
+
+// `theme`: light or dark for all readers; nothing: as they have it.
+std::string report_html(const Study& study, std::optional<Theme> theme = std::nullopt);
+
+}  // namespace stepladder

@@ -1,0 +1,335 @@
+#include "app/figures/study.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "app/format.h"
+#include "storage/recipe_facts.h"
+
+namespace stepladder {
+namespace {
+
+using StringSet = std::set<std::string>;
+
+bool is_one_ladder(const std::vector<LoadedRun>& runs) {
+  return runs.size() > 1 && runs.front().run.ladder && std::all_of(runs.begin(), runs.end(), [&](const LoadedRun& run) {
+           return run.run.ladder == runs.front().run.ladder;
+         });
+}
+
+std::string first_of(std::initializer_list<std::string> texts) {
+  for (const std::string& text : texts) {
+    if (!text.empty()) return text;
+  }
+  return {};
+}
+
+bool speaks_against(FlagId id) {
+  return id == FlagId::suspicious_throughput || id == FlagId::dt_throughput_mismatch || id == FlagId::clock_backwards ||
+         id == FlagId::no_sync;
+}
+
+Trust trust_in(const StudyRung& rung) {
+  if (is_impossible(rung.flags)) return Trust::impossible;
+  if (std::any_of(rung.flags.begin(), rung.flags.end(), [](const Flag& flag) { return speaks_against(flag.id); }))
+    return Trust::doubtful;
+  const bool waited = rung.first->run.sync == Sync::event || rung.first->run.sync == Sync::device;
+  return waited && !is_missing(rung.limit) ? Trust::plausible : Trust::not_checked;
+}
+
+// Time over time turned round: a rate's interval lies the other way.
+Interval rate_interval(double rate, const Interval& of_time) {
+  if (!of_time.known() || is_missing(rate)) return {};
+  return {rate / of_time.high, rate / of_time.low};
+}
+
+StudyRung make_rung(RungSummary sum, const Study& study, bool tokens_are_known, const Judge& judge) {
+  StudyRung rung{.sum = std::move(sum)};
+  std::vector<MeasuredRun> repeats;
+  std::vector<double> steps_per_s;
+  for (const Run* run : rung.sum.runs) {
+    const auto loaded = std::find_if(study.runs.begin(), study.runs.end(),
+                                     [&](const LoadedRun& candidate) { return &candidate.run == run; });
+    if (!rung.first) rung.first = &*loaded;
+    repeats.push_back({&loaded->run, &loaded->summary, &loaded->series});
+    if (loaded->summary.dt_ms_median > 0) steps_per_s.push_back(1000 / loaded->summary.dt_ms_median);
+    // A flag of any repeat is the rung's, told once.
+    for (Flag& flag : flags_of(*run, loaded->summary, static_cast<int>(rung.sum.runs.size()), judge.hardware)) {
+      const bool told =
+          std::any_of(rung.flags.begin(), rung.flags.end(), [&](const Flag& other) { return other.id == flag.id; });
+      if (!told) rung.flags.push_back(std::move(flag));
+    }
+  }
+  const Run& run = rung.first->run;
+  rung.label = first_of({run.title, run.stage, run.name, "run " + std::to_string(run.id)});
+  if (!study.is_ladder) rung.label = first_of({run.name, rung.label});
+  rung.changed = first_of({run.changed, run.precision});
+  if (rung.changed == rung.label) rung.changed = run.precision;
+  rung.rate = tokens_are_known ? rung.sum.tokens_per_s : quantile(steps_per_s, 0.5);
+  rung.rate_ci95 = rate_interval(rung.rate, own_interval(sample_of(repeats.front(), repeats, repeats.size())));
+  const double limit = limit_of(run, rung.first->summary, judge.hardware).tokens_per_s;
+  if (tokens_are_known) rung.limit = limit;
+  if (!is_missing(limit) && tokens_are_known && !is_missing(rung.rate)) {
+    rung.tflops = 6 * static_cast<double>(params_of(run, rung.first->summary).count) * rung.rate / 1e12;
+    rung.peak_tflops = rung.tflops * limit / rung.rate;
+  }
+  rung.trust = trust_in(rung);
+  return rung;
+}
+
+std::string joined(const StringSet& texts, const std::string& between, std::size_t most, const std::string& what) {
+  if (texts.size() > most) return std::to_string(texts.size()) + " " + what;
+  std::string line;
+  for (const std::string& text : texts) line += (line.empty() ? "" : between) + text;
+  return line;
+}
+
+std::string range_text(std::int64_t low, std::int64_t high) {
+  return low == high ? grouped(low) : grouped(low) + " to " + grouped(high);
+}
+
+std::string range_over(const std::vector<const Summary*>& summaries, std::int64_t Summary::*value) {
+  const auto [low, high] = std::minmax_element(
+      summaries.begin(), summaries.end(), [&](const Summary* a, const Summary* b) { return a->*value < b->*value; });
+  return range_text((*low)->*value, (*high)->*value);
+}
+
+std::string file_name(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+Json environment_of(const Run& run) {
+  Json json = Json::parse(run.environment, nullptr, false);
+  return json.is_object() ? json : Json::object();
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string tflops_text(double value) {
+  return value >= 999.5 ? grouped(std::llround(value)) : compact(value);
+}
+
+std::string plural(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+const StudyRung* Study::best() const {
+  const StudyRung* best = nullptr;
+  for (const StudyRung& rung : rungs) {
+    const LossVerdict loss = rung.sum.loss.verdict;
+    const bool counts = &rung != &rungs.front() && rung.is_trusted() && rung.sum.verdict.verdict == Verdict::faster &&
+                        loss != LossVerdict::worse && loss != LossVerdict::diverged &&
+                        rung.first->run.status != RunStatus::failed;
+    if (counts && (!best || rung.sum.speedup > best->sum.speedup)) best = &rung;
+  }
+  return rungs.front().is_trusted() ? best : nullptr;
+}
+
+const StudyRung& Study::rung_of(const Run& run) const {
+  const auto found =
+      std::find_if(rungs.begin(), rungs.end(), [&](const StudyRung& rung) { return rung.sum.rung == run.rung; });
+  return found == rungs.end() ? rungs.front() : *found;
+}
+
+Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const Judge& judge) {
+  Study study;
+  study.title = std::move(title);
+  study.origin = std::move(origin);
+  study.is_ladder = is_one_ladder(runs);
+  study.runs = std::move(runs);
+  for (const LoadedRun& loaded : study.runs) study.kept.push_back(loaded.run);
+  if (!study.is_ladder) {
+    for (std::size_t i = 0; i < study.runs.size(); ++i) {
+      Run& run = study.runs[i].run;
+      run.rung = static_cast<int>(i);
+      run.repeat = 0;
+      run.loss_against = 0;
+    }
+  }
+  const bool tokens_are_known = std::any_of(study.runs.begin(), study.runs.end(),
+                                            [](const LoadedRun& run) { return !is_missing(run.summary.tokens_per_s); });
+  if (!tokens_are_known) study.rate_unit = "steps/s";
+  for (RungSummary& sum : summarise_rungs(measured(study.runs)))
+    study.rungs.push_back(make_rung(std::move(sum), study, tokens_are_known, judge));
+  study.rungs.front().is_baseline = true;
+  return study;
+}
+
+std::string headline(const Study& study) {
+  const auto count = [&](Trust trust) {
+    return static_cast<std::size_t>(std::count_if(study.rungs.begin(), study.rungs.end(),
+                                                  [&](const StudyRung& rung) { return rung.trust == trust; }));
+  };
+  const std::string rung_word = study.is_ladder ? "rung" : "run";
+  if (const StudyRung* best = study.best()) {
+    std::string text = best->label + (study.is_ladder ? " brings this ladder to " : " reaches ") +
+                       factor_text(best->sum.speedup) + " the baseline's throughput";
+    if (best->sum.verdict.ci95.known()) text += " (95 % interval " + factor_interval_text(*best) + ")";
+    if (best->sum.loss.verdict == LossVerdict::same) return text + ", and the loss stayed the same.";
+    if (best->sum.loss.verdict == LossVerdict::better)
+      return text + ", and the loss is " + loss_verdict_text(*best) + ".";
+    return text + "; its loss cannot be compared with the baseline's.";
+  }
+  if (study.rungs.size() == 1) {
+    const StudyRung& only = study.rungs.front();
+    return is_missing(only.rate) ? "One " + rung_word + ", without step times."
+                                 : only.label + " runs at " + compact(only.rate) + " " + study.rate_unit + ".";
+  }
+  if (!study.rungs.front().is_measured()) return "The baseline has no step times, so no factor over it is known.";
+  if (!study.rungs.front().is_trusted())
+    return "The baseline's own number cannot be believed, so no factor over it can.";
+  if (const std::size_t impossible = count(Trust::impossible); impossible > 0)
+    return "No " + rung_word + " above the baseline can be believed to be faster: " + std::to_string(impossible) +
+           " of " +
+           std::to_string(std::count_if(study.rungs.begin(), study.rungs.end(),
+                                        [](const StudyRung& rung) { return rung.is_measured(); })) +
+           " are beyond what the hardware can do.";
+  return "No " + rung_word + " is faster than the baseline beyond doubt with its loss kept.";
+}
+
+std::string hardware_line(const Study& study) {
+  StringSet hardware;
+  StringSet precision;
+  StringSet models;
+  std::set<std::int64_t> batches;
+  for (const LoadedRun& loaded : study.runs) {
+    const Run& run = loaded.run;
+    if (const std::string name = first_of({run.hardware, run.device}); !name.empty()) hardware.insert(name);
+    if (!run.precision.empty()) precision.insert(run.precision);
+    const std::string model = recipe_facts(run).model;
+    if (run.params > 0)
+      models.insert((model.empty() ? "" : model + ", ") + compact(static_cast<double>(run.params)) + " parameters");
+    else if (!model.empty())
+      models.insert(model);
+    if (run.tokens_per_step > 0) batches.insert(run.tokens_per_step);
+  }
+  std::string line = hardware.empty() ? "hardware not known" : joined(hardware, " and ", 3, "kinds of hardware");
+  if (!precision.empty()) line += "; " + joined(precision, ", ", 4, "precisions");
+  if (!models.empty()) line += "; " + joined(models, " and ", 2, "models");
+  if (batches.size() > 4)
+    line += "; " + grouped(*batches.begin()) + " to " + grouped(*batches.rbegin()) + " tokens per step";
+  else if (!batches.empty()) {
+    line += ";";
+    for (const std::int64_t tokens : batches) line += (tokens == *batches.begin() ? " " : ", ") + grouped(tokens);
+    line += " tokens per step";
+  }
+  return line;
+}
+
+std::string sample_line(const Study& study) {
+  std::vector<const Summary*> with_steps;
+  for (const LoadedRun& loaded : study.runs) {
+    if (loaded.summary.steps > 0) with_steps.push_back(&loaded.summary);
+  }
+  const std::size_t without = study.runs.size() - with_steps.size();
+  if (with_steps.empty()) return "No run has steps.";
+  const std::size_t rungs = static_cast<std::size_t>(std::count_if(
+      study.rungs.begin(), study.rungs.end(), [](const StudyRung& rung) { return rung.first->summary.steps > 0; }));
+  std::string line = "n = ";
+  if (!study.is_ladder)
+    line += plural(with_steps.size(), "run");
+  else if (with_steps.size() % rungs == 0)
+    line += plural(rungs, "rung") + " x " + plural(with_steps.size() / rungs, "run");
+  else
+    line += plural(with_steps.size(), "run") + " of " + plural(rungs, "rung");
+  line += " x " + range_over(with_steps, &Summary::steps) + " steps, the first " +
+          range_over(with_steps, &Summary::warmup_steps) + " left out of the times as warm-up";
+  if (without > 0) line += "; " + plural(without, "run") + " without steps";
+  return line + ".";
+}
+
+std::string timing_line(const Study& study) {
+  StringSet ways;
+  for (const LoadedRun& loaded : study.runs) {
+    switch (loaded.run.sync) {
+      case Sync::event:
+        ways.insert("read after events on the device's stream");
+        break;
+      case Sync::device:
+        ways.insert("read after the device had finished");
+        break;
+      case Sync::none:
+        ways.insert("read without waiting for the device");
+        break;
+      case Sync::unknown:
+        ways.insert("read in a way that is not recorded");
+        break;
+    }
+  }
+  return "The clock was " + joined(ways, "; in others ", 4, "") + ".";
+}
+
+std::string version_line(const Study& study) {
+  StringSet torch;
+  StringSet commits;
+  StringSet files;
+  for (const LoadedRun& loaded : study.runs) {
+    const Json environment = environment_of(loaded.run);
+    if (const std::string version = text_in(environment, "torch_version"); !version.empty()) torch.insert(version);
+    if (const auto git = environment.find("git"); git != environment.end() && git->is_object()) {
+      const auto dirty = git->find("dirty");
+      const bool changed = dirty != git->end() && dirty->is_boolean() && dirty->get<bool>();
+      commits.insert(text_in(*git, "commit").substr(0, 10) + (changed ? " with changes" : ""));
+    }
+    if (loaded.run.source != "launched" && !loaded.run.source_path.empty())
+      files.insert(file_name(loaded.run.source_path));
+  }
+  std::string line = std::string("Stepladder ") + STEPLADDER_VERSION;
+  if (!torch.empty()) line += ", LibTorch " + joined(torch, ", ", 3, "versions");
+  if (!commits.empty()) line += ", commit " + joined(commits, ", ", 2, "commits");
+  if (!files.empty()) line += "; imported from " + joined(files, ", ", 3, "files");
+  return line + ".";
+}
+
+std::string trust_text(const StudyRung& rung) {
+  std::string sum;
+  if (!is_missing(rung.tflops)) sum = tflops_text(rung.tflops) + " of " + tflops_text(rung.peak_tflops) + " TFLOP/s";
+  switch (rung.trust) {
+    case Trust::impossible:
+      return rung.tflops > rung.peak_tflops ? "impossible: " + sum : "impossible in a repeat";
+    case Trust::doubtful:
+      if (rung.first->run.sync == Sync::none) return "not synchronised" + (sum.empty() ? "" : ", " + sum);
+      return "doubtful" + (sum.empty() ? "" : ": " + sum);
+    case Trust::plausible:
+      return "plausible: " + sum;
+    case Trust::not_checked:
+      break;
+  }
+  if (is_missing(rung.rate)) return "-";
+  if (!sum.empty()) return "possible: " + sum;
+  return rung.first->run.sync == Sync::unknown ? "timing not known" : "no peak known";
+}
+
+std::string verdict_text(const StudyRung& rung) {
+  if (rung.is_baseline) return "baseline";
+  if (!rung.is_measured()) return "-";
+  if (rung.trust == Trust::impossible) return "cannot be true";
+  if (rung.trust == Trust::doubtful) return "doubtful";
+  const Verdict verdict = rung.sum.verdict.verdict;
+  return verdict == Verdict::cannot_tell ? "cannot tell" : std::string(to_string(verdict));
+}
+
+std::string loss_verdict_text(const StudyRung& rung) {
+  if (rung.is_baseline) return "reference";
+  const LossParity& loss = rung.sum.loss;
+  if (rung.first->summary.steps == 0) {
+    const RunStatus status = rung.first->run.status;
+    return status == RunStatus::finished ? "no steps" : std::string(to_string(status));
+  }
+  std::string text = loss.verdict == LossVerdict::not_comparable ? "not comparable" : loss_text(loss, false);
+  if (rung.sum.loss_against > 0) text += " (vs rung " + std::to_string(rung.sum.loss_against) + ")";
+  return text;
+}
+
+std::string factor_interval_text(const StudyRung& rung) {
+  return ci95_text(rung.sum.verdict.ci95);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,36 @@
+// A figure as SVG text: real text elements, so that it can be searched, edited and read aloud. No script, no style
+// sheet, no external reference: what opens SVG 1.1 opens this.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app/figures/figure.h"
+
+namespace stepladder {
+
+// `page` takes its colours from the custom properties of the HTML page around it (app/figures/html.h).
+enum class Theme { light, dark, page };
+
+struct SvgOptions {
+  int width = 0;  // CSS pixels; 0: what suits the figure
+  int height = 0;
+  Theme theme = Theme::light;
+  std::string id = "f";  // what the ids inside begin with: its own for each figure of a page
+  bool with_title = true;
+  bool with_caption = true;
+};
+
+// A figure whose texts and rows need more room than was given becomes larger rather than losing any of them.
+std::string to_svg(const Figure& figure, const SvgOptions& options = {});
+
+// For text and attributes of XML and HTML; bytes that are no UTF-8 and characters that XML forbids become U+FFFD.
+std::string xml_escaped(std::string_view text);
+
+// What is wider than that ends in an ellipsis.
+std::string shortened(std::string_view text, double width, double size_px);
+
+// How wide Inter sets a text, within a few per cent; for layout without a font.
+double text_width(std::string_view text, double size_px);
+
+}  // namespace stepladder

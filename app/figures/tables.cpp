@@ -1,0 +1,160 @@
+#include "app/figures/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+// A cell of a Markdown table: one line, and no bar that ends it.
+std::string markdown_cell(const std::string& text) {
+  std::string cell;
+  for (const char c : text) {
+    if (c == '|' || c == '\\' || c == '<' || c == '>' || c == '*' || c == '_' || c == '`' || c == '[') cell += '\\';
+    cell += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return cell;
+}
+
+void add_row(std::string& text, const std::vector<std::string>& cells) {
+  text += "|";
+  for (const std::string& cell : cells) text += " " + markdown_cell(cell) + " |";
+  text += "\n";
+}
+
+std::string count_or_empty(std::int64_t count) {
+  return count > 0 ? std::to_string(count) : "";
+}
+
+// A value of the JSON as a CSV field.
+std::string field_of(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_number_float()) return exact(value.get<double>());
+  if (value.is_string()) return csv_field(value.get<std::string>());
+  if (value.is_array()) {
+    std::string words;
+    for (const Json& item : value)
+      words += (words.empty() ? "" : " ") + (item.is_string() ? item.get<std::string>() : item.dump());
+    return csv_field(words);
+  }
+  return value.dump();
+}
+
+std::string line_of(const std::vector<std::string>& fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) line += (i == 0 ? "" : ",") + fields[i];
+  return line + "\n";
+}
+
+}  // namespace
+
+TextTable study_table(const Study& study) {
+  TextTable table{
+      .heads = {study.is_ladder ? "rung" : "run", study.is_ladder ? "stage" : "name", "what changed", study.rate_unit,
+                "vs previous", "vs baseline", "95 % interval", "verdict", "loss", "is it true?"},
+      .right = {true, false, false, true, true, true, true, false, false, false}};
+  for (const StudyRung& rung : study.rungs) {
+    table.rows.push_back({study.is_ladder ? std::to_string(rung.sum.rung) : std::to_string(rung.first->run.id),
+                          rung.label, rung.changed, compact(rung.rate),
+                          rung.is_baseline ? "" : factor_text(rung.sum.against_previous), factor_text(rung.sum.speedup),
+                          rung.is_baseline ? "" : factor_interval_text(rung), verdict_text(rung),
+                          loss_verdict_text(rung), trust_text(rung)});
+  }
+  return table;
+}
+
+std::string study_markdown(const Study& study) {
+  const TextTable table = study_table(study);
+  std::string text = "### " + markdown_cell(study.title) + "\n\n**" + markdown_cell(headline(study)) + "**\n\n";
+  add_row(text, table.heads);
+  text += "|";
+  for (const bool right : table.right) text += right ? " ---: |" : " :--- |";
+  text += "\n";
+  for (const auto& row : table.rows) add_row(text, row);
+  std::string flags;
+  for (const StudyRung& rung : study.rungs) {
+    for (const Flag& flag : rung.flags) {
+      if (flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware) continue;  // said for all below
+      flags += "- **" + markdown_cell(rung.label) + "**, " + std::string(to_string(flag.id)) + ": " +
+               markdown_cell(flag.why) + "\n";
+    }
+  }
+  if (!flags.empty()) text += "\n" + flags;
+  text += "\n";
+  for (const std::string& line :
+       {hardware_line(study) + ".", sample_line(study), timing_line(study), version_line(study)})
+    text += markdown_cell(line) + "  \n";
+  return text;
+}
+
+std::string steps_csv_head() {
+  return "run_id,name,ladder_id,rung,stage,repeat,step,loss,val_loss,dt_ms,tokens,tokens_per_s,lr,grad_norm,at_unix_s,"
+         "data_ms,forward_ms,backward_ms,optimizer_ms,communication_ms\n";
+}
+
+std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps) {
+  const std::string start = std::to_string(run.id) + "," + csv_field(run.name) + "," +
+                            (run.ladder ? std::to_string(*run.ladder) : "") + "," + std::to_string(run.rung) + "," +
+                            csv_field(run.stage) + "," + std::to_string(run.repeat) + ",";
+  std::string text;
+  text.reserve(steps.size() * (start.size() + 80));
+  for (const StepRecord& step : steps) {
+    const bool has_rate = step.dt_ms > 0 && step.tokens > 0;
+    text += start + std::to_string(step.step) + ",";
+    for (const double value : {step.loss, step.val_loss, step.dt_ms}) text += exact(value) + ",";
+    text += count_or_empty(step.tokens) + ",";
+    text += exact(has_rate ? static_cast<double>(step.tokens) * 1000 / step.dt_ms : missing);
+    for (const double value : {step.lr, step.grad_norm, step.at, step.parts.data_ms, step.parts.forward_ms,
+                               step.parts.backward_ms, step.parts.optimizer_ms, step.parts.communication_ms})
+      text += "," + exact(value);
+    text += "\n";
+  }
+  return text;
+}
+
+std::string summaries_csv(const Study& study, const Judge& judge) {
+  std::string text;
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const StudyRung& rung = study.rung_of(study.runs[i].run);
+    const bool compared = !rung.is_baseline;
+    Json row = run_json(study.kept[i], study.runs[i].summary, judge);
+    row["against_previous"] = number(rung.sum.against_previous);
+    row["speedup"] = number(rung.sum.speedup);
+    row["speedup_ci95_low"] = number(rung.sum.verdict.ci95.low);
+    row["speedup_ci95_high"] = number(rung.sum.verdict.ci95.high);
+    row["verdict"] = compared ? Json(to_string(rung.sum.verdict.verdict)) : Json();
+    row["loss_verdict"] = compared ? Json(to_string(rung.sum.loss.verdict)) : Json();
+    row["loss_max_gap"] = compared ? number(rung.sum.loss.max_gap) : Json();
+    row["loss_tail_gap"] = compared ? number(rung.sum.loss.tail_gap) : Json();
+    std::vector<std::string> heads;
+    std::vector<std::string> fields;
+    for (const auto& [name, value] : row.items()) {
+      heads.push_back(name);
+      fields.push_back(field_of(value));
+    }
+    if (text.empty()) text = line_of(heads);
+    text += line_of(fields);
+  }
+  return text;
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string field = "\"";
+  for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
+  return field + "\"";
+}
+
+std::string exact(double value) {
+  if (is_missing(value)) return "";
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,34 @@
+// A study as tables: for people (Markdown, booktabs), and for other programs (CSV, JSON) at full precision.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/figures/study.h"
+
+namespace stepladder {
+
+// Cells as they are shown; what is left out in a row is empty.
+struct TextTable {
+  std::vector<std::string> heads;
+  std::vector<bool> right;
+  std::vector<std::vector<std::string>> rows;
+};
+TextTable study_table(const Study& study);  // a row for each rung
+
+// GitHub's Markdown: headline, table, flags with their sums, and how it was measured.
+std::string study_markdown(const Study& study);
+
+// All steps, one row each, units in the names. Numbers have the fewest digits that give them back exactly; what was not
+// recorded is empty, a loss that really was not finite is NaN, inf or -inf. RFC 4180, but lines end in \n.
+std::string steps_csv_head();
+std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps);
+
+// The fields of `show --json` that are no lists, and what the run's rung bought; one row for each run.
+std::string summaries_csv(const Study& study, const Judge& judge);
+
+std::string csv_field(std::string_view text);
+std::string exact(double value);
+
+}  // namespace stepladder

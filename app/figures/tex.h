@@ -1,0 +1,18 @@
+// A figure for pgfplots and a table for booktabs in one LaTeX file that compiles as it is; docs/exports.md says how to
+// take either into a paper.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app/figures/figure.h"
+#include "app/figures/study.h"
+
+namespace stepladder {
+
+std::string to_tex(const Figure& figure, const Study& study);
+
+// For running text: what TeX takes for commands is escaped. UTF-8 stays as it is.
+std::string tex_escaped(std::string_view text);
+
+}  // namespace stepladder
