@@ -86,7 +86,7 @@ Residuals residuals_of(std::span<const double> steps) {
 }
 
 // Correlation of neighbouring steps, those with an outlier left out; with the correction for the bias that a fitted
-// mean and slope bring (Kendall 1954; Orcutt & Winokur 1969).
+// mean and slope bring: raw = rho - (2 + 4 rho) / n on average (Kendall 1954; Orcutt & Winokur 1969).
 double neighbour_correlation(const Residuals& residuals) {
   const std::vector<double>& x = residuals.values;
   const double far = 3.5 * residuals.spread;
@@ -99,7 +99,8 @@ double neighbour_correlation(const Residuals& residuals) {
   }
   if (squares <= 0) return 0;
   const double raw = products / squares;
-  return std::clamp(raw + (2 + 4 * raw) / static_cast<double>(x.size()), 0.0, 0.97);
+  const auto n = static_cast<double>(x.size());
+  return std::clamp((raw + 2 / n) / (1 - 4 / n), 0.0, 0.97);
 }
 
 // Blocks of this length miss correlations that reach over their ends. For noise with this correlation of
@@ -115,6 +116,35 @@ double missed_by_blocks(double rho, std::size_t block) {
     if (lag < block) seen += 2 * correlation * (1 - static_cast<double>(lag) / static_cast<double>(block));
   }
   return std::sqrt(whole / seen);
+}
+
+// A fitted mean and slope take part of slow noise for a trend of their own, and what is left is too small. For noise
+// with this correlation of neighbours (first order) the factor on its standard deviation: of E[squares left] = sigma^2
+// (n - trace(H R)), H the projection on mean and slope, R the correlations.
+double taken_by_trend(double rho, std::size_t n) {
+  const auto size = static_cast<double>(n);
+  const double centre = 0.5 * (size - 1);
+  const double squares = size * (size * size - 1) / 12;  // of x = i - centre
+  double by_mean = size;
+  double by_slope = squares;
+  double power = rho;
+  for (std::size_t lag = 1; lag < n && power > 1e-4; ++lag, power *= rho) {
+    const auto k = static_cast<double>(lag);
+    const double pairs = size - k;
+    // Sum of x_i x_i+k, from those of i and i^2.
+    const double first = pairs * (pairs - 1) / 2;
+    const double second = (pairs - 1) * pairs * (2 * pairs - 1) / 6;
+    const double products = second + first * (k - 2 * centre) + pairs * centre * (centre - k);
+    by_mean += 2 * power * pairs;
+    by_slope += 2 * power * products;
+  }
+  return 1 / std::sqrt(1 - (by_mean / size + by_slope / squares) / size);
+}
+
+// Degrees of freedom of a variance estimated from noise with this correlation of neighbours (Bayley & Hammersley 1946,
+// "The 'effective' number of independent observations in an autocorrelated time series").
+double freedom_of(double rho, std::size_t n) {
+  return static_cast<double>(n) * (1 - rho * rho) / (1 + rho * rho);
 }
 
 // Every k-th step where there are too many to draw again and again.
@@ -261,8 +291,9 @@ MedianSample sample_median(std::span<const double> values, std::uint64_t seed) {
                  [](double x) { return x > 0 ? 1.0 : -1.0; });
   sample.block = std::clamp(std::ceil(block_length(side)), 1.0, static_cast<double>(n / fewest_blocks));
   const auto block = static_cast<std::size_t>(sample.block);
-  const double widened = fixed_b_critical(sample.block / static_cast<double>(n)) / fixed_b_critical(0) *
-                         missed_by_blocks(neighbour_correlation(residuals), block);
+  const double rho = neighbour_correlation(residuals);
+  const double few = std::max(fixed_b_critical(sample.block / static_cast<double>(n)), t_critical(freedom_of(rho, n)));
+  const double widened = few / fixed_b_critical(0) * missed_by_blocks(rho, block) * taken_by_trend(rho, n);
   ResampledMedian median(residuals);
   Random random(seed);
   double sum = 0;

@@ -40,10 +40,12 @@ struct MedianSample {
 // A circular block bootstrap (Politis & Romano 1992) of the median around the values' own trend: a drift is a fact to
 // be told, not uncertainty about the level. The block length is the one for the series of sides (above or below the
 // median), since these decide a median. Plain block bootstraps are too sure of themselves with a few hundred steps, so
-// the deviations are widened twice: by c(b) / c(0), where c is the 97.5 % point that goes with an error estimated
-// from few blocks, b = block / steps (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-
-// autocorrelation robust tests", table 1), and by what blocks of this length miss of the correlation between neighbours
-// that was found. tests/storage/statistics_test.cpp holds the intervals against simulated runs of known truth.
+// the deviations are widened three times. For an error estimated from little: by c / 1.96, where c is the larger of the
+// 97.5 % point that goes with few blocks (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-
+// autocorrelation robust tests", table 1, at block / steps) and Student's t at the degrees of freedom that noise with
+// the correlation between neighbours leaves (Bayley & Hammersley 1946). By what blocks of this length miss of that
+// correlation. And by what the fitted trend took away of slow noise. tests/storage/statistics_test.cpp holds the
+// intervals against simulated runs of known truth.
 //
 // Deterministic. Not known for fewer than 8 positive, finite values; others take no part. Of more than 8,192 steps
 // every k-th is drawn, which can only widen the interval. At most about ten milliseconds.

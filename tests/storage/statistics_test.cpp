@@ -96,6 +96,17 @@ TEST(Intervals, cover_the_truth_whether_or_not_neighbours_are_alike) {
   }
 }
 
+TEST(Intervals, cover_the_truth_with_few_steps_that_are_much_alike) {
+  for (const std::size_t steps : {60, 100}) {
+    for (const Machine& machine : {Machine{.rho = 0.9, .steps = steps},
+                                   Machine{.rho = 0.9, .warmup = 2, .drift = 0.01, .outliers = 0.02, .steps = steps}}) {
+      const Tally tally = judge_pairs(1000, machine, 1.1, 8);
+      EXPECT_GE(tally.covered, 914) << steps;  // 93 and 97 %, give or take two standard errors of a share
+      EXPECT_LE(tally.covered, 981) << steps;
+    }
+  }
+}
+
 TEST(Verdict, two_equal_machines_are_hardly_ever_told_apart) {
   for (const double noise : {0.01, 0.1}) {
     const Tally tally = judge_pairs(500, {.noise = noise, .warmup = 2, .outliers = 0.02, .steps = 150}, 1, 3);
