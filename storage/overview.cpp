@@ -234,7 +234,7 @@ std::int64_t width_of_level(int level) {
 }
 
 int level_for(std::int64_t values, std::size_t columns) {
-  const auto wanted = static_cast<std::int64_t>(std::max<std::size_t>(columns, 1));
+  const auto wanted = static_cast<std::int64_t>(std::max<std::size_t>(columns / 2, 1));
   int level = 0;
   while (width_of_level(level + 1) <= values / wanted) ++level;
   return level;

@@ -53,7 +53,7 @@ struct Overview {
 inline constexpr std::size_t most_in_chunk = 4096;  // buckets
 std::int64_t width_of_level(int level);
 
-// The coarsest level that still has a bucket for each of `columns` pixels, where there are so many values.
+// The coarsest level that has a bucket for every two of `columns` pixels, where there are so many values.
 int level_for(std::int64_t values, std::size_t columns);
 
 // Neighbours merged, by a power of two, until there are at most `most` buckets.

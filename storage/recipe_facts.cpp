@@ -35,6 +35,10 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.model = text_of(recipe, "model").value_or("");
   for (const char* key : {"devices", "world_size", "gpus"})
     facts.devices = std::max(facts.devices, static_cast<int>(integer_or(recipe, key, 1)));
+  const Json environment = object_of(run.environment);
+  const auto printed = environment.find("printed_tokens_per_s");
+  if (printed != environment.end() && printed->is_number()) facts.printed_tokens_per_s = printed->get<double>();
+  facts.throughput_unit = text_of(environment, "throughput_unit").value_or("");
   facts.matmul = text_of(recipe, "matmul").value_or("");
   facts.autocast = text_of(recipe, "autocast").value_or("");
   facts.optimizer = text_of(recipe, "optimizer").value_or("");
@@ -44,17 +48,11 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.batch = integer_or(recipe, "batch", 0);
   facts.seq = integer_or(recipe, "seq", 0);
   facts.grad_accum = integer_or(recipe, "grad_accum", 0);
-  facts.layers = integer_or(recipe, "layers", 0);
   facts.heads = integer_or(recipe, "heads", 0);
-  facts.d_model = integer_or(recipe, "d_model", 0);
   facts.nproc = integer_or(recipe, "nproc", 0);
   if (const auto clip = recipe.find("clip"); clip != recipe.end() && clip->is_number())
     facts.clip = clip->get<double>();
   facts.lr_warmup = integer_or(recipe, "lr_warmup", -1);
-  const Json environment = object_of(run.environment);
-  const auto printed = environment.find("printed_tokens_per_s");
-  if (printed != environment.end() && printed->is_number()) facts.printed_tokens_per_s = printed->get<double>();
-  facts.throughput_unit = text_of(environment, "throughput_unit").value_or("");
   return facts;
 }
 

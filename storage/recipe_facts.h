@@ -14,7 +14,10 @@ struct RecipeFacts {
   std::int64_t vocab = 0;           // 0: not known
   std::string model;                // "gpt2", "nano"
   int devices = 1;                  // that shared each step
-  // As the recipe spells them; empty or 0: not known.
+  // From the environment, where an importer left them:
+  double printed_tokens_per_s = missing;  // median of the throughput that the log printed, in tokens/s
+  std::string throughput_unit;            // "tokens/ms printed as tokens/sec"
+  // What advice looks at, as the recipe spells it; empty, 0, missing and -1: not known.
   std::string matmul;     // "fp32", "tf32", "bf16"
   std::string autocast;   // "off", "bf16"
   std::string optimizer;  // "adamw", "fused-adamw"
@@ -24,15 +27,10 @@ struct RecipeFacts {
   std::int64_t batch = 0;  // sequences per micro-batch
   std::int64_t seq = 0;
   std::int64_t grad_accum = 0;
-  std::int64_t layers = 0;
   std::int64_t heads = 0;
-  std::int64_t d_model = 0;
   std::int64_t nproc = 0;
-  double clip = missing;        // 0: gradients are not clipped
-  std::int64_t lr_warmup = -1;  // steps; -1: not known
-  // From the environment, where an importer left them:
-  double printed_tokens_per_s = missing;  // median of the throughput that the log printed, in tokens/s
-  std::string throughput_unit;            // "tokens/ms printed as tokens/sec"
+  double clip = missing;  // 0: gradients are not clipped
+  std::int64_t lr_warmup = -1;
 };
 
 // From Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`) and Run::environment

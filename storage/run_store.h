@@ -94,7 +94,7 @@ class RunStore {
   Overview overview(RunId id, Quantity quantity);
 
   // The same within these steps, fine enough for so many columns of pixels: from the coarsest level that has a bucket
-  // for each, and the values as they were recorded where there are fewer than 32 to a column.
+  // for every two, and the values as they were recorded where there are fewer than 32 to those.
   Overview overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step, std::size_t columns);
 
   // From the cache where the run is over, else computed from its steps. Never writes on a read_only store.

@@ -199,9 +199,7 @@ CREATE TABLE overview_chunks (
 );
 )sql";
 
-constexpr std::array migration_list{
-    first_tables, life_cycle, summaries_with_checks, curation, overviews,
-};
+constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation, overviews};
 
 struct Index {
   std::string_view name;

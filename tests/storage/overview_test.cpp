@@ -121,12 +121,12 @@ TEST(Overview, every_level_is_taken_whole_and_in_order) {
   EXPECT_EQ(width_of_level(3), 512);
 }
 
-TEST(Overview, level_has_a_bucket_for_each_column) {
-  EXPECT_EQ(level_for(1000, 1000), 0);
-  EXPECT_EQ(level_for(31'999, 1000), 0);
-  EXPECT_EQ(level_for(32'000, 1000), 1);
-  EXPECT_EQ(level_for(127'999, 1000), 1);
-  EXPECT_EQ(level_for(128'000, 1000), 2);
+TEST(Overview, level_has_a_bucket_for_every_two_columns) {
+  EXPECT_EQ(level_for(1000, 2000), 0);
+  EXPECT_EQ(level_for(31'999, 2000), 0);
+  EXPECT_EQ(level_for(32'000, 2000), 1);
+  EXPECT_EQ(level_for(127'999, 2000), 1);
+  EXPECT_EQ(level_for(128'000, 2000), 2);
   EXPECT_EQ(level_for(0, 0), 0);
 }
 
@@ -272,15 +272,15 @@ TEST_F(OverviewStoreTest, of_a_long_run_is_kept_and_no_spike_is_lost) {
 
 TEST_F(OverviewStoreTest, a_part_is_as_fine_as_the_screen_and_in_the_end_exact) {
   const RunId id = long_run();
-  const Overview wide = store.overview(id, Quantity::dt_ms, 1, steps, 1000);
+  const Overview wide = store.overview(id, Quantity::dt_ms, 1, steps, 2000);
   EXPECT_EQ(wide.width, 128);
-  const Overview part = store.overview(id, Quantity::dt_ms, 50'001, 114'000, 1000);
+  const Overview part = store.overview(id, Quantity::dt_ms, 50'001, 114'000, 2000);
   EXPECT_EQ(part.width, 32);
   EXPECT_GE(part.buckets.size(), 1000u);
   EXPECT_LE(part.buckets.front().first_step, 50'001);
   EXPECT_GT(part.buckets.front().last_step, 50'000);
   EXPECT_GE(part.buckets.back().last_step, 114'000);
-  const Overview close = store.overview(id, Quantity::loss, 70'001, 75'000, 1000);
+  const Overview close = store.overview(id, Quantity::loss, 70'001, 75'000, 2000);
   EXPECT_TRUE(close.exact());
   std::size_t at = 0;
   for (std::int64_t i = 70'000; i < 75'000; ++i) {
