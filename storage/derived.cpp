@@ -11,6 +11,7 @@ namespace stepladder {
 namespace {
 
 constexpr int chunk_format = 1;  // of overview_chunks; others are made again
+constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;  // steps
 
 enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
 
@@ -62,10 +63,10 @@ class Derived::Chunks {
  public:
   Chunks(Database& database, RunId run) : database_(database), run_(run) {
     for (const Quantity quantity : all_quantities)
-      builders_.emplace_back([this, quantity](int level, std::int64_t chunk, std::span<const Bucket> buckets) {
+      builders_.emplace_back([this, quantity](int level, std::span<const Bucket> buckets) {
         if (!buckets.empty())
           waiting_.push_back(
-              {quantity, level, chunk, buckets.front().first_step, buckets.back().last_step, to_bytes(buckets)});
+              {quantity, level, buckets.front().first_step, buckets.back().last_step, to_bytes(buckets)});
       });
   }
 
@@ -86,10 +87,11 @@ class Derived::Chunks {
       Statement(database_, "DELETE FROM overview_chunks WHERE run_id = ?").bind(run_).run();
     }
     for (const Waiting& chunk : waiting_) {
-      Statement insert(database_,
-                       "INSERT OR REPLACE INTO overview_chunks (run_id, quantity, level, chunk, first_step, last_step, "
-                       "buckets) VALUES (?, ?, ?, ?, ?, ?, ?)");
-      insert.bind(run_).bind(to_string(chunk.quantity)).bind(chunk.level).bind(chunk.chunk);
+      Statement insert(
+          database_,
+          "INSERT OR REPLACE INTO overview_chunks (run_id, quantity, level, first_step, last_step, buckets) "
+          "VALUES (?, ?, ?, ?, ?, ?)");
+      insert.bind(run_).bind(to_string(chunk.quantity)).bind(chunk.level);
       insert.bind(chunk.first_step).bind(chunk.last_step).bind_blob(chunk.bytes).run();
     }
     transaction.commit();
@@ -100,7 +102,6 @@ class Derived::Chunks {
   struct Waiting {
     Quantity quantity;
     int level;
-    std::int64_t chunk;
     std::int64_t first_step;
     std::int64_t last_step;
     std::string bytes;
@@ -224,7 +225,7 @@ Summary Derived::make(const Run& run) {
   checks.complete(summary);
   try_to([&] {
     Transaction transaction(database_);
-    if (summary.steps > static_cast<std::int64_t>(most_in_chunk)) {
+    if (summary.steps >= fewest_for_chunks) {
       chunks.finish();
       chunks.write();
     }
@@ -247,38 +248,42 @@ void Derived::forget(RunId run) {
     Statement(database_, sql).bind(run).run();
 }
 
-// Whether there are chunks that count; short runs have none, since reading their steps is as fast.
+std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
+  Statement rows(database_, "SELECT steps FROM overviews WHERE run_id = ? AND format = ?");
+  rows.bind(run).bind(chunk_format);
+  if (!rows.step()) return std::nullopt;
+  return rows.integer(0);
+}
+
+// Whether there are chunks; short runs have none, since reading their steps is as fast.
 bool Derived::ensure_overviews(const Run& run) {
   if (run.status == RunStatus::queued || run.status == RunStatus::running) return false;
-  const auto kept_steps = [&]() -> std::optional<std::int64_t> {
-    Statement rows(database_, "SELECT steps FROM overviews WHERE run_id = ? AND format = ?");
-    rows.bind(run.id).bind(chunk_format);
-    if (!rows.step()) return std::nullopt;
-    return rows.integer(0);
-  };
-  const auto fewest = static_cast<std::int64_t>(most_in_chunk) + 1;
-  if (const auto steps = kept_steps()) return *steps >= fewest;
+  if (const auto steps = steps_of_overviews(run.id)) return *steps >= fewest_for_chunks;
   {
     Statement rows(database_, "SELECT count(*) FROM (SELECT 1 FROM steps WHERE run_id = ? LIMIT ?)");
-    rows.bind(run.id).bind(fewest);
-    if (!rows.step() || rows.integer(0) < fewest) return false;
+    rows.bind(run.id).bind(fewest_for_chunks);
+    if (!rows.step() || rows.integer(0) < fewest_for_chunks) return false;
   }
   if (database_.read_only()) return false;
   make(run);
-  return kept_steps().value_or(0) >= fewest;
+  return true;
 }
 
-// nullopt where a chunk is damaged. Level -1: the highest.
+// nullopt where chunks are not complete, or one is damaged. Level -1: the highest.
 std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int level, StepRange range) {
+  // One state: another process may be about to make them again.
+  Transaction one_state(database_, Transaction::Kind::read);
+  if (!steps_of_overviews(run)) return std::nullopt;
   Overview overview{.quantity = quantity};
-  Statement rows(database_,
-                 "SELECT level, buckets FROM overview_chunks WHERE run_id = ?1 AND quantity = ?2 AND level = "
-                 "CASE WHEN ?3 >= 0 THEN ?3 ELSE (SELECT max(level) FROM overview_chunks WHERE run_id = ?1 AND "
-                 "quantity = ?2) END AND last_step >= ?4 AND first_step <= ?5 ORDER BY chunk");
-  rows.bind(run).bind(to_string(quantity)).bind(level).bind(range.first).bind(range.last);
-  while (rows.step()) {
+  Statement rows(
+      database_,
+      "SELECT level, first_step, buckets FROM overview_chunks WHERE run_id = ?1 AND quantity = ?2 AND level = "
+      "CASE WHEN ?3 >= 0 THEN ?3 ELSE (SELECT max(level) FROM overview_chunks WHERE run_id = ?1 AND "
+      "quantity = ?2) END AND last_step >= ?4 ORDER BY last_step");
+  rows.bind(run).bind(to_string(quantity)).bind(level).bind(range.first);
+  while (rows.step() && rows.integer(1) <= range.last) {
     overview.width = width_of_level(static_cast<int>(rows.integer(0)));
-    auto buckets = buckets_from(rows.blob(1));
+    auto buckets = buckets_from(rows.blob(2));
     if (!buckets) return std::nullopt;
     overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
   }
@@ -287,9 +292,12 @@ std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int
 }
 
 Overview Derived::overview(const Run& run, Quantity quantity) {
-  for (int attempt = 0; attempt < 2 && ensure_overviews(run); ++attempt) {
-    if (auto overview = kept_overview(run.id, quantity, -1, {})) return *std::move(overview);
-    forget(run.id);  // damaged
+  if (ensure_overviews(run)) {
+    if (auto kept = kept_overview(run.id, quantity, -1, {})) return *std::move(kept);
+    if (!database_.read_only()) {
+      make(run);
+      if (auto kept = kept_overview(run.id, quantity, -1, {})) return *std::move(kept);
+    }
   }
   OverviewBuilder builder;
   StepReader reader(database_, run.id);
@@ -303,16 +311,36 @@ Overview Derived::overview(const Run& run, Quantity quantity, StepRange range, s
   if (ensure_overviews(run)) {
     Overview top = overview(run, quantity);
     const int level = level_for(values_between(top, range), columns);
-    const bool is_highest = width_of_level(level) >= top.width;
-    if (is_highest) {
+    if (width_of_level(level) >= top.width) {
       cut(top, range);
       return top;
     }
     if (level > 0) {
-      if (auto found = kept_overview(run.id, quantity, level, range)) return *std::move(found);
+      if (auto kept = kept_overview(run.id, quantity, level, range)) return *std::move(kept);
     }
   }
-  return coarser(points_of(read_series(database_, run.id, range), quantity), 64 * columns);
+  // Up to here the steps are few; where there was nothing kept to look at, they are merged as they come.
+  const std::size_t most = 16 * columns;
+  Overview points{.quantity = quantity};
+  Bucket open;
+  std::int64_t parts = 0;
+  StepReader reader(database_, run.id, range);
+  for (std::vector<StepReader::Row> rows; reader.read(rows);) {
+    for (const StepReader::Row& row : rows) {
+      const double value = value_of(row.step, quantity);
+      if (is_missing(value)) continue;
+      if (parts++ == 0)
+        open = bucket_of(row.step.step, value);
+      else
+        merge(open, bucket_of(row.step.step, value));
+      if (parts < points.width) continue;
+      parts = 0;
+      points.buckets.push_back(open);
+      if (points.buckets.size() == 2 * most) points = coarser(std::move(points), most);
+    }
+  }
+  if (parts > 0) points.buckets.push_back(open);
+  return points;
 }
 
 }  // namespace stepladder

@@ -40,6 +40,7 @@ class Derived {
  private:
   class Chunks;
 
+  std::optional<std::int64_t> steps_of_overviews(RunId run);  // nullopt: they are not complete
   bool ensure_overviews(const Run& run);
   std::optional<Overview> kept_overview(RunId run, Quantity quantity, int level, StepRange range);
   void keep(const Run& run, const Summary& summary);

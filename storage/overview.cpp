@@ -293,8 +293,7 @@ void OverviewBuilder::complete(std::size_t level, const Bucket& bucket) {
       levels_.emplace_back();
       for (std::size_t i = 0; i < most_in_chunk; ++i) feed(level + 1, Bucket(levels_[level].chunk[i]));
     }
-    if (take_ && level > 0) take_(static_cast<int>(level), levels_[level].chunks, levels_[level].chunk);
-    ++levels_[level].chunks;
+    if (take_ && level > 0) take_(static_cast<int>(level), levels_[level].chunk);
     levels_[level].chunk.clear();
   }
   const bool is_highest = level + 1 == levels_.size();
@@ -309,7 +308,7 @@ void OverviewBuilder::finish() {
       complete(level, Bucket(levels_[level].open));
     }
     const Level& done = levels_[level];
-    if (take_ && (level > 0 || levels_.size() == 1)) take_(static_cast<int>(level), done.chunks, done.chunk);
+    if (take_ && (level > 0 || levels_.size() == 1)) take_(static_cast<int>(level), done.chunk);
   }
 }
 

@@ -67,8 +67,8 @@ Overview points_of(const Series& series, Quantity quantity);
 // the one below has more than most_in_chunk buckets, so the highest always is one chunk.
 class OverviewBuilder {
  public:
-  // Takes a chunk's buckets when it is complete; of level 0 only if there is no other.
-  using Take = std::function<void(int level, std::int64_t chunk, std::span<const Bucket>)>;
+  // Takes a chunk's buckets when it is complete, in order; of level 0 only if there is no other.
+  using Take = std::function<void(int level, std::span<const Bucket>)>;
   explicit OverviewBuilder(Take take = {});
 
   void add(std::int64_t step, double value);  // steps ascend; a value that is missing is passed over
@@ -82,7 +82,6 @@ class OverviewBuilder {
     Bucket open;
     int parts = 0;  // of the open bucket
     std::vector<Bucket> chunk;
-    std::int64_t chunks = 0;  // taken before this one
   };
   void feed(std::size_t level, const Bucket& part);
   void complete(std::size_t level, const Bucket& bucket);

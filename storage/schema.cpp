@@ -191,11 +191,10 @@ CREATE TABLE overview_chunks (
   run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
   quantity TEXT NOT NULL,
   level INTEGER NOT NULL,
-  chunk INTEGER NOT NULL,
   first_step INTEGER NOT NULL,
   last_step INTEGER NOT NULL,
   buckets BLOB NOT NULL,
-  PRIMARY KEY (run_id, quantity, level, chunk)
+  PRIMARY KEY (run_id, quantity, level, last_step)
 );
 )sql";
 

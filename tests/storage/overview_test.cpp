@@ -99,10 +99,10 @@ TEST(Overview, every_bucket_is_that_of_its_values_at_every_length) {
 TEST(Overview, every_level_is_taken_whole_and_in_order) {
   constexpr std::int64_t n = 600'000;
   std::vector<Overview> levels;
-  OverviewBuilder builder([&](int level, std::int64_t chunk, std::span<const Bucket> buckets) {
+  OverviewBuilder builder([&](int level, std::span<const Bucket> buckets) {
     if (static_cast<int>(levels.size()) <= level) levels.resize(static_cast<std::size_t>(level) + 1);
     Overview& into = levels[static_cast<std::size_t>(level)];
-    EXPECT_EQ(into.buckets.size(), static_cast<std::size_t>(chunk) * most_in_chunk);
+    EXPECT_EQ(into.buckets.size() % most_in_chunk, 0u) << "the one before was full";
     into.buckets.insert(into.buckets.end(), buckets.begin(), buckets.end());
   });
   std::vector<std::pair<std::int64_t, double>> values;
@@ -324,8 +324,14 @@ TEST_F(OverviewStoreTest, what_is_missing_stale_or_damaged_is_made_again) {
   RunStore reader = RunStore::open(file, RunStore::Mode::read_only);
   EXPECT_EQ(reader.overview(id, Quantity::lr).values(), steps) << "made for itself alone";
   EXPECT_EQ(integer("SELECT count(*) FROM overviews"), 0);
+  const Overview part = reader.overview(id, Quantity::dt_ms, 1, steps - 10, 1000);
+  EXPECT_EQ(part.values(), steps - 10);
+  EXPECT_EQ(part.width, 8) << "merged as they were read, into 16,000 to 32,000 buckets";
+  EXPECT_EQ(part.buckets.at(1).first_step, 9);
 
   EXPECT_EQ(store.overview(id, Quantity::lr).values(), steps);
+  execute("UPDATE overview_chunks SET buckets = 'text'");
+  EXPECT_EQ(reader.overview(id, Quantity::lr).values(), steps) << "damaged, and nobody may mend it";
   store.apply(std::vector<RunEvent>{RunStarted{.run = id, .at = 1}});
   EXPECT_EQ(integer("SELECT count(*) FROM overview_chunks"), 0) << "resumed";
   StepRecord again = step(steps);
