@@ -142,6 +142,7 @@ class Adviser {
     load_data_sooner();
     take_larger_batches();
     communicate_less();
+    keep_the_gpu_busy();
     repeat();
     const auto value = [](const Advice& advice) {
       return advice.gain.known() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
@@ -377,6 +378,16 @@ class Adviser {
          .why = part_text("Waiting for other processes", about_.parts.communication_ms) + ".",
          .gain = bound(amdahl(waiting, pieces), "Amdahl, with a quarter of the exchanges for the same tokens"),
          .risk = "a larger batch, unless the micro-batches get smaller"});
+  }
+
+  // NVML counts the time in which any kernel ran at all, so what is missing is time in which none did.
+  void keep_the_gpu_busy() {
+    if (run_.device != "cuda" || !(about_.gpu_load > 0.05) || about_.gpu_load >= 0.9) return;
+    add({.change = "fewer and larger kernels, or work prepared ahead on the CPU",
+         .title = "Keep the GPU busy",
+         .why = "For " + percent(1 - about_.gpu_load) + " of the steady time no kernel ran on the GPU: it waited for " +
+                "the CPU, for data or for other processes.",
+         .gain = bound(1 / about_.gpu_load, "if it never waited")});
   }
 
   void repeat() {

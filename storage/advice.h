@@ -19,6 +19,7 @@ struct AdviceRun {
   const Summary* summary = nullptr;
   StepParts parts;                 // means of the steady steps
   const Overview* loss = nullptr;  // for spikes in it; null: not looked at
+  double gpu_load = missing;       // mean over the steady steps' lane samples, 0..1
 };
 
 // Where an expectation comes from: measured twice or once on this hardware in this project, measured by somebody else

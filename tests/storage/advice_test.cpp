@@ -148,6 +148,19 @@ TEST(Advice, waiting_for_data_and_for_others) {
   EXPECT_LT(communication - list.data(), data - list.data()) << "the larger gain comes first";
 }
 
+TEST(Advice, a_gpu_that_waits) {
+  Project project;
+  AdviceRun& run = project.add(a100(), 300);
+  EXPECT_FALSE(titled(project.advice(), "Keep the GPU busy")) << "not looked at";
+  run.gpu_load = 0.97;
+  EXPECT_FALSE(titled(project.advice(), "Keep the GPU busy"));
+  run.gpu_load = 0.5;
+  const auto list = project.advice();
+  ASSERT_TRUE(titled(list, "Keep the GPU busy"));
+  EXPECT_NE(titled(list, "Keep the GPU busy")->why.find("For 50 % of"), std::string::npos);
+  EXPECT_EQ(titled(list, "Keep the GPU busy")->gain.high, 2);
+}
+
 TEST(Advice, shapes_that_cost) {
   Project project;
   project.add(a100(with(gpt2_recipe, "scaled-dot-product", "explicit")), 300);
