@@ -206,12 +206,15 @@ class Import {
 
   // One file, in one transaction.
   void take(ImportInput& input, const std::string& shown, const fs::path& path, const Place& place) {
+    if (request_.begins) request_.begins(shown);
+    if (request_.interrupted()) throw Interrupted();
     const Importer& importer = importer_for(input, request_.options);
     WatchfulInput watchful(input, request_.interrupted);
     // Tables without steps say only notes: those need no database.
     DeferredSink sink(*this, shown, path, place);
     importer.read(watchful, request_.options, sink);
     sink.commit();
+    read_by(importer.id);
   }
 
   // Begins the transaction when the first run comes.
@@ -257,9 +260,15 @@ class Import {
 
   // A folder that is another tracker's store, in one transaction.
   void take_store(const fs::path& folder) {
+    if (request_.begins) request_.begins(folder.string());
     DeferredSink sink(*this, folder.string(), folder, {});
     read_store_folder(folder, sink);
     sink.commit();
+    read_by(store_format(folder));
+  }
+  void read_by(std::string_view format) {
+    std::vector<std::string>& formats = outcome_.formats;
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) formats.emplace_back(format);
   }
   void take_folder(const fs::path& folder);
 

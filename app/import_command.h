@@ -18,6 +18,7 @@ struct ImportRequest {
   ImportOptions options;
   bool json = false;
   std::function<bool()> interrupted = [] { return false; };  // asked between pieces of input
+  std::function<void(const std::string& file)> begins;       // told before each file or store; may be empty
 };
 
 struct ImportNote {
@@ -34,6 +35,7 @@ struct ImportedRun {
 struct ImportOutcome {
   std::vector<ImportedRun> runs;
   std::vector<ImportNote> notes;
+  std::vector<std::string> formats;   // ids of the importers that read something, each once
   std::vector<std::string> failures;  // a sentence for each file that was named and could not be imported
   bool interrupted = false;           // the file that was being read left nothing
 };

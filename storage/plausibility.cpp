@@ -21,12 +21,16 @@ struct Gpt2 {
   std::string_view name;
   std::string_view size;
   std::int64_t params;
+  std::int64_t layers, d_model;
 };
+
+constexpr std::int64_t gpt2_vocab = 50'257;
 
 // Radford et al. 2019; tied head, position embeddings included. The larger names first, since each begins with the
 // smallest's.
-constexpr std::array gpt2_sizes{Gpt2{"gpt2-xl", "1558m", 1'557'611'200}, Gpt2{"gpt2-large", "774m", 774'030'080},
-                                Gpt2{"gpt2-medium", "355m", 354'823'168}, Gpt2{"gpt2", "124m", 124'439'808}};
+constexpr std::array gpt2_sizes{
+    Gpt2{"gpt2-xl", "1558m", 1'557'611'200, 48, 1600}, Gpt2{"gpt2-large", "774m", 774'030'080, 36, 1280},
+    Gpt2{"gpt2-medium", "355m", 354'823'168, 24, 1024}, Gpt2{"gpt2", "124m", 124'439'808, 12, 768}};
 
 // Lower case, and "GPT-2 medium", "gpt_2-medium" and "gpt2medium" all the same.
 std::string plain(const std::string& text) {
@@ -49,12 +53,6 @@ const Gpt2* named_gpt2(const std::string& text) {
 
 bool is_cpu(const Run& run) {
   return run.device == "cpu";
-}
-
-Peak peak_of(const Run& run, const HardwareTable& hardware) {
-  Peak peak = hardware.peak(run.hardware, run.precision);
-  peak.devices = std::max(peak.devices, recipe_facts(run).devices);
-  return peak;
 }
 
 std::string throughput_sum(const Run& run, const Summary& summary) {
@@ -179,6 +177,28 @@ AssumedParams params_of(const Run& run, const Summary& summary) {
             true};
   }
   return {};
+}
+
+Peak peak_of(const Run& run, const HardwareTable& hardware) {
+  Peak peak = hardware.peak(run.hardware, run.precision);
+  peak.devices = std::max(peak.devices, recipe_facts(run).devices);
+  return peak;
+}
+
+ModelShape shape_of(const Run& run, const Summary& summary) {
+  const RecipeFacts facts = recipe_facts(run);
+  ModelShape shape{.params = params_of(run, summary).count,
+                   .layers = facts.layers,
+                   .d_model = facts.d_model,
+                   .seq_len = facts.seq,
+                   .vocab = facts.vocab};
+  const auto gpt2 =
+      std::find_if(gpt2_sizes.begin(), gpt2_sizes.end(), [&](const Gpt2& size) { return size.params == shape.params; });
+  if (gpt2 == gpt2_sizes.end()) return shape;
+  if (shape.layers == 0) shape.layers = gpt2->layers;
+  if (shape.d_model == 0) shape.d_model = gpt2->d_model;
+  if (shape.vocab == 0) shape.vocab = gpt2_vocab;
+  return shape;
 }
 
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/hardware.h"
+#include "storage/mfu.h"
 #include "storage/records.h"
 #include "storage/summary.h"
 
@@ -56,6 +57,13 @@ struct AssumedParams {
   bool from_loss_alone = false;
 };
 AssumedParams params_of(const Run& run, const Summary& summary);
+
+// What the conventions of storage/mfu.h need: the recipe's values; where it has none, those of the published GPT-2 that
+// has as many parameters as params_of says. What is not known is 0.
+ModelShape shape_of(const Run& run, const Summary& summary);
+
+// What all devices of a run together could do.
+Peak peak_of(const Run& run, const HardwareTable& hardware);
 
 // In the order of FlagId. `repeats`: how many runs its rung has, itself included. A run that is not over yet, and
 // one without steps, has none.

@@ -11,9 +11,14 @@ namespace stepladder {
 
 struct RecipeFacts {
   std::optional<std::string> data;  // nullopt: the recipe does not say; empty: the synthetic source
-  std::int64_t vocab = 0;           // 0: not known
-  std::string model;                // "gpt2", "nano"
-  int devices = 1;                  // that shared each step
+  std::int64_t vocab = 0;           // 0: not known, as all that follow
+  std::int64_t layers = 0;
+  std::int64_t d_model = 0;
+  std::int64_t heads = 0;
+  std::int64_t seq = 0;
+  std::int64_t grad_accum = 0;
+  std::string model;  // "gpt2", "nano"
+  int devices = 1;    // that shared each step
   // From the environment, where an importer left them:
   double printed_tokens_per_s = missing;  // median of the throughput that the log printed, in tokens/s
   std::string throughput_unit;            // "tokens/ms printed as tokens/sec"
@@ -25,15 +30,13 @@ struct RecipeFacts {
   std::string compile;    // "off", "on"
   std::int64_t vocab_multiple = 0;
   std::int64_t batch = 0;  // sequences per micro-batch
-  std::int64_t seq = 0;
-  std::int64_t grad_accum = 0;
-  std::int64_t heads = 0;
   std::int64_t nproc = 0;
   double clip = missing;  // 0: gradients are not clipped
   std::int64_t lr_warmup = -1;
 };
 
-// From Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`) and Run::environment
+// From Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also as
+// nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`) and Run::environment
 // (`printed_tokens_per_s`, `throughput_unit`). What is not JSON, or not of the type, is not known.
 RecipeFacts recipe_facts(const Run& run);
 

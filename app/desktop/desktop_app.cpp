@@ -122,6 +122,7 @@ void DesktopApp::notice(const std::string& text) {
 void DesktopApp::ingest() {
   std::erase_if(workspace_.messages,
                 [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
+  import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) {
     workspace_.import = std::move(read);
     if (workspace_.import.state == ImportPreview::State::kept) {

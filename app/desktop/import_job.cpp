@@ -23,6 +23,9 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
   cancel();
   result_ = {};
   result_.asked = asked;
+  result_.number = ++readings_;
+  file_.clear();
+  files_begun_ = 0;
   result_.state = database ? ImportPreview::State::kept : ImportPreview::State::understood;
   const std::filesystem::path file = database ? *database : std::filesystem::path();
   thread_ = std::thread([this, file, into_file = database != nullptr] {
@@ -35,7 +38,13 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
       ImportOutcome outcome = import_into(open, {.paths = result_.asked.paths,
                                                  .text = result_.asked.text,
                                                  .options = result_.asked.options,
-                                                 .interrupted = [this] { return cancelled_.load(); }});
+                                                 .interrupted = [this] { return cancelled_.load(); },
+                                                 .begins =
+                                                     [this](const std::string& name) {
+                                                       const std::lock_guard lock(progress_mutex_);
+                                                       file_ = name;
+                                                       ++files_begun_;
+                                                     }});
       for (ImportedRun& imported : outcome.runs) {
         ImportPreview::PreviewRun run{.run = imported.run, .unit = std::move(imported.unit)};
         run.summary = store->summary(run.run);
@@ -44,6 +53,7 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
         result_.runs.push_back(std::move(run));
       }
       result_.notes = std::move(outcome.notes);
+      result_.formats = std::move(outcome.formats);
       result_.failures = std::move(outcome.failures);
     } catch (const std::exception& error) {  // StorageError: the disk
       result_.failures.push_back(error.what());
@@ -51,6 +61,12 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
     done_ = true;
     wake_();
   });
+}
+
+void ImportJob::tell_progress(ImportPreview& shown) {
+  const std::lock_guard lock(progress_mutex_);
+  shown.file = file_;
+  shown.files_begun = files_begun_;
 }
 
 bool ImportJob::take(ImportPreview& into) {

@@ -4,6 +4,8 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <mutex>
+#include <string>
 #include <thread>
 
 #include "app/desktop/workspace.h"
@@ -27,6 +29,9 @@ class ImportJob {
   // What has been read, once. Returns whether anything was.
   bool take(ImportPreview& into);
 
+  // Fills in which file is being read now.
+  void tell_progress(ImportPreview& shown);
+
  private:
   void start(PreviewImport asked, const std::filesystem::path* database);
 
@@ -35,6 +40,10 @@ class ImportJob {
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> done_ = false;
   ImportPreview result_;  // the thread's until done_
+  int readings_ = 0;
+  std::mutex progress_mutex_;
+  std::string file_;
+  int files_begun_ = 0;
 };
 
 }  // namespace stepladder

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <utility>
 
 namespace stepladder::landmarks {
 namespace {
@@ -12,9 +14,14 @@ const char* const file = std::getenv("STEPLADDER_LANDMARKS");
 std::string now;
 std::string written;
 
+bool is_kept = false;
+std::map<std::string, Box> boxes;  // of the frame that is being drawn
+std::map<std::string, Box> shown;
+
 }  // namespace
 
 void note(const std::string& name, float x0, float y0, float x1, float y1) {
+  if (is_kept) boxes[name] = {x0, y0, x1, y1};
   if (!file) return;
   char line[160];
   std::snprintf(line, sizeof line, "%s %.0f %.0f %.0f %.0f\n", name.c_str(), static_cast<double>(x0),
@@ -23,6 +30,7 @@ void note(const std::string& name, float x0, float y0, float x1, float y1) {
 }
 
 void write_frame() {
+  shown = std::exchange(boxes, {});
   if (!file) return;
   if (now != written) {
     const std::string part = std::string(file) + ".part";
@@ -32,6 +40,15 @@ void write_frame() {
     written = now;
   }
   now.clear();
+}
+
+void keep() {
+  is_kept = true;
+}
+
+std::optional<Box> find(const std::string& name) {
+  const auto box = shown.find(name);
+  return box == shown.end() ? std::nullopt : std::optional(box->second);
 }
 
 }  // namespace stepladder::landmarks

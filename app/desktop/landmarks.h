@@ -2,6 +2,7 @@
 // Off unless STEPLADDER_LANDMARKS names a file.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace stepladder::landmarks {
@@ -10,5 +11,12 @@ void note(const std::string& name, float x0, float y0, float x1, float y1);
 
 // At the frame's end: writes `name x0 y0 x1 y1` lines where anything has moved (to a temporary name, then renamed).
 void write_frame();
+
+// For tests in the same process: from here on `find` knows where things were in the last frame.
+struct Box {
+  float x0, y0, x1, y1;
+};
+void keep();
+std::optional<Box> find(const std::string& name);
 
 }  // namespace stepladder::landmarks

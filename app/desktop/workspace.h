@@ -68,6 +68,9 @@ struct Message {
 struct ImportPreview {
   enum class State { nothing, reading, understood, keeping, kept };
   State state = State::nothing;
+  int number = 0;       // of this reading, so that what was derived from an older one is known to be old
+  std::string file;     // that is being read now
+  int files_begun = 0;  // up to it
   PreviewImport asked;
   struct PreviewRun {
     Run run;
@@ -78,6 +81,7 @@ struct ImportPreview {
   };
   std::vector<PreviewRun> runs;
   std::vector<ImportNote> notes;
+  std::vector<std::string> formats;  // ids of the importers that read something
   std::vector<std::string> failures;
 };
 

@@ -8,8 +8,13 @@ namespace stepladder {
 namespace fs = std::filesystem;
 
 bool is_store_folder(const fs::path& folder) {
-  return !event_files_in(folder).empty() || is_mlflow_folder(folder) || !wandb_files_in(folder).empty() ||
-         !event_folders_in(folder).empty();
+  return !store_format(folder).empty();
+}
+
+std::string_view store_format(const fs::path& folder) {
+  if (is_mlflow_folder(folder)) return "mlflow";
+  if (!wandb_files_in(folder).empty()) return "wandb";
+  return !event_files_in(folder).empty() || !event_folders_in(folder).empty() ? "tensorboard" : "";
 }
 
 void read_store_folder(const fs::path& folder, ImportSink& sink) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "storage/importers/importer.h"
 
@@ -10,6 +11,9 @@ namespace stepladder {
 // Whether `folder` itself is a store: event files (one run), a tree of nothing but event files (a ladder), MLflow's
 // "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Looks, opens nothing larger than a meta.yaml.
 bool is_store_folder(const std::filesystem::path& folder);
+
+// The id of the importer for single files of such a store: "mlflow"; empty where it is none.
+std::string_view store_format(const std::filesystem::path& folder);
 
 // Reads such a folder whole; nothing in it needs to be read again. Throws ImportError.
 void read_store_folder(const std::filesystem::path& folder, ImportSink& sink);

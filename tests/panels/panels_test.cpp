@@ -1,56 +1,13 @@
 // Every panel of the list, drawn for real and without a window, over data of all kinds: none, live, failed, NaN, huge.
 #include <gtest/gtest.h>
-#include <imgui.h>
-#include <implot.h>
 
 #include <cmath>
 #include <limits>
 
-#include "app/desktop/desktop_app.h"
-#include "app/desktop/theme.h"
+#include "tests/panels/headless.h"
 
 namespace stepladder {
 namespace {
-
-// ImGui with no renderer behind it.
-class Headless {
- public:
-  Headless() {
-    ImGui::CreateContext();
-    ImPlot::CreateContext();
-    ImGuiIO& io = ImGui::GetIO();
-    io.IniFilename = nullptr;
-    io.DisplaySize = ImVec2(1280, 720);
-    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable;
-    io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures | ImGuiBackendFlags_RendererHasVtxOffset;  // as OpenGL 3
-    load_fonts("");
-    apply_theme(true, 1);
-  }
-  ~Headless() {
-    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
-      texture->SetTexID(ImTextureID_Invalid);
-      texture->SetStatus(ImTextureStatus_Destroyed);
-    }
-    ImPlot::DestroyContext();
-    ImGui::DestroyContext();
-  }
-  Headless(const Headless&) = delete;
-  Headless& operator=(const Headless&) = delete;
-
-  // Corners that were drawn.
-  int frame(DesktopApp& app) {
-    app.ingest();
-    ImGui::NewFrame();
-    app.draw();
-    ImGui::Render();
-    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
-      texture->SetTexID(1);
-      texture->SetStatus(ImTextureStatus_OK);
-    }
-    app.execute();
-    return ImGui::GetDrawData()->TotalVtxCount;
-  }
-};
 
 Run run_of(LadderId ladder, int rung, RunStatus status) {
   Run run;

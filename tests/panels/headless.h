@@ -1,0 +1,87 @@
+// The desktop drawn without a window, for tests.
+#pragma once
+
+#include <imgui.h>
+#include <implot.h>
+
+#include "app/desktop/desktop_app.h"
+#include "app/desktop/landmarks.h"
+#include "app/desktop/theme.h"
+
+namespace stepladder {
+
+// ImGui with no renderer behind it.
+class Headless {
+ public:
+  Headless() {
+    ImGui::CreateContext();
+    ImPlot::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.DisplaySize = ImVec2(1280, 720);
+    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures | ImGuiBackendFlags_RendererHasVtxOffset;  // as OpenGL 3
+    load_fonts("");
+    apply_theme(true, 1);
+  }
+  ~Headless() {
+    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
+      texture->SetTexID(ImTextureID_Invalid);
+      texture->SetStatus(ImTextureStatus_Destroyed);
+    }
+    ImPlot::DestroyContext();
+    ImGui::DestroyContext();
+  }
+  Headless(const Headless&) = delete;
+  Headless& operator=(const Headless&) = delete;
+
+  // Corners that were drawn.
+  int frame(DesktopApp& app) {
+    app.ingest();
+    ImGui::NewFrame();
+    app.draw();
+    ImGui::Render();
+    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
+      texture->SetTexID(1);
+      texture->SetStatus(ImTextureStatus_OK);
+    }
+    app.execute();
+    return ImGui::GetDrawData()->TotalVtxCount;
+  }
+
+  // With a real mouse and keyboard, as far as ImGui can tell. Whether there is something of that name.
+  bool click(DesktopApp& app, const std::string& landmark) {
+    landmarks::keep();
+    for (int i = 0; i < 3; ++i) frame(app);
+    const auto box = landmarks::find(landmark);
+    if (!box) return false;
+    ImGuiIO& io = ImGui::GetIO();
+    io.AddMousePosEvent((box->x0 + box->x1) / 2, (box->y0 + box->y1) / 2);
+    frame(app);
+    for (const bool down : {true, false}) {
+      io.AddMouseButtonEvent(0, down);
+      for (int i = 0; i < 2; ++i) frame(app);
+    }
+    return true;
+  }
+  void press(DesktopApp& app, ImGuiKey key, bool with_ctrl = false) {
+    ImGuiIO& io = ImGui::GetIO();
+    for (const bool down : {true, false}) {
+      if (with_ctrl) io.AddKeyEvent(ImGuiMod_Ctrl, down);
+      io.AddKeyEvent(key, down);
+      for (int i = 0; i < 3; ++i) frame(app);
+    }
+  }
+  // Into a field, in place of what stands there.
+  bool type(DesktopApp& app, const std::string& landmark, const std::string& text) {
+    if (!click(app, landmark)) return false;
+    press(app, ImGuiKey_A, true);
+    press(app, ImGuiKey_Delete);
+    ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
+    for (int i = 0; i < 3; ++i) frame(app);
+    press(app, ImGuiKey_Enter);
+    return true;
+  }
+};
+
+}  // namespace stepladder

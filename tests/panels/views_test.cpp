@@ -1,0 +1,191 @@
+// The Import view from what was pasted to what was kept, and the MFU view, with a hand at mouse and keyboard.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <thread>
+
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+using State = ImportPreview::State;
+
+std::string log_of(int steps) {
+  std::string text = "B=8 T=1024 device: NVIDIA A100-SXM4-40GB\n";
+  for (int step = 0; step < steps; ++step)
+    text += "step " + std::to_string(step) + " | loss " + std::to_string(10.9 - 0.1 * step) + " | dt 100.00ms\n";
+  return text + "step oops | loss none\n";
+}
+
+class ImportView : public testing::Test {
+ protected:
+  // Another thread reads, so frames are drawn until it has: for as long as a very slow machine may need.
+  void wait_until(const std::function<bool()>& is_so) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!is_so() && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      imgui_.frame(*app_);
+    }
+    ASSERT_TRUE(is_so());
+    for (int i = 0; i < 4; ++i) corners_ = imgui_.frame(*app_);
+  }
+  void wait_for(State state) {
+    wait_until([&] { return import().state == state; });
+  }
+  void paste(const std::string& text) {
+    imgui_.frame(*app_);
+    ImGui::SetClipboardText(text.c_str());
+    imgui_.press(*app_, ImGuiKey_V, true);
+    wait_for(State::understood);
+  }
+  bool click(const std::string& landmark) { return imgui_.click(*app_, landmark); }
+  bool type(const std::string& landmark, const std::string& text) { return imgui_.type(*app_, landmark, text); }
+  bool shows(const std::string& landmark) {
+    landmarks::keep();
+    for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
+    return landmarks::find(landmark).has_value();
+  }
+  void restart(DesktopSettings settings) {
+    app_.emplace(store_, nullptr, std::move(settings));
+    app_->show("import");
+  }
+  const ImportPreview& import() { return app_->workspace().import; }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::open(folder_ / "import.db");
+  Headless imgui_;
+  std::optional<DesktopApp> app_{std::in_place, store_, nullptr, DesktopSettings{.panels = {"import"}}};
+  int corners_ = 0;
+};
+
+TEST_F(ImportView, PastedTextIsUnderstoodAndNothingIsKept) {
+  paste(log_of(30));
+  ASSERT_EQ(import().runs.size(), 1u);
+  const ImportPreview::PreviewRun& run = import().runs.front();
+  EXPECT_EQ(run.summary.steps, 30);
+  EXPECT_EQ(run.steps.size(), 30u);
+  EXPECT_EQ(run.run.tokens_per_step, 8192);
+  EXPECT_FALSE(run.unit.empty());
+  EXPECT_EQ(import().formats, std::vector<std::string>{"log"});
+  ASSERT_FALSE(import().notes.empty());
+  EXPECT_EQ(import().notes.back().line, 32);  // the malformed one
+  EXPECT_TRUE(shows("import.row.0"));
+  EXPECT_GT(corners_, 1000);
+  EXPECT_TRUE(store_.runs().empty());
+  EXPECT_TRUE(click("import.forget"));
+  EXPECT_EQ(import().state, State::nothing);
+}
+
+TEST_F(ImportView, WhatIsTypedIsReadAgainAndOfferedTheNextTime) {
+  paste(log_of(30));
+  ASSERT_TRUE(type("import.tokens", "16 x 1024"));
+  wait_until([&] { return import().state == State::understood && import().asked.options.tokens_per_step == 16384; });
+  EXPECT_EQ(import().runs.front().run.tokens_per_step, 16384);
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  const auto kept = store_.runs();
+  ASSERT_EQ(kept.size(), 1u);
+  EXPECT_EQ(kept.front().tokens_per_step, 16384);
+  EXPECT_NE(app_->workspace().find(kept.front().id), nullptr);
+  ASSERT_TRUE(click("import.runs"));
+  EXPECT_EQ(app_->workspace().selected_runs, std::set<RunId>{kept.front().id});
+  EXPECT_TRUE(shows("history.filter"));
+
+  const DesktopSettings settings = app_->settings();
+  restart({.panels = {"import"}, .views = settings.views});
+  paste(log_of(20));
+  EXPECT_EQ(import().runs.front().run.tokens_per_step, 8192);
+  ASSERT_TRUE(click("import.as_last_time"));
+  wait_until([&] { return import().state == State::understood && import().asked.options.tokens_per_step == 16384; });
+  EXPECT_EQ(import().runs.front().run.tokens_per_step, 16384);
+  EXPECT_FALSE(shows("import.as_last_time"));
+}
+
+TEST_F(ImportView, WhatIsNoNumberChangesNothingAndCannotBeKept) {
+  paste(log_of(30));
+  const int before = import().number;
+  ASSERT_TRUE(type("import.tokens", "many"));
+  EXPECT_EQ(import().state, State::understood);
+  EXPECT_EQ(import().number, before);
+  ASSERT_TRUE(click("import.keep"));
+  EXPECT_EQ(import().state, State::understood);
+  ASSERT_TRUE(type("import.tokens", ""));  // as the file says
+  EXPECT_EQ(import().number, before);
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(ImportView, APathIsTypedAndAFolderIsALadder) {
+  const std::filesystem::path sweep = folder_ / "a sweep";
+  for (const char* stage : {"slow", "fast"}) {
+    std::filesystem::create_directories(sweep / stage);
+    for (const char* file : {"1.log", "2.log"}) std::ofstream(sweep / stage / file) << log_of(30);
+  }
+  ASSERT_TRUE(type("import.path", "'" + sweep.string() + "'"));
+  wait_for(State::understood);
+  EXPECT_EQ(import().runs.size(), 4u);
+  EXPECT_EQ(import().files_begun, 4);
+  ASSERT_TRUE(click("import.row.0"));  // out of the chart
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  ASSERT_EQ(store_.ladders().size(), 1u);
+  ASSERT_TRUE(click("import.ladder.0"));
+  EXPECT_EQ(app_->workspace().selected_ladder, store_.ladders().front().id);
+  EXPECT_TRUE(shows("ladder.rung.1"));
+}
+
+TEST_F(ImportView, WhatCannotBeReadIsSaidAndThereIsNothingToKeep) {
+  app_->take_dropped({(folder_ / "nowhere.txt").string()});
+  wait_for(State::understood);
+  EXPECT_TRUE(import().runs.empty());
+  EXPECT_EQ(import().failures.size(), 1u);
+  EXPECT_FALSE(shows("import.keep"));
+  paste("no log at all");
+  EXPECT_TRUE(import().runs.empty());
+  EXPECT_FALSE(import().failures.empty());
+  EXPECT_TRUE(app_->workspace().messages.empty());
+}
+
+TEST_F(ImportView, WhileItReadsItSaysWhatAndCanBeCancelled) {
+  imgui_.frame(*app_);
+  for (const State state : {State::reading, State::keeping}) {
+    app_->workspace().import = {.state = state, .file = "/runs/17.log", .files_begun = 17};
+    EXPECT_TRUE(app_->is_busy());
+    EXPECT_FALSE(shows("import.keep"));
+    EXPECT_TRUE(click("import.forget"));
+    EXPECT_EQ(import().state, State::nothing);
+  }
+}
+
+TEST_F(ImportView, MemoriesOfAnotherVersionArePassedOver) {
+  for (const char* text : {"", "[]", "{\"corrections\": 7}", "{\"corrections\": [{\"params\": \"x\"}]}", "not JSON"}) {
+    restart({.panels = {"import"}, .views = {{"import", text}}});
+    EXPECT_TRUE(shows("import.path")) << text;
+  }
+}
+
+TEST(MfuView, TakesARowIntoTheCalculatorAndRemembersItsConvention) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"mfu"}, .views = {{"mfu", "PaLM/Mosaic"}}});
+  for (const char* item : {"mfu.row.0", "mfu.row.3"}) EXPECT_TRUE(imgui.click(app, item)) << item;
+  ASSERT_TRUE(imgui.type(app, "mfu.tokens", "1M"));
+  ASSERT_TRUE(imgui.type(app, "mfu.filter", "GPT7B"));
+  EXPECT_TRUE(landmarks::find("mfu.row.0"));
+  ASSERT_TRUE(imgui.type(app, "mfu.filter", "no such model"));
+  EXPECT_FALSE(landmarks::find("mfu.row.0"));
+  for (const char* item : {"mfu.convention", "mfu.run", "mfu.hardware"}) {
+    EXPECT_TRUE(imgui.click(app, item)) << item;
+    imgui.press(app, ImGuiKey_Escape);
+  }
+  EXPECT_EQ(app.settings().views.at("mfu"), "PaLM/Mosaic");
+  EXPECT_TRUE(app.workspace().messages.empty());
+}
+
+}  // namespace
+}  // namespace stepladder
