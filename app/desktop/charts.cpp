@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "app/decimate.h"
+#include "app/desktop/chart_export.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -323,11 +324,24 @@ void draw_band(const Curve& curve, double left, double right, int columns) {
 // All curves together are drawn with at most this many points, so that a frame stays quick with a thousand of them.
 constexpr std::size_t most_points = 240'000;
 
+void save(const Chart& chart, const std::string& ending) {
+  if (ending == ".csv") {
+    chart.commands->push_back(SaveText{chart.title, ending, chart_csv(chart)});
+  } else {
+    chart.commands->push_back(SaveFigure{figure_of(chart), ending});
+  }
+}
+
 void draw_menu(const Chart& chart, bool& reset) {
   if (!chart.commands) return;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopup("##menu")) {
     if (ImGui::MenuItem("Show everything", "double click")) reset = true;
+    for (const auto& [words, ending] :
+         {std::pair("Save as PNG", ".png"), std::pair("Save as SVG", ".svg"), std::pair("Save as PDF", ".pdf"),
+          std::pair("Save the points as CSV", ".csv")}) {
+      if (ImGui::MenuItem(words, ending == std::string(".png") ? "Ctrl+E" : nullptr)) save(chart, ending);
+    }
     if (ImGui::MenuItem("Copy the points as CSV"))
       chart.commands->push_back(CopyText{chart_csv(chart), "Every point of " + chart.title});
     ImGui::EndPopup();
@@ -481,6 +495,7 @@ void draw_chart(const Chart& chart) {
     if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
       ImGui::OpenPopup("##menu");
     draw_menu(chart, reset);
+    if (on_plot && chart.commands && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_E)) save(chart, ".png");
     ImPlot::EndPlot();  // here the linked range takes what the mouse did
     if ((on_plot || on_x) && moves && (moved.low != sight.low || moved.high != sight.high))
       x_range_now.low = moved.low, x_range_now.high = moved.high;

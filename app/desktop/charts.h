@@ -66,11 +66,12 @@ struct Chart {
   double zero_line = missing;  // a quiet horizontal line, e.g. "no difference"
   std::vector<ChartMark> marks;
   bool legend = true;
-  bool x_labelled = true;        // false where the chart beneath says it
-  std::string smoothing;         // in words, for the line under the title
-  SharedX* shared = nullptr;     // null: on its own
-  Commands* commands = nullptr;  // for the menu of the right button; null: no menu
-  float title_room = 0;          // pixels at the right of the title that the caption leaves to others
+  bool x_labelled = true;            // false where the chart beneath says it
+  std::vector<std::string> caption;  // beneath the exported figure: hardware, n, method (caption_of)
+  std::string smoothing;             // in words, for the line under the title
+  SharedX* shared = nullptr;         // null: on its own
+  Commands* commands = nullptr;      // for the menu of the right button; null: no menu
+  float title_room = 0;              // pixels at the right of the title that the caption leaves to others
   ImVec2 size = ImVec2(0, 0);
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/desktop/settings.h"
+#include "app/figures/figure.h"
 #include "app/session.h"
 #include "storage/curation.h"
 #include "storage/importers/importer.h"
@@ -131,6 +132,20 @@ struct CopyText {
   std::string text;
   std::string what;  // "The table"
 };
+// Into the folder of exports (chart_export.h); the message names the file.
+struct SaveText {
+  std::string name;
+  std::string ending;  // ".csv"
+  std::string text;
+};
+struct SaveFigure {
+  Figure figure;
+  std::string ending;  // ".png", ".svg", ".pdf"
+};
+struct SaveLadder {  // a report (.html), its table (.md, .tex, .csv), its bars (.svg, .pdf, .png)
+  LadderId ladder = 0;
+  std::string ending;
+};
 struct SetTheme {
   ThemeChoice theme = ThemeChoice::dark;
 };
@@ -150,8 +165,9 @@ using Command =
     std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, LoadGlance, LoadSight,
                  LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline,
                  OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                 AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, SetTheme,
-                 ToggleTheme, ToggleLineStyles, ChangeScale, ResetLayout, Reload, ShowPalette, DismissMessage>;
+                 AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, SaveText,
+                 SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale, ResetLayout, Reload,
+                 ShowPalette, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

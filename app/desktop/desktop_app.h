@@ -12,6 +12,7 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
+#include "app/figures/svg.h"
 #include "app/session.h"
 
 namespace stepladder {
@@ -52,6 +53,8 @@ class DesktopApp {
   void can_undo(std::string what, std::function<void()> undo);
   void ask_again();
   void advise_about(RunId run);
+  void save_ladder(const SaveLadder& asked);
+  SvgOptions figure_options() const;
 
   RunStore& store_;
   Session* session_;

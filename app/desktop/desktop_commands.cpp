@@ -5,9 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/desktop/chart_export.h"
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
 #include "app/environment.h"
+#include "app/figures/export.h"
+#include "app/figures/run_figures.h"
+#include "app/figures/tables.h"
+#include "app/figures/tex.h"
 #include "app/format.h"
 #include "app/ready_ladder.h"
 
@@ -102,6 +107,33 @@ void DesktopApp::ask_again() {
   } else {
     workspace_.add_runs(store_, session_->repeat(runs, 1));
   }
+}
+
+// Figures are made for paper and pages: light, whatever the window is.
+SvgOptions DesktopApp::figure_options() const {
+  return {.theme = Theme::light};
+}
+
+void DesktopApp::save_ladder(const SaveLadder& asked) {
+  const Ladder* ladder = workspace_.ladder(asked.ladder);
+  if (!ladder) return;
+  const std::string origin = ladder->source == "launched" ? "measured here, " + local_time_text(ladder->created_at)
+                                                          : ladder->source + ", from " + ladder->source_path;
+  const Judge judge = load_judge(&store_);
+  const Study study = make_study(ladder->name, origin, load_runs(store_, store_.runs_of(ladder->id)), judge);
+  const std::filesystem::path file = export_path(store_.file(), ladder->name, asked.ending);
+  if (asked.ending == ".html") {
+    write_report(study, file);
+  } else if (asked.ending == ".md") {
+    write_file(file, study_markdown(study));
+  } else if (asked.ending == ".csv") {
+    write_file(file, summaries_csv(study, judge));
+  } else if (asked.ending == ".tex") {
+    write_file(file, to_tex(ladder_figure(study), study));
+  } else {
+    export_figure(ladder_figure(study), file, figure_options());
+  }
+  notice("Saved " + file.string());
 }
 
 // What a step was spent on is read for runs that were trained here, of which the newest say enough.
@@ -288,6 +320,17 @@ void DesktopApp::execute(const Command& command) {
             ImGui::SetClipboardText(copy.text.c_str());
             notice(copy.what + " is on the clipboard");
           },
+          [this](const SaveText& save) {
+            const std::filesystem::path file = export_path(store_.file(), save.name, save.ending);
+            write_file(file, save.text);
+            notice("Saved " + file.string());
+          },
+          [this](const SaveFigure& save) {
+            const std::filesystem::path file = export_path(store_.file(), save.figure.title, save.ending);
+            export_figure(save.figure, file, figure_options());
+            notice("Saved " + file.string());
+          },
+          [this](const SaveLadder& save) { save_ladder(save); },
           [this](const SetTheme& choice) {
             settings_.theme = choice.theme;
             apply_theme_and_scale();

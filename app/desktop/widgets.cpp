@@ -212,6 +212,7 @@ void empty_state(const std::string& what, const std::string& what_to_do) {
 }
 
 void mark(const std::string& name) {
+  if (ImGui::GetCurrentWindow()->Hidden) return;  // a popup's first frame only measures it
   const ImVec2 low = ImGui::GetItemRectMin();
   const ImVec2 high = ImGui::GetItemRectMax();
   landmarks::note(name, low.x, low.y, high.x, high.y);

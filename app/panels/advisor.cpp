@@ -137,7 +137,8 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   }
   if (!advice.change.empty()) {
     ImGui::AlignTextToFramePadding();
-    ImGui::PushFont(fonts().mono, 12.5f);
+    const bool is_option = advice.change.starts_with("--");
+    ImGui::PushFont(is_option ? fonts().mono : fonts().regular, 12.5f);
     ImGui::TextUnformatted(advice.change.c_str());
     ImGui::PopFont();
     ImGui::SameLine(0, px(16));

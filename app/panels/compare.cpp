@@ -12,6 +12,7 @@
 #include <string>
 
 #include "app/curves.h"
+#include "app/desktop/chart_export.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
@@ -63,6 +64,7 @@ struct State {
   RunId made_against = 0;
   std::vector<Line> lines;
   std::size_t base_line = 0;
+  std::vector<std::string> caption;
 };
 
 constexpr std::size_t most_in_legend = 8;
@@ -209,6 +211,7 @@ void make(State& state, const std::vector<const RunEntry*>& runs, const Hardware
     if (options.smoothing > 0) line.gap_smoothed = smooth(line.gap.x, line.gap.y, options.smoothing);
   }
   judge(state, hardware);
+  state.caption = caption_of(runs);
 }
 
 void draw_picker(State& state, const Workspace& workspace, Commands& commands) {
@@ -330,6 +333,7 @@ void draw_metric(State& state, std::size_t m, const char* id, ImVec2 size, Comma
               .log_x = can_be_log(state.lines, state.options, m),
               .log_y = state.options.log_y,
               .legend = m == 0,
+              .caption = state.caption,
               .smoothing = smoothing_words(state.options),
               .shared = &state.x,
               .commands = &commands,
@@ -386,6 +390,7 @@ void draw_gap(State& state, ImVec2 size, Commands& commands) {
               .log_x = can_be_log(state.lines, state.options, 0),
               .zero_line = is_ratio ? 1.0 : 0.0,
               .legend = false,
+              .caption = state.caption,
               .smoothing = smoothing_words(state.options),
               .shared = &state.x,
               .commands = &commands};

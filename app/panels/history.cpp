@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "app/desktop/chart_export.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_columns.h"
@@ -640,7 +641,41 @@ void draw_column_popup(State& state) {
   ImGui::PopStyleVar();
 }
 
-void draw_bar(State& state, const Workspace& workspace) {
+// The table as it stands: its rows in their order, its columns.
+std::vector<std::vector<std::string>> shown_table(const State& state, const Workspace& workspace) {
+  const ColumnContext context{&workspace, state.baseline};
+  std::vector<const RunColumn*> columns;
+  for (const std::string& id : state.columns) {
+    if (const RunColumn* column = column_of(state, id); column && column->kind != ColumnKind::spark)
+      columns.push_back(column);
+  }
+  std::vector<std::vector<std::string>> rows(1, {"run"});
+  for (const RunColumn* column : columns) rows.front().push_back(column->title);
+  for (const Row& row : state.rows) {
+    if (!row.entry) continue;
+    rows.push_back({row.entry->run.name});
+    for (const RunColumn* column : columns) rows.back().push_back(cell_text(column->id, *row.entry, context));
+  }
+  return rows;
+}
+
+void draw_export_popup(const State& state, const Workspace& workspace, Commands& commands) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##export")) {
+    if (ImGui::MenuItem("Copy the table as Markdown"))
+      commands.push_back(CopyText{markdown_table(shown_table(state, workspace)), "The table"});
+    mark("history.export.copy");
+    if (ImGui::MenuItem("Copy the table as CSV"))
+      commands.push_back(CopyText{csv_table(shown_table(state, workspace)), "The table"});
+    if (ImGui::MenuItem("Save the table as CSV"))
+      commands.push_back(SaveText{"runs", ".csv", csv_table(shown_table(state, workspace))});
+    mark("history.export.csv");
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
   ImGui::InputTextWithHint("##filter", "filter: nano status=finished tokens_per_s>20000 batch=12 tags~night",
                            state.filter.data(), state.filter.size());
@@ -653,6 +688,10 @@ void draw_bar(State& state, const Workspace& workspace) {
   if (ImGui::Button("Columns")) ImGui::OpenPopup("##columns");
   mark("history.columns");
   draw_column_popup(state);
+  ImGui::SameLine(0, px(8));
+  if (ImGui::Button("Export")) ImGui::OpenPopup("##export");
+  mark("history.export");
+  draw_export_popup(state, workspace, commands);
   std::size_t archived = 0;
   for (const RunEntry& entry : workspace.runs()) archived += entry.curation.archived ? 1 : 0;
   if (archived > 0 || state.archived) {
@@ -820,7 +859,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   take_known(state, workspace);
   state.x.begin_frame();
   ImGui::Dummy(ImVec2(0, px(2)));
-  draw_bar(state, workspace);
+  draw_bar(state, workspace, commands);
   handle_keys(state, workspace, commands);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "app/desktop/chart_export.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/ladder_model.h"
 #include "app/desktop/panel.h"
@@ -138,6 +139,26 @@ void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Co
     commands.push_back(ShowPanel{"compare"});
   }
   mark("ladder.compare");
+  ImGui::SameLine(0, px(8));
+  if (quiet_button("Export")) ImGui::OpenPopup("##export");
+  mark("ladder.export");
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##export")) {
+    constexpr std::array<std::array<const char*, 2>, 7> offers{{{"Report, one HTML file", ".html"},
+                                                                {"Bars as SVG", ".svg"},
+                                                                {"Bars as PDF", ".pdf"},
+                                                                {"Bars as PNG", ".png"},
+                                                                {"Table as Markdown", ".md"},
+                                                                {"Table as CSV", ".csv"},
+                                                                {"Figure and table for LaTeX", ".tex"}}};
+    for (const auto& [words, ending] : offers) {
+      if (ImGui::MenuItem(words, ending == std::string(".html") ? "Ctrl+R" : nullptr))
+        commands.push_back(SaveLadder{ladder.id, ending});
+      mark(std::string("ladder.export") + ending);
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
   const Question& question = workspace.question;
   if (question.asked.ladder == ladder.id && (question.open || !question.answers.empty())) {
     ImGui::SameLine(0, px(16));
@@ -330,7 +351,8 @@ bool needs_log_axis(const LadderModel& model) {
 }
 
 // The loss curves under the chosen lens, and beneath them how far each is from the baseline's.
-void draw_losses(State& state, int selected, int baseline, ImVec2 size, Commands& commands) {
+void draw_losses(State& state, const std::vector<std::string>& caption, int selected, int baseline, ImVec2 size,
+                 Commands& commands) {
   const LadderModel& model = state.model;
   const float gap = px(16);
   const bool strip = size.y > px(290);
@@ -350,6 +372,7 @@ void draw_losses(State& state, int selected, int baseline, ImVec2 size, Commands
               .floor = model.loss_floor,
               .floor_label = "entropy of the source",
               .x_labelled = !strip,
+              .caption = caption,
               .shared = &state.x,
               .commands = &commands,
               .title_room = px(140)});
@@ -365,7 +388,7 @@ void draw_losses(State& state, int selected, int baseline, ImVec2 size, Commands
     state.lens = static_cast<Lens>(lens);
     state.x = {};
   }
-  ImGui::SetItemTooltip("What is held equal: S steps, K tokens, T time, F FLOPs, E energy");
+  ImGui::SetItemTooltip("What is held equal: S steps, K tokens, T time, F FLOPs, J energy");
   ImGui::PopFont();
   mark("ladder.lens");
   end_card();
@@ -386,6 +409,7 @@ void draw_losses(State& state, int selected, int baseline, ImVec2 size, Commands
                 .band_high = model.band,
                 .zero_line = 0,
                 .legend = false,
+                .caption = caption,
                 .shared = &state.x,
                 .commands = &commands});
     end_card();
@@ -393,14 +417,14 @@ void draw_losses(State& state, int selected, int baseline, ImVec2 size, Commands
   ImGui::EndGroup();
 }
 
-void draw_below(State& state, int selected, int baseline, Commands& commands) {
+void draw_below(State& state, const std::vector<std::string>& caption, int selected, int baseline, Commands& commands) {
   const LadderModel& model = state.model;
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
   const bool is_narrow = room.x < px(860);  // then the step times give way
   const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.29f;
-  draw_losses(state, selected, baseline, ImVec2(loss_width, room.y), commands);
+  draw_losses(state, caption, selected, baseline, ImVec2(loss_width, room.y), commands);
   ImGui::SameLine(0, gap);
   if (!is_narrow) {
     const bool is_log = needs_log_axis(model);
@@ -419,6 +443,7 @@ void draw_below(State& state, int selected, int baseline, Commands& commands) {
                 .steps_up = true,
                 .log_x = is_log,
                 .legend = false,
+                .caption = caption,
                 .commands = &commands});
     end_card();
     ImGui::SameLine(0, gap);
@@ -430,9 +455,11 @@ void draw_below(State& state, int selected, int baseline, Commands& commands) {
 
 void handle_keys(State& state, int selected, Commands& commands) {
   const ImGuiIO& io = ImGui::GetIO();
+  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_R) && state.x_of != 0)
+    commands.push_back(SaveLadder{state.x_of, ".html"});
   if (io.WantTextInput || io.KeyCtrl || !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) return;
   if (ImGui::IsKeyPressed(ImGuiKey_W, false)) state.waterfall = !state.waterfall;
-  constexpr std::array keys{ImGuiKey_S, ImGuiKey_K, ImGuiKey_T, ImGuiKey_F, ImGuiKey_E};
+  constexpr std::array keys{ImGuiKey_S, ImGuiKey_K, ImGuiKey_T, ImGuiKey_F, ImGuiKey_J};
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!ImGui::IsKeyPressed(keys[i], false)) continue;
     state.lens = all_lenses[i];
@@ -496,7 +523,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                     commands);
   end_card();
   ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));
-  draw_below(state, selected, baseline, commands);
+  draw_below(state, caption_of(workspace.runs_of(ladder->id)), selected, baseline, commands);
 }
 
 }  // namespace

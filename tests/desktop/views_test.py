@@ -1,5 +1,7 @@
 """Runs put in order, looked at and compared, by mouse and keyboard alone; what was on the screen comes back."""
 import json
+import shutil
+import subprocess
 import sys
 import time
 import unittest
@@ -123,6 +125,58 @@ class Views(unittest.TestCase):
         desktop.picture("came-back")
         desktop.keys("ctrl+BackSpace")
         desktop.wait(lambda: "history.filter" not in desktop.landmarks() and "compare.axis" in desktop.landmarks(), "the first layout")
+        self.assertEqual(desktop.stop(), 0)
+
+    def exported(self, ending):
+        return [path for path in (self.desktop.path / "exports").glob("*" + ending) if path.stat().st_size > 0]
+
+    def test_exports(self):
+        desktop = self.desktop
+        desktop.go("ladder.export", "ladder.export.html")
+        desktop.click("ladder.export.html")
+        report = desktop.wait(lambda: self.exported(".html"), "the report")[0].read_text()
+        self.assertIn("a100-three-rungs", report)
+        self.assertNotIn("<script", report)
+        desktop.picture("exported")
+        desktop.click("ladder.export")
+        desktop.click("ladder.export.md")
+        self.assertIn("| --- |", desktop.wait(lambda: self.exported(".md"), "the table")[0].read_text().replace("---:", "--- |"))
+        # The chart under the mouse, by one key.
+        x0, _, x1, y1 = desktop.landmarks()["ladder.lens"]
+        desktop.xdotool("mousemove", int(x0 - 150), int(y1 + 50))
+        time.sleep(0.3)
+        desktop.keys("ctrl+e")
+        picture = desktop.wait(lambda: self.exported(".png"), "the chart")[0]
+        self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertEqual(desktop.stop(), 0)
+
+    def test_import_by_path_and_by_paste(self):
+        desktop = self.desktop
+        lines = [f"iter {i}: loss {4 - 0.01 * i:.4f}, time {20 + i % 3}.00ms, mfu 10.00%" for i in range(60)]
+        log = desktop.path / "by-path.log"
+        log.write_text("\n".join(lines) + "\n")
+        self.palette("show import", "import.path")
+        desktop.picture("import-empty")
+        desktop.fill("import.path", str(log))
+        desktop.keys("Return")
+        desktop.wait(lambda: "import.keep" in desktop.landmarks(), "what was understood")
+        self.assertEqual(desktop.rows("select count(*) from runs where source = 'import'"), [(0,)], "nothing is kept before it was asked for")
+        desktop.picture("import-understood")
+        desktop.click("import.keep")
+        desktop.wait(lambda: desktop.rows("select name from runs where source = 'import'") == [("by-path",)], "the run")
+        self.assertEqual(desktop.rows("select count(*) from steps join runs on id = run_id where source = 'import'"), [(60,)])
+        desktop.picture("import-kept")
+
+        if not shutil.which("xclip"):
+            self.skipTest("xclip is not there: nothing was pasted")
+        subprocess.run(["xclip", "-selection", "clipboard"], input="\n".join(lines[:40]), text=True, env=desktop.environment, check=True)
+        desktop.click("import.forget")
+        desktop.wait(lambda: "import.keep" not in desktop.landmarks(), "the empty view")
+        desktop.click("side.import")
+        desktop.keys("ctrl+v")
+        desktop.wait(lambda: "import.keep" in desktop.landmarks(), "what was pasted")
+        desktop.click("import.keep")
+        desktop.wait(lambda: desktop.rows("select count(*) from runs where source = 'import'") == [(2,)], "the second run")
         self.assertEqual(desktop.stop(), 0)
 
 
