@@ -121,7 +121,7 @@ class StoreSink : public ImportSink {
       run.rung = place_.rung;
       run.repeat = place_.repeat;
     }
-    if (!place_.stage.empty()) run.stage = place_.stage;
+    if (run.stage.empty()) run.stage = place_.stage;  // a block of a file has a name of its own
     // What the log says of a stage is what it changed; its name is the shorter one.
     if (run.changed == run.title && !run.stage.empty()) run.title = run.stage;
   }

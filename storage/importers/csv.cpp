@@ -9,7 +9,9 @@
 
 #include "storage/importers/importer.h"
 #include "storage/importers/line_reader.h"
+#include "storage/importers/pair_meaning.h"
 #include "storage/importers/run_builder.h"
+#include "storage/importers/time_stamp.h"
 
 namespace stepladder {
 namespace {
@@ -55,7 +57,7 @@ struct Header {
   std::vector<Field> columns;  // `none` for what is not ours
   std::vector<Meaning> meanings;
   std::vector<std::string> names;
-  int step = -1, epoch = -1, run = -1, metric = -1, value = -1, at = -1;
+  int step = -1, epoch = -1, batch = -1, run = -1, metric = -1, value = -1, at = -1;
   bool useful = false;
 };
 
@@ -85,9 +87,9 @@ Header read_header(std::string_view line) {
   if (most == 0) return header;
   std::vector<std::string_view> fields;
   split(line, header.separator, fields);
-  std::array<int, 16> best;
+  std::array<int, field_count> best;
   best.fill(99);
-  std::array<int, 16> holder;
+  std::array<int, field_count> holder;
   holder.fill(-1);
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string_view name = fields[i];
@@ -122,6 +124,7 @@ Header read_header(std::string_view line) {
   }
   header.step = holder[static_cast<std::size_t>(Field::step)];
   header.epoch = holder[static_cast<std::size_t>(Field::epoch)];
+  header.batch = holder[static_cast<std::size_t>(Field::batch)];
   const auto has = [&](Field field) { return holder[static_cast<std::size_t>(field)] >= 0; };
   const bool is_long = header.metric >= 0 && header.value >= 0;
   const bool counted = header.step >= 0 || header.epoch >= 0;
@@ -202,7 +205,7 @@ bool is_table(ImportInput& input) {
 class Table {
  public:
   Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
-      : reader_(input, sink), options_(options), sink_(sink), builder_(options, sink) {}
+      : reader_(input, sink), sink_(sink), builder_(options, sink) {}
 
   void read() {
     std::string_view line;
@@ -261,7 +264,8 @@ class Table {
   }
 
   bool read_step_number(PrintedStep& step) {
-    const int column = header_.step >= 0 ? header_.step : header_.epoch;
+    const bool within_epochs = header_.batch >= 0 && header_.epoch >= 0;  // then the rows count
+    const int column = header_.step >= 0 || within_epochs ? header_.step : header_.epoch;
     if (column < 0) {
       step.step = ++rows_;
       return true;
@@ -272,8 +276,12 @@ class Table {
       return false;
     }
     step.step = static_cast<std::int64_t>(*value);
-    if (header_.at >= 0)
-      if (const auto at = number(header_.at); at && *at > least_unix_time) step.at = *at > 1e11 ? *at / 1000 : *at;
+    if (header_.at >= 0) {
+      if (const auto at = number(header_.at); !at)
+        step.at = stamp_.read(field(header_.at));
+      else if (*at > least_unix_time)
+        step.at = *at > 1e11 ? *at / 1000 : *at;
+    }
     return true;
   }
 
@@ -317,7 +325,7 @@ class Table {
     run.stage = name;
     run.title = name;
     builder_.begin(std::move(run), {}, "csv");
-    builder_.step_is_epoch = header_.step < 0 && header_.epoch >= 0;
+    builder_.step_is_epoch = header_.step < 0 && header_.epoch >= 0 && header_.batch < 0;
     builder_.labels(labels);
     ++runs_;
   }
@@ -339,10 +347,10 @@ class Table {
   }
 
   LineReader reader_;
-  const ImportOptions& options_;
   ImportSink& sink_;
   RunBuilder builder_;
   Header header_;
+  TimeStamp stamp_;
   std::vector<std::string_view> fields_;
   std::map<std::string, Gathered> gathered_;  // by run, where a column names it
   std::map<std::string, Meaning, std::less<>> metrics_;

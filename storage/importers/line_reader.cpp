@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace stepladder {
 namespace {
 
+constexpr int most_notes = 20;
 constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
 constexpr std::string_view utf16_le_mark = "\xFF\xFE";
 constexpr std::string_view utf16_be_mark = "\xFE\xFF";
@@ -90,11 +92,15 @@ LineReader::LineReader(ImportInput& input, ImportSink& sink) : input_(input), si
   if (head.starts_with(utf16_be_mark)) encoding_ = Encoding::utf16_be;
 }
 
+void LineReader::skipped(const char* why) {
+  if (++skipped_ <= most_notes) sink_.note(number_, std::string("skipped: ") + why);
+}
+
 bool LineReader::next(std::string_view& line) {
   while (cut(line)) {
     if (line.empty()) continue;
     if (std::memchr(line.data(), '\0', line.size())) {
-      sink_.note(number_, "skipped: the line holds NUL bytes");
+      skipped("the line holds NUL bytes");
       continue;
     }
     if (std::memchr(line.data(), '\x1b', line.size())) {
@@ -103,6 +109,8 @@ bool LineReader::next(std::string_view& line) {
     }
     return true;
   }
+  if (const int more = std::exchange(skipped_, 0) - most_notes; more > 0)
+    sink_.note(0, std::to_string(more) + " more lines were skipped, too long or with NUL bytes");
   return false;
 }
 
@@ -115,7 +123,7 @@ bool LineReader::cut(std::string_view& line) {
       finished_ = true;
       number_ = ended_ + 1;
       redrawn_ = false;
-      if (skipping_) sink_.note(number_, "skipped: the line is longer than a MiB");
+      if (skipping_) skipped("the line is longer than a MiB");
       skipping_ = false;
       if (carried_.empty()) return false;
       given_.swap(carried_);
@@ -143,7 +151,7 @@ bool LineReader::cut(std::string_view& line) {
     if (skipping_ || part.size() > longest) {
       skipping_ = false;
       carried_.clear();
-      sink_.note(number_, "skipped: the line is longer than a MiB");
+      skipped("the line is longer than a MiB");
       continue;
     }
     if (carried_.empty()) {

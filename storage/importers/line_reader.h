@@ -25,6 +25,7 @@ class LineReader {
   bool redrawn() const { return redrawn_; }        // the line just given ended with CR: the next one overwrites it
 
  private:
+  void skipped(const char* why);
   bool cut(std::string_view& line);
   bool refill();
   void convert_utf16(std::string_view bytes);
@@ -45,6 +46,7 @@ class LineReader {
   std::uint32_t high_ = 0;  // first half of a surrogate pair
   std::int64_t number_ = 1;
   std::int64_t ended_ = 0;  // lines ended so far
+  int skipped_ = 0;  // lines
   bool skipping_ = false;
   bool redrawn_ = false;
   bool started_ = false;

@@ -5,17 +5,11 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "storage/importers/step_line.h"
+#include "storage/importers/pair_meaning.h"
+#include "storage/importers/text.h"
 
 namespace stepladder {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
 
 // Whether `word` stands at `at` with no letter or digit on either side.
 bool stands_alone(std::string_view line, std::size_t at, std::size_t size) {
@@ -47,12 +41,6 @@ std::string_view word_after(std::string_view line, std::string_view key) {
 
 bool is_device(std::string_view word) {
   return word.starts_with("cuda") || word == "cpu" || word == "mps" || word == "gpu" || word.starts_with("xpu");
-}
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // Batches, sequences and tokens beyond this are no training's; products of two of them still fit.
@@ -216,7 +204,8 @@ bool LogFacts::read(std::string_view line) {
              (key.is(2, "global") || (key.is(2, "train") && key.is(3, "total"))))
       take(number > 65536 ? tokens_printed : global_batch);
     else if (last == "size" && key.is(1, "batch") && (key.is(2, "total") || key.is(2, "desired")))
-      take(tokens_printed);
+      take(key.has("desired") || number >= 4096 || (batch * seq > 0 && number % (batch * seq) == 0) ? tokens_printed
+                                                                                                    : global_batch);
     else if ((last == "size" && key.is(1, "batch") && !key.has("eval") && !key.has("val")) ||
              (set && (last == "batch" || last == "bs" || last == "batchsize") && pair.total < 0) ||
              (last == "b" && key.is(1, "size")))

@@ -17,6 +17,20 @@ constexpr std::size_t live_steps_to_judge_by = 3;
 constexpr std::size_t kept_back = 64;
 constexpr std::size_t told_at_once = 512;
 
+// How far from the truth a number is that was printed with three digits.
+constexpr double rounding_of_short_numbers = 0.006;
+
+// A clock of whole seconds tells a longer time to within 2 %.
+constexpr double least_whole_seconds = 50;
+
+constexpr int most_late_notes = 20;
+
+// Of so many printed rates the median says something of the run.
+constexpr std::size_t least_rates = 4;
+
+// Steps that are this many times longer than the time stamps' resolution can be timed by them.
+constexpr double least_resolved = 10;
+
 // A time that has grown from step to step this often is no step time but a clock.
 constexpr std::size_t least_clock_steps = 6;
 
@@ -64,6 +78,26 @@ void RunBuilder::labels(const StepLine& line) {
   if (run_.planned_steps == 0 && line.total > 0) run_.planned_steps = line.total;
 }
 
+void RunBuilder::add(const StepLine& labelled, PrintedStep printed) {
+  labels(labelled);
+  const auto turn = [](double& value, TimeUnit from, TimeUnit into) {
+    if (from == into || from == TimeUnit::unknown || into == TimeUnit::unknown || is_missing(value)) return;
+    value *= milliseconds_in(from) / milliseconds_in(into);
+  };
+  turn(printed.time, labelled.time_unit, time_unit_);
+  turn(printed.elapsed, labelled.elapsed_unit, elapsed_unit_);
+  if (labelled.interval) {
+    const std::int64_t gap = count_ > 0 ? printed.step - last_step_ : 0;
+    printed.time = gap > 0 ? printed.time / static_cast<double>(gap) : missing;
+  }
+  if (!is_missing(printed.throughput) && labelled.rate != rate_) printed.throughput = missing;
+  validated_ |= !is_missing(printed.val_loss) && !labelled.tested;
+  rounded_tokens_ |= labelled.rounded_tokens;
+  if (labelled.from_perplexity && !std::exchange(from_perplexity_, true))
+    sink_->note(printed.line, "no loss is printed: it is the logarithm of the perplexity");
+  add(printed);
+}
+
 PrintedStep* RunBuilder::find(std::int64_t step) {
   const std::size_t first = std::max(attempt_, pending_.size() - std::min(pending_.size(), kept_back));
   for (std::size_t i = pending_.size(); i > first; --i)
@@ -73,33 +107,31 @@ PrintedStep* RunBuilder::find(std::int64_t step) {
 
 // Takes what the line adds to a step that is there; false where it contradicts, so that both have to be kept.
 bool RunBuilder::merge(PrintedStep& into, const PrintedStep& printed) const {
+  // Several processes that print the same step: the first one's line counts.
+  if (printed.rank >= 0 && into.rank >= 0 && printed.rank != into.rank) {
+    if (printed.rank > into.rank) return true;
+    for (double StepValues::*value : step_values) overwrite(into.*value, printed.*value);
+    into.rank = printed.rank;
+    return true;
+  }
   if (printed.redrawn && into.redrawn) {
-    overwrite(into.loss, printed.loss);
-    overwrite(into.val_loss, printed.val_loss);
-    overwrite(into.time, printed.time);
-    overwrite(into.throughput, printed.throughput);
-    overwrite(into.lr, printed.lr);
-    overwrite(into.grad_norm, printed.grad_norm);
+    for (double StepValues::*value : step_values) overwrite(into.*value, printed.*value);
     return true;
   }
   const bool both_losses = !is_missing(into.loss) && !is_missing(printed.loss);
   const bool both_times = !is_missing(into.time) && !is_missing(printed.time);
   if (both_losses && !into.estimate && !printed.estimate && !same_loss(into.loss, printed.loss)) return false;
-  if (both_times && !same_number(into.time, printed.time)) return false;
+  // Once in seconds and once in milliseconds: with the same loss beside it, a time may be rounded.
+  const double rounding = both_losses && same_number(into.loss, printed.loss) ? 0.05 : 1e-3;
+  if (both_times && !(std::fabs(into.time - printed.time) <= rounding * std::fabs(into.time)) &&
+      !same_number(into.time, printed.time))
+    return false;
   if (into.estimate && !printed.estimate && !is_missing(printed.loss)) {
     into.loss = printed.loss;
     into.estimate = false;
   }
-  fill(into.loss, printed.loss);
   overwrite(into.val_loss, printed.val_loss);
-  fill(into.time, printed.time);
-  fill(into.elapsed, printed.elapsed);
-  fill(into.mean_time, printed.mean_time);
-  fill(into.throughput, printed.throughput);
-  fill(into.lr, printed.lr);
-  fill(into.grad_norm, printed.grad_norm);
-  fill(into.tokens, printed.tokens);
-  fill(into.batch_size, printed.batch_size);
+  for (double StepValues::*value : step_values) fill(into.*value, printed.*value);
   fill(into.at, printed.at);
   return true;
 }
@@ -109,8 +141,7 @@ void RunBuilder::add(const PrintedStep& printed) {
     if (PrintedStep* there = find(printed.step); there && merge(*there, printed)) return;
     if (is_missing(printed.loss) && is_missing(printed.time) && is_missing(printed.elapsed)) {
       // A newer attempt without a loss would hide the one that has it.
-      sink_->note(printed.line,
-                  "skipped: says something of step " + std::to_string(printed.step) + ", which is long past");
+      late(printed.line, "says something of step " + std::to_string(printed.step) + ", which is long past");
       return;
     }
     // A whole block that is printed again, once with and once without times.
@@ -144,13 +175,31 @@ void RunBuilder::add(const PrintedStep& printed) {
   }
 }
 
-void RunBuilder::validate(double val_loss, std::int64_t line) {
+void RunBuilder::validate(double val_loss, bool tested, std::int64_t line) {
+  if (tested && validated_) return;
+  validated_ |= !tested;
   if (!pending_.empty())
     pending_.back().val_loss = val_loss;
   else if (count_ == 0)
     early_val_loss_ = val_loss;
   else
-    sink_->note(line, "skipped: a validation loss of a step that is long past");
+    late(line, "a validation loss of a step that is long past");
+}
+
+void RunBuilder::late(std::int64_t line, const std::string& what) {
+  if (++late_ <= most_late_notes) sink_->note(line, "skipped: " + what);
+}
+
+bool RunBuilder::complete(double loss) {
+  if (!lacks_loss()) return false;
+  pending_.back().loss = loss;
+  return true;
+}
+
+bool RunBuilder::renumber_first(std::int64_t step) {
+  if (count_ != 1 || pending_.size() != 1 || first_step_ != 1) return false;
+  pending_.front().step = first_step_ = last_step_ = step;
+  return true;
 }
 
 // Whether what is called a time has grown with every step, as only the time since the start does.
@@ -168,6 +217,33 @@ bool RunBuilder::time_is_a_clock() const {
     last = step.time;
   }
   return grown >= least_clock_steps && last > 2.5 * first;
+}
+
+// Whether what is called a time since the start falls as often as it grows, as only a step's own time does.
+bool RunBuilder::elapsed_is_a_step() const {
+  std::size_t grown = 0, fallen = 0;
+  double last = missing;
+  for (const PrintedStep& step : pending_) {
+    if (!is_missing(step.time)) return false;
+    if (is_missing(step.elapsed)) continue;
+    if (!is_missing(last)) ++(step.elapsed > last ? grown : fallen);
+    last = step.elapsed;
+  }
+  return grown + fallen >= least_clock_steps / 2 && fallen * 4 > grown + fallen;
+}
+
+// Whether a clock of whole seconds is too coarse for these steps, while a rate tells their time.
+bool RunBuilder::clock_is_coarse() const {
+  std::vector<double> between;
+  double last = missing;
+  for (const PrintedStep& step : pending_) {
+    if (!is_missing(step.time) || is_missing(step.throughput)) return false;
+    if (is_missing(step.elapsed)) continue;
+    if (step.elapsed != std::floor(step.elapsed)) return false;
+    if (!is_missing(last)) between.push_back(step.elapsed - last);
+    last = step.elapsed;
+  }
+  return !between.empty() && quantile(between, 0.5) < least_whole_seconds;
 }
 
 // The tokens of a step, from the surest source that says them.
@@ -198,15 +274,56 @@ void RunBuilder::settle_tokens() {
     last_step = step.step;
   }
   if (seen > 1 && first > 0 && last < 1e15) {
-    if (constant) tokens_per_step_ = std::llround(first);
-    if (!constant && even && per_step >= 1) {
-      tokens_per_step_ = std::llround((last - first) / static_cast<double>(last_step - first_step));
+    if (constant && !rounded_tokens_) tokens_per_step_ = std::llround(first);
+    const double slope = last_step > first_step ? (last - first) / static_cast<double>(last_step - first_step) : 0;
+    if (!constant && rounded_tokens_) tokens_per_step_ = roundest(slope, rounding_of_short_numbers * slope);
+    if (!constant && !rounded_tokens_ && even && per_step >= 1) {
+      tokens_per_step_ = std::llround(slope);
       sink_->note(pending_.front().line, "the tokens so far grow by " + std::to_string(tokens_per_step_) + " a step");
     }
     if (tokens_per_step_ > 0) return;
   }
   if (!is_missing(pending_.front().batch_size) && pending_.front().batch_size > 0 && facts_.global_batch == 0)
     facts_.global_batch = std::llround(std::min(pending_.front().batch_size, 1e9));
+}
+
+// Seconds of a step by the time stamps of the lines; missing where there are none or they are too coarse.
+double RunBuilder::stamped_time() const {
+  std::vector<double> per_step, between;
+  bool whole = true;
+  for (std::size_t i = 1; i < pending_.size(); ++i) {
+    const double apart = pending_[i].at - pending_[i - 1].at;
+    const double gap = static_cast<double>(pending_[i].step - pending_[i - 1].step);
+    if (is_missing(pending_[i].at) || is_missing(pending_[i - 1].at) || !(apart >= 0) || !(gap > 0)) continue;
+    whole &= pending_[i].at == std::floor(pending_[i].at);
+    between.push_back(apart);
+    per_step.push_back(apart / gap);
+  }
+  const double resolution = whole ? 1 : 0.001;
+  return between.empty() || quantile(between, 0.5) < least_resolved * resolution ? missing : quantile(per_step, 0.5);
+}
+
+// No line says how long a step took. Its time stamps do; and where tokens and their rate are known, they tell of how
+// many devices the rate is.
+void RunBuilder::judge_stamps(double tokens, double printed_rate) {
+  const double seconds = stamped_time();
+  if (is_missing(seconds)) return;
+  stamps_are_clock_ = true;
+  const std::int64_t line = pending_.front().line;
+  if (tokens > 0 && tokens_rate_to_s_ > 0 && printed_rate > 0) {
+    const double devices = tokens / (seconds * printed_rate * tokens_rate_to_s_);
+    const std::int64_t count = small_count(devices, 0.05);
+    if (count > 1 && ((count & (count - 1)) == 0 || count % 8 == 0 || count == facts_.devices)) {
+      tokens_rate_to_s_ *= static_cast<double>(count);
+      sink_->note(line, short_text(tokens) + " tokens in " + short_text(seconds) + " s by the lines' time stamps are " +
+                            std::to_string(count) + " x " + short_text(printed_rate) +
+                            ": the rate is that of one device");
+      return;
+    }
+    if (devices < 1.25) return;
+    tokens_rate_to_s_ = 0;  // of what it is the rate is not known
+  }
+  if (!rate_is_iterations_) sink_->note(line, "no step time is printed: it was taken from the lines' time stamps");
 }
 
 void RunBuilder::decide() {
@@ -221,6 +338,16 @@ void RunBuilder::decide() {
     for (PrintedStep& step : pending_)
       if (!is_missing(step.time)) step.elapsed = std::exchange(step.time, missing);
     elapsed_unit_ = time_unit_;
+  }
+
+  clock_is_coarse_ = clock_is_coarse();
+  if (clock_is_coarse_)
+    for (PrintedStep& step : pending_) step.elapsed = missing;
+  elapsed_is_a_step_ = elapsed_is_a_step();
+  if (elapsed_is_a_step_) {
+    sink_->note(line, "the time since the start does not grow, so it was taken for that of a step");
+    for (PrintedStep& step : pending_) step.time = std::exchange(step.elapsed, missing);
+    time_unit_ = elapsed_unit_;
   }
 
   UnitEvidence evidence;
@@ -264,6 +391,14 @@ void RunBuilder::decide() {
   if (units.rate == RateMeaning::tokens_per_ms) tokens_rate_to_s_ = 1000 * units.rate_scale;
   if (units.rate == RateMeaning::samples_per_s && facts_.seq > 0) tokens_rate_to_s_ = static_cast<double>(facts_.seq);
 
+  std::vector<double> rates;
+  for (const PrintedRate& step : evidence.steps)
+    if (step.rate > 0 && std::isfinite(step.rate)) rates.push_back(step.rate);
+  const double rate = quantile(rates, 0.5);
+  if (!timed && !clocked) judge_stamps(static_cast<double>(tokens_per_step_), rate);
+  if ((timed || clocked) && tokens_rate_to_s_ > 0 && rates.size() >= least_rates)
+    printed_tokens_per_s_ = rate * tokens_rate_to_s_;
+
   if (!worked_out.how.empty() && options_->tokens_per_step == 0 && tokens_per_step_ == worked_out.count)
     sink_->note(line, "tokens per step: " + worked_out.how + " = " + std::to_string(worked_out.count));
   if (!units.arithmetic.empty()) sink_->note(line, units.arithmetic);
@@ -299,7 +434,8 @@ void RunBuilder::tell(const PrintedStep& printed) {
   step.at = printed.at;
   step.tokens = tokens_per_step_;
 
-  double time = printed.time, elapsed = printed.elapsed;
+  double time = printed.time, elapsed = clock_is_coarse_ ? missing : printed.elapsed;
+  if (elapsed_is_a_step_ && is_missing(time)) time = std::exchange(elapsed, missing);
   if (time_is_clock_ && is_missing(elapsed)) elapsed = std::exchange(time, missing);
   if (!is_missing(time)) {
     step.dt_ms = time * ms_per_time_ / per_step_;
@@ -322,14 +458,21 @@ void RunBuilder::tell(const PrintedStep& printed) {
     }
     last_clock_ = elapsed;
     last_clock_step_ = printed.step;
-  } else if (printed.throughput > 0 && std::isfinite(printed.throughput)) {
+  } else if (printed.throughput > 0 && std::isfinite(printed.throughput) &&
+             (rate_is_iterations_ || (tokens_rate_to_s_ > 0 && tokens_per_step_ > 0))) {
     if (rate_is_iterations_)
       step.dt_ms = 1000 / printed.throughput;
-    else if (tokens_rate_to_s_ > 0 && tokens_per_step_ > 0)
+    else
       step.dt_ms = 1000 * static_cast<double>(tokens_per_step_) / (printed.throughput * tokens_rate_to_s_);
     if (!is_missing(step.dt_ms) && !std::exchange(rate_time_noted_, true))
       sink_->note(printed.line, "no step time is printed: it was worked out from the rate, " +
                                     short_text(printed.throughput) + " " + unit_);
+  } else if (stamps_are_clock_ && !is_missing(printed.at)) {
+    const std::int64_t gap = printed.step - last_clock_step_;
+    if (!is_missing(last_clock_) && gap > 0 && printed.at >= last_clock_)
+      step.dt_ms = (printed.at - last_clock_) * 1000 / static_cast<double>(gap);
+    last_clock_ = printed.at;
+    last_clock_step_ = printed.step;
   }
   timed_ |= !is_missing(step.dt_ms);
   sink_->step(step);
@@ -338,6 +481,8 @@ void RunBuilder::tell(const PrintedStep& printed) {
 void RunBuilder::end() {
   if (!open_) return;
   open_ = false;
+  if (late_ > most_late_notes)
+    sink_->note(0, std::to_string(late_ - most_late_notes) + " more lines speak of steps that are long past");
   if (!decided_) decide();
   run_.recipe = facts_.recipe_json(family);
   run_.device = facts_.device;
@@ -351,6 +496,8 @@ void RunBuilder::end() {
     sink_->begin_run(run_);
   }
   run_.tokens_per_step = tokens_per_step_;
+  if (!is_missing(printed_tokens_per_s_))
+    run_.environment = "{\"printed_tokens_per_s\":" + short_text(printed_tokens_per_s_) + "}";
   if (unit_.empty()) {
     if (!rate_text_.empty())
       unit_ = "unknown, printed as " + rate_text_;

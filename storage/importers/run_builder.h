@@ -14,22 +14,15 @@
 namespace stepladder {
 
 // One line's part of a step, with the step's number settled.
-struct PrintedStep {
+struct PrintedStep : StepValues {
+  PrintedStep() = default;
+  explicit PrintedStep(const StepValues& values) : StepValues(values) {}
   std::int64_t step = 0;
   std::int64_t line = 0;
-  double loss = missing;
-  double val_loss = missing;
-  double time = missing;
-  double elapsed = missing;
-  double mean_time = missing;
-  double throughput = missing;
-  double lr = missing;
-  double grad_norm = missing;
-  double tokens = missing;
-  double batch_size = missing;
-  double at = missing;
-  bool estimate = false;  // its loss is one of an evaluation: a step's own counts more
-  bool redrawn = false;   // from a progress bar: what comes later is what the step came to
+  std::int64_t rank = -1;  // of the process that printed it
+  double at = missing;     // unix seconds, from a time stamp in front
+  bool estimate = false;   // its loss is one of an evaluation: a step's own counts more
+  bool redrawn = false;    // from a progress bar: what comes later is what the step came to
 };
 
 class RunBuilder {
@@ -45,9 +38,18 @@ class RunBuilder {
   void labels(const StepLine& line);
 
   void add(const PrintedStep& printed);
+  // The same with its labels: where they differ from the first ones', the values are turned into the first one's unit.
+  void add(const StepLine& labelled, PrintedStep printed);
 
   // A validation loss that came without a step's number: the last step's, or the first one's where none was yet.
-  void validate(double val_loss, std::int64_t line);
+  // `tested`: that of a test set, which counts where there is none of a validation set.
+  void validate(double val_loss, bool tested, std::int64_t line);
+
+  // A loss that came without a step's number; false where the last step has one.
+  bool complete(double loss);
+  // The only step so far has this number; false where there are more, or it was not counted from nothing.
+  bool renumber_first(std::int64_t step);
+  bool lacks_loss() const { return !pending_.empty() && is_missing(pending_.back().loss); }
 
   // Nothing more comes; the run is told.
   void end();
@@ -70,7 +72,12 @@ class RunBuilder {
   void tell(std::size_t keep);
   void tell(const PrintedStep& printed);
   void settle_tokens();
+  void late(std::int64_t line, const std::string& what);
   bool time_is_a_clock() const;
+  bool elapsed_is_a_step() const;
+  bool clock_is_coarse() const;
+  double stamped_time() const;
+  void judge_stamps(double tokens, double printed_rate);
 
   const ImportOptions* options_;
   ImportSink* sink_;
@@ -98,6 +105,8 @@ class RunBuilder {
   double tokens_rate_to_s_ = 0;  // printed rate x this = tokens/s; 0: it is none of tokens
   bool rate_is_iterations_ = false;
   bool time_is_clock_ = false;
+  bool elapsed_is_a_step_ = false;
+  bool clock_is_coarse_ = false;
   std::int64_t tokens_per_step_ = 0;
   std::string unit_;
   double last_clock_ = missing;
@@ -105,6 +114,12 @@ class RunBuilder {
   bool clock_restart_noted_ = false;
   bool rate_time_noted_ = false;
   bool timed_ = false;
+  int late_ = 0;  // lines that came too late for their step
+  bool validated_ = false;       // a validation set's loss was printed
+  bool rounded_tokens_ = false;  // tokens were printed with few digits
+  bool from_perplexity_ = false;
+  bool stamps_are_clock_ = false;  // nothing but the time stamps tells how long a step took
+  double printed_tokens_per_s_ = missing;
 };
 
 }  // namespace stepladder

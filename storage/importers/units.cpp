@@ -13,8 +13,9 @@ namespace {
 constexpr double least_unlabelled_ms = 20;
 
 // How far rate x time may be from the tokens of a step: both are printed rounded, and some rates are smoothed.
-constexpr double tolerance = 0.03;
+constexpr double fit_tolerance = 0.03;
 
+constexpr double least_tokens_per_step = 30;
 constexpr double most_tokens_per_step = 1e12;
 
 // No single machine trains a model worth a log faster.
@@ -27,27 +28,7 @@ std::string text(double value) {
 }
 
 bool near(double value, double expected) {
-  return std::fabs(value / expected - 1) < tolerance;
-}
-
-// N where value is N, a number of devices or of accumulated batches; 0 where it is none.
-std::int64_t small_count(double value) {
-  const double whole = std::round(value);
-  if (whole < 2 || whole > 4096 || std::fabs(value / whole - 1) > 0.01) return 0;
-  const auto count = static_cast<std::int64_t>(whole);
-  return count <= 16 || (count & (count - 1)) == 0 || count % 8 == 0 ? count : 0;
-}
-
-// The roundest whole number within `error` of `tokens` (batches and sequences are round), where that is no chance: a
-// multiple of 2^k is found near any number once 2^k is as small as the error. 0 where there is none.
-std::int64_t roundest(double tokens, double error) {
-  for (int power = 24; power >= 0; --power) {
-    const double unit = std::ldexp(1, power);
-    if (unit < 4 * error) break;
-    const double whole = std::round(tokens / unit) * unit;
-    if (whole > 0 && std::fabs(tokens - whole) <= error) return static_cast<std::int64_t>(whole);
-  }
-  return 0;
+  return std::fabs(value / expected - 1) < fit_tolerance;
 }
 
 const char* name_of(TimeUnit unit) {
@@ -121,7 +102,7 @@ class Inference {
 
   Units infer() {
     if (is_missing(rate_)) {
-      take_time(is_missing(time_) ? TimeUnit::ms : time_by_label());
+      take_time(time_by_label());
       return units_;
     }
     if (is_missing(product_)) {
@@ -197,6 +178,13 @@ class Inference {
       const double per_sample = evidence_.seq > 0 ? factor * 1000 / static_cast<double>(evidence_.seq) : 0;
       return per_sample > 0 && std::fabs(ratio / per_sample - 1) < std::fabs(ratio / factor - 1);
     };
+    // So many samples that they are whole sequences: 1024 of tokens and 1000 of milliseconds are too near each other.
+    if (evidence_.rate == RateLabel::samples && evidence_.time_unit != TimeUnit::unknown) {
+      const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
+      const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(samples, 0.0, 1e9)));
+      if (whole > 0 && near(samples, static_cast<double>(whole)) && evidence_.tokens_per_step % whole == 0)
+        return take({evidence_.time_unit, RateMeaning::samples_per_s});
+    }
     if (near(ratio, 1) && !nearer_to_sequences(1)) {
       const TimeUnit unit = shared_unit();
       take({unit, unit == TimeUnit::ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s});
@@ -214,6 +202,8 @@ class Inference {
       take(it.reading);
       return explain(product_text(it.reading.time) + ", " + text(it.factor) + " x" + of_step);
     }
+    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0)  // how long they are is not known
+      return take({time_by_label(), RateMeaning::samples_per_s});
     if (evidence_.seq > 0) {
       for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
         const double factor = 1000 / milliseconds_in(unit) / static_cast<double>(evidence_.seq);
@@ -261,8 +251,9 @@ class Inference {
     const double seconds = milliseconds_in(unit) / 1000;
     const double as_printed = product_ * seconds * (evidence_.rate == RateLabel::tokens_per_ms ? 1000 : 1);
     const double error = std::max(spread_, 1e-4);
-    const std::int64_t per_s =
-        as_printed < 30 || as_printed > most_tokens_per_step ? 0 : roundest(as_printed, error * as_printed);
+    const std::int64_t per_s = as_printed < least_tokens_per_step || as_printed > most_tokens_per_step
+                                   ? 0
+                                   : roundest(as_printed, error * as_printed);
     const std::int64_t per_ms =
         as_printed * 1000 > most_tokens_per_step ? 0 : roundest(as_printed * 1000, error * as_printed * 1000);
     take_time(unit);
@@ -271,13 +262,14 @@ class Inference {
       take_rate(evidence_.rate == RateLabel::tokens_per_ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s);
       units_.arithmetic = product_text(unit) + ": a step has " + std::to_string(units_.tokens_per_step) +
                           " tokens if the rate is in " + units_.unit;
-    } else if (per_ms >= 256 && per_ms % 64 == 0 && (as_printed < 30 || error * as_printed < 0.2)) {
+    } else if (per_ms >= 256 && per_ms % 64 == 0 && (as_printed < least_tokens_per_step || error * as_printed < 0.2)) {
       units_.tokens_per_step = per_ms;
       take_rate(RateMeaning::tokens_per_ms);
       units_.arithmetic = product_text(unit) + ": " + text(as_printed) + " tokens a step are no batch, " +
                           std::to_string(units_.tokens_per_step) + " are, so the rate is in " + units_.unit;
     } else {
       units_.ask_tokens = true;
+      if (as_printed >= least_tokens_per_step) take_rate(by_label(evidence_.rate));
       units_.arithmetic = product_text(unit) + " is no certain number of tokens in any unit";
     }
   }
@@ -291,6 +283,23 @@ class Inference {
 };
 
 }  // namespace
+
+std::int64_t small_count(double value, double tolerance) {
+  const double whole = std::round(value);
+  if (whole < 2 || whole > 4096 || std::fabs(value / whole - 1) > tolerance) return 0;
+  const auto count = static_cast<std::int64_t>(whole);
+  return count <= 16 || (count & (count - 1)) == 0 || count % 8 == 0 ? count : 0;
+}
+
+std::int64_t roundest(double tokens, double error) {
+  for (int power = 24; power >= 0; --power) {
+    const double unit = std::ldexp(1, power);
+    if (unit < 4 * error) break;
+    const double whole = std::round(tokens / unit) * unit;
+    if (whole > 0 && std::fabs(tokens - whole) <= error) return static_cast<std::int64_t>(whole);
+  }
+  return 0;
+}
 
 Units infer_units(const UnitEvidence& evidence) {
   return Inference(evidence).infer();

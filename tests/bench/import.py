@@ -1,4 +1,5 @@
-"""How fast `import` is, and how much memory it takes, on logs made here: python tests/bench/import.py [MB] [BUILD]."""
+"""How fast `import` is, with its database and without, and how much memory it takes, on logs made here:
+python tests/bench/import.py [MB] [BUILD]."""
 import json
 import os
 import pathlib
@@ -29,6 +30,9 @@ def main():
                     block = "".join(line(j) for j in range(i, i + 10000))
                     i += 10000
                     size += file.write(block)
+            reader = BUILD / "read_log"
+            if reader.exists():
+                print(subprocess.run([reader, log], capture_output=True, text=True, check=True).stdout.strip().replace(str(log), "read only: " + name))
             database = pathlib.Path(folder) / "runs.db"
             started = time.time()
             process = subprocess.Popen([BUILD / "stepladder", "--db", database, "import", "--json", log], stdout=subprocess.PIPE)

@@ -49,9 +49,20 @@ class Import(Case):
                                "--tokens-per-step", 1000, "--params", 7, "--gpu", "NVIDIA H100")["runs"]
         self.assertEqual((run["tokens_per_step"], run["params"], run["hardware"]), (1000, 7, "NVIDIA H100"))
 
+    def test_a_printed_throughput_that_does_not_fit_is_flagged(self):
+        line = "step {} loss 3.5 dt 250.0ms | tok/sec {}\n"
+        fits = self.file("fits.log", "B = 4 ; T = 1024\n" + "".join(line.format(i, 16384) for i in range(1, 30)))
+        odd = self.file("odd.log", "B = 4 ; T = 1024\n" + "".join(line.format(i, 30000) for i in range(1, 30)))
+        runs = self.place.json("import", fits, odd)["runs"]
+        flags = {run["id"]: {flag["id"] for flag in run["flags"]} for run in self.place.json("check")}
+        self.assertNotIn("dt-throughput-mismatch", flags[runs[0]["id"]])
+        self.assertIn("dt-throughput-mismatch", flags[runs[1]["id"]])
+
     def test_bad_files_are_a_sentence_and_change_nothing(self):
-        bad = {"empty.log": b"", "binary.log": os.urandom(70000), "nul.log": bytes(5000), "prose.log": b"Nothing here.\n",
-               "cut.log": b"\xff\xfes", "long.log": b"x" * 3_000_000}
+        bad = {"empty.log": b"", "blank.log": b"\r\n \n", "binary.log": os.urandom(70000), "nul.log": bytes(5000),
+               "prose.log": b"Nothing here.\n", "cut.log": b"\xff\xfes", "long.log": b"x" * 100_000_000,
+               "utf16.log": "Nothing here.\n".encode("utf-16-be"), "elf.log": b"\x7fELF\2\1\1" + bytes(200),
+               "gzip.log": b"\x1f\x8b\x08\0" + os.urandom(500)}
         for name, content in bad.items():
             code, out, err = self.place.run("import", self.file(name, content))
             self.assertEqual((code, out), (1, ""), name)
@@ -66,6 +77,15 @@ class Import(Case):
         self.assertEqual(self.place.run("import", self.place.path / "prose.log", self.place.path / "good.log")[0], 1)
         after = sqlite3.connect(self.place.database).execute("select count(*) from runs").fetchone()
         self.assertEqual(after[0], before[0] + 1, "the good one is kept")
+
+    def test_any_encoding_and_end_of_line(self):
+        contents = {"crlf": STEPS.replace("\n", "\r\n").encode(), "mark": b"\xef\xbb\xbf" + STEPS.encode(),
+                    "le": b"\xff\xfe" + STEPS.encode("utf-16-le"), "be": b"\xfe\xff" + STEPS.encode("utf-16-be"),
+                    "nul": STEPS.encode() + b"step 11 | lo\0ss 3\n", "long": STEPS.encode() + b"x" * 3_000_000,
+                    "cut": STEPS.encode() + b"step 11 | lo", "latin": "Läuft auf Gerät 0\n".encode("latin-1") + STEPS.encode()}
+        for name, content in contents.items():
+            run, = self.place.json("import", self.file(name + ".log", content))["runs"]
+            self.assertEqual((run["steps"], run["last_step"], run["loss_last"]), (10, 10, 4.9), name)
 
     def test_standard_input(self):
         process = self.place.start("import", "-", "--json", stdin=subprocess.PIPE)

@@ -115,6 +115,31 @@ TEST(StepLog, OptionsOverrideWhatWasRead) {
   EXPECT_EQ(told.runs[0].steps[0].tokens, 640);
 }
 
+TEST(StepLog, KeepsThePrintedThroughputInTokensPerSecond) {
+  const auto environment = [](const char* rate) {
+    std::string text = "B = 4 ; T = 1024\n";
+    for (int i = 1; i < 5; ++i) text += "step " + std::to_string(i) + " loss 8 dt 250ms | tok/sec " + rate + "\n";
+    return import_text(text).runs[0].run.environment;
+  };
+  EXPECT_EQ(environment("16384"), R"({"printed_tokens_per_s":16384})");
+  EXPECT_EQ(environment("16.384"), R"({"printed_tokens_per_s":16384})") << "tokens per millisecond";
+  EXPECT_EQ(environment("30000"), R"({"printed_tokens_per_s":30000})") << "does not fit, so it is taken by its label";
+  EXPECT_EQ(import_text("step 1 loss 8 dt 250ms\n").runs[0].run.environment, "");
+}
+
+TEST(StepLog, TimesWithoutTimesComeFromTheClockInFrontOfTheLines) {
+  // Eight devices, each at 2,000 tokens/s: 16,384 tokens take 1.024 s.
+  std::string text = "global batch size 16, sequence length 1024\n";
+  for (int i = 0; i < 5; ++i)
+    text += "2024-05-01 12:00:" + std::to_string(10 + 10 * i) + ".240 step: " + std::to_string(10 * (i + 1)) +
+            " loss: 5.5 tps: 2,000\n";
+  const Told told = import_text(text);
+  ASSERT_EQ(told.runs[0].steps.size(), 5u);
+  EXPECT_EQ(told.runs[0].steps[1].dt_ms, 1024);
+  EXPECT_EQ(told.runs[0].steps[0].at, 1714564810.24);
+  EXPECT_TRUE(told.noted("the rate is that of one device"));
+}
+
 TEST(StepLog, RefusesWhatIsNoLog) {
   using namespace std::string_literals;
   for (const std::string& bytes : {""s, "\n\n"s, std::string(5000, '\0'), "hello\n"s,

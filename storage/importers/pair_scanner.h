@@ -1,0 +1,47 @@
+// Finds the numbers of a line, each with the words in front of it and the unit behind. Pure, allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+// One number with what stands before and after it.
+struct Pair {
+  std::string_view key;   // "elapsed time per iteration": the words in front, without separators; may be empty
+  std::string_view hint;  // a unit in parentheses after the key: "ms"
+  std::string_view unit;  // glued to the number or one space behind it, where it is a known one
+  std::string_view text;  // the number itself
+  double value = missing;
+  std::int64_t whole = -1;  // the number where it is a whole one >= 0
+  std::int64_t total = -1;  // N of "5/N"
+  std::size_t at = 0;       // where the number begins
+  std::size_t end = 0;      // behind the number, its total and its unit
+  bool separated = false;   // ':' or '=' between key and number
+  bool clock = false;       // was written h:mm:ss; the value is in seconds
+};
+
+// Goes through the numbers of a line from left to right. Dates, versions, and digits inside words are no numbers.
+class PairScanner {
+ public:
+  explicit PairScanner(std::string_view line) : line_(line) {}
+  bool next(Pair& pair);
+
+  // The number that begins at `at`, without its key; false where none does.
+  bool number_at(std::size_t at, Pair& pair) {
+    gap_ = at;
+    return number(at, pair);
+  }
+
+ private:
+  bool number(std::size_t at, Pair& pair);
+  void take_key(std::string_view gap, Pair& pair);
+
+  std::string_view line_;
+  std::size_t at_ = 0;
+  std::size_t gap_ = 0;  // behind the last pair
+};
+
+}  // namespace stepladder
