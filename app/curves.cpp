@@ -28,6 +28,7 @@ double metric_value(const Series& series, Metric metric, std::size_t i) {
 std::vector<double> axis_values(const Run& run, const Series& series, Axis axis) {
   std::vector<double> x(series.size(), missing);
   double sum = 0;
+  double first_at = missing;
   for (std::size_t i = 0; i < series.size(); ++i) {
     const std::int64_t known = series.tokens[i] > 0 ? series.tokens[i] : run.tokens_per_step;
     switch (axis) {
@@ -48,6 +49,10 @@ std::vector<double> axis_values(const Run& run, const Series& series, Axis axis)
         sum += series.dt_ms[i] / 1000 *
                static_cast<double>(i == 0 ? 1 : std::max<std::int64_t>(1, series.step[i] - series.step[i - 1]));
         x[i] = sum;
+        break;
+      case Axis::wall:
+        if (is_missing(first_at)) first_at = series.at[i];
+        if (!is_missing(series.at[i])) x[i] = series.at[i] - first_at;
         break;
       case Axis::loss:
         x[i] = series.loss[i];
@@ -114,6 +119,8 @@ std::string_view title_of(Axis axis) {
       return "tokens";
     case Axis::time:
       return "training time, s";
+    case Axis::wall:
+      return "wall clock, s";
     case Axis::flops:
       return "FLOPs (6N)";
     case Axis::loss:
@@ -128,7 +135,8 @@ std::string_view title_of(Axis axis) {
 
 Points points_of(const Run& run, const Series& series, Metric metric, Axis axis) {
   const std::vector<double> x = axis_values(run, series, axis);
-  Points points{.is_path = axis == Axis::step || axis == Axis::tokens || axis == Axis::time || axis == Axis::flops};
+  Points points{.is_path = axis == Axis::step || axis == Axis::tokens || axis == Axis::time || axis == Axis::wall ||
+                           axis == Axis::flops};
   for (std::size_t i = 0; i < x.size(); ++i) {
     const double y = metric_value(series, metric, i);
     if (is_missing(y) || !std::isfinite(x[i])) continue;

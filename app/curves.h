@@ -17,10 +17,11 @@ inline constexpr std::array all_metrics{Metric::loss,  Metric::val_loss, Metric:
 std::string_view title_of(Metric metric);  // "Validation loss"
 std::string_view unit_of(Metric metric);   // "ms"; empty for losses, which are nats per token everywhere
 
-// What lies along x. Time is that of the steps alone, so pauses, validation and compiling are taken out of it.
-enum class Axis { step, tokens, time, flops, loss, lr, grad_norm };
-inline constexpr std::array all_axes{Axis::step, Axis::tokens, Axis::time,     Axis::flops,
-                                     Axis::loss, Axis::lr,     Axis::grad_norm};
+// What lies along x. Time is that of the steps alone, so pauses, validation and compiling are taken out of it; on the
+// wall clock, counted from the end of the first step, they are in.
+enum class Axis { step, tokens, time, wall, flops, loss, lr, grad_norm };
+inline constexpr std::array all_axes{Axis::step,  Axis::tokens, Axis::time, Axis::wall,
+                                     Axis::flops, Axis::loss,   Axis::lr,   Axis::grad_norm};
 std::string_view title_of(Axis axis);  // "tokens", "training time, s"
 
 struct Points {

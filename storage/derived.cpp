@@ -15,7 +15,7 @@ constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;
 
 enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
 
-// A series holds each step once and no wall clock: what these say is looked up while the rows go by.
+// A series holds each step once: what its attempts and their clocks say is looked up while the rows go by.
 class RowChecks {
  public:
   void add(const StepReader::Row& row) {

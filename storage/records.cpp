@@ -79,13 +79,13 @@ void Series::append(const StepRecord& record) {
   // Nearly always the end; elsewhere only when a run was resumed from an earlier step.
   const auto place =
       empty() || step.back() < record.step ? step.end() : std::lower_bound(step.begin(), step.end(), record.step);
-  const auto at = place - step.begin();
+  const auto index = place - step.begin();
   const bool replaces = place != step.end() && *place == record.step;
   const auto put = [&](auto& column, auto value) {
     if (replaces)
-      column[static_cast<std::size_t>(at)] = value;
+      column[static_cast<std::size_t>(index)] = value;
     else
-      column.insert(column.begin() + at, value);
+      column.insert(column.begin() + index, value);
   };
   put(step, record.step);
   put(tokens, record.tokens);
@@ -94,6 +94,7 @@ void Series::append(const StepRecord& record) {
   put(dt_ms, record.dt_ms);
   put(lr, record.lr);
   put(grad_norm, record.grad_norm);
+  put(at, record.at);
 }
 
 double Series::tokens_per_s(std::size_t i) const {

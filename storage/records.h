@@ -187,6 +187,7 @@ struct Series {
   std::vector<double> dt_ms;
   std::vector<double> lr;
   std::vector<double> grad_norm;
+  std::vector<double> at;
 
   std::size_t size() const { return step.size(); }
   bool empty() const { return step.empty(); }

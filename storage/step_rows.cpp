@@ -1,11 +1,38 @@
 #include "storage/step_rows.h"
 
+#include <algorithm>
+#include <string>
+
 #include "storage/column_values.h"
 
 namespace stepladder {
 namespace {
 
 constexpr std::int64_t rows_at_once = 16'384;
+
+// Rows that follow on what is there, many to a statement: each statement costs as much as the row itself.
+void insert_new_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
+  constexpr std::size_t at_once = 32;
+  const auto sql = [](std::size_t rows) {
+    std::string text =
+        "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
+        "nan_mask) VALUES ";
+    for (std::size_t i = 0; i < rows; ++i) text += i == 0 ? "(?,?,1,?,?,?,?,?,?,?,?)" : ",(?,?,1,?,?,?,?,?,?,?,?)";
+    return text;
+  };
+  const std::string full = sql(at_once);
+  while (!steps.empty()) {
+    const std::size_t rows = std::min(at_once, steps.size());
+    Statement insert(database, rows == at_once ? full : sql(rows));
+    for (const StepRecord& step : steps.first(rows)) {
+      insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
+      insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
+      insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+    }
+    insert.run();
+    steps = steps.subspan(rows);
+  }
+}
 
 }  // namespace
 
@@ -24,7 +51,14 @@ void insert_step(Database& database, RunId run, const StepRecord& step) {
 }
 
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
-  // Nearly always the first attempt; to look for others before each row would halve the speed.
+  if (steps.empty()) return;
+  Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
+  last.bind(run);
+  const bool is_first = !last.step() || last.is_null(0);
+  const auto goes_back = [](const StepRecord& a, const StepRecord& b) { return a.step >= b.step; };
+  const bool ascends = std::adjacent_find(steps.begin(), steps.end(), goes_back) == steps.end();
+  if (ascends && (is_first || steps.front().step > last.integer(0))) return insert_new_steps(database, run, steps);
+  // Some are there already, and the newer counts.
   Statement insert(database,
                    "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
                    "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");

@@ -31,6 +31,13 @@ TEST(Curves, EachAxisIsWhatItsNameSays) {
   EXPECT_EQ(points_of(run, series, Metric::tokens_per_s, Axis::step).y, (std::vector<double>{200, 400, 400}));
 }
 
+TEST(Curves, TheWallClockHasThePausesInIt) {
+  const Series series = series_of({{.step = 1, .loss = 3, .dt_ms = 500, .at = 1000},
+                                   {.step = 2, .loss = 2, .dt_ms = 500, .at = 1060},
+                                   {.step = 3, .loss = 1, .dt_ms = 500}});
+  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::wall).x, (std::vector<double>{0, 60}));
+}
+
 TEST(Curves, ALogThatPrintsEveryTenthStepCountsTheTokensBetween) {
   const Series series = series_of({{.step = 10, .loss = 3, .dt_ms = 100}, {.step = 20, .loss = 2, .dt_ms = 100}});
   EXPECT_EQ(points_of(run, series, Metric::loss, Axis::tokens).x, (std::vector<double>{1000, 2000}));

@@ -1,0 +1,208 @@
+// What the views are made of, without a window: actions and their keys, settings, columns, exports of charts.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "app/desktop/actions.h"
+#include "app/desktop/chart_export.h"
+#include "app/desktop/ladder_model.h"
+#include "app/desktop/panel.h"
+#include "app/desktop/run_columns.h"
+#include "app/desktop/settings.h"
+#include "storage/run_store.h"
+#include "tests/panels/headless.h"
+
+namespace stepladder {
+namespace {
+
+TEST(Actions, NoKeyDoesTwoThings) {
+  Headless imgui;
+  const Workspace workspace;
+  std::set<ImGuiKeyChord> keys;
+  for (const Action& action : window_actions(all_panels(), workspace)) {
+    EXPECT_FALSE(action.title.empty());
+    if (action.key != 0) EXPECT_TRUE(keys.insert(action.key).second) << action.title << " " << key_text(action.key);
+    for (const ImGuiKeyChord key : action.also) EXPECT_TRUE(keys.insert(key).second) << action.title;
+  }
+  EXPECT_EQ(key_text(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_3), "Ctrl+Shift+3");
+}
+
+TEST(Actions, LettersFindWordsThatTheyBegin) {
+  EXPECT_FALSE(fuzzy_score("xyz", "Show History").has_value());
+  EXPECT_FALSE(fuzzy_score("yrotsih", "Show History").has_value()) << "in order only";
+  EXPECT_GT(*fuzzy_score("hist", "Show History"), *fuzzy_score("hist", "Which is the one to take"));
+  EXPECT_GT(*fuzzy_score("sh", "Show History"), *fuzzy_score("sh", "Compare runs with others"));
+  EXPECT_TRUE(fuzzy_score("", "anything").has_value());
+}
+
+class Settings : public testing::Test {
+ protected:
+  Settings() : folder_(std::filesystem::temp_directory_path() / ("stepladder-settings-" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_);
+    ::setenv("XDG_CONFIG_HOME", folder_.c_str(), 1);
+    ::unsetenv("GTK_THEME");
+  }
+  ~Settings() override {
+    ::unsetenv("XDG_CONFIG_HOME");
+    std::filesystem::remove_all(folder_);
+  }
+  std::filesystem::path folder_;
+};
+
+TEST_F(Settings, ComeBackAsTheyWereSaved) {
+  DesktopSettings settings;
+  settings.theme = ThemeChoice::system;
+  settings.scale = 1.5f;
+  settings.panels = {"compare", "history"};
+  settings.layout = "[Window][##frame]\n";
+  settings.width = 1234;
+  settings.line_styles = true;
+  settings.views["history"] = R"({"filter":"a \"b\""})";
+  settings.projects["/a/b.db"] = {.ladder = 3, .runs = {1, 2}};
+  save_settings(settings);
+  const DesktopSettings read = load_settings();
+  EXPECT_EQ(read.theme, ThemeChoice::system);
+  EXPECT_EQ(read.scale, 1.5f);
+  EXPECT_EQ(read.panels, settings.panels);
+  EXPECT_EQ(read.layout, settings.layout);
+  EXPECT_EQ(read.width, 1234);
+  EXPECT_TRUE(read.line_styles);
+  EXPECT_EQ(read.views, settings.views);
+  EXPECT_EQ(read.projects.at("/a/b.db").runs, (std::vector<std::int64_t>{1, 2}));
+}
+
+TEST_F(Settings, ThoseThatWereEditedByHandDoNoHarm) {
+  std::filesystem::create_directories(settings_file().parent_path());
+  std::ofstream(settings_file())
+      << R"({"theme": 7, "scale": 99, "panels": "ladder", "width": "wide", "projects": [1]})";
+  const DesktopSettings read = load_settings();
+  EXPECT_EQ(read.theme, ThemeChoice::dark);
+  EXPECT_EQ(read.scale, 3.0f);
+  EXPECT_EQ(read.panels, DesktopSettings().panels);
+  std::ofstream(settings_file()) << "no JSON";
+  EXPECT_EQ(load_settings().width, DesktopSettings().width);
+}
+
+TEST_F(Settings, TheSystemsThemeIsThatOfItsToolkits) {
+  EXPECT_TRUE(system_prefers_dark()) << "nothing says otherwise";
+  std::filesystem::create_directories(folder_ / "gtk-3.0");
+  std::ofstream(folder_ / "gtk-3.0" / "settings.ini") << "[Settings]\ngtk-application-prefer-dark-theme = 0\n";
+  EXPECT_FALSE(system_prefers_dark());
+  ::setenv("GTK_THEME", "Adwaita:dark", 1);
+  EXPECT_TRUE(system_prefers_dark());
+  ::unsetenv("GTK_THEME");
+}
+
+TEST(RunColumns, EveryColumnHasSomethingToSayOfEveryRun) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "ladder"});
+  const std::vector<StepRecord> steps{{.step = 1, .loss = 3, .dt_ms = 10, .tokens = 100},
+                                      {.step = 2, .loss = 2, .dt_ms = 10, .tokens = 100}};
+  store.insert_finished({.name = "base", .ladder = ladder, .tokens_per_step = 100, .recipe = R"({"batch": 12})"},
+                        steps);
+  const std::vector<StepRecord> quick{{.step = 1, .loss = 3, .dt_ms = 5, .tokens = 100},
+                                      {.step = 2, .loss = 2.5, .dt_ms = 5, .tokens = 100}};
+  store.insert_finished({.name = "quick", .ladder = ladder, .rung = 1, .tokens_per_step = 100}, quick);
+  store.insert_finished({.name = "bare"}, {});
+  Workspace workspace;
+  workspace.load(store);
+  const ColumnContext context{.workspace = &workspace};
+  std::vector<RunColumn> columns = measured_columns();
+  const std::vector<RunColumn> recipe = recipe_columns(workspace);
+  ASSERT_EQ(recipe.size(), 1u);
+  columns.push_back(recipe.front());
+  std::set<std::string> ids;
+  for (const RunColumn& column : columns) {
+    EXPECT_TRUE(ids.insert(column.id).second) << column.id;
+    for (const RunEntry& entry : workspace.runs()) cell_text(column.id, entry, context);
+  }
+  const RunEntry& second = *workspace.find(2);
+  EXPECT_EQ(cell_text("factor", second, context), "2.00 x");
+  EXPECT_EQ(cell_text("loss_gap", second, context), "+0.5000");
+  EXPECT_EQ(cell_text("recipe.batch", *workspace.find(1), context), "12");
+  EXPECT_EQ(cell_value("recipe.batch", *workspace.find(1), context), 12);
+  EXPECT_EQ(cell_text("recipe.batch", second, context), "-");
+  EXPECT_EQ(cell_text("factor", second, {.workspace = &workspace, .baseline = 2}), "1.00 x");
+  EXPECT_TRUE(is_missing(cell_value("tokens_per_s", *workspace.find(3), context)));
+}
+
+TEST(LadderModel, KnowsItsFastestThatCanBeBelievedAndMakesNothingTwice) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "ladder"});
+  for (int rung = 0; rung < 3; ++rung) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 40; ++step)
+      steps.push_back({.step = step,
+                       .loss = 5.0 / static_cast<double>(step),
+                       .dt_ms = 100.0 / (rung * rung * rung * 40 + 1),
+                       .tokens = 8192});
+    store.insert_finished({.name = "run",
+                           .ladder = ladder,
+                           .rung = rung,
+                           .tokens_per_step = 8192,
+                           .params = 124'439'808,
+                           .hardware = "NVIDIA A100-SXM4-40GB",
+                           .precision = "bf16"},
+                          steps);
+  }
+  Workspace workspace;
+  workspace.load(store);
+  workspace.hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
+  for (RunId run = 1; run <= 3; ++run) workspace.load_series(store, run);
+  LadderModel model;
+  EXPECT_TRUE(model.update(workspace, ladder, 0, Lens::steps));
+  EXPECT_FALSE(model.update(workspace, ladder, 0, Lens::steps));
+  ASSERT_EQ(model.rungs.size(), 3u);
+  EXPECT_FALSE(model.rungs[0].impossible);
+  EXPECT_TRUE(model.rungs[2].impossible) << "26 M tokens/s on an A100";
+  EXPECT_NE(model.fastest(), 2);
+  EXPECT_GT(model.rungs[2].sum.tokens_per_s, model.rungs[2].limit.tokens_per_s);
+  EXPECT_TRUE(model.update(workspace, ladder, 1, Lens::tokens));
+  EXPECT_EQ(model.rungs[1].sum.speedup, 1);
+  EXPECT_EQ(model.losses[0].points.x.front(), 8192) << "tokens";
+  EXPECT_FALSE(model.losses[0].gap.empty());
+  EXPECT_TRUE(model.losses[1].gap.empty()) << "the baseline itself";
+}
+
+TEST(ChartExport, AFigureHasEveryPointAndItsUnits) {
+  const std::vector<double> x{1, 2, 3};
+  const std::vector<double> y{5, missing, 7};
+  const std::vector<double> smoothed{5, missing, 6};
+  const Chart chart{.title = "Step time",
+                    .x_label = "step",
+                    .unit = "ms",
+                    .curves = {{.label = "second##2", .x = x, .y = y, .order = 1, .smoothed = smoothed},
+                               {.label = "first##1", .x = x, .y = y, .order = 0}},
+                    .caption = {"one A100"},
+                    .smoothing = "smoothed by 0.60"};
+  const Figure figure = figure_of(chart);
+  EXPECT_EQ(figure.y.label, "Step time, ms");
+  ASSERT_EQ(figure.curves.size(), 2u);
+  EXPECT_EQ(figure.curves[0].label, "first");
+  EXPECT_EQ(figure.curves[0].y, (std::vector<double>{5, 7}));
+  EXPECT_EQ(figure.curves[1].y, (std::vector<double>{5, 6}));
+  EXPECT_EQ(figure.caption.front(), "one A100");
+  EXPECT_NE(figure.caption.back().find("0.60"), std::string::npos);
+  EXPECT_EQ(chart_csv(chart),
+            "curve,step,Step time (ms)\n\"second\",1,5\n\"second\",3,7\n\"first\",1,5\n\"first\",3,7\n");
+}
+
+TEST(ChartExport, TablesKeepTheirCells) {
+  EXPECT_EQ(csv_table({{"run", "note"}, {"a", "x, \"y\""}}), "run,note\na,\"x, \"\"y\"\"\"\n");
+  EXPECT_EQ(markdown_table({{"run"}, {"a|b"}}), "| run |\n| --- |\n| a\\|b |\n");
+}
+
+TEST(ChartExport, FilesLieBesideTheDatabaseUnderANameThatEveryDiskTakes) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("stepladder-exports-" + std::to_string(::getpid()));
+  const std::filesystem::path file = export_path(folder / "x.db", "Loss: nano / \xC3\xA4 #2", ".svg");
+  EXPECT_EQ(file.parent_path(), folder / "exports");
+  EXPECT_TRUE(file.filename().string().starts_with("loss-nano-2-")) << file;
+  EXPECT_EQ(file.extension(), ".svg");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace stepladder
