@@ -132,6 +132,12 @@ bool quiet_button(const char* label) {
   return ImGui::Button(label);
 }
 
+void flow_to(const char* label, float gap) {
+  const float width = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float right = ImGui::GetWindowPos().x + ImGui::GetContentRegionMax().x;
+  if (ImGui::GetItemRectMax().x + px(gap) + width <= right) ImGui::SameLine(0, px(gap));
+}
+
 bool chip(const char* label, bool on) {
   ImGui::PushStyleColor(ImGuiCol_Button, on ? faded(palette().accent, 0.22f) : ImVec4(0, 0, 0, 0));
   ImGui::PushStyleColor(ImGuiCol_Text, on ? palette().accent : palette().text);

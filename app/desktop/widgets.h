@@ -32,6 +32,9 @@ ImVec2 pill_size(const std::string& text);
 bool primary_button(const char* label, bool enabled = true);
 bool quiet_button(const char* label);
 
+// The next button goes beside the last item, or begins a line where there is no room for it.
+void flow_to(const char* label, float gap = 8);
+
 // A button that is on or off. Returns whether it was pressed.
 bool chip(const char* label, bool on);
 

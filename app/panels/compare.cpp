@@ -459,6 +459,7 @@ void draw_numbers(State& state, Commands& commands) {
   const Metric metric = state.options.metrics[0];
   const bool cursors = !is_missing(state.x.a) || !is_missing(state.x.b);
   const bool wide = ImGui::GetContentRegionAvail().x > px(900);
+  const bool roomy = ImGui::GetContentRegionAvail().x > px(720);
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
                                     ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp |
                                     ImGuiTableFlags_PadOuterX | ImGuiTableFlags_Resizable;
@@ -469,13 +470,13 @@ void draw_numbers(State& state, Commands& commands) {
   const std::string in_sight = state.x.zoomed() ? " in sight" : "";
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("tokens/s", fixed, px(76));
-  ImGui::TableSetupColumn("factor, 95 %", fixed, px(150));
+  ImGui::TableSetupColumn(roomy ? "factor, 95 %" : "factor", fixed, px(roomy ? 150 : 70));
   ImGui::TableSetupColumn("speed", fixed, px(96));
   ImGui::TableSetupColumn("loss", fixed, px(124));
   ImGui::TableSetupColumn(("mean" + in_sight).c_str(), fixed | if_wide, px(96));
   ImGui::TableSetupColumn("least", fixed | if_wide, px(70));
   ImGui::TableSetupColumn("most", fixed | if_wide, px(70));
-  ImGui::TableSetupColumn("last", fixed, px(70));
+  ImGui::TableSetupColumn("last", fixed | (roomy ? 0 : ImGuiTableColumnFlags_Disabled), px(70));
   if (cursors) {
     ImGui::TableSetupColumn("at A, B", fixed, px(130));
     ImGui::TableSetupColumn("B - A", fixed, px(76));
@@ -524,7 +525,7 @@ void draw_numbers(State& state, Commands& commands) {
       cell(tokens_per_s_text(figure(line)));
       cell(is_base ? "1 x"
                    : factor_text(line.speedup.factor) +
-                         (line.speedup.ci95.known() ? "  (" + ci95_text(line.speedup.ci95) + ")" : ""));
+                         (roomy && line.speedup.ci95.known() ? "  (" + ci95_text(line.speedup.ci95) + ")" : ""));
       ImGui::TableNextColumn();
       if (is_base) {
         pill("reference", Tone::neutral);
@@ -542,7 +543,11 @@ void draw_numbers(State& state, Commands& commands) {
       } else {
         for (int skipped = 0; skipped < 3; ++skipped) ImGui::TableNextColumn();
       }
-      cell(value_text(metric, seen.last));
+      if (roomy) {
+        cell(value_text(metric, seen.last));
+      } else {
+        ImGui::TableNextColumn();
+      }
       if (cursors) {
         const double a = is_missing(state.x.a) ? missing : value_at(line.points[0], state.x.a);
         const double b = is_missing(state.x.b) ? missing : value_at(line.points[0], state.x.b);

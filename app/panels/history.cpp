@@ -613,32 +613,37 @@ void draw_table(State& state, const Workspace& workspace, Commands& commands) {
 
 // --- What stands over the table ------------------------------------------------------------------------------------
 
+void draw_column_choice(State& state, const RunColumn& column) {
+  const auto place = std::find(state.columns.begin(), state.columns.end(), column.id);
+  bool on = place != state.columns.end();
+  ImGui::TableNextColumn();
+  if (ImGui::Checkbox((column.title + "##" + column.id).c_str(), &on)) {
+    if (on) {
+      state.columns.push_back(column.id);
+    } else {
+      state.columns.erase(place);
+    }
+  }
+  mark("history.column." + column.id);
+}
+
 void draw_column_popup(State& state) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
-  ImGui::SetNextWindowSizeConstraints(ImVec2(px(240), 0), ImVec2(px(400), px(520)));
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(4), px(3)));
+  ImGui::SetNextWindowSizeConstraints(ImVec2(px(300), 0), ImVec2(px(900), px(620)));
   if (ImGui::BeginPopup("##columns")) {
-    text_quiet("Measured, and said of it");
-    bool recipe = false;
-    for (const RunColumn& column : state.known) {
-      if (!recipe && column.id.starts_with("recipe.")) {
-        recipe = true;
-        ImGui::Dummy(ImVec2(0, px(4)));
-        text_quiet("Of the recipe");
+    for (const bool of_recipe : {false, true}) {
+      if (of_recipe) ImGui::Dummy(ImVec2(0, px(4)));
+      text_quiet(of_recipe ? "Of the recipe" : "Measured, and said of it");
+      if (!ImGui::BeginTable(of_recipe ? "##recipe" : "##measured", 4, ImGuiTableFlags_SizingFixedFit)) continue;
+      for (const RunColumn& column : state.known) {
+        if (column.id.starts_with("recipe.") == of_recipe) draw_column_choice(state, column);
       }
-      const auto place = std::find(state.columns.begin(), state.columns.end(), column.id);
-      bool on = place != state.columns.end();
-      if (ImGui::Checkbox((column.title + "##" + column.id).c_str(), &on)) {
-        if (on) {
-          state.columns.push_back(column.id);
-        } else {
-          state.columns.erase(place);
-        }
-      }
-      mark("history.column." + column.id);
+      ImGui::EndTable();
     }
     ImGui::EndPopup();
   }
-  ImGui::PopStyleVar();
+  ImGui::PopStyleVar(2);
 }
 
 // The table as it stands: its rows in their order, its columns.
@@ -680,15 +685,15 @@ void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::InputTextWithHint("##filter", "filter: nano status=finished tokens_per_s>20000 batch=12 tags~night",
                            state.filter.data(), state.filter.size());
   mark("history.filter");
-  ImGui::SameLine(0, px(12));
+  flow_to("grouped by", 12);
   int group = static_cast<int>(state.group);
   if (choice("##group", "grouped by", group, group_names, px(150))) state.group = static_cast<Group>(group);
   mark("history.group");
-  ImGui::SameLine(0, px(8));
+  flow_to("Columns");
   if (ImGui::Button("Columns")) ImGui::OpenPopup("##columns");
   mark("history.columns");
   draw_column_popup(state);
-  ImGui::SameLine(0, px(8));
+  flow_to("Export");
   if (ImGui::Button("Export")) ImGui::OpenPopup("##export");
   mark("history.export");
   draw_export_popup(state, workspace, commands);
@@ -720,25 +725,24 @@ void draw_selection_bar(State& state, const Workspace& workspace, Commands& comm
   ImGui::SameLine(0, px(20));
   ImGui::AlignTextToFramePadding();
   text_quiet(runs_text(entries.size()) + " selected");
-  const auto next = [] { ImGui::SameLine(0, px(8)); };
-  next();
+  flow_to("Compare");
   if (quiet_button("Compare")) commands.push_back(ShowPanel{"compare"});
   mark("history.compare");
-  next();
+  flow_to("Tag");
   if (quiet_button("Tag")) state.open_tag = true;
   mark("history.tag");
   draw_tag_popup(state, entries, commands);
-  next();
+  flow_to("Pin");
   if (quiet_button("Pin")) pin(entries, commands);
   mark("history.pin");
-  next();
+  flow_to("Archive");
   if (quiet_button("Archive")) archive(entries, commands);
   mark("history.archive");
-  next();
+  flow_to("Delete");
   if (quiet_button("Delete")) remove(entries, commands);
   mark("history.delete");
   ImGui::SetItemTooltip("Into the bin. Ctrl+Z takes them back; after 30 days they are gone for good.");
-  next();
+  flow_to("Clear selection");
   if (quiet_button("Clear selection")) commands.push_back(ClearSelection{});
   mark("history.clear");
 }

@@ -127,11 +127,11 @@ void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Co
                    state.beside_ladder, &chosen))
     state.beside_ladder = chosen == state.beside_ladder || chosen == ladder.id ? 0 : chosen;
   mark("ladder.beside");
-  ImGui::SameLine(0, px(8));
+  flow_to("Measure it here");
   if (quiet_button("Measure it here")) commands.push_back(ProposeLadder{ladder.id});
   mark("ladder.again");
   ImGui::SetItemTooltip("Fills Launch with the same rungs in sizes that fit this machine");
-  ImGui::SameLine(0, px(8));
+  flow_to("Compare its runs");
   if (quiet_button("Compare its runs")) {
     std::vector<RunId> runs;
     for (const LossCurve& curve : state.model.losses) runs.push_back(curve.run);
@@ -139,7 +139,7 @@ void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Co
     commands.push_back(ShowPanel{"compare"});
   }
   mark("ladder.compare");
-  ImGui::SameLine(0, px(8));
+  flow_to("Export");
   if (quiet_button("Export")) ImGui::OpenPopup("##export");
   mark("ladder.export");
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
@@ -395,9 +395,9 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
   if (strip) {
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
     begin_card("##gap", ImVec2(size.x, 0));
-    const std::string reference = baseline == 0 ? "baseline" : "rung " + std::to_string(baseline);
+    const std::string reference = baseline == 0 ? "the baseline's" : "rung " + std::to_string(baseline) + "'s";
     draw_chart({.id = "gap",
-                .title = "Loss less the " + reference + "'s",
+                .title = "Loss less " + reference,
                 .note = "within " + loss_text(model.band) + " is the same",
                 .x_label = std::string(axis_title_of(state.lens)),
                 .curves = curves(model, selected, baseline,
