@@ -399,6 +399,7 @@ void draw_chart(const Chart& chart) {
   ImGui::NewLine();
 
   const bool has_points = std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) {
+    if (curve.levels) return curve.levels->points() + curve.levels->not_finite() > 0;
     return std::any_of(curve.y.begin(), curve.y.end(), [](double y) { return !is_missing(y); });
   });
   if (!has_points) {
@@ -437,7 +438,11 @@ void draw_chart(const Chart& chart) {
     if (chart.log_x) set_up_log_ticks(ImAxis_X1, sight);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const Curve& curve = chart.curves[i];
-      lines[i] = decimate(curve.x, curve.y, sight.low, sight.high, columns);
+      if (curve.levels) {
+        curve.levels->show(curve.x, curve.y, sight.low, sight.high, columns, lines[i]);
+      } else {
+        lines[i] = decimate(curve.x, curve.y, sight.low, sight.high, columns);
+      }
     }
     ImPlot::SetupAxisLinks(ImAxis_X1, &moved.low, &moved.high);  // limits that are always set could not be moved
     if (!y_free) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/desktop/commands.h"
+#include "app/levels.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -22,6 +23,7 @@ struct Curve {
   bool points = false;               // marks instead of a line (validation losses)
   int order = 0;                     // its place in the legend, whatever is drawn on top
   int dash = 0;                      // which pattern, where line styles are on; 0: solid
+  const Levels* levels = nullptr;    // of y, so that a frame need not look at all of it; null: it does
   std::span<const double> smoothed;  // drawn in the curve's colour, y thin behind it
   std::span<const double> low;       // a band around y, where there is one
   std::span<const double> high;

@@ -132,11 +132,12 @@ int take_screenshot(const ScreenshotRequest& request) {
   app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));
   app.workspace().device = describe_cpu();
-  // Panels ask for steps in one frame and have them in the next; layouts settle in two more.
-  for (int frame = 0; frame < 6; ++frame) {
+  // Panels ask for steps in one frame and have them in one of the next; layouts settle in a few more.
+  constexpr int most_frames = 1000;
+  for (int frame = 0, quiet = 0; quiet < 5 && frame < most_frames; ++frame) {
     app.ingest();
     window.frame([&] { app.draw(); });
-    app.execute();
+    quiet = app.execute() ? 0 : quiet + 1;
   }
   int width = 0;
   int height = 0;

@@ -3,6 +3,7 @@
 #include <imgui_internal.h>  // ClearIniSettings
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "app/desktop/chart_export.h"
@@ -21,6 +22,15 @@ namespace {
 
 constexpr std::size_t most_undoable = 100;
 
+// Reading for the charts may take this long between two frames. Panels ask in every frame for what is not there yet, so
+// the rest comes in the next ones, and the window stays awake meanwhile.
+constexpr std::chrono::milliseconds reading_time{30};
+
+bool reads_points(const Command& command) {
+  return std::holds_alternative<LoadSeries>(command) || std::holds_alternative<LoadGlance>(command) ||
+         std::holds_alternative<LoadSight>(command);
+}
+
 template <class... Handlers>
 struct Overloaded : Handlers... {
   using Handlers::operator()...;
@@ -32,7 +42,9 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 bool DesktopApp::execute() {
   const Commands asked = std::exchange(commands_, {});
+  const auto reading_ends = std::chrono::steady_clock::now() + reading_time;
   for (const Command& command : asked) {
+    if (reads_points(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       execute(command);
     } catch (const std::exception& error) {  // RecipeError, DataError, StorageError: the window lives on

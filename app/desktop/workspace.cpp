@@ -36,16 +36,42 @@ Glance points_of(const Overview& overview) {
     add(first, falls ? bucket.max : bucket.min);
     add(last, falls ? bucket.min : bucket.max);
   }
+  glance.levels.follow(glance.x, glance.y);
   return glance;
 }
 
 }  // namespace
+
+std::span<const double> RunEntry::values(Quantity quantity) const {
+  switch (quantity) {
+    case Quantity::loss:
+      return series.loss;
+    case Quantity::val_loss:
+      return series.val_loss;
+    case Quantity::dt_ms:
+      return series.dt_ms;
+    case Quantity::tokens_per_s:
+      return tokens_per_s;
+    case Quantity::lr:
+      return series.lr;
+    case Quantity::grad_norm:
+      return series.grad_norm;
+  }
+  return {};
+}
+
+const Levels& RunEntry::levels(Quantity quantity) const {
+  Levels& levels = levels_[static_cast<std::size_t>(quantity)];
+  levels.follow(steps, values(quantity));
+  return levels;
+}
 
 void RunEntry::set_series(Series read) {
   series = std::move(read);
   loaded = true;
   steps.clear();
   tokens_per_s.clear();
+  levels_ = {};
   for (std::size_t i = 0; i < series.size(); ++i) {
     steps.push_back(static_cast<double>(series.step[i]));
     tokens_per_s.push_back(series.tokens_per_s(i));
@@ -87,6 +113,7 @@ void Workspace::load(RunStore& store) {
     runs_.push_back(std::move(entry));
   }
   glances_.clear();
+  sights_.clear();
   ++version;
   std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
 }
@@ -109,7 +136,11 @@ void Workspace::load_glance(RunStore& store, RunId id, Quantity quantity) {
 }
 
 void Workspace::load_sight(RunStore& store, RunId id, Quantity quantity, std::int64_t first, std::int64_t last) {
-  if (find(id)) sights_[{id, quantity}] = points_of(store.overview(id, quantity, first, last, sight_columns));
+  if (!find(id)) return;
+  Glance sight = points_of(store.overview(id, quantity, first, last, sight_columns));
+  sight.first = first;
+  sight.last = last;
+  sights_[{id, quantity}] = std::move(sight);
 }
 
 const Glance* Workspace::glance(RunId id, Quantity quantity) const {

@@ -2,6 +2,7 @@
 // and never change it.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "app/desktop/commands.h"
 #include "app/import_command.h"
+#include "app/levels.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/device.h"
 #include "storage/advice.h"
@@ -22,10 +24,10 @@
 
 namespace stepladder {
 
-// A run with what has been read or has arrived of it.
 // Longer runs are shown by their glances; their steps are read for what is zoomed to only.
 inline constexpr std::int64_t most_steps_read_whole = 200'000;
 
+// A run with what has been read or has arrived of it.
 struct RunEntry {
   Run run;
   Summary summary;
@@ -37,8 +39,13 @@ struct RunEntry {
   double last_step_at = missing;  // unix seconds
 
   bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
+  std::span<const double> values(Quantity quantity) const;
+  const Levels& levels(Quantity quantity) const;  // of these, followed up to now
   void set_series(Series read);
   void append(const StepRecord& record);
+
+ private:
+  mutable std::array<Levels, all_quantities.size()> levels_;  // of those that were asked for
 };
 
 // A run's quantity in a few hundred points that leave out no spike: of every bucket its lowest and its highest value.
@@ -48,6 +55,9 @@ struct Glance {
   std::int64_t values = 0;      // that the points stand for
   std::int64_t not_finite = 0;  // of these
   bool exact = false;           // the points are the values themselves
+  std::int64_t first = 0;       // of a sight: the steps that were asked for
+  std::int64_t last = 0;
+  Levels levels;  // of the points
 };
 
 // What a run keeps beside its steps.

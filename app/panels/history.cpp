@@ -14,6 +14,7 @@
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_columns.h"
+#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -780,35 +781,17 @@ void draw_overlay(State& state, const Workspace& workspace, Commands& commands) 
                 .in_legend = count <= 8,
                 .order = static_cast<int>(colours.size()),
                 .dash = colour};
-    if (entry->run.status == RunStatus::running) {
-      curve.x = entry->steps;
-      curve.y = metric.quantity == Quantity::loss           ? std::span<const double>(entry->series.loss)
-                : metric.quantity == Quantity::tokens_per_s ? std::span<const double>(entry->tokens_per_s)
-                                                            : std::span<const double>(entry->series.dt_ms);
-    } else if (const Glance* glance = workspace.glance(id, metric.quantity)) {
-      curve.x = glance->x;
-      curve.y = glance->y;
-      behind += glance->exact ? 0 : glance->values;
-      // Few runs: what was zoomed to is read as finely as the window is wide.
-      const Glance* sight = workspace.sight(id, metric.quantity);
-      if (state.x.zoomed() && !glance->exact && count <= 8) {
-        const auto first = static_cast<std::int64_t>(std::floor(state.x.low));
-        const auto last = static_cast<std::int64_t>(std::ceil(state.x.high));
-        if (!sight || sight->x.empty() || sight->x.front() > state.x.low + 1 || sight->x.back() < state.x.high - 1 ||
-            sight->x.back() - sight->x.front() > 4 * (state.x.high - state.x.low))
-          commands.push_back(LoadSight{id, metric.quantity, first, last});
-        if (sight && !sight->x.empty()) {
-          curve.x = sight->x;
-          curve.y = sight->y;
-        }
-      }
-    } else {
-      commands.push_back(LoadGlance{id, metric.quantity});
-      continue;
-    }
+    // Few runs: what was zoomed to is read as finely as the window is wide.
+    const RunPoints points =
+        run_points(workspace, *entry, metric.quantity, count <= 8 ? &state.x : nullptr, commands, Reads::glance);
+    if (!points.levels) continue;
+    curve.x = points.x;
+    curve.y = points.y;
+    curve.levels = points.levels;
+    behind += points.behind;
     chart.curves.push_back(std::move(curve));
   }
-  if (behind > 0) chart.note = "lowest and highest of " + grouped(behind) + " values";
+  chart.note = behind_text(behind);
   draw_chart(chart);
 }
 

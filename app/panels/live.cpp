@@ -8,6 +8,7 @@
 
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -16,8 +17,6 @@
 
 namespace stepladder {
 namespace {
-
-using Column = std::span<const double> (*)(const RunEntry&);
 
 // What the machine did, step by step, and which steps were slow; made anew when steps or looks have come.
 struct State {
@@ -35,29 +34,28 @@ struct State {
 };
 
 // The run itself on top, its ladder's other runs thin behind it.
-std::vector<Curve> curves_of(const Workspace& workspace, const RunEntry& shown, Column column, Commands& commands) {
+std::vector<Curve> curves_of(const State& state, const Workspace& workspace, const RunEntry& shown, Quantity quantity,
+                             Commands& commands) {
   std::vector<Curve> curves;
+  const auto add = [&](const RunEntry& entry, Curve curve) {
+    const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands);
+    curve.x = points.x;
+    curve.y = points.y;
+    curve.levels = points.levels;
+    if (!points.x.empty()) curves.push_back(std::move(curve));
+  };
   if (shown.run.ladder) {
     for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
       if (other->run.id == shown.run.id) continue;
-      if (!other->loaded) commands.push_back(LoadSeries{other->run.id});
-      if (other->steps.empty()) continue;
-      curves.push_back({.label = other->run.title + "##" + std::to_string(other->run.id),
-                        .x = other->steps,
-                        .y = column(*other),
-                        .colour = faded(rung_colour(other->run.rung), 0.55f),
-                        .weight = 1,
-                        .in_legend = other->run.repeat == 0,
-                        .order = other->run.rung});
+      add(*other, {.label = other->run.title + "##" + std::to_string(other->run.id),
+                   .colour = faded(rung_colour(other->run.rung), 0.55f),
+                   .weight = 1,
+                   .in_legend = other->run.repeat == 0,
+                   .order = other->run.rung});
     }
   }
-  if (!shown.loaded) commands.push_back(LoadSeries{shown.run.id});
-  curves.push_back({.label = shown.run.title,
-                    .x = shown.steps,
-                    .y = column(shown),
-                    .colour = rung_colour(shown.run.rung),
-                    .weight = 2.2f,
-                    .order = shown.run.rung});
+  add(shown,
+      {.label = shown.run.title, .colour = rung_colour(shown.run.rung), .weight = 2.2f, .order = shown.run.rung});
   return curves;
 }
 
@@ -194,13 +192,15 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
     std::string unit;
     std::span<const double> x;
     std::span<const double> y;
+    const Levels* levels = nullptr;
   };
   std::vector<Small> small;
-  const auto has_any = [](const std::vector<double>& values) {
-    return std::any_of(values.begin(), values.end(), [](double value) { return !is_missing(value); });
-  };
-  if (has_any(shown.series.lr)) small.push_back({"Learning rate", "", shown.steps, shown.series.lr});
-  if (has_any(shown.series.grad_norm)) small.push_back({"Gradient norm", "", shown.steps, shown.series.grad_norm});
+  for (const auto& [title, quantity] :
+       {std::pair("Learning rate", Quantity::lr), std::pair("Gradient norm", Quantity::grad_norm)}) {
+    const Levels& levels = shown.levels(quantity);
+    if (levels.points() + levels.not_finite() > 0)
+      small.push_back({title, "", shown.steps, shown.values(quantity), &levels});
+  }
   for (const State::Lane& lane : state.lanes) small.push_back({lane.title, lane.unit, lane.steps, lane.values});
   if (small.empty()) return;
   const float gap = px(16);
@@ -215,7 +215,11 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
                 .note = small[i].unit,
                 .x_label = "step",
                 .unit = small[i].unit,
-                .curves = {{.label = small[i].title, .x = small[i].x, .y = small[i].y, .colour = palette().accent}},
+                .curves = {{.label = small[i].title,
+                            .x = small[i].x,
+                            .y = small[i].y,
+                            .colour = palette().accent,
+                            .levels = small[i].levels}},
                 .legend = false,
                 .x_labelled = false,
                 .shared = &state.x,
@@ -255,53 +259,47 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   Chart loss{.id = "loss",
              .title = "Loss",
              .x_label = "step",
-             .curves = curves_of(
-                 workspace, shown, [](const RunEntry& e) { return std::span<const double>(e.series.loss); }, commands),
+             .curves = curves_of(state, workspace, shown, Quantity::loss, commands),
              .floor = shown.run.loss_floor,
              .floor_label = "entropy of the source: no model gets below",
              .shared = &state.x,
              .commands = &commands};
-  const bool validated = std::any_of(shown.series.val_loss.begin(), shown.series.val_loss.end(),
-                                     [](double value) { return !is_missing(value); });
-  if (validated) {
+  if (shown.levels(Quantity::val_loss).points() > 0) {
     loss.curves.push_back({.label = "validation",
                            .x = shown.steps,
                            .y = shown.series.val_loss,
                            .colour = palette().text,
                            .points = true,
-                           .order = 1000});
+                           .order = 1000,
+                           .levels = &shown.levels(Quantity::val_loss)});
   }
   draw_chart(loss);
   end_card();
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
   begin_card("##throughput", ImVec2(0, half));
-  draw_chart(
-      {.id = "throughput",
-       .title = "Throughput",
-       .x_label = "step",
-       .unit = "tokens/s",
-       .curves = curves_of(
-           workspace, shown, [](const RunEntry& e) { return std::span<const double>(e.tokens_per_s); }, commands),
-       .from_zero = true,
-       .legend = false,
-       .shared = &state.x,
-       .commands = &commands});
+  draw_chart({.id = "throughput",
+              .title = "Throughput",
+              .x_label = "step",
+              .unit = "tokens/s",
+              .curves = curves_of(state, workspace, shown, Quantity::tokens_per_s, commands),
+              .from_zero = true,
+              .legend = false,
+              .shared = &state.x,
+              .commands = &commands});
   end_card();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
   begin_card("##dt", ImVec2(0, half));
-  draw_chart(
-      {.id = "dt",
-       .title = "Step time",
-       .x_label = "step",
-       .unit = "ms",
-       .curves = curves_of(
-           workspace, shown, [](const RunEntry& e) { return std::span<const double>(e.series.dt_ms); }, commands),
-       .from_zero = true,
-       .marks = state.slow,
-       .legend = false,
-       .shared = &state.x,
-       .commands = &commands});
+  draw_chart({.id = "dt",
+              .title = "Step time",
+              .x_label = "step",
+              .unit = "ms",
+              .curves = curves_of(state, workspace, shown, Quantity::dt_ms, commands),
+              .from_zero = true,
+              .marks = state.slow,
+              .legend = false,
+              .shared = &state.x,
+              .commands = &commands});
   end_card();
   ImGui::EndGroup();
   if (has_room) draw_lanes(state, shown, commands);

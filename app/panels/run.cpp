@@ -12,6 +12,7 @@
 
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -388,8 +389,13 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   const float gap = px(16);
   const float half = (room.x - gap) / 2;
   double warmup_until = missing;
-  if (shown.summary.warmup_steps > 0 && static_cast<std::size_t>(shown.summary.warmup_steps) < shown.steps.size())
-    warmup_until = shown.steps[static_cast<std::size_t>(shown.summary.warmup_steps)];
+  const Summary& summary = shown.summary;
+  if (summary.warmup_steps > 0 && static_cast<std::size_t>(summary.warmup_steps) < shown.steps.size()) {
+    warmup_until = shown.steps[static_cast<std::size_t>(summary.warmup_steps)];
+  } else if (summary.warmup_steps > 0 && shown.is_long() &&
+             summary.last_step - summary.first_step + 1 == summary.steps) {  // no step is left out
+    warmup_until = static_cast<double>(summary.first_step + summary.warmup_steps);
+  }
   Chart loss{.id = "loss",
              .title = "Loss",
              .x_label = "step",
@@ -406,35 +412,30 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
            .legend = false,
            .shared = &state.x,
            .commands = &commands};
+  const auto add = [&](Chart& chart, const RunEntry& entry, Quantity quantity, Curve curve) {
+    const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands);
+    if (!points.levels || (quantity == Quantity::val_loss && points.levels->points() == 0)) return;
+    curve.x = points.x;
+    curve.y = points.y;
+    curve.levels = points.levels;
+    if (entry.run.id == shown.run.id && quantity != Quantity::val_loss) chart.note = behind_text(points.behind);
+    chart.curves.push_back(std::move(curve));
+  };
   if (const RunEntry* other = workspace.find(state.against)) {
-    if (!other->loaded) commands.push_back(LoadSeries{other->run.id});
     const ImVec4 quiet = faded(palette().quiet, 0.7f);
-    loss.curves.push_back({.label = other->run.title.empty() ? other->run.name : other->run.title,
-                           .x = other->steps,
-                           .y = other->series.loss,
-                           .colour = quiet,
-                           .weight = 1,
-                           .order = 1,
-                           .dash = 1});
-    dt.curves.push_back(
-        {.label = other->run.name, .x = other->steps, .y = other->series.dt_ms, .colour = quiet, .weight = 1});
+    add(loss, *other, Quantity::loss,
+        {.label = other->run.title.empty() ? other->run.name : other->run.title,
+         .colour = quiet,
+         .weight = 1,
+         .order = 1,
+         .dash = 1});
+    add(dt, *other, Quantity::dt_ms, {.label = other->run.name, .colour = quiet, .weight = 1});
   }
   const ImVec4 colour = rung_colour(shown.run.rung);
-  const std::string label = shown.run.title.empty() ? shown.run.name : shown.run.title;
-  loss.curves.push_back(
-      {.label = label + "##own", .x = shown.steps, .y = shown.series.loss, .colour = colour, .weight = 2});
-  dt.curves.push_back(
-      {.label = label + "##own", .x = shown.steps, .y = shown.series.dt_ms, .colour = colour, .weight = 1.4f});
-  const bool validated = std::any_of(shown.series.val_loss.begin(), shown.series.val_loss.end(),
-                                     [](double value) { return !is_missing(value); });
-  if (validated) {
-    loss.curves.push_back({.label = "validation",
-                           .x = shown.steps,
-                           .y = shown.series.val_loss,
-                           .colour = palette().text,
-                           .points = true,
-                           .order = 2});
-  }
+  const std::string label = (shown.run.title.empty() ? shown.run.name : shown.run.title) + "##own";
+  add(loss, shown, Quantity::loss, {.label = label, .colour = colour, .weight = 2});
+  add(dt, shown, Quantity::dt_ms, {.label = label, .colour = colour, .weight = 1.4f});
+  add(loss, shown, Quantity::val_loss, {.label = "validation", .colour = palette().text, .points = true, .order = 2});
   if (const RunDetail* detail = workspace.detail(shown.run.id)) {
     for (const Checkpoint& checkpoint : detail->checkpoints)
       loss.marks.push_back(
@@ -729,7 +730,6 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   if (shown->run.id != state.shown) take_run(state, workspace, *shown);
-  if (!shown->loaded) commands.push_back(LoadSeries{shown->run.id});
   if (!workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
   state.x.begin_frame();
   draw_head(state, workspace, *shown, commands);

@@ -45,9 +45,11 @@ class Headless {
       texture->SetTexID(1);
       texture->SetStatus(ImTextureStatus_OK);
     }
-    app.execute();
+    asked_ = app.execute();
     return ImGui::GetDrawData()->TotalVtxCount;
   }
+
+  bool asked() const { return asked_; }  // for something that was carried out after the last frame
 
   // With a real mouse and keyboard, as far as ImGui can tell. Whether there is something of that name.
   bool click(DesktopApp& app, const std::string& landmark) {
@@ -82,6 +84,9 @@ class Headless {
     press(app, ImGuiKey_Enter);
     return true;
   }
+
+ private:
+  bool asked_ = false;
 };
 
 }  // namespace stepladder

@@ -1,0 +1,30 @@
+// What a chart shows of a run's quantity: its steps where they are in memory, else of a long run its glance, and more
+// finely what was zoomed to. What is not there yet is asked for, and there in one of the next frames.
+#pragma once
+
+#include <span>
+
+#include "app/desktop/charts.h"
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct RunPoints {
+  std::span<const double> x;
+  std::span<const double> y;
+  const Levels* levels = nullptr;  // of them; null: nothing is there yet
+  std::int64_t behind = 0;         // values that are shown by the lowest and highest of their neighbours
+};
+
+// Where steps are not in memory: `steps` reads those of short runs, `glance` none (for charts of many runs).
+enum class Reads { steps, glance };
+
+// `zoom` null: the glance is enough.
+RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
+                     Commands& commands, Reads reads = Reads::steps);
+
+// "lowest and highest of 10,000,000 values", or nothing where every value is drawn itself.
+std::string behind_text(std::int64_t behind);
+
+}  // namespace stepladder

@@ -1,0 +1,212 @@
+// What a frame of the desktop costs the processor, drawn without a window over files that overview_bench made:
+//   build/desktop_bench RUNS.db LONG.db      a thousand runs, and one of ten million steps
+// CPU time of the whole process, so that neither a busy machine nor a software renderer counts.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/panels/headless.h"
+
+namespace {
+using namespace stepladder;
+
+double cpu_ms() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e3 + static_cast<double>(time.tv_nsec) / 1e6;
+}
+
+void row(const std::string& what, const std::vector<double>& frames_ms) {
+  std::vector<double> sorted = frames_ms;
+  std::sort(sorted.begin(), sorted.end());
+  double sum = 0;
+  for (const double ms : sorted) sum += ms;
+  const auto last = static_cast<double>(sorted.size() - 1);
+  std::printf("%-58s %5zu %9.1f %8.2f %8.2f %8.2f\n", what.c_str(), sorted.size(), sum,
+              sum / static_cast<double>(sorted.size()), sorted[static_cast<std::size_t>(last * 0.95)], sorted.back());
+  std::fflush(stdout);
+}
+
+class Bench {
+ public:
+  explicit Bench(RunStore& store, const std::string& view) {
+    ImGui::GetIO().DisplaySize = ImVec2(1600, 1000);
+    app_.emplace(store, nullptr, DesktopSettings{.panels = {view}});
+  }
+  Workspace& workspace() { return app_->workspace(); }
+  void show(const std::string& view) { app_->show(view); }
+
+  double frame() {
+    const double before = cpu_ms();
+    corners_ = imgui_.frame(*app_);
+    return cpu_ms() - before;
+  }
+  // Until nothing is asked for and layouts have settled.
+  std::vector<double> settle() {
+    std::vector<double> frames;
+    for (int quiet = 0; quiet < 4 && frames.size() < 10'000; quiet = imgui_.asked() ? 0 : quiet + 1)
+      frames.push_back(frame());
+    if (!workspace().messages.empty()) throw std::runtime_error(workspace().messages.front().text);
+    return frames;
+  }
+  void select_all() {
+    ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, true);
+    ImGui::GetIO().AddKeyEvent(ImGuiKey_A, true);
+    frame();
+    ImGui::GetIO().AddKeyEvent(ImGuiKey_A, false);
+    ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, false);
+    frame();
+  }
+  // Over a chart at this share of the window: in by the wheel, along by dragging, and out again.
+  std::vector<double> zoom_and_pan(float x, float y, int notches) {
+    ImGuiIO& io = ImGui::GetIO();
+    const ImVec2 at(io.DisplaySize.x * x, io.DisplaySize.y * y);
+    io.AddMousePosEvent(at.x, at.y);
+    settle();
+    std::vector<double> frames;
+    const auto wheel = [&](float direction) {
+      for (int i = 0; i < notches; ++i) {
+        io.AddMouseWheelEvent(0, direction);
+        frames.push_back(frame());
+        frames.push_back(frame());
+      }
+    };
+    wheel(1);
+    io.AddMouseButtonEvent(0, true);
+    for (int i = 0; i < 80; ++i) {
+      io.AddMousePosEvent(at.x + 250 * std::sin(static_cast<float>(i) / 8), at.y);
+      frames.push_back(frame());
+    }
+    io.AddMouseButtonEvent(0, false);
+    wheel(-1);
+    io.AddMousePosEvent(-1, -1);
+    settle();
+    return frames;
+  }
+  int corners() const { return corners_; }
+
+ private:
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+  int corners_ = 0;
+};
+
+void many_runs(const char* file) {
+  RunStore store = RunStore::open(file);
+  const double before = cpu_ms();
+  Bench bench(store, "history");
+  const double made = cpu_ms() - before;
+  const double first = bench.frame();
+  row("the desktop made, fonts loaded and runs listed", {made});
+  row("first frame of History", {first});
+  row("from the process's start", {cpu_ms()});
+  row("until its small curves are there", bench.settle());
+  const double asked = cpu_ms();
+  bench.select_all();
+  const std::vector<double> frames = bench.settle();
+  for (const RunEntry& entry : bench.workspace().runs()) {
+    if (!bench.workspace().glance(entry.run.id, Quantity::loss)) throw std::runtime_error("a curve is missing");
+  }
+  row("all of them overlaid", frames);
+  row("  from Ctrl+A on", {cpu_ms() - asked});
+  std::printf("  %d corners in a frame\n", bench.corners());
+  row("  pan and zoom", bench.zoom_and_pan(0.6f, 0.85f, 20));
+}
+
+void one_long_run(const char* file) {
+  RunStore store = RunStore::open(file);
+  Bench bench(store, "launch");
+  bench.settle();
+  bench.show("run");
+  row("one long run opened in Run", bench.settle());
+  row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.4f, 20));
+  row("  pan and zoom, a hundred thousand times as near", bench.zoom_and_pan(0.35f, 0.4f, 100));
+  bench.show("history");
+  bench.settle();
+  bench.select_all();
+  row("one long run opened in History", bench.settle());
+  row("  pan and zoom", bench.zoom_and_pan(0.6f, 0.85f, 20));
+  row("  pan and zoom, a hundred thousand times as near", bench.zoom_and_pan(0.6f, 0.85f, 100));
+}
+
+// Ten runs that go on at once, at 1,000 steps a second each and ten frames a second, after a minute of it.
+void live_runs() {
+  constexpr int count = 10;
+  constexpr std::int64_t steps_a_frame = 100;
+  RunStore store = RunStore::in_memory();
+  Bench bench(store, "live");
+  const LadderId ladder = store.create_ladder({.name = "ten at once", .source = "launched", .created_at = 1});
+  std::vector<RunId> runs;
+  for (int i = 0; i < count; ++i) {
+    runs.push_back(store.create_run({.name = "run " + std::to_string(i),
+                                     .ladder = ladder,
+                                     .rung = i,
+                                     .title = "stage " + std::to_string(i),
+                                     .source = "launched",
+                                     .planned_steps = 1'000'000,
+                                     .tokens_per_step = 524'288}));
+  }
+  Workspace& workspace = bench.workspace();
+  workspace.add_ladder(store, ladder, runs);
+  for (const RunId run : runs) workspace.ingest(RunStarted{.run = run, .at = 100, .tokens_per_step = 524'288});
+  std::int64_t step = 0;
+  const auto arrive = [&](std::int64_t steps) {
+    for (const std::int64_t until = step + steps; step < until;) {
+      ++step;
+      const auto at = static_cast<double>(step);
+      for (const RunId run : runs) {
+        const double wobble = std::sin(at * static_cast<double>(run));
+        workspace.ingest(StepRecord{.run = run,
+                                    .step = step,
+                                    .loss = 3 + 8 / std::sqrt(at) + 0.05 * wobble,
+                                    .val_loss = step % 1000 == 0 ? 3 : missing,
+                                    .dt_ms = 1 + 0.05 * wobble,
+                                    .tokens = 524'288,
+                                    .lr = 6e-4,
+                                    .grad_norm = 0.3 + 0.1 * wobble,
+                                    .at = 100 + at / 1000});
+      }
+    }
+  };
+  arrive(60 * 1000);
+  for (const char* view : {"live", "compare", "ladder", "history"}) {
+    bench.show(view);
+    if (std::string_view(view) == "history") bench.select_all();
+    for (int i = 0; i < 4; ++i) bench.frame();
+    std::vector<double> ingest;
+    std::vector<double> draw;
+    for (int i = 0; i < 40; ++i) {
+      const double before = cpu_ms();
+      arrive(steps_a_frame);
+      ingest.push_back(cpu_ms() - before);
+      draw.push_back(bench.frame());
+    }
+    row(std::string("ten live runs in ") + view, draw);
+    if (std::string_view(view) == "live") row("  their 1,000 steps a frame taken in", ingest);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count != 3) {
+    std::fprintf(stderr, "desktop_bench RUNS.db LONG.db\n");
+    return 2;
+  }
+  try {
+    std::printf("%-58s %5s %9s %8s %8s %8s\n", "CPU time in ms", "n", "all", "mean", "95 %", "most");
+    many_runs(words[1]);
+    one_long_run(words[2]);
+    live_runs();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
