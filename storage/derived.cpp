@@ -310,7 +310,11 @@ Overview Derived::overview(const Run& run, Quantity quantity, StepRange range, s
   columns = std::max<std::size_t>(columns, 1);
   if (ensure_overviews(run)) {
     Overview top = overview(run, quantity);
-    const int level = level_for(values_between(top, range), columns);
+    int level = level_for(values_between(top, range), columns);
+    // Few values may lie far apart (validation): what is not kept as it is would take all the steps between.
+    const std::int64_t first = std::max(range.first, top.buckets.empty() ? 0 : top.buckets.front().first_step);
+    const std::int64_t last = std::min(range.last, top.buckets.empty() ? -1 : top.buckets.back().last_step);
+    if (last - first >= static_cast<std::int64_t>(16 * columns)) level = std::max(level, 1);
     if (width_of_level(level) >= top.width) {
       cut(top, range);
       return top;

@@ -322,7 +322,7 @@ void draw_band(const Curve& curve, double left, double right, int columns) {
 }
 
 // All curves together are drawn with at most this many points, so that a frame stays quick with a thousand of them.
-constexpr std::size_t most_points = 240'000;
+constexpr std::size_t most_points = 120'000;
 
 void save(const Chart& chart, const std::string& ending) {
   if (ending == ".csv") {

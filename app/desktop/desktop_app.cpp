@@ -182,11 +182,12 @@ void DesktopApp::draw() {
   ImGui::BeginGroup();
   draw_messages();
   const ImGuiID dockspace = ImGui::GetID("dock");
-  if (layout_is_stale_) lay_out(dockspace);
+  const bool newly_laid_out = layout_is_stale_;
+  if (newly_laid_out) lay_out(dockspace);
   ImGui::DockSpace(dockspace, ImVec2(0, 0));
   ImGui::EndGroup();
   ImGui::End();
-  draw_panels();
+  draw_panels(newly_laid_out);
   palette_.draw(commands_);
   draw_notice();
   landmarks::write_frame();
@@ -211,7 +212,7 @@ void DesktopApp::lay_out(unsigned dockspace) {
   ImGui::DockBuilderFinish(dockspace);
 }
 
-void DesktopApp::draw_panels() {
+void DesktopApp::draw_panels(bool newly_laid_out) {
   for (Panel& panel : panels_) {
     const auto place = std::find(open_.begin(), open_.end(), panel.id);
     if (place == open_.end()) continue;
@@ -219,6 +220,7 @@ void DesktopApp::draw_panels() {
     // The id is the window's name for docking; the title is what the tab says.
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(20)));
     const std::string name = panel.title + "###" + panel.id;
+    if (newly_laid_out && panel.id == open_.back()) ImGui::SetNextWindowFocus();  // keys are for what was asked for
     const bool is_visible = ImGui::Begin(name.c_str(), open_.size() > 1 ? &keep : nullptr, ImGuiWindowFlags_NoCollapse);
     ImGui::PopStyleVar();
     if (is_visible) panel.draw(workspace_, commands_);

@@ -42,7 +42,7 @@ class DesktopApp {
   void draw_machine();
   void draw_messages();
   void draw_notice();
-  void draw_panels();
+  void draw_panels(bool newly_laid_out);
   void lay_out(unsigned dockspace);
   void handle_keys();
   void execute(const Command& command);

@@ -68,13 +68,17 @@ bool LadderModel::update(const Workspace& workspace, LadderId ladder, int baseli
   std::string wanted = std::to_string(ladder) + "/" + std::to_string(baseline) + "/" +
                        std::to_string(static_cast<int>(lens)) + "/" + std::to_string(workspace.version);
   bool over = true;
+  std::size_t steps = 0;
   for (const RunEntry* entry : runs) {
     const RunDetail* detail = workspace.detail(entry->run.id);
-    wanted += "," + std::to_string(entry->series.size()) + (entry->loaded ? "l" : "") + (detail ? "d" : "");
+    wanted += "," + std::to_string(entry->run.id) + (entry->loaded ? "l" : "") + (detail ? "d" : "");
+    steps += entry->series.size();
     over = over && entry->run.status != RunStatus::queued && entry->run.status != RunStatus::running;
   }
-  if (wanted == made_for_) return false;
+  if (wanted == made_for_ && (steps == made_of_ || (!over && !pace_.is_due()))) return false;
+  const Pace::Work work(pace_);
   made_for_ = std::move(wanted);
+  made_of_ = steps;
   is_over = over;
   rungs.clear();
   losses.clear();
@@ -139,7 +143,10 @@ bool LadderModel::update(const Workspace& workspace, LadderId ladder, int baseli
                     .repeat = entry->run.repeat,
                     .title = entry->run.title.empty() ? entry->run.stage : entry->run.title,
                     .points = loss_points(*entry, energies[entry->run.id], lens),
-                    .gap = {}};
+                    .gap = {},
+                    .levels = {},
+                    .gap_levels = {}};
+    curve.levels.follow(curve.points.x, curve.points.y);
     losses.push_back(std::move(curve));
     if (base && entry->run.rung == base->sum.rung) repeats.push_back(&entry->series);
   }
@@ -150,7 +157,9 @@ bool LadderModel::update(const Workspace& workspace, LadderId ladder, int baseli
   if (reference != losses.end()) {
     const Points against = reference->points;
     for (LossCurve& curve : losses) {
-      if (curve.run != reference->run) curve.gap = difference(curve.points, against);
+      if (curve.run == reference->run) continue;
+      curve.gap = difference(curve.points, against);
+      curve.gap_levels.follow(curve.gap.x, curve.gap.y);
     }
   }
   return true;

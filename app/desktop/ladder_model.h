@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/curves.h"
+#include "app/desktop/pace.h"
 #include "app/desktop/workspace.h"
 #include "storage/energy.h"
 #include "storage/plausibility.h"
@@ -48,6 +49,8 @@ struct LossCurve {
   std::string title;
   Points points;
   Points gap;  // less the baseline's
+  Levels levels;
+  Levels gap_levels;
 };
 
 struct LadderModel {
@@ -62,11 +65,13 @@ struct LadderModel {
   const LadderRung* rung(int number) const;
   int fastest() const;  // of those that can be believed, else of all
 
-  // Returns whether anything was made anew.
+  // Returns whether anything was made anew. Steps of live runs that came since may have to wait (Pace).
   bool update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens);
 
  private:
   std::string made_for_;
+  std::size_t made_of_ = 0;  // steps
+  Pace pace_;
 };
 
 }  // namespace stepladder

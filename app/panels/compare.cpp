@@ -14,6 +14,7 @@
 #include "app/curves.h"
 #include "app/desktop/chart_export.h"
 #include "app/desktop/charts.h"
+#include "app/desktop/pace.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -44,8 +45,10 @@ struct Line {
   std::string label;
   int colour = 0;
   std::array<Points, 3> points;
+  std::array<Levels, 3> levels;
   std::array<std::vector<double>, 3> smoothed, low, high;
   Points gap;
+  Levels gap_levels;
   std::vector<double> gap_smoothed;
   SpeedUp speedup;
   LossParity loss;
@@ -65,6 +68,7 @@ struct State {
   std::vector<Line> lines;
   std::size_t base_line = 0;
   std::vector<std::string> caption;
+  Pace pace;
 };
 
 constexpr std::size_t most_in_legend = 8;
@@ -168,14 +172,22 @@ void shorten_labels(std::vector<Line>& lines) {
 void make(State& state, const std::vector<const RunEntry*>& runs, const HardwareTable& hardware) {
   const Options& options = state.options;
   const auto print = fingerprint(runs);
-  const bool same = state.made_for == options && state.made_of == print && state.made_against == state.base;
-  if (same) {  // entries move when runs are added
+  bool same = state.made_for == options && state.made_of.size() == print.size() && state.made_against == state.base;
+  bool goes_on = false;
+  bool grew = false;
+  for (std::size_t i = 0; same && i < print.size(); ++i) {
+    same = state.made_of[i].first == print[i].first && (state.made_of[i].second == 0) == (print[i].second == 0);
+    grew = grew || state.made_of[i].second != print[i].second;
+    goes_on = goes_on || runs[i]->run.status == RunStatus::running;
+  }
+  if (same && (!grew || (goes_on && !state.pace.is_due()))) {  // entries move when runs are added
     std::map<RunId, const RunEntry*> by_id;
     for (const RunEntry* entry : runs) by_id[entry->run.id] = entry;
     const std::vector<Line> fresh = group(runs, options.mean);
     for (std::size_t i = 0; i < fresh.size(); ++i) state.lines[i].runs = fresh[i].runs;
     return;
   }
+  const Pace::Work work(state.pace);
   state.made_for = options;
   state.made_of = print;
   state.made_against = state.base;
@@ -200,6 +212,7 @@ void make(State& state, const std::vector<const RunEntry*>& runs, const Hardware
         line.low[m] = std::move(mean.low);
         line.high[m] = std::move(mean.high);
       }
+      line.levels[m].follow(line.points[m].x, line.points[m].y);
       if (options.smoothing > 0 && line.points[m].is_path)
         line.smoothed[m] = smooth(line.points[m].x, line.points[m].y, options.smoothing);
     }
@@ -208,6 +221,7 @@ void make(State& state, const std::vector<const RunEntry*>& runs, const Hardware
   for (Line& line : state.lines) {
     if (!base.is_path) continue;
     line.gap = options.gap == Gap::difference ? difference(line.points[0], base) : ratio(line.points[0], base);
+    line.gap_levels.follow(line.gap.x, line.gap.y);
     if (options.smoothing > 0) line.gap_smoothed = smooth(line.gap.x, line.gap.y, options.smoothing);
   }
   judge(state, hardware);
@@ -355,6 +369,7 @@ void draw_metric(State& state, std::size_t m, const char* id, ImVec2 size, Comma
                             .points = !points.is_path || (metric == Metric::val_loss && points.x.size() < 200),
                             .order = order,
                             .dash = order,
+                            .levels = &line.levels[m],
                             .smoothed = line.smoothed[m],
                             .low = line.low[m],
                             .high = line.high[m]});
@@ -404,6 +419,7 @@ void draw_gap(State& state, ImVec2 size, Commands& commands) {
                               .weight = 1.5f,
                               .order = order,
                               .dash = order,
+                              .levels = &line.gap_levels,
                               .smoothed = line.gap_smoothed});
     }
     ++order;

@@ -177,14 +177,15 @@ void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Co
 
 constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the table above has the colours
 
-// All rungs, the baseline and the selected one strong, the others thin. `values` gives each run's points.
+// All rungs, the baseline and the selected one strong, the others thin. `values` gives each run's points, and their
+// levels where they have any.
 template <class Values>
 std::vector<Curve> curves(const LadderModel& model, int selected, int baseline, Values values) {
   std::vector<Curve> list;
   const auto add_where = [&](auto&& condition) {
     for (const LossCurve& loss : model.losses) {
       if (!condition(loss.rung)) continue;
-      const auto [x, y] = values(loss);
+      const auto [x, y, levels] = values(loss);
       if (x.empty()) continue;
       const bool strong = loss.rung == selected || loss.rung == baseline;
       list.push_back({.label = loss.title + "##" + std::to_string(loss.run),
@@ -194,7 +195,8 @@ std::vector<Curve> curves(const LadderModel& model, int selected, int baseline, 
                       .weight = strong ? 2.2f : 1.1f,
                       .in_legend = loss.repeat == 0 && model.rungs.size() <= most_in_legend,
                       .order = loss.rung,
-                      .dash = loss.rung});
+                      .dash = loss.rung,
+                      .levels = levels});
     }
   };
   add_where([&](int rung) { return rung != baseline && rung != selected; });
@@ -366,8 +368,8 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
               .x_label = std::string(axis_title_of(state.lens)),
               .curves = curves(model, selected, baseline,
                                [](const LossCurve& loss) {
-                                 return std::pair(std::span<const double>(loss.points.x),
-                                                  std::span<const double>(loss.points.y));
+                                 return std::tuple(std::span<const double>(loss.points.x),
+                                                   std::span<const double>(loss.points.y), &loss.levels);
                                }),
               .floor = model.loss_floor,
               .floor_label = "entropy of the source",
@@ -402,8 +404,8 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
                 .x_label = std::string(axis_title_of(state.lens)),
                 .curves = curves(model, selected, baseline,
                                  [](const LossCurve& loss) {
-                                   return std::pair(std::span<const double>(loss.gap.x),
-                                                    std::span<const double>(loss.gap.y));
+                                   return std::tuple(std::span<const double>(loss.gap.x),
+                                                     std::span<const double>(loss.gap.y), &loss.gap_levels);
                                  }),
                 .band_low = -model.band,
                 .band_high = model.band,
@@ -437,8 +439,9 @@ void draw_below(State& state, const std::vector<std::string>& caption, int selec
                 .curves = curves(model, selected, baseline,
                                  [&](const LossCurve& loss) {
                                    const Ecdf& steps = model.ecdf.at(loss.run);
-                                   return std::pair(std::span<const double>(steps.dt_ms),
-                                                    std::span<const double>(steps.share));
+                                   return std::tuple(std::span<const double>(steps.dt_ms),
+                                                     std::span<const double>(steps.share),
+                                                     static_cast<const Levels*>(nullptr));
                                  }),
                 .steps_up = true,
                 .log_x = is_log,

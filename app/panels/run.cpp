@@ -412,13 +412,14 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
            .legend = false,
            .shared = &state.x,
            .commands = &commands};
+  std::map<Chart*, std::int64_t> behind;
   const auto add = [&](Chart& chart, const RunEntry& entry, Quantity quantity, Curve curve) {
     const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands);
     if (!points.levels || (quantity == Quantity::val_loss && points.levels->points() == 0)) return;
     curve.x = points.x;
     curve.y = points.y;
     curve.levels = points.levels;
-    if (entry.run.id == shown.run.id && quantity != Quantity::val_loss) chart.note = behind_text(points.behind);
+    behind[&chart] += points.behind;
     chart.curves.push_back(std::move(curve));
   };
   if (const RunEntry* other = workspace.find(state.against)) {
@@ -436,6 +437,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   add(loss, shown, Quantity::loss, {.label = label, .colour = colour, .weight = 2});
   add(dt, shown, Quantity::dt_ms, {.label = label, .colour = colour, .weight = 1.4f});
   add(loss, shown, Quantity::val_loss, {.label = "validation", .colour = palette().text, .points = true, .order = 2});
+  for (const auto& [chart, values] : behind) chart->note = behind_text(values);
   if (const RunDetail* detail = workspace.detail(shown.run.id)) {
     for (const Checkpoint& checkpoint : detail->checkpoints)
       loss.marks.push_back(

@@ -2,13 +2,15 @@
 //   build/desktop_bench RUNS.db LONG.db      a thousand runs, and one of ten million steps
 // CPU time of the whole process, so that neither a busy machine nor a software renderer counts.
 #include <algorithm>
-#include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
 #include <exception>
-#include <functional>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/panels/headless.h"
@@ -62,6 +64,8 @@ class Bench {
     ImGui::GetIO().AddKeyEvent(ImGuiKey_A, false);
     ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, false);
     frame();
+    if (workspace().selected_runs.size() != workspace().runs().size())
+      throw std::runtime_error("Ctrl+A selects nothing");
   }
   // Over a chart at this share of the window: in by the wheel, along by dragging, and out again.
   std::vector<double> zoom_and_pan(float x, float y, int notches) {
@@ -177,11 +181,12 @@ void live_runs() {
   arrive(60 * 1000);
   for (const char* view : {"live", "compare", "ladder", "history"}) {
     bench.show(view);
-    if (std::string_view(view) == "history") bench.select_all();
+    if (std::string_view(view) == "history") bench.settle(), bench.select_all();
     for (int i = 0; i < 4; ++i) bench.frame();
     std::vector<double> ingest;
     std::vector<double> draw;
-    for (int i = 0; i < 40; ++i) {
+    for (int i = 0; i < 100; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
       const double before = cpu_ms();
       arrive(steps_a_frame);
       ingest.push_back(cpu_ms() - before);
