@@ -81,7 +81,17 @@ void Levels::show(std::span<const double> x, std::span<const double> y, double x
     line.x.push_back(from_x[i]);
     line.y.push_back(from_y[i]);
   };
-  const std::size_t most = 4 * static_cast<std::size_t>(std::max(columns, 1));
+  const auto add_all = [&](std::span<const double> from_x, std::span<const double> from_y, std::size_t begin,
+                           std::size_t end) {
+    if (points_ == taken_) {  // as nearly always: every value is finite
+      const auto part = [&](std::span<const double> values) { return values.subspan(begin, end - begin); };
+      line.x.assign(part(from_x).begin(), part(from_x).end());
+      line.y.assign(part(from_y).begin(), part(from_y).end());
+      return;
+    }
+    for (std::size_t i = begin; i < end; ++i) add(from_x, from_y, i);
+  };
+  const std::size_t most = 2 * static_cast<std::size_t>(std::max(columns, 1));
   if (upper - std::min(lower, upper) <= most || levels_.empty()) {
     // With the nearest finite neighbours outside, for the lines that leave the picture.
     std::size_t first = lower;
@@ -90,7 +100,7 @@ void Levels::show(std::span<const double> x, std::span<const double> y, double x
     std::size_t last = upper;
     while (last < y.size() && !std::isfinite(y[last])) ++last;
     if (last < y.size()) ++last;
-    for (std::size_t i = first; i < last; ++i) add(x, y, i);
+    add_all(x, y, first, last);
     return;
   }
   std::size_t k = 0;
@@ -100,7 +110,7 @@ void Levels::show(std::span<const double> x, std::span<const double> y, double x
   const std::size_t blocks = level.y.size() / 2;
   const std::size_t first = lower / width - (lower >= width ? 1 : 0);
   const std::size_t last = std::min(blocks, upper / width + 2);
-  for (std::size_t i = 2 * first; i < 2 * last; ++i) add(level.x, level.y, i);
+  add_all(level.x, level.y, 2 * first, 2 * last);
   if (last < blocks) return;
   // What came since the last whole block.
   Extremes rest;

@@ -20,7 +20,7 @@ class Levels {
   std::size_t not_finite() const { return not_finite_; }  // NaN or infinite; missing ones do not count
 
   // The same as decimate() of the series that was followed, but for blocks of values in the place of pixel columns:
-  // what is drawn of a value does not change while the picture moves. At most 4 points a column, and a block more on
+  // what is drawn of a value does not change while the picture moves. At most 2 points a column, and a block more on
   // each side. `line` is overwritten.
   void show(std::span<const double> x, std::span<const double> y, double x_min, double x_max, int columns,
             Polyline& line) const;

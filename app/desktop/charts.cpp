@@ -48,7 +48,7 @@ Range x_range(const Chart& chart) {
 }
 
 // Of what is in sight between `left` and `right`.
-Range y_range(const Chart& chart, const std::vector<Polyline>& lines, double left, double right) {
+Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, double right) {
   if (chart.steps_up) return {0, 1.03};
   Range range;
   std::vector<double> values;
@@ -104,7 +104,7 @@ void set_up_log_ticks(ImAxis axis, const Range& range) {
 }
 
 // What the line under a chart's title says: nothing is off-screen or not a number without a word.
-std::string caption(const std::vector<Polyline>& lines, std::size_t off_screen) {
+std::string caption(std::span<const Polyline> lines, std::size_t off_screen) {
   std::size_t points = 0;
   std::size_t drawn = 0;
   std::size_t not_finite = 0;
@@ -322,7 +322,7 @@ void draw_band(const Curve& curve, double left, double right, int columns) {
 }
 
 // All curves together are drawn with at most this many points, so that a frame stays quick with a thousand of them.
-constexpr std::size_t most_points = 120'000;
+constexpr std::size_t most_points = 80'000;
 
 void save(const Chart& chart, const std::string& ending) {
   if (ending == ".csv") {
@@ -409,7 +409,9 @@ void draw_chart(const Chart& chart) {
     ImGui::PopID();
     return;
   }
-  std::vector<Polyline> lines(chart.curves.size());
+  static std::vector<Polyline> kept;  // from frame to frame, so that a thousand curves need no new memory
+  kept.resize(std::max(kept.size(), chart.curves.size()));
+  const std::span lines(kept.data(), chart.curves.size());
   std::size_t off_screen = 0;
   bool reset = false;
   ImVec2 size = chart.size;
@@ -430,7 +432,7 @@ void draw_chart(const Chart& chart) {
     if (chart.log_x) ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
     if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
     ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_NoButtons);
-    const std::size_t share = most_points / (4 * std::max<std::size_t>(1, chart.curves.size()));
+    const std::size_t share = most_points / (2 * std::max<std::size_t>(1, chart.curves.size()));
     const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
     const Range all = x_range(chart);
     const Range sight = x_range_now.zoomed() ? Range{x_range_now.low, x_range_now.high} : all;

@@ -50,6 +50,9 @@ struct Line {
   Points gap;
   Levels gap_levels;
   std::vector<double> gap_smoothed;
+  RangeStatistics seen;  // between these two, where it was last asked for
+  double seen_low = missing;
+  double seen_high = missing;
   SpeedUp speedup;
   LossParity loss;
   bool impossible = false;  // its times cannot be true
@@ -518,7 +521,7 @@ void draw_numbers(State& state, Commands& commands) {
   clipper.Begin(static_cast<int>(state.lines.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const Line& line = state.lines[static_cast<std::size_t>(i)];
+      Line& line = state.lines[static_cast<std::size_t>(i)];
       const bool is_base = static_cast<std::size_t>(i) == state.base_line;
       const RunId id = line.runs.front()->run.id;
       ImGui::PushID(i);
@@ -537,7 +540,12 @@ void draw_numbers(State& state, Commands& commands) {
       ImGui::SameLine();
       text_cut(line.label, ImGui::GetContentRegionAvail().x, palette().text,
                is_base ? fonts().semibold : fonts().regular, text_size);
-      const RangeStatistics seen = statistics_between(line.points[0], low, high);
+      if (line.seen_low != low || line.seen_high != high) {
+        line.seen = statistics_between(line.points[0], low, high);
+        line.seen_low = low;
+        line.seen_high = high;
+      }
+      const RangeStatistics& seen = line.seen;
       cell(tokens_per_s_text(figure(line)));
       cell(is_base ? "1 x"
                    : factor_text(line.speedup.factor) +

@@ -1,5 +1,7 @@
 // What a frame of the desktop costs the processor, drawn without a window over files that overview_bench made:
-//   build/desktop_bench RUNS.db LONG.db      a thousand runs, and one of ten million steps
+//   build/desktop_bench runs FILE      a thousand runs
+//   build/desktop_bench long FILE      one of ten million steps
+//   build/desktop_bench live           ten that go on
 // CPU time of the whole process, so that neither a busy machine nor a software renderer counts.
 #include <algorithm>
 #include <chrono>
@@ -200,15 +202,19 @@ void live_runs() {
 }  // namespace
 
 int main(int count, char** words) {
-  if (count != 3) {
-    std::fprintf(stderr, "desktop_bench RUNS.db LONG.db\n");
-    return 2;
-  }
+  const std::string_view what = count > 1 ? words[1] : "";
   try {
     std::printf("%-58s %5s %9s %8s %8s %8s\n", "CPU time in ms", "n", "all", "mean", "95 %", "most");
-    many_runs(words[1]);
-    one_long_run(words[2]);
-    live_runs();
+    if (what == "runs" && count == 3) {
+      many_runs(words[2]);
+    } else if (what == "long" && count == 3) {
+      one_long_run(words[2]);
+    } else if (what == "live" && count == 2) {
+      live_runs();
+    } else {
+      std::fprintf(stderr, "desktop_bench runs FILE | long FILE | live\n");
+      return 2;
+    }
     return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
