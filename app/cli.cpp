@@ -520,12 +520,15 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   only_option->excludes(stages_option);
   std::string plans;
   for (const ReadyPlan& plan : ready_plans()) plans += (plans.empty() ? "" : ", ") + plan.name;
-  ladder_command->add_option("--plan", options.plan, "A ladder that others climbed: " + plans)
-      ->excludes(stages_option)
-      ->excludes(only_option);
+  CLI::Option* plan_option =
+      ladder_command->add_option("--plan", options.plan, "A ladder that others climbed: " + plans)
+          ->excludes(stages_option)
+          ->excludes(only_option)
+          ->excludes(without_option);
   ladder_command->add_flag("--all", options.all, "Also the check and the stages that change the maths")
       ->excludes(stages_option)
-      ->excludes(only_option);
+      ->excludes(only_option)
+      ->excludes(plan_option);
   ladder_command->add_option("--repeats", options.repeats, "Runs of each rung")->check(CLI::Range(1, 1000));
   ladder_command->add_flag("--interleave", options.interleave, "Run all repeats in random order");
   ladder_command->add_option("--name", options.name, "What to call the ladder");

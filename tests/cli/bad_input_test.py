@@ -64,6 +64,8 @@ class BadInput(unittest.TestCase):
         self.refused(2, ["--model", "nano"], "train", "--model", "nanno")
         self.refused(2, ["flash", "flash-attention"], "train", "--stage", "flash")
         self.refused(2, ["fused-adam", "fused-adamw"], "ladder", "--stages", "baseline,fused-adam")
+        for other in (["--stages", "bf16"], ["--only", "bf16"], ["--without", "ddp"], ["--all"]):
+            self.refused(2, ["--plan", other[0], "excludes"], "ladder", "--plan", "a100", *other)
         self.refused(2, ["--nonsense"], "train", "--nonsense")
         self.refused(2, ["frobnicate"], "frobnicate")
         self.refused(2, ["99"], "--db", self.made(), "show", 99)
