@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <utility>
 
 namespace stepladder {
@@ -78,6 +79,40 @@ std::vector<std::string> model_words(std::string_view name) {
            word == "apple" || word == "rtx" || word == "gtx" || word == "rx" || word == "gpu";
   });
   return words;
+}
+
+// "8x NVIDIA H100", "2 x Intel Xeon".
+std::optional<int> leading_count(std::string_view hardware) {
+  std::size_t at = 0;
+  while (at < hardware.size() && hardware[at] == ' ') ++at;
+  int count = 0;
+  const auto [end, error] = std::from_chars(hardware.data() + at, hardware.data() + hardware.size(), count);
+  if (error != std::errc() || count < 1 || count > 1'000'000) return std::nullopt;
+  std::string_view rest = hardware.substr(static_cast<std::size_t>(end - hardware.data()));
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  const bool times = !rest.empty() && (rest.front() == 'x' || rest.front() == 'X' || rest.front() == '*');
+  return times || rest.substr(0, 2) == "\xC3\x97" ? std::optional(count) : std::nullopt;
+}
+
+// Four digits are more than a measurement has.
+std::string csv_number(double value) {
+  if (is_missing(value)) return "";
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 4);
+  return error == std::errc() ? std::string(text.data(), end) : "";
+}
+
+std::string csv_line(const Hardware& row) {
+  std::string aliases;
+  for (const std::string& alias : row.aliases) aliases += (aliases.empty() ? "" : "|") + alias;
+  for (const std::string& text : {row.name, aliases, row.source}) {
+    if (text.find_first_of(",\r\n") != std::string::npos || text.starts_with('#'))
+      throw StorageError("'" + text +
+                         "' cannot stand in a table of hardware: it holds a comma or a new line, or begins with #");
+  }
+  std::string line = row.name + "," + aliases;
+  for (const double tflops : row.peak_tflops) line += "," + csv_number(tflops);
+  return line + "," + csv_number(row.bandwidth_gb_s) + "," + csv_number(row.memory_gb) + "," + row.source;
 }
 
 class Reader {
@@ -199,6 +234,10 @@ const Hardware* HardwareTable::find(std::string_view name) const {
     found = &hardware;
   };
   for (const Hardware& hardware : rows_) {
+    if (leading_count(hardware.name)) {
+      if (hardware.name == name) return &hardware;
+      continue;
+    }
     consider(hardware, model_words(hardware.name));
     for (const std::string& alias : hardware.aliases) consider(hardware, words_of(alias));
   }
@@ -208,6 +247,7 @@ const Hardware* HardwareTable::find(std::string_view name) const {
 Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) const {
   Peak peak{.hardware = find(hardware), .devices = device_count(hardware)};
   if (!peak.hardware) return peak;
+  if (leading_count(peak.hardware->name)) peak.devices = 1;
   const auto& peaks = peak.hardware->peak_tflops;
   peak.precision = precision_from(precision);
   if (peak.precision != Precision::unknown) peak.tflops = peaks[static_cast<std::size_t>(peak.precision)];
@@ -222,16 +262,21 @@ Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) 
   return peak;
 }
 
+std::string with_row(std::string_view csv, const Hardware& row) {
+  const std::string line = csv_line(row);
+  std::vector<std::string> lines = split(csv, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  std::erase_if(lines, [&](const std::string& old) { return old.starts_with(row.name + ","); });
+  if (std::none_of(lines.begin(), lines.end(), [](const std::string& old) { return old.starts_with(columns); }))
+    lines.emplace_back(columns);
+  lines.push_back(line);
+  std::string all;
+  for (const std::string& each : lines) all += each + "\n";
+  return all;
+}
+
 int device_count(std::string_view hardware) {
-  std::size_t at = 0;
-  while (at < hardware.size() && hardware[at] == ' ') ++at;
-  int count = 0;
-  const auto [end, error] = std::from_chars(hardware.data() + at, hardware.data() + hardware.size(), count);
-  if (error != std::errc() || count < 1 || count > 1'000'000) return 1;
-  std::string_view rest = hardware.substr(static_cast<std::size_t>(end - hardware.data()));
-  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-  const bool times = !rest.empty() && (rest.front() == 'x' || rest.front() == 'X' || rest.front() == '*');
-  return times || rest.substr(0, 2) == "\xC3\x97" ? count : 1;
+  return leading_count(hardware).value_or(1);
 }
 
 }  // namespace stepladder

@@ -47,12 +47,14 @@ class HardwareTable {
   void add(const std::filesystem::path& file);
 
   // assets/hardware.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else under ~/.config)
-  // where there is one. A probe of this machine writes its result there, with the source "measured here".
+  // where there is one. A probe of this machine (`stepladder doctor --probe`) writes its result there, with the source
+  // "measured here".
   static HardwareTable load(const std::filesystem::path& assets_folder);
   static std::filesystem::path user_file();
 
   // However it is written: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the most words
-  // wins. Null where none fits; a laptop's chip is not the desktop's.
+  // wins. Null where none fits; a laptop's chip is not the desktop's. A row whose own name counts, "2 x Intel Xeon",
+  // was measured as a whole: it is found by exactly that name, and is one device.
   const Hardware* find(std::string_view name) const;
 
   Peak peak(std::string_view hardware, std::string_view precision) const;
@@ -62,6 +64,10 @@ class HardwareTable {
  private:
   std::vector<Hardware> rows_;
 };
+
+// The bytes of such a file (none: one that is to be made) with `row` at its end; an earlier row of that name goes;
+// other lines and comments stay as they are. Throws StorageError where a name or source would break a line.
+std::string with_row(std::string_view csv, const Hardware& row);
 
 // "8x NVIDIA H100" is 8 of them; 1 where it does not say.
 int device_count(std::string_view hardware);

@@ -53,6 +53,7 @@ TEST(Hardware, peaks_are_dense_and_by_precision) {
   EXPECT_EQ(table().peak("A100", "tensorfloat32").tflops, 156);
   EXPECT_EQ(table().peak("A100", "float32").tflops, 19.5);
   EXPECT_EQ(table().peak("3080", "bf16").tflops, 59.5);
+  EXPECT_EQ(table().peak("NVIDIA GB300", "bf16").tflops, 2500);
   EXPECT_EQ(table().peak("8x NVIDIA H100", "amp_bf16").total_tflops(), 8 * 989.4);
   const Peak unnamed = table().peak("A100", "");
   EXPECT_EQ(unnamed.tflops, 312);
@@ -75,6 +76,29 @@ TEST(Hardware, every_row_is_whole_and_no_lower_precision_is_slower) {
   }
 }
 
+// Figures with sparsity, or with fp16 accumulation where fp32 is meant, are twice these.
+TEST(Hardware, tensor_cores_are_a_fixed_multiple_of_float32) {
+  const auto ratio = [](const Hardware& row, Precision precision) {
+    return row.peak_tflops[static_cast<std::size_t>(precision)] / row.peak_tflops[0];
+  };
+  int geforces = 0, workstations = 0;
+  for (const Hardware& row : table().all()) {
+    if (is_missing(row.peak_tflops[2])) continue;  // before Ampere
+    const bool geforce = row.name.starts_with("NVIDIA GeForce");
+    if (!geforce && !row.name.starts_with("NVIDIA RTX")) continue;
+    const double rate = geforce ? 1 : 2;
+    EXPECT_NEAR(ratio(row, Precision::tf32), rate, 0.02) << row.name;
+    EXPECT_NEAR(ratio(row, Precision::bf16), 2 * rate, 0.04) << row.name;
+    EXPECT_EQ(row.peak_tflops[2], row.peak_tflops[3]) << row.name;
+    if (!is_missing(row.peak_tflops[4])) {
+      EXPECT_NEAR(ratio(row, Precision::fp8), 4 * rate, 0.08) << row.name;
+    }
+    ++(geforce ? geforces : workstations);
+  }
+  EXPECT_GE(geforces, 25);
+  EXPECT_GE(workstations, 9);
+}
+
 TEST(Hardware, a_users_own_rows_override_and_add) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "hardware.csv";
@@ -91,6 +115,40 @@ TEST(Hardware, a_users_own_rows_override_and_add) {
   EXPECT_THROW(own.add(file), StorageError);
   std::ofstream(file) << "name,peak\n";
   EXPECT_THROW(own.add(file), StorageError);
+}
+
+TEST(Hardware, a_machine_measured_as_a_whole_is_one_device_and_no_other) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "hardware.csv";
+  const Hardware measured{.name = "2 x Intel Xeon",
+                          .peak_tflops = {0.25, missing, 1.5, missing, missing},
+                          .bandwidth_gb_s = 21.456,
+                          .source = "measured here"};
+  std::ofstream(file) << with_row("", measured);
+  HardwareTable own = table();
+  own.add(file);
+  EXPECT_EQ(own.peak("2 x Intel Xeon", "bf16").total_tflops(), 1.5);
+  EXPECT_EQ(own.peak("2 x Intel Xeon", "bf16").devices, 1);
+  EXPECT_EQ(own.find("2 x Intel Xeon")->bandwidth_gb_s, 21.46);
+  EXPECT_EQ(own.find(own.all().back().name), &own.all().back());
+  for (const char* other : {"4 x Intel Xeon", "Intel Xeon", "2 x Intel Xeon Platinum 8480C", "12 x Intel Xeon"})
+    EXPECT_EQ(own.find(other), nullptr) << other;
+  EXPECT_EQ(own.peak("2 x A100", "bf16").total_tflops(), 624);
+}
+
+TEST(Hardware, a_row_replaces_its_own_and_leaves_the_others) {
+  const std::string head = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source\n";
+  const Hardware row{.name = "Mine",
+                     .aliases = {"mine", "my own"},
+                     .peak_tflops = {2, missing, missing, missing, missing},
+                     .source = "measured here"};
+  const std::string line = "Mine,mine|my own,2,,,,,,,measured here\n";
+  EXPECT_EQ(with_row("", row), head + line);
+  EXPECT_EQ(with_row("# only a comment\n", row), "# only a comment\n" + head + line);
+  EXPECT_EQ(with_row(head + "Mine,,1,,,,,,,old\n# kept\nMine too,,1,,,,,,,kept", row),
+            head + "# kept\nMine too,,1,,,,,,,kept\n" + line);
+  for (const char* name : {"Mine, too", "Mine\n", "#Mine"})
+    EXPECT_THROW(with_row("", {.name = name, .source = "x"}), StorageError) << name;
 }
 
 TEST(DeviceCount, is_what_stands_in_front) {
