@@ -83,10 +83,12 @@ std::string key_text(ImGuiKeyChord key) {
   }
 }
 
-std::optional<int> fuzzy_score(const std::string& typed, const std::string& text) {
+namespace {
+
+// With the first letter at `at` or later.
+std::optional<int> score_from(const std::string& typed, const std::string& text, std::size_t at) {
   const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
   int score = 0;
-  std::size_t at = 0;
   bool together = false;
   for (const char wanted : typed) {
     if (wanted == ' ') {
@@ -103,6 +105,18 @@ std::optional<int> fuzzy_score(const std::string& typed, const std::string& text
     ++at;
   }
   return score - static_cast<int>(text.size() / 16);
+}
+
+}  // namespace
+
+std::optional<int> fuzzy_score(const std::string& typed, const std::string& text) {
+  std::optional<int> best = score_from(typed, text, 0);
+  if (!best) return best;
+  for (std::size_t at = 1; at < text.size(); ++at) {  // later words may answer better
+    if (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) continue;
+    if (const auto score = score_from(typed, text, at)) best = std::max(*best, *score);
+  }
+  return best;
 }
 
 }  // namespace stepladder

@@ -23,7 +23,9 @@ TEST(Actions, NoKeyDoesTwoThings) {
   std::set<ImGuiKeyChord> keys;
   for (const Action& action : window_actions(all_panels(), workspace)) {
     EXPECT_FALSE(action.title.empty());
-    if (action.key != 0) EXPECT_TRUE(keys.insert(action.key).second) << action.title << " " << key_text(action.key);
+    if (action.key != 0) {
+      EXPECT_TRUE(keys.insert(action.key).second) << action.title << " " << key_text(action.key);
+    }
     for (const ImGuiKeyChord key : action.also) EXPECT_TRUE(keys.insert(key).second) << action.title;
   }
   EXPECT_EQ(key_text(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_3), "Ctrl+Shift+3");
