@@ -263,6 +263,7 @@ SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, doub
     speedup.ci95.low = std::min(speedup.ci95.low, between.low);
     speedup.ci95.high = std::max(speedup.ci95.high, between.high);
   }
+  if (speedup.ci95.known() && !(speedup.ci95.high <= widest_interval * speedup.ci95.low)) speedup.ci95 = {};
   speedup.verdict = verdict_of(factor, speedup.ci95, noise_floor);
   return speedup;
 }

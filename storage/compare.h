@@ -82,6 +82,8 @@ struct Sample {
 // the wider of the two counts. faster: the factor is beyond the noise floor and all of the interval beyond half of it;
 // slower likewise; same: all of the interval is within the noise floor; else cannot_tell, as where there is no
 // interval.
+// An interval whose ends are further apart than `widest_interval` tells nothing and is not told.
+inline constexpr double widest_interval = 1000;
 SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, double noise_floor = default_noise_floor);
 
 // 95 % interval of a sample's own step time, in multiples of it (0.98 to 1.02): from the resampled medians of one

@@ -51,6 +51,7 @@ Range x_range(const Chart& chart) {
 Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, double right) {
   if (chart.steps_up) return {0, 1.03};
   Range range;
+  Range focus;  // of the curves that are not context
   std::vector<double> values;
   for (std::size_t k = 0; k < lines.size(); ++k) {
     const Polyline& line = lines[k];
@@ -60,8 +61,13 @@ Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, 
         values.push_back(line.y[i]);
       } else {
         range.include(line.y[i]);
+        if (!chart.curves[k].is_context) focus.include(line.y[i]);
       }
     }
+  }
+  if (focus.known()) {
+    const double room = std::max(focus.high - focus.low, 1e-9);
+    range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
   }
   if (chart.from_zero && !chart.log_y) {
     if (values.empty()) return {0, 1};

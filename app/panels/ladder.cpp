@@ -195,6 +195,7 @@ std::vector<Curve> curves(const LadderModel& model, int selected, int baseline, 
                       .weight = strong ? 2.2f : 1.1f,
                       .in_legend = loss.repeat == 0 && model.rungs.size() <= most_in_legend,
                       .order = loss.rung,
+                      .is_context = !strong,
                       .dash = loss.rung,
                       .levels = levels});
     }
@@ -521,6 +522,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                     {.waterfall = state.waterfall,
                      .selected = selected,
                      .baseline = baseline,
+                     .is_over = state.model.is_over,
                      .beside = beside ? &state.beside : nullptr,
                      .beside_name = beside ? beside->name : ""},
                     commands);

@@ -259,13 +259,13 @@ void draw_row(const LadderModel& model, std::size_t place, const LadderTable& ta
   number(at.tokens, tokens_per_s_text(sum.tokens_per_s), fonts().semibold);
   if (place > 0) {
     ImGui::SetCursorPosY(top);
-    text_factor(sum.against_previous, sum.previous_verdict, at.previous, rung.trusted());
+    text_factor(sum.against_previous, sum.previous_verdict, at.previous, rung.trusted(), table.is_over);
   }
   if (is_baseline) {
     number(at.baseline, "1 x", fonts().regular);
   } else {
     ImGui::SetCursorPosY(top);
-    text_factor(sum.speedup, sum.verdict, at.baseline, rung.trusted());
+    text_factor(sum.speedup, sum.verdict, at.baseline, rung.trusted(), table.is_over);
   }
   if (at.has_beside && table.beside) {
     for (const LadderRung& other : table.beside->rungs) {
@@ -273,7 +273,7 @@ void draw_row(const LadderModel& model, std::size_t place, const LadderTable& ta
       if (!alike && !(other.sum.rung == sum.rung && table.beside->rungs.size() == model.rungs.size())) continue;
       ImGui::SetCursorPosY(top);
       text_factor(other.sum.rung == table.beside->rungs.front().sum.rung ? 1 : other.sum.speedup, other.sum.verdict,
-                  at.beside, other.trusted());
+                  at.beside, other.trusted(), table.beside->is_over);
       break;
     }
   }
@@ -290,12 +290,12 @@ void draw_row(const LadderModel& model, std::size_t place, const LadderTable& ta
 
 }  // namespace
 
-void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted) {
+void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted, bool is_over) {
   const float top = ImGui::GetCursorPosY();
   const float height = px(row_height);
   if (is_missing(factor)) return;
   const bool has_interval = verdict.ci95.known();
-  const bool judged = has_interval;
+  const bool judged = has_interval || is_over;
   const bool faster = judged ? verdict.verdict == Verdict::faster : factor > 1.01;
   const bool slower = judged ? verdict.verdict == Verdict::slower : factor < 0.99;
   const char* sign = faster                                       ? "\xE2\x86\x91 "

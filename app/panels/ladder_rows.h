@@ -11,6 +11,7 @@ struct LadderTable {
   bool waterfall = false;  // each bar begins where the one before ended
   int selected = 0;
   int baseline = 0;
+  bool is_over = true;                  // then a factor without an interval is one that cannot be judged
   const LadderModel* beside = nullptr;  // another ladder, whose rungs of the same stage stand beside
   std::string beside_name;
 };
@@ -19,6 +20,6 @@ float ladder_table_height(const LadderModel& model);  // that it would like to h
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands);
 
 // "faster", "slower": a colour, and a sign for those who do not see it.
-void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted);
+void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted, bool is_over);
 
 }  // namespace stepladder

@@ -213,5 +213,16 @@ TEST(BreakEven, is_setup_over_what_a_step_saves) {
     EXPECT_TRUE(is_missing(break_even_steps(setup, before, after))) << setup << " " << before << " " << after;
 }
 
+TEST(JudgeSpeedup, an_interval_without_an_end_in_sight_is_not_told) {
+  Sample before, after;
+  before.steps = {.median = 1, .steps = 10, .block = 1, .log_deviations = std::vector<double>(99, 0.0), .log_error = 0};
+  after.steps = before.steps;
+  for (std::size_t i = 0; i < after.steps.log_deviations.size(); ++i)
+    after.steps.log_deviations[i] = (i % 2 ? 1 : -1) * 6.0;  // e^12 from end to end
+  const SpeedUp judged = judge_speedup(0.27, before, after);
+  EXPECT_FALSE(judged.ci95.known());
+  EXPECT_EQ(judged.verdict, Verdict::cannot_tell);
+}
+
 }  // namespace
 }  // namespace stepladder
