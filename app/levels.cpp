@@ -9,7 +9,7 @@ namespace stepladder {
 namespace {
 
 constexpr std::size_t first_width = 4;     // values in a block of the finest level
-constexpr std::size_t fewest_blocks = 32;  // of the coarsest
+constexpr std::size_t fewest_blocks = 8;  // of the coarsest
 constexpr std::size_t values_per_count = 64;
 
 // Lowest and highest of some values, as two points in their order.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "app/desktop/charts.h"
 #include "app/desktop/landmarks.h"
@@ -79,6 +80,7 @@ DesktopSettings DesktopApp::settings() {
 void DesktopApp::show(const std::string& panel_id) {
   const auto found = std::find_if(panels_.begin(), panels_.end(), [&](const Panel& p) { return p.id == panel_id; });
   if (found == panels_.end()) throw std::out_of_range(panel_id);
+  focus_is_stale_ = true;
   if (open_ == std::vector{panel_id}) return;
   open_ = {panel_id};
   layout_is_stale_ = true;
@@ -182,12 +184,11 @@ void DesktopApp::draw() {
   ImGui::BeginGroup();
   draw_messages();
   const ImGuiID dockspace = ImGui::GetID("dock");
-  const bool newly_laid_out = layout_is_stale_;
-  if (newly_laid_out) lay_out(dockspace);
+  if (layout_is_stale_) lay_out(dockspace);
   ImGui::DockSpace(dockspace, ImVec2(0, 0));
   ImGui::EndGroup();
   ImGui::End();
-  draw_panels(newly_laid_out);
+  draw_panels();
   palette_.draw(commands_);
   draw_notice();
   landmarks::write_frame();
@@ -196,6 +197,7 @@ void DesktopApp::draw() {
 // The panels side by side, in the order in which they were opened. From there on they are the user's to drag.
 void DesktopApp::lay_out(unsigned dockspace) {
   layout_is_stale_ = false;
+  focus_is_stale_ = true;
   ImGui::DockBuilderRemoveNode(dockspace);
   ImGui::DockBuilderAddNode(dockspace, ImGuiDockNodeFlags_DockSpace);
   ImVec2 size = ImGui::GetContentRegionAvail();
@@ -212,7 +214,8 @@ void DesktopApp::lay_out(unsigned dockspace) {
   ImGui::DockBuilderFinish(dockspace);
 }
 
-void DesktopApp::draw_panels(bool newly_laid_out) {
+void DesktopApp::draw_panels() {
+  const bool focus = std::exchange(focus_is_stale_, false);
   for (Panel& panel : panels_) {
     const auto place = std::find(open_.begin(), open_.end(), panel.id);
     if (place == open_.end()) continue;
@@ -220,7 +223,7 @@ void DesktopApp::draw_panels(bool newly_laid_out) {
     // The id is the window's name for docking; the title is what the tab says.
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(20)));
     const std::string name = panel.title + "###" + panel.id;
-    if (newly_laid_out && panel.id == open_.back()) ImGui::SetNextWindowFocus();  // keys are for what was asked for
+    if (focus && panel.id == open_.back()) ImGui::SetNextWindowFocus();
     const bool is_visible = ImGui::Begin(name.c_str(), open_.size() > 1 ? &keep : nullptr, ImGuiWindowFlags_NoCollapse);
     ImGui::PopStyleVar();
     if (is_visible) panel.draw(workspace_, commands_);

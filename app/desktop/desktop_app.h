@@ -42,7 +42,7 @@ class DesktopApp {
   void draw_machine();
   void draw_messages();
   void draw_notice();
-  void draw_panels(bool newly_laid_out);
+  void draw_panels();
   void lay_out(unsigned dockspace);
   void handle_keys();
   void execute(const Command& command);
@@ -64,6 +64,7 @@ class DesktopApp {
   std::vector<Panel> panels_;
   std::vector<std::string> open_;  // panels on the screen, left to right; never empty
   bool layout_is_stale_ = true;
+  bool focus_is_stale_ = true;  // keys are for the panel that was asked for last
   float display_scale_ = 1;
   std::shared_future<DeviceReport> probe_;
   std::string storage_error_;

@@ -23,7 +23,7 @@ const Glance* sight_of(const Workspace& workspace, RunId run, Quantity quantity,
     return sight && static_cast<double>(sight->first) <= std::max(low - margin, begin) &&
            static_cast<double>(sight->last) >= std::min(high + margin, end);
   };
-  const bool fine = sight && (sight->exact || static_cast<double>(sight->last - sight->first) <= 4 * width + 4);
+  const bool fine = sight && (sight->exact || static_cast<double>(sight->last - sight->first) <= 3 * width + 4);
   if (!covers(width / 8) || !fine) {
     const auto first = static_cast<std::int64_t>(std::floor(std::max(low - width / 2, begin)));
     const auto last = static_cast<std::int64_t>(std::ceil(std::min(high + width / 2, end)));
