@@ -14,6 +14,7 @@
 #include "app/find_run.h"
 #include "app/import_command.h"
 #include "app/mfu_command.h"
+#include "app/probe_command.h"
 #include "app/progress.h"
 #include "app/ready_ladder.h"
 #include "app/recipe_options.h"
@@ -63,6 +64,7 @@ struct Options {
   CompareRequest compare;
   bool gate = false;
   bool published = false;
+  bool probe = false;
   MfuQuestion mfu;
   ScreenshotRequest screenshot;
   std::string size = "1600x900";
@@ -74,6 +76,11 @@ struct Options {
 
 // Of a run that has more, the interval of the median step is told from the last so many.
 constexpr std::int64_t enough_steps = 1'000'000;
+
+int complain(const std::exception& error, int status) {
+  std::cerr << "stepladder: " << error.what() << "\n";
+  return status;
+}
 
 void print(const Json& json) {
   std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
@@ -426,10 +433,23 @@ int doctor(const Options& options) {
   } catch (const std::exception& error) {
     problem = error.what();
   }
+  Json json = doctor_json(report, options.database);
+  std::string text = doctor_text(report, options.database);
+  if (options.probe && problem.empty()) {
+    std::cerr << "stepladder: probing for some ten seconds; what else is busy meanwhile makes the figures too low\n";
+    try {
+      const Probe probe = probe_ceiling(HardwareTable::load(assets_folder()), [] { return interrupts > 0; });
+      json["probe"] = probe_json(probe);
+      text += "\n" + probe_text(probe);
+    } catch (const std::exception& error) {
+      if (interrupts > 0) return complain(error, exit_interrupted);
+      throw;
+    }
+  }
   if (options.json) {
-    print(doctor_json(report, options.database));
+    print(json);
   } else {
-    std::cout << doctor_text(report, options.database);
+    std::cout << text;
   }
   if (problem.empty()) return exit_done;
   std::cerr << "stepladder: " << problem << "\n";
@@ -579,6 +599,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       app.add_subcommand("export", "Write figures, tables, a report, a trace, or a checkpoint's weights to a file");
   options.exported.add_to(*export_command);
   CLI::App* doctor_command = command("doctor", "What this machine has");
+  doctor_command->add_flag("--probe", options.probe,
+                           "Measure what it can do at best, and keep that as the peak that runs are held against");
   CLI::App* worker = app.add_subcommand(worker_command, "")->group("");
   CLI::App* screenshot_command = command("screenshot", "A picture of a view, with or without a display");
   screenshot_command
@@ -631,11 +653,6 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   if (*screenshot_command) return screenshot(options, desktop);
   if (desktop.open && display_is_there()) return desktop.open(options.database);
   return quick_ladder(options);
-}
-
-int complain(const std::exception& error, int status) {
-  std::cerr << "stepladder: " << error.what() << "\n";
-  return status;
 }
 
 }  // namespace

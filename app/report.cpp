@@ -227,7 +227,8 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
           {"mps", report.mps},
           {"display", std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")},
           {"assets", assets_folder().string()},
-          {"database", database.string()}};
+          {"database", database.string()},
+          {"probe", nullptr}};
 }
 
 std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) {

@@ -70,7 +70,8 @@ struct Engine::Impl {
 
   void work(const std::stop_token& closing);
   void train(const Job& job);
-  void answer_probe(std::promise<DeviceReport> promise);
+  template <class Answer>
+  std::future<Answer> ask(std::function<Answer(const TrainerLibrary&)> question);
   const TrainerLibrary& loaded_library();
   std::deque<Job>::iterator place_of(RunId run) {
     return std::find_if(queue.begin(), queue.end(), [&](const Job& job) { return job.run() == run; });
@@ -88,8 +89,8 @@ struct Engine::Impl {
   std::condition_variable_any changed;
   std::deque<Job> queue;
   std::optional<Job> running;
-  int cancelling = 0;  // runs off the queue whose RunEnded is on its way
-  std::optional<std::promise<DeviceReport>> asked_probe;
+  int cancelling = 0;                                          // runs off the queue whose RunEnded is on its way
+  std::deque<std::function<void(bool is_closing)>> questions;  // answered before the next run; refused when closing
   std::shared_future<DeviceReport> probe_result;
 
   std::jthread thread;  // last: it uses everything above
@@ -98,13 +99,13 @@ struct Engine::Impl {
 void Engine::Impl::work(const std::stop_token& closing) {
   std::unique_lock lock(mutex);
   while (true) {
-    changed.wait(lock, closing, [&] { return asked_probe || !queue.empty(); });
+    changed.wait(lock, closing, [&] { return !questions.empty() || !queue.empty(); });
     if (closing.stop_requested()) break;
-    if (asked_probe) {
-      auto promise = std::move(*asked_probe);
-      asked_probe.reset();
+    if (!questions.empty()) {
+      const auto answer = std::move(questions.front());
+      questions.pop_front();
       lock.unlock();
-      answer_probe(std::move(promise));
+      answer(false);
       lock.lock();
       continue;
     }
@@ -117,9 +118,7 @@ void Engine::Impl::work(const std::stop_token& closing) {
     running.reset();
     changed.notify_all();
   }
-  if (asked_probe) {
-    asked_probe->set_exception(std::make_exception_ptr(std::runtime_error("the program is closing")));
-  }
+  for (const auto& refuse : questions) refuse(true);
 }
 
 const TrainerLibrary& Engine::Impl::loaded_library() {
@@ -127,12 +126,21 @@ const TrainerLibrary& Engine::Impl::loaded_library() {
   return *library;
 }
 
-void Engine::Impl::answer_probe(std::promise<DeviceReport> promise) {
-  try {
-    promise.set_value(loaded_library().probe());
-  } catch (const std::exception& error) {
-    promise.set_exception(std::make_exception_ptr(std::runtime_error(error.what())));
-  }
+// Called with the mutex held; the question is asked on the engine thread. Exceptions become ones of this side's own
+// type, since the library's may be unknown to who waits.
+template <class Answer>
+std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&)> question) {
+  auto promise = std::make_shared<std::promise<Answer>>();
+  questions.emplace_back([this, promise, question = std::move(question)](bool is_closing) {
+    try {
+      if (is_closing) throw std::runtime_error("the program is closing");
+      promise->set_value(question(loaded_library()));
+    } catch (const std::exception& error) {
+      promise->set_exception(std::make_exception_ptr(std::runtime_error(error.what())));
+    }
+  });
+  changed.notify_all();
+  return promise->get_future();
 }
 
 void Engine::Impl::train(const Job& job) {
@@ -248,11 +256,17 @@ void Engine::wait_idle() {
 std::shared_future<DeviceReport> Engine::probe() {
   std::lock_guard lock(impl_->mutex);
   if (!impl_->probe_result.valid()) {
-    impl_->asked_probe.emplace();
-    impl_->probe_result = impl_->asked_probe->get_future().share();
-    impl_->changed.notify_all();
+    impl_->probe_result =
+        impl_->ask<DeviceReport>([](const TrainerLibrary& library) { return library.probe(); }).share();
   }
   return impl_->probe_result;
+}
+
+std::future<Ceiling> Engine::measure_ceiling(std::function<bool()> stop_requested) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->ask<Ceiling>([stop_requested = std::move(stop_requested)](const TrainerLibrary& library) {
+    return library.measure_ceiling(stop_requested);
+  });
 }
 
 }  // namespace stepladder

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/ceiling.h"
 #include "engine/device.h"
 #include "engine/training_job.h"
 #include "storage/records.h"
@@ -56,6 +57,11 @@ class Engine {
   // What this machine has; loads LibTorch, so the first call takes about half a second (more with CUDA). The future
   // holds a std::runtime_error where LibTorch cannot be loaded. Never blocks.
   std::shared_future<DeviceReport> probe();
+
+  // What its default device reaches at best, measured between two runs in some ten seconds. The future holds a
+  // std::runtime_error where that cannot be done, and where `stop_requested` (asked from the engine thread) says so.
+  // Never blocks.
+  std::future<Ceiling> measure_ceiling(std::function<bool()> stop_requested);
 
  private:
   struct Impl;

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "engine/ceiling.h"
 #include "engine/device.h"
 #include "engine/training_job.h"
 #include "storage/records.h"
@@ -17,6 +18,9 @@ struct TrainerLibrary {
   // go on; waits between steps while the run is paused. Emits RunStarted once, then one StepRecord a step and what is
   // saved and written on the way, then RunEnded, all from the calling thread; throws nothing.
   void (*train)(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit);
+
+  // Blocks for some ten seconds; throws where it cannot go on, and between samples where a stop is requested.
+  Ceiling (*measure_ceiling)(const std::function<bool()>& stop_requested);
 };
 
 // Exported by the library under this name.

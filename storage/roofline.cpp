@@ -13,7 +13,8 @@ bool StepShape::known() const {
 
 StepShape step_shape_of(const Run& run, const Summary& summary) {
   const RecipeFacts facts = recipe_facts(run);
-  const int devices = std::max(device_count(run.hardware), facts.devices);
+  const int named = run.device == "cpu" ? 1 : device_count(run.hardware);  // cores share one memory
+  const int devices = std::max(named, facts.devices);
   const Precision precision = precision_from(run.precision);
   return {.model = shape_of(run, summary),
           .tokens = run.tokens_per_step / devices,

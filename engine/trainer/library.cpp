@@ -1,4 +1,5 @@
 // The one symbol that libstepladder_trainer shows.
+#include "engine/trainer/ceiling.h"
 #include "engine/trainer/trainer.h"
 #include "engine/trainer_library.h"
 
@@ -6,6 +7,7 @@ extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibra
   static const stepladder::TrainerLibrary library = {
       .probe = [] { return stepladder::device_report(); },
       .train = stepladder::train,
+      .measure_ceiling = stepladder::measure_ceiling,
   };
   return &library;
 }

@@ -142,6 +142,61 @@ class Commands(unittest.TestCase):
             self.assertEqual(status, 0)
             self.assertIn("stepladder", out.lower())
 
+    def test_a_probe_gives_this_machine_a_peak(self):
+        self.assertIsNone(self.place.json("doctor")["probe"])
+        run = self.place.json("train", *TINY, "--device", "auto", "--steps", 6)
+        flags = lambda: {f["id"] for f in self.place.json("check", run["id"])[0]["flags"]}
+        unknown = "unknown-hardware" in flags()
+
+        table = self.place.path / "config" / "stepladder" / "hardware.csv"
+        table.parent.mkdir(parents=True)
+        columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source"
+        table.write_text(f"# mine\n{columns}\nMy card,,1,,,,,,,me\n")
+        probe = self.place.json("doctor", "--probe")["probe"]
+        self.assertEqual(probe["hardware"], run["hardware"])
+        self.assertEqual(probe["row"], run["hardware"] + ("" if unknown else " (measured here)"))
+        self.assertEqual(probe["file"], str(table))
+        self.assertEqual([p["precision"] for p in probe["peaks"] if p["precision"] in ("fp32", "bf16")], ["fp32", "bf16"])
+        for peak in probe["peaks"]:
+            self.assertGreater(peak["tflops"], 0)
+            self.assertGreaterEqual(peak["fastest_tflops"], peak["tflops"])
+            self.assertGreaterEqual(peak["samples"], 5)
+        self.assertGreater(probe["bandwidth_gb_s"], 0)
+        lines = table.read_text().splitlines()
+        self.assertEqual(lines[:3], ["# mine", columns, "My card,,1,,,,,,,me"])
+        row = lines[3].split(",")
+        self.assertEqual((len(lines), row[0], row[-1]), (4, probe["row"], "measured here"))
+        kept = probe["peaks"][0]["fastest_tflops" if probe["cpu_share"] < 0.9 else "tflops"]
+        self.assertAlmostEqual(float(row[2]) / kept, 1, places=2)
+
+        self.assertNotIn("unknown-hardware", flags())
+        shown = self.place.json("show", run["id"])
+        if unknown:
+            flops = shown["model_flops_per_token"] * shown["tokens_per_s"]
+            self.assertAlmostEqual(shown["mfu"], flops / (float(row[2]) * 1e12), places=6)
+
+        # A mistake in the user's table is named and costs nothing: neither the time nor the table.
+        table.write_text("\n".join(lines) + "\nMine,,fast,,,,,,,me\n")
+        status, _, err = self.place.run("doctor", "--probe")
+        self.assertEqual(status, 1)
+        self.assertIn("hardware.csv, line 5", err)
+        self.assertEqual(len(table.read_text().splitlines()), 5)
+
+        # A second probe replaces its own row; an interrupted one leaves what was there.
+        table.write_text("\n".join(lines[:3] + [f"{probe['row']},,123456,,,,,,,measured here"]) + "\n")
+        process = self.place.start("doctor", "--probe")
+        process.stderr.readline()  # it has begun
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("123456", table.read_text())
+        status, out, _ = self.place.run("doctor", "--probe")
+        self.assertEqual(status, 0)
+        self.assertIn("measured here", out)
+        again = table.read_text().splitlines()
+        self.assertEqual((again[:3], len(again)), (lines[:3], 4))
+        self.assertNotIn("123456", again[3])
+
     def steps(self):
         try:
             with sqlite3.connect(f"file:{self.place.database}?mode=ro", uri=True) as database:

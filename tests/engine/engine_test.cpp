@@ -43,6 +43,11 @@ const TrainerLibrary fake_library = {
           emit(RunEnded{.run = run});
           if (recipe.model == "talkative") emit(RunEnded{.run = run, .status = RunStatus::failed});
         },
+    .measure_ceiling =
+        [](const std::function<bool()>& stop_requested) {
+          if (stop_requested()) throw std::runtime_error("stopped");
+          return Ceiling{.device = "cpu", .hardware = "2 x Fake CPU"};
+        },
 };
 
 // Collects events; asked from the test's thread.
@@ -192,6 +197,13 @@ TEST(Engine, Probe) {
   Engine engine([](const RunEvent&) {}, &fake_library);
   const auto first = engine.probe();
   EXPECT_EQ(first.get().cpu_name, "Fake CPU");
+  EXPECT_EQ(engine.probe().get().cpu_name, "Fake CPU");
+}
+
+TEST(Engine, ACeilingIsMeasuredOrSaysWhyNot) {
+  Engine engine([](const RunEvent&) {}, &fake_library);
+  EXPECT_EQ(engine.measure_ceiling([] { return false; }).get().hardware, "2 x Fake CPU");
+  EXPECT_THROW(engine.measure_ceiling([] { return true; }).get(), std::runtime_error);
   EXPECT_EQ(engine.probe().get().cpu_name, "Fake CPU");
 }
 

@@ -89,6 +89,9 @@ TEST(StepShapeOf, takes_a_recipe_of_ours_or_of_others_and_fills_in_the_published
   EXPECT_EQ(shape.model.vocab, 50257);
   EXPECT_EQ(shape.model.seq_len, 512);
   EXPECT_EQ(shape.tokens, 4096);
+  run.device = "cpu";
+  run.hardware = "8 x Intel Xeon";
+  EXPECT_EQ(step_shape_of(run, {}).tokens, 8 * 4096);  // cores share one memory
 
   run.params = 1000;
   EXPECT_FALSE(step_shape_of(run, {}).known());
