@@ -15,12 +15,13 @@ namespace {
 
 using StopRequested = std::function<bool()>;
 
-constexpr double least_sample_ms = 5;      // shorter ones hold too much of the launch
-constexpr double size_budget_ms = 250;     // to find out whether a size is the fastest
-constexpr double best_budget_ms = 1200;    // for the figure itself
+constexpr double least_sample_ms = 1;    // shorter ones hold too much of the launch, longer ones more of other programs
+constexpr double size_budget_ms = 250;   // to find out whether a size is the fastest
+constexpr double best_budget_ms = 1200;  // for the figure itself
 constexpr double longest_sample_ms = 200;  // sizes that would take longer are not tried
 constexpr double growth = 1.02;            // a larger size that brings less has brought nothing
 constexpr std::size_t least_samples = 5;
+constexpr std::int64_t least_largest = 1024;  // a size that is tried whatever the smaller ones brought
 
 // Time that samples took, and time that this process's threads had of it.
 struct Share {
@@ -39,9 +40,13 @@ double median(std::vector<double> values) {
 std::vector<double> sample(StepTimer& timer, double budget_ms, Share& share, const StopRequested& stop_requested,
                            const std::function<void()>& work) {
   work();  // picks kernels, fills caches
-  timer.start();
-  work();
-  const int repeats = std::max(1, static_cast<int>(least_sample_ms / std::max(1e-3, timer.stop_ms())));
+  double one_ms = 1e9;
+  for (int i = 0; i < 3; ++i) {
+    timer.start();
+    work();
+    one_ms = std::min(one_ms, timer.stop_ms());
+  }
+  const int repeats = std::max(1, static_cast<int>(least_sample_ms / std::max(1e-3, one_ms)));
   std::vector<double> call_ms;
   double spent_ms = 0;
   const std::clock_t cpu_started = std::clock();  // of all threads
@@ -89,7 +94,7 @@ ProductRate product_rate(const char* precision, at::TensorOptions options, doubl
   ProductRate best{.precision = precision};
   double sample_ms = 0;
   int no_gain = 0;
-  for (std::int64_t size = 256; no_gain < 2; size *= 2) {
+  for (std::int64_t size = 256; size <= least_largest || no_gain < 2; size *= 2) {
     const double bytes = 3.0 * static_cast<double>(size * size) * static_cast<double>(options.dtype().itemsize());
     if (bytes > memory_bytes / 4 || 8 * sample_ms > longest_sample_ms) break;
     sample_ms = fastest(sample_size(size, size_budget_ms));
