@@ -81,8 +81,11 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
                     " parameters = " + figure(tflops) + " TFLOP/s";
   if (share > 1) {
-    why += ", over the peak of " + peak_text(peak, run) +
-           ": most likely the clock was read before the device had finished";
+    why += ", over the peak of " + peak_text(peak, run);
+    why += peak.hardware->source == "measured here"
+               ? ": the clock was read before the device had finished, or the probe that measured the peak ran beside "
+                 "other programs (stepladder doctor --probe takes it again)"
+               : ": most likely the clock was read before the device had finished";
   } else {
     why += ", which is " + percent(share) + " of the peak of " + peak_text(peak, run) +
            "; whole training steps hardly ever reach " + percent(suspicious_share);

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "storage/run_store.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -95,6 +96,22 @@ TEST(Impossible, says_a_sum_that_can_be_done_again) {
   EXPECT_NEAR(number(parts[3]) * 6 * number(parts[4]) / 1e12, number(parts[5]), 0.01 * number(parts[5]));
   EXPECT_EQ(number(parts[6]), 59.5);
   EXPECT_NE(sum.find("before the device had finished"), std::string::npos);
+}
+
+TEST(Impossible, blames_the_probe_too_where_the_peak_was_measured) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "hardware.csv";
+  std::ofstream(file) << with_row(
+      "",
+      {.name = "2 x Intel Xeon", .peak_tflops = {0.1, missing, missing, missing, missing}, .source = "measured here"});
+  HardwareTable own = table();
+  own.add(file);
+  auto run = imported("2 x Intel Xeon", 1000, "fp32");
+  run.params = 1'000'000;
+  const Summary summary = summarise(steady(50), run.warmup_steps, run.tokens_per_step);  // 0.12 TFLOP/s
+  const std::string sum = why(flags_of(run, summary, 1, own), FlagId::impossible_throughput);
+  EXPECT_NE(sum.find("over the peak of 0.1 TFLOP/s of 2 x Intel Xeon in fp32 (dense; measured here)"), sum.npos) << sum;
+  EXPECT_NE(sum.find("the probe"), sum.npos) << sum;
 }
 
 TEST(Impossible, needs_parameters_and_a_peak) {
