@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -79,25 +80,6 @@ const RunEntry* advised(const Workspace& workspace) {
     if (!best || entry.run.source == "launched" || best->run.source != "launched") best = &entry;
   }
   return best;
-}
-
-void draw_picker(const Workspace& workspace, const RunEntry& about, Commands& commands) {
-  ImGui::SetNextItemWidth(px(320));
-  ImGui::SetNextWindowSizeConstraints(ImVec2(px(380), 0), ImVec2(px(640), px(420)));
-  if (ImGui::BeginCombo("##about", about.run.name.c_str())) {
-    const auto count = static_cast<int>(workspace.runs().size());
-    ImGuiListClipper clipper;
-    clipper.Begin(count);
-    while (clipper.Step()) {
-      for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-        const RunEntry& entry = workspace.runs()[static_cast<std::size_t>(count - 1 - i)];
-        const std::string item = entry.run.name + "##" + std::to_string(entry.run.id);
-        if (ImGui::Selectable(item.c_str(), entry.run.id == about.run.id)) commands.push_back(LoadAdvice{entry.run.id});
-      }
-    }
-    ImGui::EndCombo();
-  }
-  mark("advisor.run");
 }
 
 void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntry& about, std::size_t place,
@@ -209,7 +191,9 @@ void draw(const Workspace& workspace, Commands& commands) {
   text_quiet("Next rungs worth trying, each with its evidence; where nothing speaks for anything, nothing is said");
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
-  draw_picker(workspace, *about, commands);
+  if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320)))
+    commands.push_back(LoadAdvice{*picked});
+  mark("advisor.run");
   ImGui::SetCursorPosY(below);
   ImGui::Dummy(ImVec2(0, px(6)));
   if (workspace.advice.about != about->run.id || workspace.advice.made_for != workspace.version)

@@ -16,6 +16,7 @@
 #include "app/desktop/charts.h"
 #include "app/desktop/pace.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -457,21 +458,6 @@ void verdict_pill(const Line& line) {
                                                          : Tone::warning;
   const char* sign = speedup.verdict == Verdict::faster ? "+ " : speedup.verdict == Verdict::slower ? "- " : "";
   pill(sign + std::string(speedup.verdict == Verdict::cannot_tell ? "cannot tell" : to_string(speedup.verdict)), tone);
-}
-
-void loss_pill(const LossParity& loss) {
-  switch (loss.verdict) {
-    case LossVerdict::same:
-      return pill("same", Tone::good);
-    case LossVerdict::better:
-      return pill(loss_text(loss, false), Tone::accent);
-    case LossVerdict::worse:
-      return pill(loss_text(loss, false), Tone::warning);
-    case LossVerdict::diverged:
-      return pill("diverged", Tone::bad);
-    case LossVerdict::not_comparable:
-      return pill("not comparable", Tone::neutral);
-  }
 }
 
 void draw_numbers(State& state, Commands& commands) {

@@ -15,6 +15,7 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/run_columns.h"
 #include "app/desktop/run_points.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -212,21 +213,6 @@ void take_rows(State& state, const Workspace& workspace) {
     state.rows.push_back({.head = name, .runs = groups[name].size()});
     if (state.folded.contains(name)) continue;
     for (const RunEntry* entry : groups[name]) state.rows.push_back({.entry = entry, .depth = 1});
-  }
-}
-
-Tone status_tone(RunStatus status) {
-  switch (status) {
-    case RunStatus::finished:
-      return Tone::good;
-    case RunStatus::failed:
-      return Tone::bad;
-    case RunStatus::running:
-      return Tone::accent;
-    case RunStatus::queued:
-      return Tone::neutral;
-    default:
-      return Tone::warning;
   }
 }
 
@@ -837,8 +823,9 @@ void recall(State& state, const std::string& text) {
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
-  text_cut(runs_text(workspace.runs().size()) + " in " + workspace.database, ImGui::GetContentRegionAvail().x,
-           palette().quiet, fonts().regular, small_size);
+  text_cut(workspace.database.empty() ? "There is no database yet"
+                                      : runs_text(workspace.runs().size()) + " in " + workspace.database,
+           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
     empty_state("No runs yet.", "Start a ladder in Launch; every run that ever ran stays here.");
     return;

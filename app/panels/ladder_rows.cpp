@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -154,26 +155,14 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   }
 }
 
-void loss_pill(const LadderRung& rung, bool is_baseline) {
+void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   const Run& run = rung.first;
   if (run.status == RunStatus::failed) return pill("failed", Tone::bad);
   if (run.status == RunStatus::queued) return pill("waits", Tone::neutral);
   if (rung.summary.steps == 0 && run.status != RunStatus::running)
     return pill(run.source == "launched" ? std::string(to_string(run.status)) : "no steps", Tone::neutral);
   if (is_baseline) return pill("reference", Tone::neutral);
-  switch (rung.sum.loss.verdict) {
-    case LossVerdict::same:
-      return pill("= same", Tone::good);
-    case LossVerdict::better:
-      return pill(loss_text(rung.sum.loss, false), Tone::accent);
-    case LossVerdict::worse:
-      return pill(loss_text(rung.sum.loss, false), Tone::warning);
-    case LossVerdict::diverged:
-      return pill("diverged", Tone::bad);
-    case LossVerdict::not_comparable:
-      break;
-  }
-  pill("not comparable", Tone::neutral);
+  loss_pill(rung.sum.loss);
 }
 
 // "8.60 of 29.8 TFLOP/s" where the hardware's peak is known, else how the clock was read.
@@ -279,7 +268,7 @@ void draw_row(const LadderModel& model, std::size_t place, const LadderTable& ta
   }
   const float pill_top = top + (height - pill_size("x").y) / 2;
   ImGui::SetCursorPos(ImVec2(at.loss, pill_top));
-  loss_pill(rung, is_baseline);
+  rung_loss_pill(rung, is_baseline);
   if (at.has_truth) {
     ImGui::SetCursorPos(ImVec2(at.truth, pill_top));
     truth_pill(rung);

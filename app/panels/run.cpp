@@ -13,6 +13,7 @@
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_points.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -101,38 +102,6 @@ void figure_tile(const char* name, const std::string& value, const std::string& 
   ImGui::EndGroup();
 }
 
-Tone status_tone(RunStatus status) {
-  switch (status) {
-    case RunStatus::finished:
-      return Tone::good;
-    case RunStatus::failed:
-      return Tone::bad;
-    case RunStatus::running:
-      return Tone::accent;
-    case RunStatus::queued:
-      return Tone::neutral;
-    default:
-      return Tone::warning;
-  }
-}
-
-void draw_picker(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  ImGui::SetNextItemWidth(px(240));
-  ImGui::SetNextWindowSizeConstraints(ImVec2(px(380), 0), ImVec2(px(640), px(420)));
-  if (!ImGui::BeginCombo("##other", "Other runs")) return;
-  const auto count = static_cast<int>(workspace.runs().size());
-  ImGuiListClipper clipper;
-  clipper.Begin(count);
-  while (clipper.Step()) {
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const RunEntry& entry = workspace.runs()[static_cast<std::size_t>(count - 1 - i)];
-      const std::string item = entry.run.name + "##" + std::to_string(entry.run.id);
-      if (ImGui::Selectable(item.c_str(), entry.run.id == shown.run.id)) commands.push_back(OpenRun{entry.run.id});
-    }
-  }
-  ImGui::EndCombo();
-}
-
 std::string origin(const Workspace& workspace, const Run& run) {
   std::string line = "run " + std::to_string(run.id);
   if (run.ladder) {
@@ -174,7 +143,8 @@ void draw_head(State& state, const Workspace& workspace, const RunEntry& shown, 
   }
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(right - px(240), top));
-  draw_picker(workspace, shown, commands);
+  if (const auto picked = run_combo("##other", "Other runs", workspace, shown.run.id, px(240)))
+    commands.push_back(OpenRun{*picked});
   mark("run.picker");
   ImGui::SetCursorPosY(below);
   text_cut(origin(workspace, shown.run), right - px(300), palette().quiet, fonts().regular, small_size);
