@@ -77,6 +77,9 @@ struct State {
 
 constexpr std::size_t most_in_legend = 8;
 
+// Every step of every run is held in memory here, at some seventy bytes each.
+constexpr std::int64_t most_steps = 20'000'000;
+
 std::vector<std::pair<RunId, std::size_t>> fingerprint(const std::vector<const RunEntry*>& runs) {
   std::vector<std::pair<RunId, std::size_t>> print;
   for (const RunEntry* entry : runs) print.emplace_back(entry->run.id, entry->loaded ? entry->series.size() + 1 : 0);
@@ -613,6 +616,14 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_head(state, workspace, runs.size(), commands);
   if (runs.empty()) {
     empty_state("No runs to compare yet.", "Start a ladder in Launch, or drop a log on the window.");
+    return;
+  }
+  std::int64_t steps = 0;
+  for (const RunEntry* entry : runs) steps += entry->summary.steps;
+  if (steps > most_steps) {
+    empty_state("That is more than can be compared at once.",
+                "These runs have " + grouped(steps) + " steps together, and Compare takes " + grouped(most_steps) +
+                    ". Choose fewer; History overlays any number.");
     return;
   }
   for (const RunEntry* entry : runs) {

@@ -389,6 +389,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
     curve.x = points.x;
     curve.y = points.y;
     curve.levels = points.levels;
+    curve.points = curve.points && points.levels->points() <= 200;  // more marks would hide what they lie on
     behind[&chart] += points.behind;
     chart.curves.push_back(std::move(curve));
   };
