@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
+#include "app/ready_ladder.h"
 #include "engine/tokens.h"
 #include "engine/trainer_library.h"
 
@@ -91,6 +93,61 @@ TEST(Session, ALadderIsKeptWhole) {
     EXPECT_NE(runs[i].recipe.find("\"steps\""), std::string::npos);
     EXPECT_NE(runs[i].environment.find("\"program\""), std::string::npos);
   }
+}
+
+TEST(Session, RunsAreRepeatedByTheirOwnRecipes) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  const LaunchedLadder launched = session.launch_ladder(request(30), machine());
+  wait_for_end(session, 3);
+  const std::vector<RunId> repeated = session.repeat({launched.runs[0], launched.runs[2]}, 2);
+  ASSERT_EQ(repeated.size(), 4u);
+  wait_for_end(session, 4);
+  const auto runs = session.store().runs_of(launched.ladder);
+  ASSERT_EQ(runs.size(), 7u);
+  for (const stepladder::Run& run : runs) {
+    const auto first = std::find_if(runs.begin(), runs.end(), [&](const stepladder::Run& other) {
+      return other.rung == run.rung && other.repeat == 0;
+    });
+    EXPECT_EQ(run.recipe, first->recipe);
+    EXPECT_EQ(run.stage, first->stage);
+    EXPECT_EQ(run.status, RunStatus::finished);
+    if (run.repeat > 0) {
+      EXPECT_TRUE(run.name.ends_with(" #" + std::to_string(run.repeat + 1))) << run.name;
+    }
+  }
+  const auto repeats =
+      std::count_if(runs.begin(), runs.end(), [](const stepladder::Run& run) { return run.rung == 0; });
+  EXPECT_EQ(repeats, 3);
+  const RunId imported = session.store().insert_finished({.name = "log", .source = "import"}, {});
+  EXPECT_THROW(session.repeat({imported}, 1), RecipeError);
+}
+
+TEST(ReadyLadder, TheSameRungsAreAskedForAgain) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  LadderRequest asked = request(30);
+  asked.stages[1].values = {{"batch", "24"}};
+  const LaunchedLadder launched = session.launch_ladder(asked, machine());
+  wait_for_end(session, 3);
+  const LadderRequest again =
+      measure_here(session.store().ladders().front(), session.store().runs_of(launched.ladder), machine());
+  const LadderPlan plan = plan_ladder(again.base, again.stages, machine());
+  ASSERT_EQ(plan.rungs.size(), launched.plan.rungs.size());
+  for (std::size_t i = 0; i < plan.rungs.size(); ++i) {
+    EXPECT_EQ(plan.rungs[i].stage, launched.plan.rungs[i].stage);
+    EXPECT_EQ(difference(plan.rungs[i].recipe, launched.plan.rungs[i].recipe), "");
+  }
+}
+
+TEST(ReadyLadder, AnImportedOneIsKnownByItsLog) {
+  const Ladder seed{.name = "any", .source = "import", .source_path = "/logs/rtx3080-4090-ladder.txt"};
+  const LadderRequest here = measure_here(seed, {}, machine());
+  EXPECT_GT(here.stages.size(), 5u);
+  EXPECT_LE(here.base.seq, 64) << "a CPU";
+  EXPECT_LE(here.base.steps, 20);
+  EXPECT_THROW(measure_here({.name = "mine", .source = "import", .source_path = "/logs/mine.txt"}, {}, machine()),
+               RecipeError);
 }
 
 TEST(Session, InterleavedRunsAreTheSameRunsInAnotherOrder) {
