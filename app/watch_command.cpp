@@ -291,6 +291,19 @@ void drain(const LiveInput::More& more) {
   }
 }
 
+constexpr std::size_t most_console_bytes = 8 << 20;  // of a run that are kept
+
+// `more`, and what it gives is kept with the run too.
+LiveInput::More kept(LiveInput::More more, Recorder& recorder, RunId run) {
+  return [more = std::move(more), &recorder, run, left = most_console_bytes](auto& piece, auto& size) mutable {
+    if (!more(piece, size)) return false;
+    const std::size_t take = std::min(left, size);
+    if (take > 0) recorder.post(ConsoleText{.run = run, .at = unix_now(), .text = {piece.data(), take}});
+    left -= take;
+    return true;
+  };
+}
+
 LiveInput::More standard_input() {
   return [](std::vector<char>& piece, std::size_t& size) {
     while (interrupts == 0) {
@@ -368,12 +381,13 @@ int watch(const WatchRequest& request) {
     LiveSink sink(store, recorder, run);
     ImportOptions options = request.options;
     options.live = true;
-    LiveInput input(more, request.follow);
+    const LiveInput::More keeping = kept(more, recorder, run.id);
+    LiveInput input(keeping, request.follow);
     try {
       importers::step_log().read(input, options, sink);
     } catch (const ImportError& error) {
       nothing_read = std::string("the output ") + error.what();
-      drain(more);
+      drain(keeping);
     }
     RunStatus ended = RunStatus::finished;
     std::string reason;

@@ -166,6 +166,13 @@ struct TextSample {
   std::string text;  // the prompt and what follows; bytes, not always UTF-8
 };
 
+// What a program that is watched has printed, in the order of printing; bytes, cut anywhere.
+struct ConsoleText {
+  RunId run = 0;
+  double at = missing;
+  std::string text;
+};
+
 // Comes exactly once for each run that was submitted, and last.
 struct RunEnded {
   RunId run = 0;
@@ -175,7 +182,7 @@ struct RunEnded {
   std::int64_t peak_memory_bytes = 0;
 };
 
-using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, LaneSample, CheckpointSaved, TextSample>;
+using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, LaneSample, CheckpointSaved, TextSample, ConsoleText>;
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
 // Where a step was written twice (a resumed run), only the newer record is here.

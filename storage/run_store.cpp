@@ -90,6 +90,7 @@ struct RunStore::Impl {
   RunId insert_run(const Run& run, const std::optional<ProcessIdentity>& owner);
   void insert_lane_sample(const LaneSample& sample);
   void insert_sample(const TextSample& sample);
+  void insert_console(const ConsoleText& printed);
   void start(const RunStarted& started);
   void end(const RunEnded& ended);
   std::optional<Run> run(RunId id);
@@ -141,6 +142,13 @@ void RunStore::Impl::insert_lane_sample(const LaneSample& sample) {
 void RunStore::Impl::insert_sample(const TextSample& sample) {
   Statement insert(database, "INSERT OR REPLACE INTO samples (run_id, step, at, text) VALUES (?, ?, ?, ?)");
   insert.bind(sample.run).bind(sample.step).bind(sample.at).bind(sample.text).run();
+}
+
+void RunStore::Impl::insert_console(const ConsoleText& printed) {
+  Statement insert(database,
+                   "INSERT INTO console (run_id, part, at, text) VALUES (?1, (SELECT coalesce(max(part), 0) + 1 FROM "
+                   "console WHERE run_id = ?1), ?2, ?3)");
+  insert.bind(printed.run).bind(printed.at).bind_blob(printed.text).run();
 }
 
 void RunStore::Impl::start(const RunStarted& started) {
@@ -255,6 +263,8 @@ void RunStore::apply(std::span<const RunEvent> events) {
       impl_->insert_lane_sample(*sample);
     } else if (const auto* text = std::get_if<TextSample>(&event)) {
       impl_->insert_sample(*text);
+    } else if (const auto* printed = std::get_if<ConsoleText>(&event)) {
+      impl_->insert_console(*printed);
     }
   }
   for (const auto& [id, over] : ended) impl_->derived.forget(id);
@@ -486,6 +496,20 @@ std::vector<LaneSample> RunStore::lanes(RunId id) {
                        .throttle_reason = rows.text(10)});
   }
   return samples;
+}
+
+std::string RunStore::console(RunId id, std::size_t most) {
+  Statement rows(impl_->database, "SELECT text FROM console WHERE run_id = ? ORDER BY part DESC");
+  rows.bind(id);
+  std::vector<std::string> parts;
+  std::size_t size = 0;
+  while (size < most && rows.step()) {
+    parts.emplace_back(rows.blob(0));
+    size += parts.back().size();
+  }
+  std::string text;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) text += *part;
+  return text;
 }
 
 std::vector<TextSample> RunStore::samples(RunId id) {

@@ -198,7 +198,18 @@ CREATE TABLE overview_chunks (
 );
 )sql";
 
-constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation, overviews};
+// What programs that were watched have printed.
+constexpr const char* console = R"sql(
+CREATE TABLE console (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  part INTEGER NOT NULL,
+  at REAL,
+  text BLOB NOT NULL,
+  PRIMARY KEY (run_id, part)
+);
+)sql";
+
+constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation, overviews, console};
 
 struct Index {
   std::string_view name;

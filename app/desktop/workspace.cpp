@@ -14,6 +14,27 @@ double seconds_per_step(const RunEntry& entry) {
   return (entry.last_step_at - entry.run.started_at) / steps;
 }
 
+// Without escape sequences (ECMA-48: ESC [ ... a letter); a bar that was drawn over itself is a line each time.
+std::vector<std::string> lines_of(const std::string& printed) {
+  std::vector<std::string> lines;
+  std::string line;
+  for (std::size_t i = 0; i < printed.size(); ++i) {
+    const char c = printed[i];
+    if (c == '\x1b') {
+      if (i + 1 < printed.size() && printed[i + 1] == '[') {
+        i += 2;
+        while (i < printed.size() && !(printed[i] >= '@' && printed[i] <= '~')) ++i;
+      }
+    } else if (c == '\n' || c == '\r') {
+      if (!line.empty()) lines.push_back(std::exchange(line, {}));
+    } else if (static_cast<unsigned char>(c) >= ' ' || c == '\t') {
+      line += c;
+    }
+  }
+  if (!line.empty()) lines.push_back(line);
+  return lines;
+}
+
 constexpr std::size_t glance_buckets = 512;
 constexpr std::size_t sight_columns = 2000;
 
@@ -128,7 +149,8 @@ void Workspace::load_detail(RunStore& store, RunId id) {
   details_[id] = {.lanes = store.lanes(id),
                   .samples = store.samples(id),
                   .checkpoints = checkpoints_in(run_checkpoint_folder(store.file(), id)),
-                  .parts = store.mean_parts(found->run, found->summary.warmup_steps)};
+                  .parts = store.mean_parts(found->run, found->summary.warmup_steps),
+                  .console = lines_of(store.console(id))};
 }
 
 void Workspace::load_glance(RunStore& store, RunId id, Quantity quantity) {

@@ -66,6 +66,7 @@ struct RunDetail {
   std::vector<TextSample> samples;
   std::vector<Checkpoint> checkpoints;
   StepParts parts;
+  std::vector<std::string> console;  // lines, without the bytes that steer a terminal
 };
 
 struct Message {

@@ -24,8 +24,8 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-enum class Tab { recipe, environment, machine, samples, checkpoints, note };
-constexpr std::array tab_names{"Recipe", "Environment", "Machine", "Samples", "Checkpoints", "Note"};
+enum class Tab { recipe, environment, machine, console, samples, checkpoints, note };
+constexpr std::array tab_names{"Recipe", "Environment", "Machine", "Console", "Samples", "Checkpoints", "Note"};
 
 struct State {
   RunId shown = 0;
@@ -594,6 +594,24 @@ void draw_machine(State& state, const RunDetail& detail, Commands& commands) {
   }
 }
 
+void draw_console(const RunDetail& detail) {
+  if (detail.console.empty())
+    return text_quiet_wrapped(
+        "Nothing was kept of what it printed. `stepladder watch -- PROGRAM` keeps what a program prints.");
+  ImGui::BeginChild("##console", ImVec2(0, 0), ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
+  ImGui::PushFont(fonts().mono, 13);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(detail.console.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const std::string& line = detail.console[static_cast<std::size_t>(i)];
+      ImGui::TextUnformatted(line.data(), line.data() + line.size());
+    }
+  }
+  ImGui::PopFont();
+  ImGui::EndChild();
+}
+
 void draw_samples(State& state, const RunDetail& detail) {
   if (detail.samples.empty())
     return text_quiet_wrapped(
@@ -687,6 +705,8 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
       return draw_environment(state, workspace, shown);
     case Tab::machine:
       return draw_machine(state, detail ? *detail : none, commands);
+    case Tab::console:
+      return draw_console(detail ? *detail : none);
     case Tab::samples:
       return draw_samples(state, detail ? *detail : none);
     case Tab::checkpoints:

@@ -136,6 +136,10 @@ class Watch(Case):
         self.assertEqual((code, out, err), (0, STEPS, "to stderr\n"))
         run, = self.place.json("runs")
         self.assertEqual((run["name"], run["status"], run["steps"], run["source"]), ("mine", "finished", 10, "import"))
+        with sqlite3.connect(self.place.database) as database:
+            printed = b"".join(text.encode() if isinstance(text, str) else text for text, in
+                               database.execute("select text from console order by part"))
+        self.assertEqual(sorted(printed.decode().splitlines()), sorted((STEPS + "to stderr").splitlines()), "what was printed is kept")
 
     def test_the_exit_status_is_the_programs(self):
         self.assertEqual(self.watch(f"print({STEPS!r}); raise SystemExit(7)")[0], 7)

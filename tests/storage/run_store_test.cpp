@@ -564,5 +564,18 @@ TEST(Process, this_one_is_alive_and_fully_known) {
   EXPECT_TRUE(is_alive(self));
 }
 
+TEST(Console, ComesBackInTheOrderOfPrinting) {
+  RunStore store = RunStore::in_memory();
+  const RunId run = store.create_run({.name = "watched"});
+  const RunId other = store.create_run({.name = "another"});
+  const std::string bytes("a\0b\x1b[1m\xff\n", 9);
+  store.apply(std::vector<RunEvent>{ConsoleText{.run = run, .text = "first "},
+                                    ConsoleText{.run = other, .text = "else"}, ConsoleText{.run = run, .text = bytes}});
+  EXPECT_EQ(store.console(run), "first " + bytes);
+  EXPECT_EQ(store.console(run, 3), bytes) << "the last pieces";
+  EXPECT_EQ(store.console(other), "else");
+  EXPECT_EQ(store.console(99), "");
+}
+
 }  // namespace
 }  // namespace stepladder
