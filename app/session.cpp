@@ -29,6 +29,16 @@ void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
                                    std::to_string(from.step));
 }
 
+// A process that was killed may have saved itself after steps that nobody wrote down any more: an older checkpoint
+// makes them again, and the curve has no gap. Where there is none the newest has to do.
+Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
+  Checkpoint found = find_checkpoint(database, run);
+  for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
+    if (checkpoint.step <= last_step) found = checkpoint;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string default_name(const Recipe& recipe) {
@@ -215,7 +225,7 @@ void Session::resume(RunId id, const Recipe& recipe) {
     throw RecipeError("--resume", "goes on with the run as it was; with " + changes + " it is another one: --fork " +
                                       std::to_string(id));
   }
-  const Checkpoint from = find_checkpoint(store_.file(), run.id);
+  const Checkpoint from = newest_recorded(store_.file(), run.id, store_.summary(run).last_step);
   require_steps_left(recipe, from);
   prepare(recipe, Start::checkpoint);
   store_.queue_again(id, recipe.steps);

@@ -64,6 +64,12 @@ class LifeCycle(unittest.TestCase):
             # Saved after every step, so that the kill nearly always meets a save in the middle.
             process = self.place.start("train", *RECIPE, "--steps", 400, "--save-every", 1, "--keep", 2, "--name", name)
             self.wait_for_steps(before + 10 + 7 * attempt)
+            # Ten steps may be done before a busy disk has one checkpoint whole.
+            folder = self.place.path / "runs.db.checkpoints"
+            deadline = time.monotonic() + 60
+            while len(list(folder.glob("*/step-*"))) <= 2 * attempt and time.monotonic() < deadline:
+                time.sleep(0.005)
+            self.wait_for_steps(self.steps_now() + 1)
             process.send_signal(signal.SIGKILL)
             process.communicate()
             self.assertEqual(self.place.json("show", name)["status"], "interrupted")
