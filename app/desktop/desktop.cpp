@@ -14,6 +14,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/window.h"
 #include "app/environment.h"
+#include "app/find_run.h"
 #include "storage/example.h"
 
 namespace stepladder {
@@ -123,9 +124,8 @@ int take_screenshot(const ScreenshotRequest& request) {
     for (const Panel& panel : panels) views += (views.empty() ? "" : ", ") + panel.id;
     throw UsageError("--view: there is no view '" + request.view + "'; there are " + views);
   }
-  RunStore store = std::filesystem::exists(request.database)
-                       ? RunStore::open(request.database, RunStore::Mode::read_only)
-                       : RunStore::in_memory();
+  auto opened = open_to_read(request.database);
+  RunStore store = opened ? std::move(*opened) : RunStore::in_memory();
   Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(store, nullptr, {.theme = request.dark ? ThemeChoice::dark : ThemeChoice::light});

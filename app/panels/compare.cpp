@@ -466,8 +466,8 @@ void verdict_pill(const Line& line) {
 void draw_numbers(State& state, Commands& commands) {
   const Metric metric = state.options.metrics[0];
   const bool cursors = !is_missing(state.x.a) || !is_missing(state.x.b);
-  const bool wide = ImGui::GetContentRegionAvail().x > px(900);
-  const bool roomy = ImGui::GetContentRegionAvail().x > px(720);
+  const bool wide = ImGui::GetContentRegionAvail().x > px(1180);
+  const bool roomy = ImGui::GetContentRegionAvail().x > px(820);
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
                                     ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp |
                                     ImGuiTableFlags_PadOuterX | ImGuiTableFlags_Resizable;

@@ -151,10 +151,9 @@ void draw_head(State& state, const Workspace& workspace, const RunEntry& shown, 
 }
 
 void draw_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
-  ImGui::SameLine(0, 0);
-  const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
   const float top = ImGui::GetCursorPosY();
+  pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
+  const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
   const auto next = [top] {
     ImGui::SameLine(0, px(8));
     ImGui::SetCursorPosY(top);
