@@ -12,7 +12,6 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
-#include "app/figures/svg.h"
 #include "app/session.h"
 
 namespace stepladder {
@@ -54,7 +53,6 @@ class DesktopApp {
   void ask_again();
   void advise_about(RunId run);
   void save_ladder(const SaveLadder& asked);
-  SvgOptions figure_options() const;
 
   RunStore& store_;
   Session* session_;

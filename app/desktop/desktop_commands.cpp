@@ -121,11 +121,6 @@ void DesktopApp::ask_again() {
   }
 }
 
-// Figures are made for paper and pages: light, whatever the window is.
-SvgOptions DesktopApp::figure_options() const {
-  return {.theme = Theme::light};
-}
-
 void DesktopApp::save_ladder(const SaveLadder& asked) {
   const Ladder* ladder = workspace_.ladder(asked.ladder);
   if (!ladder) return;
@@ -143,7 +138,7 @@ void DesktopApp::save_ladder(const SaveLadder& asked) {
   } else if (asked.ending == ".tex") {
     write_file(file, to_tex(ladder_figure(study), study));
   } else {
-    export_figure(ladder_figure(study), file, figure_options());
+    export_figure(ladder_figure(study), file);  // light, whatever the window is: for paper and pages
   }
   notice("Saved " + file.string());
 }
@@ -339,7 +334,7 @@ void DesktopApp::execute(const Command& command) {
           },
           [this](const SaveFigure& save) {
             const std::filesystem::path file = export_path(store_.file(), save.figure.title, save.ending);
-            export_figure(save.figure, file, figure_options());
+            export_figure(save.figure, file);  // light, whatever the window is: for paper and pages
             notice("Saved " + file.string());
           },
           [this](const SaveLadder& save) { save_ladder(save); },

@@ -49,6 +49,12 @@ void text_toned(const std::string& text, Tone tone) {
   text_in(text, fonts().semibold, text_size, tone_colour(tone));
 }
 
+void text_sentence(const std::string& text, Tone tone) {
+  ImGui::PushTextWrapPos(0);
+  text_in(text, fonts().regular, 13.5f, tone == Tone::neutral ? palette().text : tone_colour(tone));
+  ImGui::PopTextWrapPos();
+}
+
 void text_quiet_wrapped(const std::string& text) {
   ImGui::PushTextWrapPos(0);
   text_quiet(text);

@@ -16,6 +16,7 @@ void text_strong(const std::string& text);
 void text_quiet(const std::string& text);  // 12.5 px grey: what explains
 void text_quiet_wrapped(const std::string& text);
 void text_toned(const std::string& text, Tone tone);
+void text_sentence(const std::string& text, Tone tone = Tone::neutral);  // wrapped; a sum, or what follows from it
 
 // `text` with its right edge at `right` (window coordinates), on the current line.
 void text_right(const std::string& text, float right, ImFont* font = nullptr, float size = 0,

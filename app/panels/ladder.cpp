@@ -206,14 +206,6 @@ std::vector<Curve> curves(const LadderModel& model, int selected, int baseline, 
   return list;
 }
 
-void sum(const std::string& text) {
-  ImGui::PushTextWrapPos(0);
-  ImGui::PushFont(fonts().regular, 13.5f);
-  ImGui::TextUnformatted(text.c_str());
-  ImGui::PopFont();
-  ImGui::PopTextWrapPos();
-}
-
 void toned(const std::string& text, Tone tone) {
   ImGui::PushTextWrapPos(0);
   text_toned(text, tone);
@@ -261,10 +253,10 @@ void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline) {
     }
   }
   if (!is_baseline && !is_missing(rung.sum.speedup)) {
-    sum(factor_text(rung.sum.speedup) + " over the baseline" +
-        (rung.sum.verdict.ci95.known() ? ", " + std::string(to_string(rung.sum.verdict.verdict)) +
-                                             " (95 %: " + ci95_text(rung.sum.verdict.ci95) + ")"
-                                       : ""));
+    text_sentence(factor_text(rung.sum.speedup) + " over the baseline" +
+                  (rung.sum.verdict.ci95.known() ? ", " + std::string(to_string(rung.sum.verdict.verdict)) +
+                                                       " (95 %: " + ci95_text(rung.sum.verdict.ci95) + ")"
+                                                 : ""));
   }
 }
 
@@ -290,20 +282,22 @@ void draw_card(const State& state, const LadderRung& rung, int baseline, Command
   }
   draw_verdict(rung, is_first, is_baseline);
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
-    sum((repeats > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " +
-        milliseconds_text(summary.dt_ms_median) + " = " + tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
+    text_sentence((repeats > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " +
+                  milliseconds_text(summary.dt_ms_median) + " = " + tokens_per_s_text(summary.tokens_per_s) +
+                  " tokens/s");
   }
   if (!is_missing(rung.limit.tflops)) {
-    sum("x " + compact(rung.limit.tflops * 1e12 / summary.tokens_per_s / 1e6) +
-        " MFLOP a token (6N) = " + compact(rung.limit.tflops) + " TFLOP/s" +
-        (is_missing(rung.limit.peak_tflops)
-             ? ""
-             : ", where the hardware's peak is " + compact(rung.limit.peak_tflops) + " TFLOP/s"));
+    text_sentence("x " + compact(rung.limit.tflops * 1e12 / summary.tokens_per_s / 1e6) +
+                  " MFLOP a token (6N) = " + compact(rung.limit.tflops) + " TFLOP/s" +
+                  (is_missing(rung.limit.peak_tflops)
+                       ? ""
+                       : ", where the hardware's peak is " + compact(rung.limit.peak_tflops) + " TFLOP/s"));
   } else if (run.params > 0 && !is_missing(summary.tokens_per_s)) {
     const double tflops = 6.0 * static_cast<double>(run.params) * summary.tokens_per_s / 1e12;
-    sum("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) + " TFLOP/s");
+    text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +
+                  " TFLOP/s");
   }
-  sum(loss_sentence(rung, is_baseline));
+  text_sentence(loss_sentence(rung, is_baseline));
   for (const Flag& flag : rung.flags) {
     if (flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware)
       continue;  // said below, or by the column
@@ -523,8 +517,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                      .selected = selected,
                      .baseline = baseline,
                      .is_over = state.model.is_over,
-                     .beside = beside ? &state.beside : nullptr,
-                     .beside_name = beside ? beside->name : ""},
+                     .beside = beside ? &state.beside : nullptr},
                     commands);
   end_card();
   ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));

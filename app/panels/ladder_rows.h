@@ -13,7 +13,6 @@ struct LadderTable {
   int baseline = 0;
   bool is_over = true;                  // then a factor without an interval is one that cannot be judged
   const LadderModel* beside = nullptr;  // another ladder, whose rungs of the same stage stand beside
-  std::string beside_name;
 };
 
 float ladder_table_height(const LadderModel& model);  // that it would like to have

@@ -643,24 +643,6 @@ void draw_conventions(State& state, double peak) {
   ImGui::PopStyleVar();
 }
 
-void sum(const std::string& text) {
-  ImGui::PushTextWrapPos(0);
-  ImGui::PushFont(fonts().regular, 13.5f);
-  ImGui::TextUnformatted(text.c_str());
-  ImGui::PopFont();
-  ImGui::PopTextWrapPos();
-}
-
-void sentence(const std::string& text, Tone tone) {
-  ImGui::PushTextWrapPos(0);
-  ImGui::PushFont(fonts().regular, 13.5f);
-  ImGui::PushStyleColor(ImGuiCol_Text, tone_colour(tone));
-  ImGui::TextUnformatted(text.c_str());
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
-  ImGui::PopTextWrapPos();
-}
-
 // What published runs reach by the view's convention: "30.1 % to 62.3 %".
 std::string published_range(const State& state) {
   double low = missing;
@@ -679,37 +661,40 @@ void draw_sum(const State& state, const Workspace& workspace, double peak) {
   const ModelShape shape = shape_of(form);
   const Answer found = answer(form, state.convention, peak);
   if (shape.params == 0)
-    return sum("Give N, or layers, width, context and vocabulary, and the FLOPs per token follow.");
-  if (is_missing(found.flops)) return sum("This convention needs layers, width and context beside N; 6N does not.");
+    return text_sentence("Give N, or layers, width, context and vocabulary, and the FLOPs per token follow.");
+  if (is_missing(found.flops))
+    return text_sentence("This convention needs layers, width and context beside N; 6N does not.");
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(3)));
-  sum(flops_sum(state.convention, shape) + " = " + compact(found.flops) + " FLOPs per token");
+  text_sentence(flops_sum(state.convention, shape) + " = " + compact(found.flops) + " FLOPs per token");
   if (is_missing(found.tflops)) {
-    sum("Give tokens per second, and TFLOP/s follow.");
+    text_sentence("Give tokens per second, and TFLOP/s follow.");
   } else {
-    sum("x " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s");
+    text_sentence("x " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s");
   }
   const Hardware* hardware = hardware_of(form, workspace.hardware);
   if (is_missing(peak)) {
-    sum(hardware ? hardware->name + " has no " + std::string(to_string(form.precision)) + " peak in the table."
+    text_sentence(
+        hardware ? hardware->name + " has no " + std::string(to_string(form.precision)) + " peak in the table."
         : !form.unknown_hardware.empty()
             ? "The table of hardware has no " + form.unknown_hardware + ": give its peak, and the share of it follows."
             : "Choose the hardware or give its peak, and the share of it follows.");
   } else if (!is_missing(found.mfu)) {
     const bool by_hand = !is_missing(form.values[number_peak]) || !hardware;
-    sum("/ " + (form.gpus > 1 ? grouped(form.gpus) + " x " : std::string()) + compact(peak) + " TFLOP/s (" +
+    text_sentence(
+        "/ " + (form.gpus > 1 ? grouped(form.gpus) + " x " : std::string()) + compact(peak) + " TFLOP/s (" +
         (by_hand ? "given by hand"
                  : hardware->name + ", " + std::string(to_string(form.precision)) + ", dense; " + hardware->source) +
         ") = " + percent(found.mfu) + (form.recomputed ? ", with recomputation " + percent(found.hfu) : ""));
     const std::string range = published_range(state);
     if (found.mfu > 1) {
-      sentence(
+      text_sentence(
           "That cannot be: it is over the peak. Most likely the clock was read before the device had finished, or "
           "the unit of the throughput is another.",
           Tone::bad);
     } else if (found.mfu > suspicious_share) {
-      sentence("Whole training steps hardly ever reach 70 %" + (range.empty() ? "" : "; the published ones: " + range) +
-                   ". Check how it was timed.",
-               Tone::warning);
+      text_sentence("Whole training steps hardly ever reach 70 %" +
+                        (range.empty() ? "" : "; the published ones: " + range) + ". Check how it was timed.",
+                    Tone::warning);
     } else if (!range.empty()) {
       text_quiet_wrapped("By the same convention MosaicML's published runs reach " + range + ".");
     }

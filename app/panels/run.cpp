@@ -281,16 +281,6 @@ void draw_parts(const StepParts& parts, double dt_ms) {
   }
 }
 
-void sentence(const std::string& text, Tone tone = Tone::neutral) {
-  ImGui::PushTextWrapPos(0);
-  ImGui::PushFont(fonts().regular, 13.5f);
-  ImGui::PushStyleColor(ImGuiCol_Text, tone == Tone::neutral ? palette().text : tone_colour(tone));
-  ImGui::TextUnformatted(text.c_str());
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
-  ImGui::PopTextWrapPos();
-}
-
 std::string timing_sentence(const Run& run) {
   switch (run.sync) {
     case Sync::event:
@@ -311,7 +301,7 @@ void draw_belief(const Workspace& workspace, const RunEntry& shown, const RunDet
   const Run& run = shown.run;
   const Summary& summary = shown.summary;
   text_strong("Is it true?");
-  if (!run.reason.empty()) sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+  if (!run.reason.empty()) text_sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   int repeats = 0;
   for (const RunEntry& other : workspace.runs())
     repeats += run.ladder && other.run.ladder == run.ladder && other.run.rung == run.rung ? 1 : 0;
@@ -321,14 +311,14 @@ void draw_belief(const Workspace& workspace, const RunEntry& shown, const RunDet
                       : flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware      ? Tone::neutral
                                                                                                     : Tone::warning;
     text_toned(std::string(to_string(flag.id)), tone == Tone::neutral ? Tone::neutral : tone);
-    sentence(flag.why);
+    text_sentence(flag.why);
   }
-  if (flags.empty() && summary.steps > 0) sentence("Nothing speaks against its numbers.", Tone::good);
+  if (flags.empty() && summary.steps > 0) text_sentence("Nothing speaks against its numbers.", Tone::good);
   ImGui::Dummy(ImVec2(0, px(2)));
-  sentence(timing_sentence(run));
+  text_sentence(timing_sentence(run));
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
-    sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
-             tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
+    text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
+                  tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
   }
   const auto say = [](const std::string& name, const std::string& value) {
     if (!value.empty()) text_quiet_wrapped(name + ": " + value);
