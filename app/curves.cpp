@@ -7,24 +7,6 @@
 namespace stepladder {
 namespace {
 
-double metric_value(const Series& series, Metric metric, std::size_t i) {
-  switch (metric) {
-    case Metric::loss:
-      return series.loss[i];
-    case Metric::val_loss:
-      return series.val_loss[i];
-    case Metric::tokens_per_s:
-      return series.tokens_per_s(i);
-    case Metric::dt_ms:
-      return series.dt_ms[i];
-    case Metric::lr:
-      return series.lr[i];
-    case Metric::grad_norm:
-      return series.grad_norm[i];
-  }
-  return missing;
-}
-
 std::vector<double> axis_values(const Run& run, const Series& series, Axis axis) {
   std::vector<double> x(series.size(), missing);
   double sum = 0;
@@ -68,6 +50,14 @@ std::vector<double> axis_values(const Run& run, const Series& series, Axis axis)
   return x;
 }
 
+// Of the line through (from, to) at x; missing beyond its ends.
+double between(const std::vector<double>& from, const std::vector<double>& to, double x) {
+  if (from.empty() || !(x >= from.front() && x <= from.back())) return missing;
+  const auto k = static_cast<std::size_t>(std::lower_bound(from.begin(), from.end(), x) - from.begin());
+  if (k == 0 || from[k] == x) return to[k];
+  return to[k - 1] + (x - from[k - 1]) / (from[k] - from[k - 1]) * (to[k] - to[k - 1]);
+}
+
 template <class Join>
 Points joined(const Points& run, const Points& base, Join join) {
   Points out{.is_path = run.is_path && base.is_path};
@@ -89,26 +79,26 @@ Points joined(const Points& run, const Points& base, Join join) {
 
 }  // namespace
 
-std::string_view title_of(Metric metric) {
-  switch (metric) {
-    case Metric::loss:
+std::string_view title_of(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::loss:
       return "Loss";
-    case Metric::val_loss:
+    case Quantity::val_loss:
       return "Validation loss";
-    case Metric::tokens_per_s:
+    case Quantity::tokens_per_s:
       return "Throughput";
-    case Metric::dt_ms:
+    case Quantity::dt_ms:
       return "Step time";
-    case Metric::lr:
+    case Quantity::lr:
       return "Learning rate";
-    case Metric::grad_norm:
+    case Quantity::grad_norm:
       return "Gradient norm";
   }
   return "";
 }
 
-std::string_view unit_of(Metric metric) {
-  return metric == Metric::tokens_per_s ? "tokens/s" : metric == Metric::dt_ms ? "ms" : "";
+std::string_view unit_of(Quantity quantity) {
+  return quantity == Quantity::tokens_per_s ? "tokens/s" : quantity == Quantity::dt_ms ? "ms" : "";
 }
 
 std::string_view title_of(Axis axis) {
@@ -133,12 +123,39 @@ std::string_view title_of(Axis axis) {
   return "";
 }
 
-Points points_of(const Run& run, const Series& series, Metric metric, Axis axis) {
+bool is_metric(Axis axis) {
+  return axis == Axis::loss || axis == Axis::lr || axis == Axis::grad_norm;
+}
+
+double StepScale::at(double of_step) const {
+  return between(step, x, of_step);
+}
+
+double StepScale::step_at(double of_x) const {
+  return x.empty() ? missing : between(x, step, std::clamp(of_x, x.front(), x.back()));
+}
+
+StepScale scale_of(const Run& run, const Series& excerpt, const StepScale& dt_total, Axis axis) {
+  StepScale scale;
+  const auto add = [&](double step, double x) {
+    if (is_missing(x) || (!scale.x.empty() && !(x > scale.x.back()))) return;
+    scale.step.push_back(step);
+    scale.x.push_back(x);
+  };
+  if (axis == Axis::time) {
+    for (std::size_t i = 0; i < dt_total.x.size(); ++i) add(dt_total.step[i], dt_total.x[i] / 1000);
+    return scale;
+  }
+  const std::vector<double> x = axis_values(run, excerpt, axis);
+  for (std::size_t i = 0; i < x.size(); ++i) add(static_cast<double>(excerpt.step[i]), x[i]);
+  return scale;
+}
+
+Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis) {
   const std::vector<double> x = axis_values(run, series, axis);
-  Points points{.is_path = axis == Axis::step || axis == Axis::tokens || axis == Axis::time || axis == Axis::wall ||
-                           axis == Axis::flops};
+  Points points{.is_path = !is_metric(axis)};
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const double y = metric_value(series, metric, i);
+    const double y = value_of(series, i, quantity);
     if (is_missing(y) || !std::isfinite(x[i])) continue;
     points.x.push_back(x[i]);
     points.y.push_back(y);

@@ -7,15 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/overview.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-enum class Metric { loss, val_loss, tokens_per_s, dt_ms, lr, grad_norm };
-inline constexpr std::array all_metrics{Metric::loss,  Metric::val_loss, Metric::tokens_per_s,
-                                        Metric::dt_ms, Metric::lr,       Metric::grad_norm};
-std::string_view title_of(Metric metric);  // "Validation loss"
-std::string_view unit_of(Metric metric);   // "ms"; empty for losses, which are nats per token everywhere
+std::string_view title_of(Quantity quantity);  // "Validation loss"
+std::string_view unit_of(Quantity quantity);   // "ms"; empty for losses, which are nats per token everywhere
 
 // What lies along x. Time is that of the steps alone, so pauses, validation and compiling are taken out of it; on the
 // wall clock, counted from the end of the first step, they are in.
@@ -23,6 +21,7 @@ enum class Axis { step, tokens, time, wall, flops, loss, lr, grad_norm };
 inline constexpr std::array all_axes{Axis::step,  Axis::tokens, Axis::time, Axis::wall,
                                      Axis::flops, Axis::loss,   Axis::lr,   Axis::grad_norm};
 std::string_view title_of(Axis axis);  // "tokens", "training time, s"
+bool is_metric(Axis axis);             // so that a run's points have no order along it
 
 struct Points {
   std::vector<double> x;  // ascending
@@ -32,7 +31,19 @@ struct Points {
 };
 
 // Steps whose y is missing, or whose x is not known, are left out. FLOPs are Run::model_flops_per_token x tokens.
-Points points_of(const Run& run, const Series& series, Metric metric, Axis axis);
+Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);
+
+// Where a run's steps lie along an axis that is no metric: straight lines between steps of which it is known.
+struct StepScale {
+  std::vector<double> step;  // ascending, as is x
+  std::vector<double> x;
+  double at(double of_step) const;    // missing beyond the ends
+  double step_at(double of_x) const;  // the other way round; the ends' beyond them
+};
+
+// Of a run too long to be read whole. Time is taken from `dt_total`, of which y are milliseconds up to and with a step;
+// the others from an excerpt of its steps.
+StepScale scale_of(const Run& run, const Series& excerpt, const StepScale& dt_total, Axis axis);
 
 // y of `run` less y of `base` (or divided by it) where both are known: at equal x, else between two of base's points.
 Points difference(const Points& run, const Points& base);

@@ -366,6 +366,29 @@ Series RunStore::series(RunId id, std::int64_t first_step, std::int64_t last_ste
   return read_series(impl_->database, id, {first_step, last_step});
 }
 
+Series RunStore::excerpt(RunId id, std::int64_t most) {
+  const auto of = run(id);
+  if (!of) return {};
+  const Summary whole = summary(*of);
+  if (whole.steps <= most) return series(id);
+  std::int64_t block = 256;
+  while (block * whole.steps < 256 * (whole.last_step - whole.first_step)) block *= 2;  // a log of every tenth step
+  std::int64_t stride = block;
+  while (stride * most < block * whole.steps) stride *= 2;
+  std::int64_t begin = whole.first_step / stride * stride;
+  Series found;
+  do {
+    begin += stride;
+    found = series(id, whole.first_step, begin - stride + block - 1);
+  } while (std::ssize(found.step) < whole.warmup_steps);
+  for (; begin <= whole.last_step; begin += stride) {
+    StepReader reader(impl_->database, id, {begin, begin + block - 1});
+    for (std::vector<StepReader::Row> rows; reader.read(rows);)
+      for (const StepReader::Row& row : rows) found.append(row.step);
+  }
+  return found;
+}
+
 Overview RunStore::overview(RunId id, Quantity quantity) {
   const auto run = impl_->run(id);
   return run ? impl_->derived.overview(*run, quantity) : Overview{.quantity = quantity};

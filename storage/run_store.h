@@ -89,6 +89,11 @@ class RunStore {
   std::vector<StepRecord> step_records(RunId id);
   Series series(RunId id, std::int64_t first_step, std::int64_t last_step);  // with both, read by the index alone
 
+  // About `most` steps that stand for a longer run: the warm-up and, evenly spread over the rest, blocks of consecutive
+  // ones, at the same places in all runs. Medians, their intervals and mean differences can be taken from it, extremes
+  // and sums cannot. All steps where there are no more.
+  Series excerpt(RunId id, std::int64_t most);
+
   // A quantity of a run of any length in at most a few thousand buckets, a chunk that the file keeps; the values
   // themselves where these are few. Made from all steps where it is missing, which a run's end and an import see to.
   Overview overview(RunId id, Quantity quantity);

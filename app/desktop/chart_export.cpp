@@ -76,7 +76,7 @@ std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs) {
   std::int64_t most = 0;
   for (const RunEntry* entry : runs) {
     const Run& run = entry->run;
-    const std::int64_t steps = entry->loaded ? static_cast<std::int64_t>(entry->series.size()) : entry->summary.steps;
+    const std::int64_t steps = entry->loaded ? static_cast<std::int64_t>(entry->series().size()) : entry->summary.steps;
     least = entry == runs.front() ? steps : std::min(least, steps);
     most = std::max(most, steps);
     hardware.insert((run.hardware.empty() ? "hardware not known" : run.hardware) +

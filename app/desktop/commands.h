@@ -34,6 +34,10 @@ struct MoveInQueue {
 struct LoadSeries {
   RunId run = 0;
 };
+struct LoadExcerpt {  // of a run that is not read whole
+  RunId run = 0;
+  std::int64_t most = 100'000;  // steps
+};
 struct LoadDetail {  // what a run keeps beside its steps: lanes, samples, checkpoints
   RunId run = 0;
 };
@@ -154,6 +158,7 @@ struct ToggleLineStyles {};
 struct ResetLayout {};
 struct Reload {};  // what other programs have written since
 struct ShowPalette {};
+struct KeepDrawing {};  // something is being made on another thread
 struct ChangeScale {
   int direction = 0;  // 1 larger, -1 smaller, 0 back to the display's own
 };
@@ -162,12 +167,12 @@ struct DismissMessage {
 };
 
 using Command =
-    std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadDetail, LoadGlance, LoadSight,
-                 LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, SelectBaseline,
-                 OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                 AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, SaveText,
-                 SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale, ResetLayout, Reload,
-                 ShowPalette, DismissMessage>;
+    std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail, LoadGlance,
+                 LoadSight, LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection,
+                 SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport,
+                 ForgetImport, Repeat, AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun,
+                 CopyText, SaveText, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
+                 ResetLayout, Reload, ShowPalette, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -44,6 +44,8 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.load(store);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
+  // What is drawn without a window is to be complete.
+  workspace_.patience = session ? std::chrono::milliseconds(4) : std::chrono::hours(1);
   if (const auto view = settings_.projects.find(workspace_.database); view != settings_.projects.end()) {
     workspace_.selected_ladder = view->second.ladder;
     for (const RunId run : view->second.runs) {
@@ -107,7 +109,7 @@ bool DesktopApp::is_busy() const {
   using State = ImportPreview::State;
   const bool notices = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
                                    [](const Message& message) { return !message.is_error; });
-  return workspace_.running() || !workspace_.waiting().empty() || notices ||
+  return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          workspace_.import.state == State::reading || workspace_.import.state == State::keeping ||
          (session_ && !workspace_.device && workspace_.device_problem.empty());
 }

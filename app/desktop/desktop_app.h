@@ -23,9 +23,10 @@ class DesktopApp {
 
   void ingest();   // top of the frame; never blocks
   void draw();     // inside the frame
-  bool execute();  // after the frame; may touch the disk; whether anything was asked for
+  bool execute();  // after the frame; may touch the disk; whether anything was asked for but to keep drawing
 
-  // Whether something moves on the screen: a run goes on, or the machine is still being looked at.
+  // Whether something moves on the screen: a run goes on, something is being made for a view, or the machine is still
+  // being looked at.
   bool is_busy() const;
 
   void show(const std::string& panel_id);  // throws std::out_of_range for an unknown one
@@ -61,6 +62,7 @@ class DesktopApp {
   Commands commands_;
   std::vector<Panel> panels_;
   std::vector<std::string> open_;  // panels on the screen, left to right; never empty
+  bool keeps_drawing_ = false;
   bool layout_is_stale_ = true;
   bool focus_is_stale_ = true;  // keys are for the panel that was asked for last
   float display_scale_ = 1;

@@ -27,8 +27,8 @@ constexpr std::size_t most_undoable = 100;
 constexpr std::chrono::milliseconds reading_time{30};
 
 bool reads_points(const Command& command) {
-  return std::holds_alternative<LoadSeries>(command) || std::holds_alternative<LoadGlance>(command) ||
-         std::holds_alternative<LoadSight>(command);
+  return std::holds_alternative<LoadSeries>(command) || std::holds_alternative<LoadExcerpt>(command) ||
+         std::holds_alternative<LoadGlance>(command) || std::holds_alternative<LoadSight>(command);
 }
 
 template <class... Handlers>
@@ -42,8 +42,15 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 bool DesktopApp::execute() {
   const Commands asked = std::exchange(commands_, {});
+  keeps_drawing_ = false;
+  bool anything = false;
   const auto reading_ends = std::chrono::steady_clock::now() + reading_time;
   for (const Command& command : asked) {
+    if (std::holds_alternative<KeepDrawing>(command)) {
+      keeps_drawing_ = true;
+      continue;
+    }
+    anything = true;
     if (reads_points(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       execute(command);
@@ -51,7 +58,7 @@ bool DesktopApp::execute() {
       complain(error.what());
     }
   }
-  return !asked.empty();
+  return anything;
 }
 
 void DesktopApp::can_undo(std::string what, std::function<void()> undo) {
@@ -97,7 +104,7 @@ void DesktopApp::ask_again() {
     if (entry->run.status == RunStatus::queued || entry->run.status == RunStatus::running) return;  // the round goes on
     if (entry->run.status != RunStatus::finished) continue;
     if (!entry->loaded) workspace_.load_series(store_, entry->run.id);
-    measured.push_back({&entry->run, &entry->summary, &entry->series});
+    measured.push_back({&entry->run, &entry->summary, &entry->series()});
     repeats += rung == question.asked.rung ? 1 : 0;
     if (entry->run.repeat == 0) runs.push_back(entry->run.id);
   }
@@ -220,6 +227,7 @@ void DesktopApp::execute(const Command& command) {
           [this](const LoadAdvice& load) { advise_about(load.about); },
           [this](const StopAsking&) { workspace_.question.open = false; },
           [this](const LoadSeries& load) { workspace_.load_series(store_, load.run); },
+          [this](const LoadExcerpt& load) { workspace_.load_excerpt(store_, load.run, load.most); },
           [this](const LoadDetail& load) {
             workspace_.load_detail(store_, load.run);
             workspace_.environment = environment_json();
@@ -323,6 +331,7 @@ void DesktopApp::execute(const Command& command) {
             import_job_.cancel();
             workspace_.import = {};
           },
+          [](const KeepDrawing&) {},
           [this](const CopyText& copy) {
             ImGui::SetClipboardText(copy.text.c_str());
             notice(copy.what + " is on the clipboard");

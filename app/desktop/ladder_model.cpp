@@ -2,17 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace stepladder {
 namespace {
 
 constexpr std::size_t ecdf_points = 400;
 
-Ecdf ecdf_of(const RunEntry& entry, const Summary& summary) {
-  std::vector<double> values;
-  for (std::size_t i = static_cast<std::size_t>(summary.warmup_steps); i < entry.series.size(); ++i) {
-    if (std::isfinite(entry.series.dt_ms[i])) values.push_back(entry.series.dt_ms[i]);
-  }
+Ecdf ecdf_of(const Series& series, const Summary& summary) {
+  std::vector<double> values = steady_dt_ms(series, summary);
   std::sort(values.begin(), values.end());
   Ecdf ecdf;
   const std::size_t points = std::min(values.size(), ecdf_points);
@@ -24,14 +22,128 @@ Ecdf ecdf_of(const RunEntry& entry, const Summary& summary) {
   return ecdf;
 }
 
-Points loss_points(const RunEntry& entry, const Energy& energy, Lens lens) {
+Axis axis_of(Lens lens) {
   constexpr std::array axes{Axis::step, Axis::tokens, Axis::time, Axis::flops, Axis::time};
-  Points points = points_of(entry.run, entry.series, Metric::loss, axes[static_cast<std::size_t>(lens)]);
-  if (lens == Lens::energy) {
-    if (is_missing(energy.mean_power_w)) return {};
-    for (double& x : points.x) x *= energy.mean_power_w;  // seconds to joules
+  return axes[static_cast<std::size_t>(lens)];
+}
+
+// All that a model is made of, for another thread.
+struct LadderInput {
+  LadderId ladder = 0;
+  int baseline = 0;
+  Lens lens = Lens::steps;
+  HardwareTable hardware;
+  std::vector<Evidence> runs;                  // by rung, then repeat
+  std::vector<std::vector<LaneSample>> lanes;  // of each
+};
+
+// The loss along the lens's axis; `means` is what differences are taken of.
+LossCurve loss_curve(const Evidence& run, const Energy& energy, Lens lens, Points& means) {
+  LossCurve curve{.run = run.run.id,
+                  .rung = run.run.rung,
+                  .repeat = run.run.repeat,
+                  .title = run.run.title.empty() ? run.run.stage : run.run.title,
+                  .is_coarse = run.is_excerpt};
+  if (lens == Lens::energy && is_missing(energy.mean_power_w)) return curve;
+  const Axis axis = axis_of(lens);
+  if (!run.is_excerpt) {
+    curve.points = points_of(run.run, *run.series, Quantity::loss, axis);
+  } else if (!run.coarse.empty()) {
+    if (axis != Axis::step) curve.scale = scale_of(run.run, *run.series, run.dt_total, axis);
+    if (lens == Lens::energy)
+      for (double& x : curve.scale.x) x *= energy.mean_power_w;  // seconds to joules
+    const CoarseCurve& coarse = run.coarse.front();
+    curve.points = points_of(coarse, curve.scale, axis);
+    curve.behind = coarse.behind;
+    means = means_of(coarse, curve.scale, axis);
   }
-  return points;
+  if (!run.is_excerpt) {
+    if (lens == Lens::energy)
+      for (double& x : curve.points.x) x *= energy.mean_power_w;
+    means = curve.points;
+  }
+  curve.levels.follow(curve.points.x, curve.points.y);
+  return curve;
+}
+
+LadderRung judged(const RungSummary& sum, const Summary& summary, const HardwareTable& hardware) {
+  LadderRung rung;
+  rung.sum = sum;
+  rung.first = *sum.runs.front();
+  rung.sum.runs.clear();  // the caller's; what is needed of them is copied
+  rung.summary = summary;
+  rung.flags = flags_of(rung.first, rung.summary, static_cast<int>(sum.runs.size()), hardware);
+  rung.impossible = is_impossible(rung.flags);
+  rung.doubtful = std::any_of(rung.flags.begin(), rung.flags.end(), [](const Flag& flag) {
+    return flag.id == FlagId::suspicious_throughput || flag.id == FlagId::no_sync ||
+           flag.id == FlagId::dt_throughput_mismatch || flag.id == FlagId::clock_backwards;
+  });
+  rung.limit = limit_of(rung.first, rung.summary, hardware);
+  return rung;
+}
+
+LadderModel model_of(const LadderInput& input) {
+  LadderModel model{.ladder = input.ladder, .baseline = input.baseline, .lens = input.lens};
+  const std::vector<Evidence>& runs = input.runs;
+  model.is_over = std::none_of(runs.begin(), runs.end(), [](const Evidence& run) { return run.goes_on; });
+  if (runs.empty()) return model;
+  model.loss_floor = runs.front().run.loss_floor;
+
+  std::vector<Summary> summaries;
+  summaries.reserve(runs.size());
+  std::vector<MeasuredRun> measured;
+  std::map<RunId, std::size_t> place;
+  std::map<RunId, Energy> energies;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const Summary& summary = summaries.emplace_back(runs[i].summary());
+    const Series& series = *runs[i].series;
+    place[runs[i].run.id] = i;
+    measured.push_back({&runs[i].run, &summary, &series});
+    model.ecdf[runs[i].run.id] = ecdf_of(series, summary);
+    if (input.lanes[i].empty()) continue;
+    const auto warm = static_cast<std::size_t>(summary.warmup_steps);
+    const std::int64_t last_warm = warm > 0 && warm <= series.size() ? series.step[warm - 1] : 0;
+    energies[runs[i].run.id] = energy_of(input.lanes[i], last_warm, summary.tokens_per_s);
+  }
+  const LadderRung* base = nullptr;
+  const std::vector<RungSummary> sums = summarise_rungs(measured, Intervals::yes, input.baseline);
+  model.rungs.reserve(sums.size());
+  for (const RungSummary& sum : sums) {
+    const RunId first = sum.runs.front()->id;
+    LadderRung& rung = model.rungs.emplace_back(judged(sum, summaries[place[first]], input.hardware));
+    model.impossible += rung.impossible ? 1 : 0;
+    if (const auto energy = energies.find(first); energy != energies.end()) rung.energy = energy->second;
+    if (model.rungs.size() > 1) {
+      const LadderRung& before = model.rungs[model.rungs.size() - 2];
+      rung.setup_pays_back_after =
+          break_even_steps(rung.first.setup_ms, before.summary.dt_ms_median, rung.summary.dt_ms_median);
+    }
+    if (sum.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
+  }
+
+  std::vector<Points> means(runs.size());
+  std::vector<const Series*> repeats;
+  std::size_t reference = runs.size();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.lens, means[i]));
+    if (!base || runs[i].run.rung != base->sum.rung) continue;
+    repeats.push_back(runs[i].series.get());
+    if (reference == runs.size() && !means[i].empty()) reference = i;
+  }
+  model.band = loss_band(repeats);
+  for (std::size_t i = 0; reference < runs.size() && i < runs.size(); ++i) {
+    if (i == reference) continue;
+    LossCurve& curve = model.losses[i];
+    curve.gap = difference(means[i], means[reference]);
+    curve.gap_levels.follow(curve.gap.x, curve.gap.y);
+  }
+  return model;
+}
+
+// Of a coarse curve: the steps that were zoomed to. Without a scale x is the step.
+SharedX steps_in_sight(const SharedX& zoom, const StepScale& scale) {
+  if (scale.x.empty()) return {.low = zoom.low, .high = zoom.high};
+  return {.low = scale.step_at(zoom.low), .high = scale.step_at(zoom.high)};
 }
 
 }  // namespace
@@ -63,106 +175,57 @@ int LadderModel::fastest() const {
   return best ? best->sum.rung : rungs.empty() ? 0 : rungs.front().sum.rung;
 }
 
-bool LadderModel::update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens) {
+bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens, const SharedX* zoom,
+                            Commands& commands) {
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
-  std::string wanted = std::to_string(ladder) + "/" + std::to_string(baseline) + "/" +
-                       std::to_string(static_cast<int>(lens)) + "/" + std::to_string(workspace.version);
-  bool over = true;
-  std::size_t steps = 0;
+  std::vector<std::int64_t> wanted{ladder, baseline, static_cast<std::int64_t>(lens),
+                                   static_cast<std::int64_t>(workspace.version)};
+  std::vector<std::int64_t> steps;
+  std::map<RunId, CoarseCurve> coarse;
+  bool goes_on = false;
   for (const RunEntry* entry : runs) {
-    const RunDetail* detail = workspace.detail(entry->run.id);
-    wanted += "," + std::to_string(entry->run.id) + (entry->loaded ? "l" : "") + (detail ? "d" : "");
-    steps += entry->series.size();
-    over = over && entry->run.status != RunStatus::queued && entry->run.status != RunStatus::running;
-  }
-  if (wanted == made_for_ && (steps == made_of_ || (!over && !pace_.is_due()))) return false;
-  const Pace::Work work(pace_);
-  made_for_ = std::move(wanted);
-  made_of_ = steps;
-  is_over = over;
-  rungs.clear();
-  losses.clear();
-  ecdf.clear();
-  impossible = 0;
-  if (runs.empty()) return true;
-  loss_floor = runs.front()->run.loss_floor;
-
-  std::vector<Summary> summaries;
-  summaries.reserve(runs.size());
-  std::vector<MeasuredRun> measured;
-  for (const RunEntry* entry : runs) {
-    // A run that goes on has no summary yet; one whose steps were not read has nothing else.
-    const bool live = entry->run.status == RunStatus::running || entry->run.status == RunStatus::queued;
-    summaries.push_back(live ? summarise(entry->series, entry->run.warmup_steps, entry->run.tokens_per_step)
-                             : entry->summary);
-    measured.push_back({&entry->run, &summaries.back(), &entry->series});
-    ecdf[entry->run.id] = ecdf_of(*entry, summaries.back());
-  }
-  const std::vector<RungSummary> sums = summarise_rungs(measured, over ? Intervals::yes : Intervals::no, baseline);
-
-  std::map<RunId, Energy> energies;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunDetail* detail = workspace.detail(runs[i]->run.id);
-    if (!detail || detail->lanes.empty()) continue;
-    const auto warm = static_cast<std::size_t>(summaries[i].warmup_steps);
-    const std::int64_t last_warm = warm > 0 && warm <= runs[i]->series.size() ? runs[i]->series.step[warm - 1] : 0;
-    energies[runs[i]->run.id] = energy_of(detail->lanes, last_warm, summaries[i].tokens_per_s);
-  }
-  const LadderRung* base = nullptr;
-  rungs.reserve(sums.size());
-  for (const RungSummary& sum : sums) {
-    LadderRung& rung = rungs.emplace_back();
-    rung.sum = sum;
-    rung.first = *sum.runs.front();
-    rung.sum.runs.clear();  // entries move; what is needed of them is copied
-    const auto place = static_cast<std::size_t>(
-        std::find_if(runs.begin(), runs.end(), [&](const RunEntry* e) { return e->run.id == rung.first.id; }) -
-        runs.begin());
-    rung.summary = summaries[place];
-    rung.flags = flags_of(rung.first, rung.summary, static_cast<int>(sum.runs.size()), workspace.hardware);
-    rung.impossible = is_impossible(rung.flags);
-    rung.doubtful = std::any_of(rung.flags.begin(), rung.flags.end(), [](const Flag& flag) {
-      return flag.id == FlagId::suspicious_throughput || flag.id == FlagId::no_sync ||
-             flag.id == FlagId::dt_throughput_mismatch || flag.id == FlagId::clock_backwards;
-    });
-    impossible += rung.impossible ? 1 : 0;
-    rung.limit = limit_of(rung.first, rung.summary, workspace.hardware);
-    if (const auto energy = energies.find(rung.first.id); energy != energies.end()) rung.energy = energy->second;
-    if (rungs.size() > 1) {
-      const LadderRung& before = rungs[rungs.size() - 2];
-      rung.setup_pays_back_after =
-          break_even_steps(rung.first.setup_ms, before.summary.dt_ms_median, rung.summary.dt_ms_median);
+    desk_.ask(*entry, commands);
+    goes_on = goes_on || entry->goes_on();
+    steps.push_back(fingerprint(*entry));
+    wanted.insert(wanted.end(), {entry->run.id, entry->loaded, workspace.detail(entry->run.id) != nullptr});
+    if (!desk_.is_coarse(*entry)) continue;
+    const auto known = std::find_if(model.losses.begin(), model.losses.end(),
+                                    [&](const LossCurve& curve) { return curve.run == entry->run.id; });
+    std::optional<SharedX> sight;
+    if (zoom && zoom->zoomed() && known != model.losses.end() && model.lens == lens)
+      sight = steps_in_sight(*zoom, known->scale);
+    CoarseCurve curve = coarse_curve(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands);
+    wanted.insert(wanted.end(), {entry->excerpt != nullptr, std::ssize(curve.step),
+                                 curve.step.empty() ? 0 : std::llround(curve.step.front()),
+                                 curve.step.empty() ? 0 : std::llround(curve.step.back())});
+    if (axis_of(lens) == Axis::time) {
+      const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
+      if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
+      wanted.push_back(times != nullptr);
     }
-    if (sum.rung == baseline || (!base && rungs.size() == 1)) base = &rung;
+    coarse[entry->run.id] = std::move(curve);
   }
-
-  std::vector<const Series*> repeats;
-  for (const RunEntry* entry : runs) {
-    LossCurve curve{.run = entry->run.id,
-                    .rung = entry->run.rung,
-                    .repeat = entry->run.repeat,
-                    .title = entry->run.title.empty() ? entry->run.stage : entry->run.title,
-                    .points = loss_points(*entry, energies[entry->run.id], lens),
-                    .gap = {},
-                    .levels = {},
-                    .gap_levels = {}};
-    curve.levels.follow(curve.points.x, curve.points.y);
-    losses.push_back(std::move(curve));
-    if (base && entry->run.rung == base->sum.rung) repeats.push_back(&entry->series);
-  }
-  band = loss_band(repeats);
-  const auto reference = std::find_if(losses.begin(), losses.end(), [&](const LossCurve& curve) {
-    return base && curve.rung == base->sum.rung && !curve.points.empty();
-  });
-  if (reference != losses.end()) {
-    const Points against = reference->points;
-    for (LossCurve& curve : losses) {
-      if (curve.run == reference->run) continue;
-      curve.gap = difference(curve.points, against);
-      curve.gap_levels.follow(curve.gap.x, curve.gap.y);
+  bool made = job_.take(model, std::chrono::milliseconds(0));
+  const bool is_stale = wanted != made_for_ || (steps != made_of_ && (!goes_on || job_.is_due()));
+  if (is_stale && !job_.is_pending()) {
+    LadderInput input{.ladder = ladder, .baseline = baseline, .lens = lens, .hardware = workspace.hardware};
+    for (const RunEntry* entry : runs) {
+      const RunDetail* detail = workspace.detail(entry->run.id);
+      const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
+      Evidence& run = input.runs.emplace_back(desk_.of(*entry));
+      if (run.is_excerpt) {
+        run.coarse.push_back(std::move(coarse[entry->run.id]));
+        if (times) run.dt_total = {times->x, times->total};
+      }
+      input.lanes.push_back(detail ? detail->lanes : std::vector<LaneSample>{});
     }
+    job_.start([input = std::move(input)] { return model_of(input); });
+    made = job_.take(model, workspace.patience) || made;
+    made_for_ = std::move(wanted);
+    made_of_ = std::move(steps);
   }
-  return true;
+  if (job_.is_pending()) commands.push_back(KeepDrawing{});
+  return made;
 }
 
 }  // namespace stepladder

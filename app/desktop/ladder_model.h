@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "app/curves.h"
-#include "app/desktop/pace.h"
+#include "app/desktop/background.h"
+#include "app/desktop/evidence.h"
 #include "app/desktop/workspace.h"
 #include "storage/energy.h"
 #include "storage/plausibility.h"
@@ -48,12 +49,18 @@ struct LossCurve {
   int repeat = 0;
   std::string title;
   Points points;
-  Points gap;  // less the baseline's
+  Points gap;       // less the baseline's; of means where either is coarse
+  StepScale scale;  // of a coarse curve along the lens's axis, unless that is the step
+  bool is_coarse = false;
+  std::int64_t behind = 0;  // values that a coarse curve stands for
   Levels levels;
   Levels gap_levels;
 };
 
 struct LadderModel {
+  LadderId ladder = 0;
+  int baseline = 0;
+  Lens lens = Lens::steps;
   std::vector<LadderRung> rungs;
   std::vector<LossCurve> losses;
   std::map<RunId, Ecdf> ecdf;
@@ -64,14 +71,23 @@ struct LadderModel {
 
   const LadderRung* rung(int number) const;
   int fastest() const;  // of those that can be believed, else of all
+};
 
-  // Returns whether anything was made anew. Steps of live runs that came since may have to wait (Pace).
-  bool update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens);
+// A ladder's model, made anew on another thread when its runs, the baseline or the lens have changed.
+class FollowedLadder {
+ public:
+  LadderModel model;  // the newest that is ready; of another ladder, or empty, while the first is being made
+
+  // Returns whether the model is another one now. Pushes commands for what has to be read, and KeepDrawing while
+  // something is being made. `zoom` of the loss curves, along the lens's axis; null: none.
+  bool update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens, const SharedX* zoom,
+              Commands& commands);
 
  private:
-  std::string made_for_;
-  std::size_t made_of_ = 0;  // steps
-  Pace pace_;
+  Background<LadderModel> job_;
+  EvidenceDesk desk_;
+  std::vector<std::int64_t> made_for_;
+  std::vector<std::int64_t> made_of_;  // steps
 };
 
 }  // namespace stepladder

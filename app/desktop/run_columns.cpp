@@ -44,14 +44,14 @@ const NumberColumn numbers[] = {
     {"steps",
      [](const RunEntry& e) {
        const bool live = e.run.status == RunStatus::running;
-       return live ? static_cast<double>(e.series.size()) : static_cast<double>(e.summary.steps);
+       return live ? static_cast<double>(e.series().size()) : static_cast<double>(e.summary.steps);
      },
      count_text},
     {"loss_first", [](const RunEntry& e) { return e.summary.loss_first; }, loss_text},
     {"loss_last",
      [](const RunEntry& e) {
-       const bool live = e.run.status == RunStatus::running && !e.series.empty();
-       return live ? e.series.loss.back() : e.summary.loss_last;
+       const bool live = e.run.status == RunStatus::running && !e.series().empty();
+       return live ? e.series().loss.back() : e.summary.loss_last;
      },
      loss_text},
     {"loss_min", [](const RunEntry& e) { return e.summary.loss_min; }, loss_text},

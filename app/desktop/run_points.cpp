@@ -38,7 +38,7 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
                      Commands& commands, Reads reads) {
   const bool goes_on = entry.run.status == RunStatus::running;
   if (entry.loaded || (goes_on && reads == Reads::glance))
-    return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0};
+    return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0, {}};
   if (reads == Reads::steps && !entry.is_long()) {
     commands.push_back(LoadSeries{entry.run.id});
     return {};
@@ -51,7 +51,7 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
   if (zoom && zoom->zoomed() && !shown->exact && !shown->x.empty()) {
     if (const Glance* sight = sight_of(workspace, entry.run.id, quantity, *shown, *zoom, commands)) shown = sight;
   }
-  return {shown->x, shown->y, &shown->levels, shown->exact ? 0 : shown->values};
+  return {shown->x, shown->y, &shown->levels, shown->exact ? 0 : shown->values, shown->mean};
 }
 
 std::string behind_text(std::int64_t behind) {

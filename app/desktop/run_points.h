@@ -15,6 +15,7 @@ struct RunPoints {
   std::span<const double> y;
   const Levels* levels = nullptr;  // of them; null: nothing is there yet
   std::int64_t behind = 0;         // values that are shown by the lowest and highest of their neighbours
+  std::span<const double> mean;    // of these neighbours; empty where the steps are in memory
 };
 
 // Where steps are not in memory: `steps` reads those of short runs, `glance` none (for charts of many runs).

@@ -9,7 +9,7 @@ namespace {
 
 // Mean wall time of a step, from the run's own clock: start to last step, so validation counts too.
 double seconds_per_step(const RunEntry& entry) {
-  const auto steps = static_cast<double>(entry.series.size());
+  const auto steps = static_cast<double>(entry.series().size());
   if (steps < 10 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return missing;
   return (entry.last_step_at - entry.run.started_at) / steps;
 }
@@ -40,13 +40,20 @@ constexpr std::size_t sight_columns = 2000;
 
 Glance points_of(const Overview& overview) {
   Glance glance{.values = overview.values(), .not_finite = overview.not_finite(), .exact = overview.exact()};
+  double total = 0;
+  double before = missing;
   for (const Bucket& bucket : overview.buckets) {
     if (bucket.count == 0) continue;
     const auto first = static_cast<double>(bucket.first_step);
     const auto last = static_cast<double>(bucket.last_step);
+    const double rest = total + bucket.mean * (is_missing(before) ? 1 : first - before);
+    total = rest + bucket.mean * (last - first);
+    before = last;
     const auto add = [&](double x, double y) {
       glance.x.push_back(x);
       glance.y.push_back(y);
+      glance.mean.push_back(bucket.mean);
+      glance.total.push_back(x == last ? total : rest);
     };
     if (bucket.min == bucket.max) {
       add(first, bucket.min);
@@ -66,17 +73,17 @@ Glance points_of(const Overview& overview) {
 std::span<const double> RunEntry::values(Quantity quantity) const {
   switch (quantity) {
     case Quantity::loss:
-      return series.loss;
+      return series_->loss;
     case Quantity::val_loss:
-      return series.val_loss;
+      return series_->val_loss;
     case Quantity::dt_ms:
-      return series.dt_ms;
+      return series_->dt_ms;
     case Quantity::tokens_per_s:
       return tokens_per_s;
     case Quantity::lr:
-      return series.lr;
+      return series_->lr;
     case Quantity::grad_norm:
-      return series.grad_norm;
+      return series_->grad_norm;
   }
   return {};
 }
@@ -88,24 +95,25 @@ const Levels& RunEntry::levels(Quantity quantity) const {
 }
 
 void RunEntry::set_series(Series read) {
-  series = std::move(read);
+  series_ = std::make_shared<Series>(std::move(read));
+  ++rewritten;
   loaded = true;
   steps.clear();
   tokens_per_s.clear();
   levels_ = {};
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    steps.push_back(static_cast<double>(series.step[i]));
-    tokens_per_s.push_back(series.tokens_per_s(i));
+  for (std::size_t i = 0; i < series_->size(); ++i) {
+    steps.push_back(static_cast<double>(series_->step[i]));
+    tokens_per_s.push_back(series_->tokens_per_s(i));
   }
 }
 
 void RunEntry::append(const StepRecord& record) {
-  const bool is_next = series.empty() || record.step > series.step.back();
-  series.append(record);
+  const bool is_next = series_->empty() || record.step > series_->step.back();
+  series_->append(record);
   last_step_at = record.at;
-  if (!is_next) return set_series(std::exchange(series, {}));  // a resumed run's step counts anew
+  if (!is_next) return set_series(std::move(*series_));  // a resumed run's step counts anew
   steps.push_back(static_cast<double>(record.step));
-  tokens_per_s.push_back(series.tokens_per_s(series.size() - 1));
+  tokens_per_s.push_back(series_->tokens_per_s(series_->size() - 1));
 }
 
 void Workspace::load(RunStore& store) {
@@ -120,7 +128,7 @@ void Workspace::load(RunStore& store) {
     if (const auto known = old.find(id); known != old.end()) {
       RunEntry& kept = before[known->second];
       const bool is_ours = std::find(queue_.begin(), queue_.end(), id) != queue_.end();
-      if (is_ours || (kept.loaded && static_cast<std::int64_t>(kept.series.size()) == read.summary.steps))
+      if (is_ours || (kept.loaded && static_cast<std::int64_t>(kept.series().size()) == read.summary.steps))
         entry = std::move(kept);
       if (is_ours) read = {entry.run, entry.summary};
     }
@@ -141,6 +149,11 @@ void Workspace::load(RunStore& store) {
 
 void Workspace::load_series(RunStore& store, RunId run) {
   if (RunEntry* found = entry(run); found && !found->loaded) found->set_series(store.series(run));
+}
+
+void Workspace::load_excerpt(RunStore& store, RunId run, std::int64_t most) {
+  if (RunEntry* found = entry(run); found && !found->excerpt)
+    found->excerpt = std::make_shared<Series>(store.excerpt(run, most));
 }
 
 void Workspace::load_detail(RunStore& store, RunId id) {
@@ -255,7 +268,7 @@ bool Workspace::ingest(const RunEvent& event) {
       found->run.reason = ended->reason;
       found->run.peak_memory_bytes = ended->peak_memory_bytes;
       found->run.ended_at = ended->at;
-      found->summary = summarise(found->series, found->run.warmup_steps, found->run.tokens_per_step);
+      found->summary = summarise(found->series(), found->run.warmup_steps, found->run.tokens_per_step);
     }
     return true;
   }
@@ -342,12 +355,12 @@ void Workspace::order_queue(const std::vector<RunId>& waiting) {
 double Workspace::seconds_left(const RunEntry& run) const {
   const double each = seconds_per_step(run);
   if (is_missing(each)) return missing;
-  return each * static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series.size()));
+  return each * static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
 }
 
 double Workspace::seconds_off(const RunEntry& run) const {
   constexpr std::size_t blocks = 10;
-  const std::vector<double>& dt = run.series.dt_ms;
+  const std::vector<double>& dt = run.series().dt_ms;
   const std::size_t each = dt.size() / blocks;
   if (each == 0 || is_missing(seconds_left(run))) return missing;
   double sum = 0;

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,12 +34,17 @@ struct RunEntry {
   Run run;
   Summary summary;
   Curation curation;
-  Series series;
   bool loaded = false;        // the series holds every step there is
   std::vector<double> steps;  // the series' columns as plots want them
   std::vector<double> tokens_per_s;
-  double last_step_at = missing;  // unix seconds
+  double last_step_at = missing;          // unix seconds
+  std::shared_ptr<const Series> excerpt;  // of a run that is too long to be read whole (RunStore::excerpt)
+  int rewritten = 0;                      // how often the series has changed but by growing
 
+  const Series& series() const { return *series_; }
+  // The same for other threads, while the run does not go on.
+  std::shared_ptr<const Series> shared_series() const { return series_; }
+  bool goes_on() const { return run.status == RunStatus::running || run.status == RunStatus::queued; }
   bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
   std::span<const double> values(Quantity quantity) const;
   const Levels& levels(Quantity quantity) const;  // of these, followed up to now
@@ -45,6 +52,7 @@ struct RunEntry {
   void append(const StepRecord& record);
 
  private:
+  std::shared_ptr<Series> series_ = std::make_shared<Series>();
   mutable std::array<Levels, all_quantities.size()> levels_;  // of those that were asked for
 };
 
@@ -52,6 +60,8 @@ struct RunEntry {
 struct Glance {
   std::vector<double> x;
   std::vector<double> y;
+  std::vector<double> mean;     // of the bucket that the point is of
+  std::vector<double> total;    // of all values up to the bucket's end, each as often as the steps since the one before
   std::int64_t values = 0;      // that the points stand for
   std::int64_t not_finite = 0;  // of these
   bool exact = false;           // the points are the values themselves
@@ -119,6 +129,7 @@ class Workspace {
   // comes in, what has been read of runs that are over stays.
   void load(RunStore& store);
   void load_series(RunStore& store, RunId run);
+  void load_excerpt(RunStore& store, RunId run, std::int64_t most);
   void load_detail(RunStore& store, RunId run);
   void load_glance(RunStore& store, RunId run, Quantity quantity);
   void load_sight(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
@@ -178,6 +189,7 @@ class Workspace {
   bool line_styles = false;               // dashes beside colours
   std::string database;
   std::string environment;  // JSON of this program, here and now; known once a run's detail has been loaded
+  std::chrono::milliseconds patience{0};  // that a frame has with what is made on other threads (Background)
 
  private:
   RunEntry* entry(RunId id);

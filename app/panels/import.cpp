@@ -18,6 +18,7 @@
 #include "app/desktop/charts.h"
 #include "app/desktop/fields.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -754,9 +755,9 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
     if (state.was_kept) {  // then the steps are the database's
       const RunEntry* entry = workspace.find(run.run.id);
       if (!entry) continue;
-      if (!entry->loaded) commands.push_back(LoadSeries{run.run.id});
-      x = entry->steps;
-      y = entry->series.loss;
+      const RunPoints kept = run_points(workspace, *entry, Quantity::loss, nullptr, commands);
+      x = kept.x;
+      y = kept.y;
     }
     if (x.empty()) continue;
     chart.curves.push_back({.label = (run.run.title.empty() ? run.run.name : run.run.title) + "##" + std::to_string(i),

@@ -24,8 +24,8 @@ namespace stepladder {
 namespace {
 
 struct State {
-  LadderModel model;
-  LadderModel beside;  // another ladder's
+  FollowedLadder shown;
+  FollowedLadder beside;  // another one
   LadderId beside_ladder = 0;
   Lens lens = Lens::steps;
   bool waterfall = false;
@@ -106,13 +106,13 @@ void draw_head(State& state, const Workspace& workspace, const Ladder& ladder, C
     before("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
     mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
   }
-  if (state.model.impossible > 0) {
-    before(std::to_string(state.model.impossible) + " of " + std::to_string(state.model.rungs.size()) +
+  if (state.shown.model.impossible > 0) {
+    before(std::to_string(state.shown.model.impossible) + " of " + std::to_string(state.shown.model.rungs.size()) +
                " times are impossible",
            Tone::bad);
   }
   ImGui::SetCursorPosY(below);
-  text_cut(ladder_line(ladder, state.model), right, palette().quiet, fonts().regular, small_size);
+  text_cut(ladder_line(ladder, state.shown.model), right, palette().quiet, fonts().regular, small_size);
 }
 
 void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Commands& commands) {
@@ -134,7 +134,7 @@ void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Co
   flow_to("Compare its runs");
   if (quiet_button("Compare its runs")) {
     std::vector<RunId> runs;
-    for (const LossCurve& curve : state.model.losses) runs.push_back(curve.run);
+    for (const LossCurve& curve : state.shown.model.losses) runs.push_back(curve.run);
     commands.push_back(SelectRuns{std::move(runs)});
     commands.push_back(ShowPanel{"compare"});
   }
@@ -264,9 +264,9 @@ void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline) {
 void draw_card(const State& state, const LadderRung& rung, int baseline, Commands& commands) {
   const Run& run = rung.first;
   const Summary& summary = rung.summary;
-  const bool is_first = &rung == &state.model.rungs.front();
+  const bool is_first = &rung == &state.shown.model.rungs.front();
   const bool is_baseline = rung.sum.rung == baseline;
-  const auto repeats = std::count_if(state.model.losses.begin(), state.model.losses.end(),
+  const auto repeats = std::count_if(state.shown.model.losses.begin(), state.shown.model.losses.end(),
                                      [&](const LossCurve& curve) { return curve.rung == rung.sum.rung; });
   ImGui::PushTextWrapPos(0);
   text_strong("Rung " + std::to_string(rung.sum.rung) + ": " + (run.title.empty() ? run.stage : run.title));
@@ -327,7 +327,7 @@ void draw_card(const State& state, const LadderRung& rung, int baseline, Command
   ImGui::Dummy(ImVec2(0, px(4)));
   if (quiet_button("All about it")) commands.push_back(OpenRun{run.id});
   mark("ladder.open");
-  if (run.source == "launched" && state.model.is_over && !is_baseline && run.ladder) {
+  if (run.source == "launched" && state.shown.model.is_over && !is_baseline && run.ladder) {
     ImGui::SameLine(0, px(8));
     if (quiet_button("Is it real?")) commands.push_back(AskWhetherReal{*run.ladder, baseline, rung.sum.rung});
     mark("ladder.real");
@@ -350,7 +350,7 @@ bool needs_log_axis(const LadderModel& model) {
 // The loss curves under the chosen lens, and beneath them how far each is from the baseline's.
 void draw_losses(State& state, const std::vector<std::string>& caption, int selected, int baseline, ImVec2 size,
                  Commands& commands) {
-  const LadderModel& model = state.model;
+  const LadderModel& model = state.shown.model;
   const float gap = px(16);
   const bool strip = size.y > px(290);
   const float upper = strip ? (size.y - gap) * 0.52f : size.y;
@@ -360,7 +360,7 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   draw_chart({.id = "loss",
               .title = "Loss",
-              .x_label = std::string(axis_title_of(state.lens)),
+              .x_label = std::string(axis_title_of(model.lens)),
               .curves = curves(model, selected, baseline,
                                [](const LossCurve& loss) {
                                  return std::tuple(std::span<const double>(loss.points.x),
@@ -396,7 +396,7 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
     draw_chart({.id = "gap",
                 .title = "Loss less " + reference,
                 .note = "within " + loss_text(model.band) + " is the same",
-                .x_label = std::string(axis_title_of(state.lens)),
+                .x_label = std::string(axis_title_of(model.lens)),
                 .curves = curves(model, selected, baseline,
                                  [](const LossCurve& loss) {
                                    return std::tuple(std::span<const double>(loss.gap.x),
@@ -415,7 +415,7 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
 }
 
 void draw_below(State& state, const std::vector<std::string>& caption, int selected, int baseline, Commands& commands) {
-  const LadderModel& model = state.model;
+  const LadderModel& model = state.shown.model;
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
   const bool is_narrow = room.x < px(860);  // then the step times give way
@@ -467,11 +467,11 @@ void handle_keys(State& state, int selected, Commands& commands) {
     commands.push_back(SelectBaseline{selected});
   const int step = ImGui::IsKeyPressed(ImGuiKey_DownArrow) ? 1 : ImGui::IsKeyPressed(ImGuiKey_UpArrow) ? -1 : 0;
   if (step == 0) return;
-  for (std::size_t i = 0; i < state.model.rungs.size(); ++i) {
-    if (state.model.rungs[i].sum.rung != selected) continue;
+  for (std::size_t i = 0; i < state.shown.model.rungs.size(); ++i) {
+    if (state.shown.model.rungs[i].sum.rung != selected) continue;
     const auto next = static_cast<std::ptrdiff_t>(i) + step;
-    if (next >= 0 && next < static_cast<std::ptrdiff_t>(state.model.rungs.size()))
-      commands.push_back(SelectRung{state.model.rungs[static_cast<std::size_t>(next)].sum.rung});
+    if (next >= 0 && next < static_cast<std::ptrdiff_t>(state.shown.model.rungs.size()))
+      commands.push_back(SelectRung{state.shown.model.rungs[static_cast<std::size_t>(next)].sum.rung});
     return;
   }
 }
@@ -487,37 +487,40 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     state.x_of = ladder->id;
   }
   state.x.begin_frame();
-  state.model.update(workspace, ladder->id, workspace.baseline_rung, state.lens);
-  if (state.model.rungs.empty()) {
+  state.shown.update(workspace, ladder->id, workspace.baseline_rung, state.lens, &state.x, commands);
+  if (state.shown.model.ladder != ladder->id) {
+    empty_state("Working it out ...", "The runs of " + ladder->name + " are long.");
+    return;
+  }
+  if (state.shown.model.rungs.empty()) {
     empty_state(ladder->name + " has no runs.", "Choose another ladder, or start one in Launch.");
     return;
   }
   const Ladder* beside = workspace.ladder(state.beside_ladder);
-  if (beside) state.beside.update(workspace, beside->id, 0, Lens::steps);
+  if (beside) state.beside.update(workspace, beside->id, 0, Lens::steps, nullptr, commands);
   for (const LadderId id : {ladder->id, beside ? beside->id : ladder->id}) {
     for (const RunEntry* entry : workspace.runs_of(id)) {
-      if (!entry->loaded) commands.push_back(LoadSeries{entry->run.id});
-      const bool over = entry->run.status != RunStatus::running && entry->run.status != RunStatus::queued;
-      if (over && entry->run.source == "launched" && !workspace.detail(entry->run.id))
+      if (!entry->goes_on() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
         commands.push_back(LoadDetail{entry->run.id});
     }
   }
-  const int selected = state.model.rung(workspace.selected_rung) ? workspace.selected_rung : state.model.fastest();
-  const int baseline =
-      state.model.rung(workspace.baseline_rung) ? workspace.baseline_rung : state.model.rungs.front().sum.rung;
+  const int selected =
+      state.shown.model.rung(workspace.selected_rung) ? workspace.selected_rung : state.shown.model.fastest();
+  const int baseline = state.shown.model.rung(workspace.baseline_rung) ? workspace.baseline_rung
+                                                                       : state.shown.model.rungs.front().sum.rung;
   draw_head(state, workspace, *ladder, commands);
   ImGui::Dummy(ImVec2(0, px(2)));
   draw_bar(state, workspace, *ladder, commands);
   handle_keys(state, selected, commands);
   ImGui::Dummy(ImVec2(0, px(2)));
   const float room = ImGui::GetContentRegionAvail().y;
-  begin_card("##table", ImVec2(0, std::min(ladder_table_height(state.model), room * 0.5f)), true);
-  draw_ladder_table(state.model,
+  begin_card("##table", ImVec2(0, std::min(ladder_table_height(state.shown.model), room * 0.5f)), true);
+  draw_ladder_table(state.shown.model,
                     {.waterfall = state.waterfall,
                      .selected = selected,
                      .baseline = baseline,
-                     .is_over = state.model.is_over,
-                     .beside = beside ? &state.beside : nullptr},
+                     .is_over = state.shown.model.is_over,
+                     .beside = beside ? &state.beside.model : nullptr},
                     commands);
   end_card();
   ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));

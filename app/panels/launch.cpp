@@ -380,7 +380,7 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
              text_size);
     ImGui::SameLine(ImGui::GetContentRegionAvail().x - button - px(124));
     text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") +
-                                grouped(static_cast<std::int64_t>(entry.series.size())) + " of " +
+                                grouped(static_cast<std::int64_t>(entry.series().size())) + " of " +
                                 grouped(entry.run.planned_steps)
                           : "waits");
     ImGui::SameLine(ImGui::GetContentRegionAvail().x - button + px(8));
@@ -400,7 +400,7 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
   };
   if (running) {
     row(*running, 0);
-    progress_bar(static_cast<double>(running->series.size()) /
+    progress_bar(static_cast<double>(running->series().size()) /
                      static_cast<double>(std::max<std::int64_t>(1, running->run.planned_steps)),
                  ImGui::GetContentRegionAvail().x);
   }

@@ -111,7 +111,7 @@ void figure(const std::string& name, const std::string& value) {
 }
 
 void draw_figures(const Workspace& workspace, const RunEntry& shown) {
-  const Series& series = shown.series;
+  const Series& series = shown.series();
   const auto done = static_cast<std::int64_t>(series.size());
   const bool any = done > 0;
   const double left = workspace.seconds_left(shown);
@@ -157,7 +157,7 @@ void add_lane(State& state, const RunDetail& detail, const char* title, const ch
 }
 
 void update(State& state, const RunEntry& shown, const RunDetail* detail) {
-  const std::size_t made_of = shown.series.size() + (detail ? detail->lanes.size() : 0);
+  const std::size_t made_of = shown.series().size() + (detail ? detail->lanes.size() : 0);
   if (state.run == shown.run.id && state.made_of == made_of) return;
   if (state.run != shown.run.id) state.x = {};
   state.run = shown.run.id;
@@ -178,7 +178,7 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   }
   std::vector<std::int64_t> saved;
   for (const Checkpoint& checkpoint : known.checkpoints) saved.push_back(checkpoint.step);
-  for (const SlowStep& slow : slow_steps(shown.series, known.lanes, saved)) {
+  for (const SlowStep& slow : slow_steps(shown.series(), known.lanes, saved)) {
     state.slow.push_back({static_cast<double>(slow.step),
                           "step " + grouped(slow.step) + " took " + milliseconds_text(slow.dt_ms) + ": " + slow.why,
                           palette().warning});
@@ -267,7 +267,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   if (shown.levels(Quantity::val_loss).points() > 0) {
     loss.curves.push_back({.label = "validation",
                            .x = shown.steps,
-                           .y = shown.series.val_loss,
+                           .y = shown.series().val_loss,
                            .colour = palette().text,
                            .points = true,
                            .order = 1000,

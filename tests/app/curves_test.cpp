@@ -20,38 +20,38 @@ TEST(Curves, EachAxisIsWhatItsNameSays) {
   const Series series = series_of({{.step = 1, .loss = 3, .dt_ms = 500, .tokens = 100, .lr = 0.1},
                                    {.step = 2, .loss = 2, .dt_ms = 250, .tokens = 100, .lr = 0.3},
                                    {.step = 3, .loss = 1, .dt_ms = 250, .tokens = 100, .lr = 0.2}});
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::step).x, (std::vector<double>{1, 2, 3}));
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::tokens).x, (std::vector<double>{100, 200, 300}));
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::time).x, (std::vector<double>{0.5, 0.75, 1}));
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::flops).x, (std::vector<double>{600, 1200, 1800}));
-  const Points by_lr = points_of(run, series, Metric::loss, Axis::lr);
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::step).x, (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::tokens).x, (std::vector<double>{100, 200, 300}));
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::time).x, (std::vector<double>{0.5, 0.75, 1}));
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::flops).x, (std::vector<double>{600, 1200, 1800}));
+  const Points by_lr = points_of(run, series, Quantity::loss, Axis::lr);
   EXPECT_EQ(by_lr.x, (std::vector<double>{0.1, 0.2, 0.3}));
   EXPECT_EQ(by_lr.y, (std::vector<double>{3, 1, 2}));
   EXPECT_FALSE(by_lr.is_path);
-  EXPECT_EQ(points_of(run, series, Metric::tokens_per_s, Axis::step).y, (std::vector<double>{200, 400, 400}));
+  EXPECT_EQ(points_of(run, series, Quantity::tokens_per_s, Axis::step).y, (std::vector<double>{200, 400, 400}));
 }
 
 TEST(Curves, TheWallClockHasThePausesInIt) {
   const Series series = series_of({{.step = 1, .loss = 3, .dt_ms = 500, .at = 1000},
                                    {.step = 2, .loss = 2, .dt_ms = 500, .at = 1060},
                                    {.step = 3, .loss = 1, .dt_ms = 500}});
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::wall).x, (std::vector<double>{0, 60}));
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::wall).x, (std::vector<double>{0, 60}));
 }
 
 TEST(Curves, ALogThatPrintsEveryTenthStepCountsTheTokensBetween) {
   const Series series = series_of({{.step = 10, .loss = 3, .dt_ms = 100}, {.step = 20, .loss = 2, .dt_ms = 100}});
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::tokens).x, (std::vector<double>{1000, 2000}));
-  EXPECT_EQ(points_of(run, series, Metric::loss, Axis::time).x, (std::vector<double>{0.1, 1.1}));
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::tokens).x, (std::vector<double>{1000, 2000}));
+  EXPECT_EQ(points_of(run, series, Quantity::loss, Axis::time).x, (std::vector<double>{0.1, 1.1}));
 }
 
 TEST(Curves, WhatIsNotKnownIsLeftOutAndWhatIsNotANumberStays) {
   const Series series =
       series_of({{.step = 1, .loss = missing}, {.step = 2, .loss = std::nan("")}, {.step = 3, .loss = 1}});
-  const Points points = points_of({}, series, Metric::loss, Axis::step);
+  const Points points = points_of({}, series, Quantity::loss, Axis::step);
   ASSERT_EQ(points.x, (std::vector<double>{2, 3}));
   EXPECT_TRUE(std::isnan(points.y[0]));
-  EXPECT_TRUE(points_of({}, series, Metric::loss, Axis::tokens).empty()) << "tokens are not known";
-  EXPECT_TRUE(points_of({.tokens_per_step = 5}, series, Metric::loss, Axis::flops).empty());
+  EXPECT_TRUE(points_of({}, series, Quantity::loss, Axis::tokens).empty()) << "tokens are not known";
+  EXPECT_TRUE(points_of({.tokens_per_step = 5}, series, Quantity::loss, Axis::flops).empty());
 }
 
 TEST(Curves, DifferencesAreTakenAtEqualXOrBetweenTwoPoints) {

@@ -1,0 +1,259 @@
+#include "app/desktop/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "app/desktop/theme.h"
+#include "app/smooth.h"
+#include "storage/plausibility.h"
+#include "storage/rungs.h"
+#include "storage/statistics.h"
+
+namespace stepladder {
+namespace {
+
+// Of all runs together that are read whole, at some seventy bytes each; more runs are read less finely.
+constexpr std::int64_t most_steps_in_all = 20'000'000;
+
+// Runs by line: each its own, or a rung's repeats together.
+std::vector<std::vector<const Evidence*>> grouped_by_line(const std::vector<Evidence>& runs, bool mean) {
+  std::vector<std::vector<const Evidence*>> lines;
+  std::map<std::pair<LadderId, int>, std::size_t> by_rung;
+  for (const Evidence& run : runs) {
+    if (mean && run.run.ladder) {
+      const auto [place, is_new] = by_rung.try_emplace({*run.run.ladder, run.run.rung}, lines.size());
+      if (!is_new) {
+        lines[place->second].push_back(&run);
+        continue;
+      }
+    }
+    lines.push_back({&run});
+  }
+  return lines;
+}
+
+std::size_t place_of(const std::vector<std::vector<const Evidence*>>& lines, RunId base) {
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    for (const Evidence* run : lines[i])
+      if (run->run.id == base) return i;
+  }
+  return 0;
+}
+
+// A rung keeps its colour; where two lines share one, the later takes one that is free.
+void colour(std::vector<ComparedLine>& lines, const std::vector<std::vector<const Evidence*>>& runs) {
+  std::array<bool, rung_colour_count> taken{};
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    int colour = runs[i].front()->run.rung % rung_colour_count;
+    for (int tries = 0; taken[static_cast<std::size_t>(colour)] && tries < rung_colour_count; ++tries)
+      colour = (colour + 1) % rung_colour_count;
+    taken[static_cast<std::size_t>(colour)] = true;
+    lines[i].colour = colour;
+  }
+}
+
+// Where all names begin alike, only what differs needs to be said.
+void shorten_labels(std::vector<ComparedLine>& lines) {
+  if (lines.size() < 2) return;
+  std::string common = lines.front().label;
+  for (const ComparedLine& line : lines) {
+    std::size_t same = 0;
+    while (same < common.size() && same < line.label.size() && common[same] == line.label[same]) ++same;
+    common.resize(same);
+  }
+  const std::size_t cut = common.find_last_of(" :/");
+  if (cut == std::string::npos) return;
+  for (const ComparedLine& line : lines) {
+    if (line.label.size() <= cut + 1) return;
+  }
+  for (ComparedLine& line : lines) line.label.erase(0, cut + 1);
+}
+
+// One run's part of a line.
+struct RunCurve {
+  Points points;
+  Points means;  // empty: the points are the values
+  std::int64_t behind = 0;
+};
+
+RunCurve curve_of(const Evidence& run, Quantity quantity, Axis axis, const StepScale& scale) {
+  if (!run.is_excerpt || is_metric(axis)) return {.points = points_of(run.run, *run.series, quantity, axis)};
+  const auto coarse = std::find_if(run.coarse.begin(), run.coarse.end(),
+                                   [&](const CoarseCurve& curve) { return curve.quantity == quantity; });
+  if (coarse == run.coarse.end()) return {};
+  return {points_of(*coarse, scale, axis), means_of(*coarse, scale, axis), coarse->behind};
+}
+
+void fill(ComparedLine& line, const std::vector<const Evidence*>& runs, std::size_t metric,
+          const ComparisonOptions& options, const std::vector<StepScale>& scales) {
+  if (runs.size() == 1) {
+    RunCurve curve = curve_of(*runs.front(), options.metrics[metric], options.axis, scales.front());
+    line.points[metric] = std::move(curve.points);
+    line.means[metric] = std::move(curve.means);
+    line.behind[metric] = curve.behind;
+  } else {
+    std::vector<Points> each;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      RunCurve curve = curve_of(*runs[i], options.metrics[metric], options.axis, scales[i]);
+      line.behind[metric] += curve.behind;
+      each.push_back(curve.means.empty() ? std::move(curve.points) : std::move(curve.means));
+    }
+    MeanCurve mean = mean_of(each);
+    line.points[metric] = std::move(mean.mean);
+    line.low[metric] = std::move(mean.low);
+    line.high[metric] = std::move(mean.high);
+  }
+  line.levels[metric].follow(line.points[metric].x, line.points[metric].y);
+  const Points& values = line.values(metric);
+  if (options.smoothing > 0 && values.is_path) line.smoothed[metric] = smooth(values.x, values.y, options.smoothing);
+}
+
+ComparedCurves curves_of(const std::vector<Evidence>& runs, RunId base, const ComparisonOptions& options) {
+  ComparedCurves curves{.options = options};
+  const std::vector<std::vector<const Evidence*>> lines = grouped_by_line(runs, options.mean);
+  curves.base = place_of(lines, base);
+  for (const std::vector<const Evidence*>& of_line : lines) {
+    ComparedLine& line = curves.lines.emplace_back();
+    std::vector<StepScale> scales;
+    for (const Evidence* run : of_line) {
+      line.runs.push_back(run->run.id);
+      const bool scaled = run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis);
+      scales.push_back(scaled ? scale_of(run->run, *run->series, run->dt_total, options.axis) : StepScale{});
+      if (run->is_excerpt && is_metric(options.axis)) line.excerpt += std::ssize(run->series->step);
+    }
+    line.label = of_line.front()->run.name;
+    if (of_line.size() > 1) line.label += " (mean of " + std::to_string(of_line.size()) + ")";
+    for (std::size_t metric = 0; metric < options.metrics.size(); ++metric)
+      fill(line, of_line, metric, options, scales);
+    line.scale = std::move(scales.front());
+  }
+  if (curves.lines.empty()) return curves;
+  colour(curves.lines, lines);
+  shorten_labels(curves.lines);
+  const Points& reference = curves.lines[curves.base].values(0);
+  for (ComparedLine& line : curves.lines) {
+    if (!reference.is_path) break;
+    line.gap =
+        options.gap == Gap::difference ? difference(line.values(0), reference) : ratio(line.values(0), reference);
+    line.gap_levels.follow(line.gap.x, line.gap.y);
+    if (options.smoothing > 0) line.gap_smoothed = smooth(line.gap.x, line.gap.y, options.smoothing);
+  }
+  return curves;
+}
+
+std::map<RunId, LineVerdict> verdicts_of(const std::vector<Evidence>& runs, RunId base, bool mean,
+                                         const HardwareTable& hardware) {
+  std::map<RunId, LineVerdict> verdicts;
+  const std::vector<std::vector<const Evidence*>> lines = grouped_by_line(runs, mean);
+  if (lines.empty()) return verdicts;
+  std::map<const Evidence*, Summary> summaries;
+  for (const Evidence& run : runs) summaries[&run] = run.summary();
+  const auto sample = [&](const std::vector<const Evidence*>& line) {
+    std::vector<MeasuredRun> repeats;
+    for (const Evidence* run : line) repeats.push_back({&run->run, &summaries[run], run->series.get()});
+    return sample_of(repeats.front(), repeats, line.size());
+  };
+  const auto tokens_per_s = [&](const std::vector<const Evidence*>& line) {
+    std::vector<double> figures;
+    for (const Evidence* run : line) {
+      if (!is_missing(summaries[run].tokens_per_s)) figures.push_back(summaries[run].tokens_per_s);
+    }
+    return figures.empty() ? missing : quantile(figures, 0.5);
+  };
+  const std::vector<const Evidence*>& base_line = lines[place_of(lines, base)];
+  const Evidence& base_run = *base_line.front();
+  const Sample base_sample = sample(base_line);
+  const double base_figure = tokens_per_s(base_line);
+  std::vector<const Series*> repeats;
+  for (const Evidence* run : base_line) repeats.push_back(run->series.get());
+  const double band = loss_band(repeats);
+  for (const std::vector<const Evidence*>& line : lines) {
+    const Evidence& first = *line.front();
+    LineVerdict& verdict = verdicts[first.run.id];
+    verdict.tokens_per_s = tokens_per_s(line);
+    verdict.impossible = is_impossible(flags_of(first.run, summaries[&first], static_cast<int>(line.size()), hardware));
+    if (&line == &base_line) continue;
+    const bool both = !is_missing(verdict.tokens_per_s) && !is_missing(base_figure);
+    const double factor = both ? verdict.tokens_per_s / base_figure : speedup(summaries[&base_run], summaries[&first]);
+    verdict.speedup = judge_speedup(factor, base_sample, sample(line));
+    verdict.loss = loss_parity(base_run.run, *base_run.series, first.run, *first.series, band);
+  }
+  return verdicts;
+}
+
+}  // namespace
+
+bool FollowedComparison::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
+                                const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
+  drawing_desk_.most_steps = judging_desk_.most_steps = std::clamp<std::int64_t>(
+      most_steps_in_all / std::max<std::int64_t>(1, std::ssize(runs)), 2000, most_steps_read_whole);
+  Key judged_for{base, options.mean};
+  Key drawn_for{base};
+  Key steps;
+  std::map<RunId, std::vector<CoarseCurve>> coarse;
+  bool goes_on = false;
+  for (const RunEntry* entry : runs) {
+    drawing_desk_.ask(*entry, commands);
+    goes_on = goes_on || entry->goes_on();
+    steps.push_back(fingerprint(*entry));
+    judged_for.insert(judged_for.end(), {entry->run.id, entry->loaded, entry->excerpt != nullptr, entry->goes_on()});
+    if (!drawing_desk_.is_coarse(*entry) || is_metric(options.axis)) continue;
+    SharedX sight;  // in steps; without a scale x is the step
+    if (zoom.zoomed() && curves.options.axis == options.axis) {
+      sight = {.low = zoom.low, .high = zoom.high};
+      for (const ComparedLine& line : curves.lines) {
+        if (line.runs.front() != entry->run.id || line.scale.x.empty()) continue;
+        sight = {.low = line.scale.step_at(zoom.low), .high = line.scale.step_at(zoom.high)};
+      }
+    }
+    for (const Quantity quantity : options.metrics) {
+      CoarseCurve curve = coarse_curve(workspace, *entry, quantity, sight.zoomed() ? &sight : nullptr, commands);
+      drawn_for.insert(drawn_for.end(),
+                       {std::ssize(curve.step), curve.behind, curve.step.empty() ? 0 : std::llround(curve.step.front()),
+                        curve.step.empty() ? 0 : std::llround(curve.step.back())});
+      coarse[entry->run.id].push_back(std::move(curve));
+    }
+    if (options.axis == Axis::time) {
+      const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
+      if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
+      drawn_for.push_back(times != nullptr);
+    }
+  }
+  drawn_for.insert(drawn_for.end(), judged_for.begin(), judged_for.end());
+
+  const auto evidence = [&](EvidenceDesk& desk) {
+    std::vector<Evidence> all;
+    for (const RunEntry* entry : runs) all.push_back(desk.of(*entry));
+    return all;
+  };
+  bool made = drawing_.take(curves, std::chrono::milliseconds(0));
+  const bool is_other = drawn_for != drawn_for_ || options != drawn_options_;
+  if ((is_other || (steps != drawn_of_ && (!goes_on || drawing_.is_due()))) && !drawing_.is_pending()) {
+    std::vector<Evidence> all = evidence(drawing_desk_);
+    for (Evidence& run : all) {
+      if (const auto found = coarse.find(run.run.id); found != coarse.end()) run.coarse = std::move(found->second);
+      if (const Glance* times = workspace.glance(run.run.id, Quantity::dt_ms); times && run.is_excerpt)
+        run.dt_total = {times->x, times->total};
+    }
+    drawing_.start([all = std::move(all), base, options] { return curves_of(all, base, options); });
+    made = drawing_.take(curves, workspace.patience) || made;
+    drawn_for_ = std::move(drawn_for);
+    drawn_of_ = steps;
+    drawn_options_ = options;
+  }
+  judging_.take(verdicts, std::chrono::milliseconds(0));
+  if ((judged_for != judged_for_ || (steps != judged_of_ && (!goes_on || judging_.is_due()))) &&
+      !judging_.is_pending()) {
+    judging_.start([all = evidence(judging_desk_), base, mean = options.mean, hardware = workspace.hardware] {
+      return verdicts_of(all, base, mean, hardware);
+    });
+    judging_.take(verdicts, workspace.patience);
+    judged_for_ = std::move(judged_for);
+    judged_of_ = std::move(steps);
+  }
+  if (drawing_.is_pending() || judging_.is_pending()) commands.push_back(KeepDrawing{});
+  return made;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,85 @@
+// What the Compare view shows, derived from the runs on other threads when they or the options have changed. UI thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/curves.h"
+#include "app/desktop/background.h"
+#include "app/desktop/charts.h"
+#include "app/desktop/evidence.h"
+#include "app/desktop/workspace.h"
+#include "storage/compare.h"
+
+namespace stepladder {
+
+enum class Gap { difference, ratio };
+
+struct ComparisonOptions {
+  Axis axis = Axis::step;
+  std::array<Quantity, 3> metrics{Quantity::loss, Quantity::tokens_per_s, Quantity::dt_ms};
+  Gap gap = Gap::difference;  // of the first of these
+  bool mean = false;          // repeats of a rung as one curve with a band
+  float smoothing = 0;
+  bool operator==(const ComparisonOptions&) const = default;
+};
+
+// One line in every chart: a run, or the mean over a rung's repeats.
+struct ComparedLine {
+  std::vector<RunId> runs;
+  std::string label;
+  int colour = 0;
+  std::array<Points, 3> points;
+  std::array<Points, 3> means;  // where these are lowest and highest values: the means of the same steps
+  std::array<Levels, 3> levels;
+  std::array<std::vector<double>, 3> smoothed, low, high;
+  std::array<std::int64_t, 3> behind{};  // values that are drawn by lowest and highest of their neighbours
+  std::int64_t excerpt = 0;              // steps that the points were chosen from; 0: all
+  StepScale scale;                       // of a coarse curve, unless x is the step
+  Points gap;                            // of means where either is coarse
+  Levels gap_levels;
+  std::vector<double> gap_smoothed;
+
+  // What numbers are taken of.
+  const Points& values(std::size_t metric) const { return means[metric].empty() ? points[metric] : means[metric]; }
+};
+
+struct LineVerdict {
+  double tokens_per_s = missing;  // median over its runs
+  SpeedUp speedup;                // over the line of the base
+  LossParity loss;
+  bool impossible = false;  // its times cannot be true
+};
+
+struct ComparedCurves {
+  ComparisonOptions options;
+  std::vector<ComparedLine> lines;
+  std::size_t base = 0;  // its place among them
+};
+
+class FollowedComparison {
+ public:
+  ComparedCurves curves;                  // the newest that are ready
+  std::map<RunId, LineVerdict> verdicts;  // by a line's first run; of runs compared before while new ones are made
+
+  // Returns whether the curves are others now. Pushes commands for what has to be read, and KeepDrawing while something
+  // is being made. `base` is one of `runs`, else the first serves; `zoom` is along the axis.
+  bool update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
+              const ComparisonOptions& options, const SharedX& zoom, Commands& commands);
+
+ private:
+  struct CoarseRun;
+  using Key = std::vector<std::int64_t>;
+
+  Background<ComparedCurves> drawing_;
+  Background<std::map<RunId, LineVerdict>> judging_;
+  EvidenceDesk drawing_desk_;
+  EvidenceDesk judging_desk_;
+  ComparisonOptions drawn_options_;
+  Key drawn_for_, drawn_of_, judged_for_, judged_of_;
+};
+
+}  // namespace stepladder
