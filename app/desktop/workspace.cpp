@@ -57,6 +57,7 @@ Glance points_of(const Overview& overview) {
     };
     if (bucket.min == bucket.max) {
       add(first, bucket.min);
+      if (&bucket == &overview.buckets.back() && last > first) add(last, bucket.min);
       continue;
     }
     // The one that lies nearer to where the bucket begins comes first.

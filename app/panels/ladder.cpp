@@ -14,6 +14,7 @@
 #include "app/desktop/charts.h"
 #include "app/desktop/ladder_model.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -358,8 +359,11 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
   begin_card("##loss", ImVec2(size.x, upper));
   const ImVec2 corner = ImGui::GetCursorPos();
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
+  std::int64_t behind = 0;
+  for (const LossCurve& loss : model.losses) behind += loss.behind;
   draw_chart({.id = "loss",
               .title = "Loss",
+              .note = behind_text(behind),
               .x_label = std::string(axis_title_of(model.lens)),
               .curves = curves(model, selected, baseline,
                                [](const LossCurve& loss) {
@@ -395,7 +399,7 @@ void draw_losses(State& state, const std::vector<std::string>& caption, int sele
     const std::string reference = baseline == 0 ? "the baseline's" : "rung " + std::to_string(baseline) + "'s";
     draw_chart({.id = "gap",
                 .title = "Loss less " + reference,
-                .note = "within " + loss_text(model.band) + " is the same",
+                .note = "within " + loss_text(model.band) + " is the same" + (behind > 0 ? "; of means" : ""),
                 .x_label = std::string(axis_title_of(model.lens)),
                 .curves = curves(model, selected, baseline,
                                  [](const LossCurve& loss) {

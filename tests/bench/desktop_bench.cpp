@@ -149,6 +149,12 @@ void one_long_run(const char* file) {
   row("one long run overlaid in History, from Ctrl+A on", {cpu_ms() - asked});
   row("  pan and zoom", bench.zoom_and_pan(0.6f, 0.85f, 20));
   row("  pan and zoom, down to single steps", bench.zoom_and_pan(0.6f, 0.85f, 100));
+  bench.show("compare");
+  const double compared = cpu_ms();
+  const std::vector<double> frames = bench.settle();
+  row("all of the file's runs in Compare", frames);
+  row("  all threads", {cpu_ms() - compared});
+  row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.3f, 20));
 }
 
 // Ten runs that go on at once, at 1,000 steps a second each and ten frames a second, after a minute of it.

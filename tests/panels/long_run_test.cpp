@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "app/desktop/comparison.h"
+#include "app/desktop/ladder_model.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {
@@ -17,7 +19,9 @@ class LongRun : public testing::Test {
       steps.push_back({.step = i, .loss = 3, .val_loss = evaluated ? 3 : missing, .dt_ms = 20, .tokens = 768});
     }
     steps[123'456].loss = 9;
-    run_ = store_.insert_finished({.name = "long", .created_at = 1, .tokens_per_step = 768}, steps);
+    ladder_ = store_.create_ladder({.name = "two"});
+    run_ = store_.insert_finished(
+        {.name = "long", .ladder = ladder_, .created_at = 1, .tokens_per_step = 768, .params = 1000}, steps);
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}});
   }
   // Frames until nothing is asked for any more; a view that never rests would keep the window drawing.
@@ -38,6 +42,7 @@ class LongRun : public testing::Test {
   }
 
   RunStore store_ = RunStore::in_memory();
+  LadderId ladder_ = 0;
   RunId run_ = 0;
   Headless imgui_;
   std::optional<DesktopApp> app_;
@@ -71,6 +76,87 @@ TEST_F(LongRun, IsOverlaidInHistoryBesideAKeyThatSelectsAll) {
   ASSERT_NE(sight, nullptr);
   EXPECT_TRUE(sight->exact);
   EXPECT_FALSE(app_->workspace().find(run_)->loaded);
+}
+
+// Twice as fast, and its loss lies 0.1 higher from the middle on.
+class TwoLongRuns : public LongRun {
+ protected:
+  TwoLongRuns() {
+    std::vector<StepRecord> steps;
+    for (std::int64_t i = 1; i <= most_steps_read_whole + 50'000; ++i)
+      steps.push_back({.step = i, .loss = i > 125'000 ? 3.1 : 3, .dt_ms = 10, .tokens = 768});
+    other_ = store_.insert_finished(
+        {.name = "other", .ladder = ladder_, .rung = 1, .created_at = 2, .tokens_per_step = 768, .params = 1000},
+        steps);
+    app_->workspace().load(store_);
+  }
+  RunId other_ = 0;
+};
+
+TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
+  const Workspace& workspace = app_->workspace();
+  FollowedComparison shown;
+  ComparisonOptions options{.axis = Axis::time};
+  SharedX zoom;
+  const auto follow = [&] {
+    for (int rounds = 0; rounds < 50; ++rounds) {
+      Commands asked;
+      shown.update(workspace, workspace.runs_of(ladder_), run_, options, zoom, asked);
+      if (asked.empty()) return;
+      for (const Command& command : asked) {
+        if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
+          app_->workspace().load_excerpt(store_, excerpt->run, excerpt->most);
+        if (const auto* glance = std::get_if<LoadGlance>(&command))
+          app_->workspace().load_glance(store_, glance->run, glance->quantity);
+        if (const auto* sight = std::get_if<LoadSight>(&command))
+          app_->workspace().load_sight(store_, sight->run, sight->quantity, sight->first, sight->last);
+        EXPECT_FALSE(std::holds_alternative<LoadSeries>(command));
+      }
+    }
+    ADD_FAILURE() << "it never rests";
+  };
+  follow();
+  ASSERT_EQ(shown.curves.lines.size(), 2u);
+  const ComparedLine& base = shown.curves.lines[0];
+  const ComparedLine& other = shown.curves.lines[1];
+  EXPECT_EQ(*std::max_element(base.points[0].y.begin(), base.points[0].y.end()), 9) << "the spike of one step";
+  EXPECT_LT(*std::max_element(base.means[0].y.begin(), base.means[0].y.end()), 3.1);
+  EXPECT_NEAR(base.points[0].x.back(), 250'000 * 0.020, 1e-6) << "seconds of training";
+  EXPECT_NEAR(other.points[0].x.back(), 250'000 * 0.010, 1e-6);
+  EXPECT_NEAR(other.scale.step_at(1000), 100'000, 1);
+  EXPECT_NEAR(other.gap.y.back(), 0.1, 1e-6);
+  EXPECT_EQ(base.behind[0], 250'000);
+  const LineVerdict& verdict = shown.verdicts.at(other_);
+  EXPECT_NEAR(verdict.speedup.factor, 2, 1e-9);
+  EXPECT_EQ(verdict.speedup.verdict, Verdict::faster);
+  EXPECT_EQ(verdict.loss.verdict, LossVerdict::worse);
+  EXPECT_NEAR(verdict.loss.tail_gap, 0.1, 1e-9);
+
+  zoom = {.low = 1235, .high = 1237};  // seconds: of the other its steps around 123,600
+  follow();
+  EXPECT_EQ(shown.curves.lines[1].behind[0], 0) << "the steps themselves";
+  EXPECT_FALSE(workspace.find(run_)->loaded);
+  options = {.axis = Axis::loss};
+  zoom = {};
+  follow();
+  EXPECT_GT(shown.curves.lines[0].excerpt, 10'000);
+  EXPECT_FALSE(shown.curves.lines[0].points[1].empty());
+}
+
+TEST_F(TwoLongRuns, AreALadderWithoutBeingReadWhole) {
+  app_->show("ladder");
+  settle();
+  EXPECT_FALSE(app_->workspace().find(run_)->loaded);
+  EXPECT_NE(app_->workspace().find(run_)->excerpt, nullptr);
+  FollowedLadder shown;
+  Commands asked;
+  shown.update(app_->workspace(), ladder_, 0, Lens::steps, nullptr, asked);
+  EXPECT_TRUE(asked.empty()) << "the view has read it all";
+  ASSERT_EQ(shown.model.rungs.size(), 2u);
+  EXPECT_NEAR(shown.model.rungs[1].sum.speedup, 2, 1e-9);
+  EXPECT_TRUE(shown.model.rungs[1].sum.verdict.ci95.known());
+  EXPECT_EQ(shown.model.losses[0].behind, 250'000);
+  EXPECT_NEAR(shown.model.losses[1].gap.y.back(), 0.1, 1e-6);
 }
 
 TEST_F(LongRun, FewValuesFarApartAreNotLookedForAmongAllSteps) {

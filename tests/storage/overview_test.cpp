@@ -306,6 +306,28 @@ TEST_F(OverviewStoreTest, a_range_of_steps_is_the_records_themselves) {
   EXPECT_EQ(store.series(id).size(), static_cast<std::size_t>(steps));
 }
 
+TEST_F(OverviewStoreTest, an_excerpt_is_blocks_of_steps_at_the_same_places_in_every_run) {
+  const RunId id = long_run();
+  const Series part = store.excerpt(id, 20'000);
+  const Series whole = store.series(id);
+  EXPECT_GT(part.size(), 10'000u);
+  EXPECT_LE(part.size(), 20'300u);
+  std::size_t neighbours = 0;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const auto at = static_cast<std::size_t>(part.step[i] - 1);
+    ASSERT_EQ(whole.step[at], part.step[i]);
+    EXPECT_EQ(part.dt_ms[i], whole.dt_ms[at]);
+    neighbours += i > 0 && part.step[i] == part.step[i - 1] + 1 ? 1 : 0;
+  }
+  EXPECT_GT(neighbours, part.size() * 99 / 100) << "blocks, so that what follows each other can be told";
+  const Summary summary = store.summary(*store.run(id));
+  for (std::int64_t i = 0; i < summary.warmup_steps; ++i) EXPECT_EQ(part.step[static_cast<std::size_t>(i)], i + 1);
+  EXPECT_GT(part.step.back(), steps * 9 / 10);
+  const Series coarser = store.excerpt(id, 5'000);
+  EXPECT_TRUE(std::includes(part.step.begin(), part.step.end(), coarser.step.begin(), coarser.step.end()));
+  EXPECT_EQ(store.excerpt(id, steps).size(), static_cast<std::size_t>(steps));
+}
+
 TEST_F(OverviewStoreTest, what_is_missing_stale_or_damaged_is_made_again) {
   const RunId id = long_run();
   const auto chunks = integer("SELECT count(*) FROM overview_chunks");
