@@ -42,7 +42,7 @@ LossCurve loss_curve(const Evidence& run, const Energy& energy, Lens lens, Point
   LossCurve curve{.run = run.run.id,
                   .rung = run.run.rung,
                   .repeat = run.run.repeat,
-                  .title = run.run.title.empty() ? run.run.stage : run.run.title,
+                  .title = title_of(run.run),
                   .is_coarse = run.is_excerpt};
   if (lens == Lens::energy && is_missing(energy.mean_power_w)) return curve;
   const Axis axis = axis_of(lens);
@@ -156,6 +156,10 @@ std::string_view title_of(Lens lens) {
 std::string_view axis_title_of(Lens lens) {
   constexpr std::array titles{"step", "tokens", "training time, s", "FLOPs (6N)", "energy, J"};
   return titles[static_cast<std::size_t>(lens)];
+}
+
+std::string title_of(const Run& rung) {
+  return !rung.title.empty() ? rung.title : !rung.stage.empty() ? rung.stage : "Rung " + std::to_string(rung.rung);
 }
 
 const LadderRung* LadderModel::rung(int number) const {

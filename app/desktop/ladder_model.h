@@ -28,6 +28,9 @@ struct Ecdf {
   std::vector<double> share;
 };
 
+// What a rung is called: its title, its stage, else its number.
+std::string title_of(const Run& rung);
+
 // One rung as a row: its sums, and whether to believe them.
 struct LadderRung {
   RungSummary sum;

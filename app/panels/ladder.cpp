@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -26,8 +27,11 @@ namespace {
 
 struct State {
   FollowedLadder shown;
-  FollowedLadder beside;  // another one
-  LadderId beside_ladder = 0;
+  struct Beside {
+    LadderId ladder = 0;
+    FollowedLadder followed;
+  };
+  std::list<Beside> beside;  // other ones, at most most_beside
   Lens lens = Lens::steps;
   bool waterfall = false;
   SharedX x;
@@ -116,18 +120,59 @@ void draw_head(State& state, const Workspace& workspace, const Ladder& ladder, C
   text_cut(ladder_line(ladder, state.shown.model), right, palette().quiet, fonts().regular, small_size);
 }
 
+// Others by a tick each; the window stays open while they are chosen.
+void draw_beside_picker(State& state, const Workspace& workspace, LadderId own) {
+  const std::size_t count = state.beside.size();
+  const std::string words = count == 0 ? "Beside other ladders"
+                            : count == 1 && workspace.ladder(state.beside.front().ladder)
+                                ? "beside: " + workspace.ladder(state.beside.front().ladder)->name
+                                : "beside " + std::to_string(count) + " others";
+  const bool open = ImGui::BeginCombo("##beside", words.c_str());
+  mark("ladder.beside");
+  if (!open) return;
+  for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
+    if (other->id == own) continue;
+    const auto found = std::find_if(state.beside.begin(), state.beside.end(),
+                                    [&](const State::Beside& beside) { return beside.ladder == other->id; });
+    bool on = found != state.beside.end();
+    const std::string item =
+        other->name + "   " + local_time_text(other->created_at) + "##" + std::to_string(other->id);
+    ImGui::BeginDisabled(!on && count >= most_beside);
+    if (ImGui::Checkbox(item.c_str(), &on)) {
+      if (on) {
+        state.beside.emplace_back().ladder = other->id;
+      } else {
+        state.beside.erase(found);
+      }
+    }
+    mark("ladder.beside." + std::to_string(other->id));
+    ImGui::EndDisabled();
+  }
+  ImGui::EndCombo();
+}
+
+// Those that are there, and have been made.
+std::vector<BesideLadder> followed_beside(State& state, const Workspace& workspace, LadderId own, Commands& commands) {
+  std::vector<BesideLadder> ladders;
+  std::erase_if(state.beside,
+                [&](const State::Beside& beside) { return beside.ladder == own || !workspace.ladder(beside.ladder); });
+  int colour = 0;
+  for (State::Beside& beside : state.beside) {
+    ++colour;
+    beside.followed.update(workspace, beside.ladder, 0, Lens::steps, nullptr, commands);
+    if (beside.followed.model.ladder != beside.ladder || beside.followed.model.rungs.empty()) continue;
+    ladders.push_back({workspace.ladder(beside.ladder)->name, &beside.followed.model, rung_colour(colour)});
+  }
+  return ladders;
+}
+
 void draw_bar(State& state, const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   if (chip("Waterfall", state.waterfall)) state.waterfall = !state.waterfall;
   mark("ladder.waterfall");
   ImGui::SetItemTooltip("W: each bar begins where the one before ended");
   ImGui::SameLine(0, px(8));
   ImGui::SetNextItemWidth(px(190));
-  const Ladder* beside = workspace.ladder(state.beside_ladder);
-  LadderId chosen = state.beside_ladder;
-  if (ladder_combo("##beside", beside ? ("beside: " + beside->name).c_str() : "Beside another ladder", workspace,
-                   state.beside_ladder, &chosen))
-    state.beside_ladder = chosen == state.beside_ladder || chosen == ladder.id ? 0 : chosen;
-  mark("ladder.beside");
+  draw_beside_picker(state, workspace, ladder.id);
   flow_to("Measure it here");
   if (quiet_button("Measure it here")) commands.push_back(ProposeLadder{ladder.id});
   mark("ladder.again");
@@ -270,7 +315,8 @@ void draw_card(const State& state, const LadderRung& rung, int baseline, Command
   const auto repeats = std::count_if(state.shown.model.losses.begin(), state.shown.model.losses.end(),
                                      [&](const LossCurve& curve) { return curve.rung == rung.sum.rung; });
   ImGui::PushTextWrapPos(0);
-  text_strong("Rung " + std::to_string(rung.sum.rung) + ": " + (run.title.empty() ? run.stage : run.title));
+  const std::string number = "Rung " + std::to_string(rung.sum.rung);
+  text_strong(title_of(run) == number ? number : number + ": " + title_of(run));
   ImGui::PopTextWrapPos();
   if (run.status == RunStatus::failed || run.status == RunStatus::interrupted || run.status == RunStatus::stopped) {
     toned(std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason),
@@ -500,13 +546,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state(ladder->name + " has no runs.", "Choose another ladder, or start one in Launch.");
     return;
   }
-  const Ladder* beside = workspace.ladder(state.beside_ladder);
-  if (beside) state.beside.update(workspace, beside->id, 0, Lens::steps, nullptr, commands);
-  for (const LadderId id : {ladder->id, beside ? beside->id : ladder->id}) {
-    for (const RunEntry* entry : workspace.runs_of(id)) {
-      if (!entry->goes_on() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
-        commands.push_back(LoadDetail{entry->run.id});
-    }
+  const std::vector<BesideLadder> beside = followed_beside(state, workspace, ladder->id, commands);
+  for (const RunEntry* entry : workspace.runs_of(ladder->id)) {
+    if (!entry->goes_on() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
+      commands.push_back(LoadDetail{entry->run.id});
   }
   const int selected =
       state.shown.model.rung(workspace.selected_rung) ? workspace.selected_rung : state.shown.model.fastest();
@@ -517,14 +560,16 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_bar(state, workspace, *ladder, commands);
   handle_keys(state, selected, commands);
   ImGui::Dummy(ImVec2(0, px(2)));
+  if (!beside.empty()) draw_beside_legend(ladder->name, beside);
   const float room = ImGui::GetContentRegionAvail().y;
-  begin_card("##table", ImVec2(0, std::min(ladder_table_height(state.shown.model), room * 0.5f)), true);
+  const float height = std::min(ladder_table_height(state.shown.model, beside), room * (beside.empty() ? 0.5f : 0.64f));
+  begin_card("##table", ImVec2(0, height), true);
   draw_ladder_table(state.shown.model,
                     {.waterfall = state.waterfall,
                      .selected = selected,
                      .baseline = baseline,
                      .is_over = state.shown.model.is_over,
-                     .beside = beside ? &state.beside.model : nullptr},
+                     .beside = beside},
                     commands);
   end_card();
   ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));

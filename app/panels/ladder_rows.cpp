@@ -24,18 +24,21 @@ struct Columns {
   bool has_bar, has_truth, has_beside;
 };
 
-Columns columns_for(float width, bool beside) {
+constexpr float beside_width = 88;  // of another ladder's factors
+
+Columns columns_for(float width, std::size_t beside) {
   Columns at{};
-  at.has_beside = beside && width > px(1080);
-  at.has_truth = width > px(880);
+  const float others = px(beside_width) * static_cast<float>(beside);
+  at.has_beside = beside > 0 && width > px(1000) + others;
+  at.has_truth = width > px(880) && (beside == 0 || width > px(1150) + others);
   at.has_bar = width > px(720);
   at.number = px(16);  // the card's padding
   at.name = at.number + px(30);
   const float tight = at.has_bar ? 1 : 0.8f;  // of the room between the columns
   at.truth = width - px(168);
   at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
-  at.beside = at.loss - px(24) * tight;
-  at.baseline = at.has_beside ? at.beside - px(112) : at.loss - px(24) * tight;
+  at.beside = at.loss - px(24) * tight;  // of the last of them
+  at.baseline = at.beside - (at.has_beside ? others : 0);
   at.previous = at.baseline - px(108) * tight;
   at.tokens = at.previous - px(112) * tight;
   at.bar = at.has_bar ? at.name + std::clamp(width * 0.21f, px(160), px(330)) : at.tokens - px(52);
@@ -75,6 +78,10 @@ BarScale scale_for(const LadderModel& model, bool waterfall) {
   return scale;
 }
 
+float beside_end(const Columns& at, const LadderTable& table, std::size_t i) {
+  return at.beside - px(beside_width) * static_cast<float>(table.beside.size() - 1 - i);
+}
+
 void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& table) {
   const float top = ImGui::GetCursorPosY();
   const auto left = [&](float x, const std::string& text) {
@@ -88,29 +95,23 @@ void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& 
   left(at.name, "rung, and what it changed");
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
-    text_cut(std::string(is_log ? "log scale, " : "") + (table.waterfall ? "what each added"
-                                                         : repeats       ? "range of runs"
-                                                                         : "quartiles"),
+    text_cut(!table.beside.empty() ? "over its own baseline, log scale"
+                                   : std::string(is_log ? "log scale, " : "") + (table.waterfall ? "what each added"
+                                                                                 : repeats       ? "range of runs"
+                                                                                                 : "quartiles"),
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");
   right(at.previous, "vs previous");
   right(at.baseline, table.baseline == 0 ? "vs baseline" : "vs rung " + std::to_string(table.baseline));
-  if (at.has_beside) right(at.beside, "beside");
+  for (std::size_t i = 0; at.has_beside && i < table.beside.size(); ++i) {
+    const float end = beside_end(at, table, i);
+    ImGui::SetCursorPos(ImVec2(end - px(12), top + px(3)));
+    colour_square(table.beside[i].colour);
+  }
   left(at.loss, "loss");
   if (at.has_truth) left(at.truth, "is it true?");
   ImGui::SetCursorPosY(top + px(22));
-}
-
-// What cannot be believed is hatched: a texture, since colour alone would not say it.
-void hatch(ImVec2 low, ImVec2 high) {
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  draw->AddRectFilled(low, high, u32(palette().quiet, 0.25f), px(3));
-  draw->PushClipRect(low, high, true);
-  const float height = high.y - low.y;
-  for (float x = low.x - height; x < high.x; x += px(6))
-    draw->AddLine(ImVec2(x, high.y), ImVec2(x + height, low.y), u32(palette().quiet, 0.6f), px(1));
-  draw->PopClipRect();
 }
 
 void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& scale, ImVec2 at, float width,
@@ -202,8 +203,40 @@ void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& comma
   ImGui::PopStyleVar();
 }
 
-void draw_row(const LadderModel& model, std::size_t place, const LadderTable& table, const Columns& at,
-              const BarScale& scale, Commands& commands) {
+// What other ladders say of a row's stage.
+void draw_others(const BesideRow& row, const LadderTable& table, const Columns& at, float top) {
+  for (std::size_t i = 0; at.has_beside && i < table.beside.size(); ++i) {
+    if (!row.others[i]) continue;
+    const LadderRung& rung = *row.others[i];
+    const LadderModel& model = *table.beside[i].model;
+    ImGui::SetCursorPosY(top);
+    const bool is_first = &rung == &model.rungs.front();
+    text_factor(factor_over_own_baseline(rung, model), is_first ? SpeedUp{} : rung.sum.verdict,
+                beside_end(at, table, i), rung.trusted(), model.is_over && !is_first);
+  }
+}
+
+// A stage that only other ladders have.
+void draw_row_of_others(const BesideRow& row, std::size_t number, const BesideBars& bars, const LadderTable& table,
+                        const Columns& at) {
+  const float height = px(row_height);
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const float top = ImGui::GetCursorPosY();
+  const LadderRung& any = **std::find_if(row.others.begin(), row.others.end(), [](const auto* rung) { return rung; });
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(6)));
+  text_cut(title_of(any.first), at.name_width, palette().quiet, fonts().regular, text_size);
+  mark("ladder.others." + std::to_string(number));
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(25)));
+  const bool says_more = !any.first.changed.empty() && any.first.changed != any.first.title;
+  text_cut(says_more ? any.first.changed : "not in this ladder", at.name_width, palette().quiet, fonts().regular,
+           small_size);
+  if (at.has_bar) bars.draw(row, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height);
+  draw_others(row, table, at, top);
+  ImGui::SetCursorPosY(top + height + px(1));
+}
+
+void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
+              const LadderTable& table, const Columns& at, const BarScale& scale, Commands& commands) {
   const LadderRung& rung = model.rungs[place];
   const RungSummary& sum = rung.sum;
   const bool selected = sum.rung == table.selected;
@@ -231,12 +264,13 @@ void draw_row(const LadderModel& model, std::size_t place, const LadderTable& ta
   ImGui::SetCursorPos(ImVec2(at.number, middle));
   text_quiet(std::to_string(sum.rung));
   ImGui::SetCursorPos(ImVec2(at.name, first_line));
-  text_cut(rung.first.title.empty() ? rung.first.stage : rung.first.title, at.name_width, palette().text,
-           fonts().semibold, text_size);
+  text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
   text_cut(rung.first.changed.empty() ? rung.first.precision : rung.first.changed, at.name_width, palette().quiet,
            fonts().regular, small_size);
-  if (at.has_bar) {
+  if (at.has_bar && beside) {
+    bars->draw(*beside, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height);
+  } else if (at.has_bar) {
     draw_bar(rung, place > 0 ? &model.rungs[place - 1] : nullptr, scale,
              ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, selected, table.waterfall);
   }
@@ -256,16 +290,7 @@ void draw_row(const LadderModel& model, std::size_t place, const LadderTable& ta
     ImGui::SetCursorPosY(top);
     text_factor(sum.speedup, sum.verdict, at.baseline, rung.trusted(), table.is_over);
   }
-  if (at.has_beside && table.beside) {
-    for (const LadderRung& other : table.beside->rungs) {
-      const bool alike = !other.first.stage.empty() && other.first.stage == rung.first.stage;
-      if (!alike && !(other.sum.rung == sum.rung && table.beside->rungs.size() == model.rungs.size())) continue;
-      ImGui::SetCursorPosY(top);
-      text_factor(other.sum.rung == table.beside->rungs.front().sum.rung ? 1 : other.sum.speedup, other.sum.verdict,
-                  at.beside, other.trusted(), table.beside->is_over);
-      break;
-    }
-  }
+  if (beside) draw_others(*beside, table, at, top);
   const float pill_top = top + (height - pill_size("x").y) / 2;
   ImGui::SetCursorPos(ImVec2(at.loss, pill_top));
   rung_loss_pill(rung, is_baseline);
@@ -301,18 +326,42 @@ void text_factor(double factor, const SpeedUp& verdict, float right, bool truste
   }
 }
 
-float ladder_table_height(const LadderModel& model) {
-  return px(52) + px(row_height + 1) * static_cast<float>(model.rungs.size());
+void hatch(ImVec2 low, ImVec2 high) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(low, high, u32(palette().quiet, 0.25f), px(3));
+  draw->PushClipRect(low, high, true);
+  const float height = high.y - low.y;
+  for (float x = low.x - height; x < high.x; x += px(6))
+    draw->AddLine(ImVec2(x, high.y), ImVec2(x + height, low.y), u32(palette().quiet, 0.6f), px(1));
+  draw->PopClipRect();
+}
+
+float ladder_table_height(const LadderModel& model, const std::vector<BesideLadder>& beside) {
+  const std::size_t rows = beside.empty() ? model.rungs.size() : beside_rows(model, beside).size();
+  return px(52) + px(row_height + 1) * static_cast<float>(rows);
 }
 
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands) {
-  const Columns at = columns_for(ImGui::GetContentRegionMax().x, table.beside != nullptr);
+  const Columns at = columns_for(ImGui::GetContentRegionMax().x, table.beside.size());
   const BarScale scale = scale_for(model, table.waterfall);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
   const bool repeats =
       std::any_of(model.losses.begin(), model.losses.end(), [](const LossCurve& c) { return c.repeat > 0; });
   draw_head(at, scale.is_log, repeats, table);
-  for (std::size_t i = 0; i < model.rungs.size(); ++i) draw_row(model, i, table, at, scale, commands);
+  if (table.beside.empty()) {
+    for (std::size_t i = 0; i < model.rungs.size(); ++i)
+      draw_row(model, i, nullptr, nullptr, table, at, scale, commands);
+  } else {
+    const BesideBars bars(model, table.beside);
+    const std::vector<BesideRow> rows = beside_rows(model, table.beside);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (rows[i].own) {
+        draw_row(model, i, &rows[i], &bars, table, at, scale, commands);
+      } else {
+        draw_row_of_others(rows[i], i - model.rungs.size(), bars, table, at);
+      }
+    }
+  }
   ImGui::Dummy(ImVec2(0, 0));  // the last row placed the cursor; an item makes it count
   ImGui::PopStyleVar();
 }

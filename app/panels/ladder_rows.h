@@ -4,6 +4,7 @@
 
 #include "app/desktop/commands.h"
 #include "app/desktop/ladder_model.h"
+#include "app/panels/ladder_beside.h"
 
 namespace stepladder {
 
@@ -11,12 +12,15 @@ struct LadderTable {
   bool waterfall = false;  // each bar begins where the one before ended
   int selected = 0;
   int baseline = 0;
-  bool is_over = true;                  // then a factor without an interval is one that cannot be judged
-  const LadderModel* beside = nullptr;  // another ladder, whose rungs of the same stage stand beside
+  bool is_over = true;               // then a factor without an interval is one that cannot be judged
+  std::vector<BesideLadder> beside;  // other ladders, whose rungs of the same stage stand beside
 };
 
-float ladder_table_height(const LadderModel& model);  // that it would like to have
+float ladder_table_height(const LadderModel& model, const std::vector<BesideLadder>& beside);  // that it would like
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands);
+
+// What cannot be believed is hatched: a texture, since colour alone would not say it.
+void hatch(ImVec2 low, ImVec2 high);
 
 // "faster", "slower": a colour, and a sign for those who do not see it.
 void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted, bool is_over);

@@ -5,12 +5,20 @@
 #include "storage/importers/log_words.h"
 #include "storage/importers/step_log.h"
 #include "storage/importers/text.h"
+#include "storage/known_stage.h"
 
 namespace stepladder {
 namespace {
 
 constexpr std::size_t longest_title = 160;
 constexpr std::size_t longest_notes = 4000;
+
+// "TF32", "Flash attention": a line of its own that somebody wrote above a block, by what it says.
+bool is_plain_heading(const std::string& words) {
+  constexpr std::size_t longest = 40;
+  return words.size() <= longest && words.find(':') == std::string::npos &&
+         !known_stage({.title = words, .source = "import"}).empty();
+}
 
 }  // namespace
 
@@ -41,6 +49,9 @@ void StepLog::name_block(Run& run) {
   } else if (!heading_.empty()) {
     named(heading_);
   } else if (fenced_before_step_ && !paragraph_.empty()) {
+    run.stage = clean(paragraph_);
+    described.clear();
+  } else if (is_plain_heading(paragraph_)) {
     run.stage = clean(paragraph_);
     described.clear();
   } else {

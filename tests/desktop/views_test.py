@@ -6,7 +6,7 @@ import sys
 import time
 import unittest
 
-from desktop_driver import Desktop, missing_tools
+from desktop_driver import BUILD, Desktop, missing_tools
 
 
 class Views(unittest.TestCase):
@@ -126,6 +126,31 @@ class Views(unittest.TestCase):
         desktop.keys("ctrl+BackSpace")
         desktop.wait(lambda: "history.filter" not in desktop.landmarks() and "compare.axis" in desktop.landmarks(), "the first layout")
         self.assertEqual(desktop.stop(), 0)
+
+    def test_ladders_side_by_side(self):
+        desktop = self.desktop
+        folder = desktop.path / "colleague"
+        folder.mkdir()
+        log = folder / "other machine.txt"
+        log.write_text("".join(f"{title}\n" + "".join(f"step {i}, loss: {6 - i / 10:.4f}, dt: {dt + i % 3:.2f}ms, tok/sec: {4096e3 / (dt + i % 3):.2f}\n"
+                                                       for i in range(1, 13))
+                               for title, dt in (("Baseline", 400), ("TF32 precision", 200), ("Flash attention", 100))))
+        subprocess.run([BUILD / "stepladder", "--db", str(desktop.database), "import", str(log)], check=True, capture_output=True)
+        (number,), = desktop.rows("select max(id) from ladders")
+        self.assertEqual(len(desktop.rows("select id from runs where ladder_id = ?", number)), 3)
+        desktop.keys("F5")  # the newest ladder is shown
+
+        def listed():
+            if "ladder.beside.1" not in desktop.landmarks():
+                desktop.click("ladder.beside")
+                time.sleep(0.5)
+            return "ladder.beside.1" in desktop.landmarks()
+
+        desktop.wait(listed, "the example in the list of ladders")
+        desktop.click("ladder.beside.1")
+        desktop.keys("Escape")
+        desktop.wait(lambda: "ladder.others.0" in desktop.landmarks(), "a row that only the other ladder has")
+        desktop.picture("ladder-beside")
 
     def exported(self, ending):
         return [path for path in (self.desktop.path / "exports").glob("*" + ending) if path.stat().st_size > 0]

@@ -11,6 +11,7 @@
 #include "app/desktop/panel.h"
 #include "app/desktop/run_columns.h"
 #include "app/desktop/settings.h"
+#include "app/panels/ladder_beside.h"
 #include "storage/run_store.h"
 #include "tests/panels/headless.h"
 
@@ -170,6 +171,33 @@ TEST(LadderModel, KnowsItsFastestThatCanBeBelievedAndMakesNothingTwice) {
   EXPECT_EQ(model.losses[0].points.x.front(), 8192) << "tokens";
   EXPECT_FALSE(model.losses[0].gap.empty());
   EXPECT_TRUE(model.losses[1].gap.empty()) << "the baseline itself";
+}
+
+TEST(LadderBeside, RowsAreStagesWhateverTheLogsCalledThem) {
+  const auto model = [](std::vector<std::pair<std::string, double>> rungs) {
+    LadderModel made;
+    for (const auto& [changed, tokens_per_s] : rungs) {
+      LadderRung& rung = made.rungs.emplace_back();
+      rung.first = {.changed = changed, .source = "imported"};
+      rung.sum = {.rung = static_cast<int>(made.rungs.size()) - 1, .tokens_per_s = tokens_per_s};
+    }
+    return made;
+  };
+  const LadderModel own = model({{"baseline", 100}, {"tf32 precision", 150}, {"flash attention", 300}});
+  const LadderModel first = model({{"Baseline", 1000}, {"Pytorch Flash attention", 4000}, {"torch.compile", 8000}});
+  const LadderModel second = model({{"base line", 7}, {"compile", 14}});
+  const std::vector<BesideLadder> others{{"first", &first, {}}, {"second", &second, {}}};
+  const std::vector<BesideRow> rows = beside_rows(own, others);
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[0].own, &own.rungs[0]);
+  EXPECT_EQ(rows[0].others, (std::vector<const LadderRung*>{&first.rungs[0], nullptr}));
+  EXPECT_EQ(rows[1].others, (std::vector<const LadderRung*>{nullptr, nullptr}));
+  EXPECT_EQ(rows[2].others, (std::vector<const LadderRung*>{&first.rungs[1], nullptr}));
+  EXPECT_EQ(rows[3].own, nullptr);
+  EXPECT_EQ(rows[3].others, (std::vector<const LadderRung*>{&first.rungs[2], &second.rungs[1]}));
+  EXPECT_EQ(rows[4].others, (std::vector<const LadderRung*>{nullptr, &second.rungs[0]})) << "a stage nobody knows";
+  EXPECT_EQ(factor_over_own_baseline(first.rungs[2], first), 8);
+  EXPECT_EQ(factor_over_own_baseline(second.rungs[0], second), 1);
 }
 
 TEST(ChartExport, AFigureHasEveryPointAndItsUnits) {
