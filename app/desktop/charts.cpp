@@ -327,9 +327,6 @@ void draw_band(const Curve& curve, double left, double right, int columns) {
                      static_cast<int>(low.x.size()), spec);
 }
 
-// All curves together are drawn with at most this many points, so that a frame stays quick with a thousand of them.
-constexpr std::size_t most_points = 80'000;
-
 void save(const Chart& chart, const std::string& ending) {
   if (ending == ".csv") {
     chart.commands->push_back(SaveText{chart.title, ending, chart_csv(chart)});
@@ -438,7 +435,7 @@ void draw_chart(const Chart& chart) {
     if (chart.log_x) ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
     if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
     ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_NoButtons);
-    const std::size_t share = most_points / (2 * std::max<std::size_t>(1, chart.curves.size()));
+    const std::size_t share = chart.most_points / (2 * std::max<std::size_t>(1, chart.curves.size()));
     const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
     const Range all = x_range(chart);
     const Range sight = x_range_now.zoomed() ? Range{x_range_now.low, x_range_now.high} : all;

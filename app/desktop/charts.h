@@ -74,6 +74,7 @@ struct Chart {
   std::string smoothing;             // in words, for the line under the title
   SharedX* shared = nullptr;         // null: on its own
   Commands* commands = nullptr;      // for the menu of the right button; null: no menu
+  std::size_t most_points = 80'000;  // that are drawn of all curves together, so that a thousand of them cost no more
   float title_room = 0;              // pixels at the right of the title that the caption leaves to others
   ImVec2 size = ImVec2(0, 0);
 };

@@ -13,8 +13,11 @@
 namespace stepladder {
 namespace {
 
-// Of all runs together that are read whole, at some seventy bytes each; more runs are read less finely.
-constexpr std::int64_t most_steps_in_all = 20'000'000;
+// That are read of all runs together, whole or in excerpts; at some seventy bytes each, and a microsecond to read.
+constexpr std::int64_t most_steps_in_all = 4'000'000;
+
+// What was zoomed to is read as finely as the window is wide for no more runs than these.
+constexpr std::size_t most_read_finely = 24;
 
 // Runs by line: each its own, or a rung's repeats together.
 std::vector<std::vector<const Evidence*>> grouped_by_line(const std::vector<Evidence>& runs, bool mean) {
@@ -86,18 +89,22 @@ RunCurve curve_of(const Evidence& run, Quantity quantity, Axis axis, const StepS
 }
 
 void fill(ComparedLine& line, const std::vector<const Evidence*>& runs, std::size_t metric,
-          const ComparisonOptions& options, const std::vector<StepScale>& scales) {
+          const ComparisonOptions& options, const std::map<RunId, StepScale>& scales) {
+  const auto curve = [&](const Evidence& run) {
+    const auto scale = scales.find(run.run.id);
+    return curve_of(run, options.metrics[metric], options.axis, scale == scales.end() ? StepScale{} : scale->second);
+  };
   if (runs.size() == 1) {
-    RunCurve curve = curve_of(*runs.front(), options.metrics[metric], options.axis, scales.front());
-    line.points[metric] = std::move(curve.points);
-    line.means[metric] = std::move(curve.means);
-    line.behind[metric] = curve.behind;
+    RunCurve only = curve(*runs.front());
+    line.points[metric] = std::move(only.points);
+    line.means[metric] = std::move(only.means);
+    line.behind[metric] = only.behind;
   } else {
     std::vector<Points> each;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      RunCurve curve = curve_of(*runs[i], options.metrics[metric], options.axis, scales[i]);
-      line.behind[metric] += curve.behind;
-      each.push_back(curve.means.empty() ? std::move(curve.points) : std::move(curve.means));
+    for (const Evidence* run : runs) {
+      RunCurve one = curve(*run);
+      line.behind[metric] += one.behind;
+      each.push_back(one.means.empty() ? std::move(one.points) : std::move(one.means));
     }
     MeanCurve mean = mean_of(each);
     line.points[metric] = std::move(mean.mean);
@@ -115,18 +122,16 @@ ComparedCurves curves_of(const std::vector<Evidence>& runs, RunId base, const Co
   curves.base = place_of(lines, base);
   for (const std::vector<const Evidence*>& of_line : lines) {
     ComparedLine& line = curves.lines.emplace_back();
-    std::vector<StepScale> scales;
     for (const Evidence* run : of_line) {
       line.runs.push_back(run->run.id);
-      const bool scaled = run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis);
-      scales.push_back(scaled ? scale_of(run->run, *run->series, run->dt_total, options.axis) : StepScale{});
+      if (run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis))
+        curves.scales[run->run.id] = scale_of(run->run, *run->series, run->dt_total, options.axis);
       if (run->is_excerpt && is_metric(options.axis)) line.excerpt += std::ssize(run->series->step);
     }
     line.label = of_line.front()->run.name;
     if (of_line.size() > 1) line.label += " (mean of " + std::to_string(of_line.size()) + ")";
     for (std::size_t metric = 0; metric < options.metrics.size(); ++metric)
-      fill(line, of_line, metric, options, scales);
-    line.scale = std::move(scales.front());
+      fill(line, of_line, metric, options, curves.scales);
   }
   if (curves.lines.empty()) return curves;
   colour(curves.lines, lines);
@@ -188,39 +193,41 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
                                 const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
   drawing_desk_.most_steps = judging_desk_.most_steps = std::clamp<std::int64_t>(
       most_steps_in_all / std::max<std::int64_t>(1, std::ssize(runs)), 2000, most_steps_read_whole);
-  Key judged_for{base, options.mean};
-  Key drawn_for{base};
-  Key steps;
-  std::map<RunId, std::vector<CoarseCurve>> coarse;
+  const bool is_coarse_path = !is_metric(options.axis);
+  const bool is_zoomed = zoom.zoomed() && curves.options.axis == options.axis && runs.size() <= most_read_finely;
+  Basis drawn{.options = options, .asked = {base}, .data = {}};
+  Basis judged{.options = {.mean = options.mean}, .asked = {base}, .data = {}};
+  std::vector<std::pair<RunId, std::array<RunPoints, 3>>> coarse;
   bool goes_on = false;
-  for (const RunEntry* entry : runs) {
-    drawing_desk_.ask(*entry, commands);
+  const std::size_t asked_before = commands.size();
+  for (const RunEntry* entry : runs) {  // curves first
     goes_on = goes_on || entry->goes_on();
-    steps.push_back(fingerprint(*entry));
-    judged_for.insert(judged_for.end(), {entry->run.id, entry->loaded, entry->excerpt != nullptr, entry->goes_on()});
-    if (!drawing_desk_.is_coarse(*entry) || is_metric(options.axis)) continue;
+    judged.asked.insert(judged.asked.end(), {entry->run.id, entry->goes_on()});
+    judged.data.push_back(fingerprint(*entry));
+    if (!is_coarse_path || !drawing_desk_.is_coarse(*entry)) continue;
     SharedX sight;  // in steps; without a scale x is the step
-    if (zoom.zoomed() && curves.options.axis == options.axis) {
-      sight = {.low = zoom.low, .high = zoom.high};
-      for (const ComparedLine& line : curves.lines) {
-        if (line.runs.front() != entry->run.id || line.scale.x.empty()) continue;
-        sight = {.low = line.scale.step_at(zoom.low), .high = line.scale.step_at(zoom.high)};
-      }
+    if (is_zoomed) {
+      const auto scale = curves.scales.find(entry->run.id);
+      const bool scaled = scale != curves.scales.end() && !scale->second.x.empty();
+      sight.low = scaled ? scale->second.step_at(zoom.low) : zoom.low;
+      sight.high = scaled ? scale->second.step_at(zoom.high) : zoom.high;
     }
-    for (const Quantity quantity : options.metrics) {
-      CoarseCurve curve = coarse_curve(workspace, *entry, quantity, sight.zoomed() ? &sight : nullptr, commands);
-      drawn_for.insert(drawn_for.end(),
-                       {std::ssize(curve.step), curve.behind, curve.step.empty() ? 0 : std::llround(curve.step.front()),
-                        curve.step.empty() ? 0 : std::llround(curve.step.back())});
-      coarse[entry->run.id].push_back(std::move(curve));
+    auto& points = coarse.emplace_back(entry->run.id, std::array<RunPoints, 3>{}).second;
+    for (std::size_t m = 0; m < points.size(); ++m) {
+      points[m] =
+          run_points(workspace, *entry, options.metrics[m], is_zoomed ? &sight : nullptr, commands, Reads::glance);
+      drawn.data.push_back(fingerprint(points[m]));
     }
     if (options.axis == Axis::time) {
       const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
       if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
-      drawn_for.push_back(times != nullptr);
+      drawn.data.push_back(times != nullptr);
     }
   }
-  drawn_for.insert(drawn_for.end(), judged_for.begin(), judged_for.end());
+  for (const RunEntry* entry : runs) drawing_desk_.ask(*entry, commands);
+  const bool is_growing = goes_on || commands.size() > asked_before;
+  drawn.asked.insert(drawn.asked.end(), judged.asked.begin(), judged.asked.end());
+  drawn.data.insert(drawn.data.end(), judged.data.begin(), judged.data.end());
 
   const auto evidence = [&](EvidenceDesk& desk) {
     std::vector<Evidence> all;
@@ -228,29 +235,27 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
     return all;
   };
   bool made = drawing_.take(curves, std::chrono::milliseconds(0));
-  const bool is_other = drawn_for != drawn_for_ || options != drawn_options_;
-  if ((is_other || (steps != drawn_of_ && (!goes_on || drawing_.is_due()))) && !drawing_.is_pending()) {
+  if (drawn_.is_stale(drawn, is_growing, drawing_)) {
     std::vector<Evidence> all = evidence(drawing_desk_);
+    auto points = coarse.begin();
     for (Evidence& run : all) {
-      if (const auto found = coarse.find(run.run.id); found != coarse.end()) run.coarse = std::move(found->second);
-      if (const Glance* times = workspace.glance(run.run.id, Quantity::dt_ms); times && run.is_excerpt)
-        run.dt_total = {times->x, times->total};
+      if (points == coarse.end() || points->first != run.run.id) continue;
+      for (std::size_t m = 0; m < options.metrics.size(); ++m)
+        run.coarse.push_back(coarse_curve(points->second[m], options.metrics[m]));
+      if (const Glance* times = workspace.glance(run.run.id, Quantity::dt_ms)) run.dt_total = {times->x, times->total};
+      ++points;
     }
     drawing_.start([all = std::move(all), base, options] { return curves_of(all, base, options); });
     made = drawing_.take(curves, workspace.patience) || made;
-    drawn_for_ = std::move(drawn_for);
-    drawn_of_ = steps;
-    drawn_options_ = options;
+    drawn_ = std::move(drawn);
   }
   judging_.take(verdicts, std::chrono::milliseconds(0));
-  if ((judged_for != judged_for_ || (steps != judged_of_ && (!goes_on || judging_.is_due()))) &&
-      !judging_.is_pending()) {
+  if (judged_.is_stale(judged, is_growing, judging_)) {
     judging_.start([all = evidence(judging_desk_), base, mean = options.mean, hardware = workspace.hardware] {
       return verdicts_of(all, base, mean, hardware);
     });
     judging_.take(verdicts, workspace.patience);
-    judged_for_ = std::move(judged_for);
-    judged_of_ = std::move(steps);
+    judged_ = std::move(judged);
   }
   if (drawing_.is_pending() || judging_.is_pending()) commands.push_back(KeepDrawing{});
   return made;

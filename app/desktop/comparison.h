@@ -38,7 +38,6 @@ struct ComparedLine {
   std::array<std::vector<double>, 3> smoothed, low, high;
   std::array<std::int64_t, 3> behind{};  // values that are drawn by lowest and highest of their neighbours
   std::int64_t excerpt = 0;              // steps that the points were chosen from; 0: all
-  StepScale scale;                       // of a coarse curve, unless x is the step
   Points gap;                            // of means where either is coarse
   Levels gap_levels;
   std::vector<double> gap_smoothed;
@@ -57,7 +56,8 @@ struct LineVerdict {
 struct ComparedCurves {
   ComparisonOptions options;
   std::vector<ComparedLine> lines;
-  std::size_t base = 0;  // its place among them
+  std::size_t base = 0;               // its place among them
+  std::map<RunId, StepScale> scales;  // of coarse runs, unless x is the step
 };
 
 class FollowedComparison {
@@ -71,15 +71,24 @@ class FollowedComparison {
               const ComparisonOptions& options, const SharedX& zoom, Commands& commands);
 
  private:
-  struct CoarseRun;
-  using Key = std::vector<std::int64_t>;
+  // What a job was started with: what was asked for, and of which steps. While more of these are being read, or arrive
+  // from live runs, a new job for them waits until one is due.
+  struct Basis {
+    ComparisonOptions options;
+    std::vector<std::int64_t> asked;
+    std::vector<std::int64_t> data;
+    template <class Made>
+    bool is_stale(const Basis& now, bool is_growing, const Background<Made>& job) const {
+      if (job.is_pending()) return false;
+      return now.options != options || now.asked != asked || (now.data != data && (!is_growing || job.is_due()));
+    }
+  };
 
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, LineVerdict>> judging_;
   EvidenceDesk drawing_desk_;
   EvidenceDesk judging_desk_;
-  ComparisonOptions drawn_options_;
-  Key drawn_for_, drawn_of_, judged_for_, judged_of_;
+  Basis drawn_, judged_;
 };
 
 }  // namespace stepladder

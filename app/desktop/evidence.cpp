@@ -1,8 +1,7 @@
 #include "app/desktop/evidence.h"
 
 #include <algorithm>
-
-#include "app/desktop/run_points.h"
+#include <cmath>
 
 namespace stepladder {
 namespace {
@@ -72,9 +71,12 @@ void EvidenceDesk::ask(const RunEntry& entry, Commands& commands) const {
   }
 }
 
-CoarseCurve coarse_curve(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* steps,
-                         Commands& commands) {
-  const RunPoints points = run_points(workspace, entry, quantity, steps, commands, Reads::glance);
+std::int64_t fingerprint(const RunPoints& points) {
+  if (points.x.empty()) return points.levels != nullptr;
+  return std::llround(points.x.front()) * 31 + std::llround(points.x.back()) * 17 + std::ssize(points.x);
+}
+
+CoarseCurve coarse_curve(const RunPoints& points, Quantity quantity) {
   return {.quantity = quantity,
           .step = {points.x.begin(), points.x.end()},
           .y = {points.y.begin(), points.y.end()},

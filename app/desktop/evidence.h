@@ -9,6 +9,7 @@
 #include "app/curves.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/commands.h"
+#include "app/desktop/run_points.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
@@ -59,10 +60,11 @@ class EvidenceDesk {
   std::map<RunId, Copy> live_;  // of runs that go on; grow with them
 };
 
-// The coarse curve as it is now; its glance, or what was zoomed to (in steps) once it has been read. What is missing is
-// asked for. `steps` null: everything.
-CoarseCurve coarse_curve(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* steps,
-                         Commands& commands);
+// Of points as they are now (run_points.h).
+CoarseCurve coarse_curve(const RunPoints& points, Quantity quantity);
+
+// A number for which points these are.
+std::int64_t fingerprint(const RunPoints& points);
 
 // Its points along an axis that is no metric, and the means of their buckets, one for each point.
 Points points_of(const CoarseCurve& curve, const StepScale& scale, Axis axis);

@@ -184,33 +184,33 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
   std::vector<std::int64_t> wanted{ladder, baseline, static_cast<std::int64_t>(lens),
                                    static_cast<std::int64_t>(workspace.version)};
-  std::vector<std::int64_t> steps;
-  std::map<RunId, CoarseCurve> coarse;
-  bool goes_on = false;
+  std::vector<std::int64_t> data;
+  std::map<RunId, RunPoints> coarse;
+  const std::size_t asked_before = commands.size();
+  bool is_growing = false;
   for (const RunEntry* entry : runs) {
-    desk_.ask(*entry, commands);
-    goes_on = goes_on || entry->goes_on();
-    steps.push_back(fingerprint(*entry));
-    wanted.insert(wanted.end(), {entry->run.id, entry->loaded, workspace.detail(entry->run.id) != nullptr});
+    is_growing = is_growing || entry->goes_on();
+    wanted.insert(wanted.end(), {entry->run.id, entry->goes_on()});
+    data.insert(data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
     if (!desk_.is_coarse(*entry)) continue;
     const auto known = std::find_if(model.losses.begin(), model.losses.end(),
                                     [&](const LossCurve& curve) { return curve.run == entry->run.id; });
     std::optional<SharedX> sight;
     if (zoom && zoom->zoomed() && known != model.losses.end() && model.lens == lens)
       sight = steps_in_sight(*zoom, known->scale);
-    CoarseCurve curve = coarse_curve(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands);
-    wanted.insert(wanted.end(), {entry->excerpt != nullptr, std::ssize(curve.step),
-                                 curve.step.empty() ? 0 : std::llround(curve.step.front()),
-                                 curve.step.empty() ? 0 : std::llround(curve.step.back())});
-    if (axis_of(lens) == Axis::time) {
-      const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
-      if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
-      wanted.push_back(times != nullptr);
-    }
-    coarse[entry->run.id] = std::move(curve);
+    const RunPoints points =
+        run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands, Reads::glance);
+    data.push_back(fingerprint(points));
+    coarse[entry->run.id] = points;
+    if (axis_of(lens) != Axis::time) continue;
+    const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
+    if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
+    data.push_back(times != nullptr);
   }
+  for (const RunEntry* entry : runs) desk_.ask(*entry, commands);
+  is_growing = is_growing || commands.size() > asked_before;
   bool made = job_.take(model, std::chrono::milliseconds(0));
-  const bool is_stale = wanted != made_for_ || (steps != made_of_ && (!goes_on || job_.is_due()));
+  const bool is_stale = wanted != made_for_ || (data != made_of_ && (!is_growing || job_.is_due()));
   if (is_stale && !job_.is_pending()) {
     LadderInput input{.ladder = ladder, .baseline = baseline, .lens = lens, .hardware = workspace.hardware};
     for (const RunEntry* entry : runs) {
@@ -218,7 +218,7 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
       const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
       Evidence& run = input.runs.emplace_back(desk_.of(*entry));
       if (run.is_excerpt) {
-        run.coarse.push_back(std::move(coarse[entry->run.id]));
+        run.coarse.push_back(coarse_curve(coarse[entry->run.id], Quantity::loss));
         if (times) run.dt_total = {times->x, times->total};
       }
       input.lanes.push_back(detail ? detail->lanes : std::vector<LaneSample>{});
@@ -226,7 +226,7 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
     job_.start([input = std::move(input)] { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;
     made_for_ = std::move(wanted);
-    made_of_ = std::move(steps);
+    made_of_ = std::move(data);
   }
   if (job_.is_pending()) commands.push_back(KeepDrawing{});
   return made;

@@ -90,7 +90,7 @@ class FollowedLadder {
   Background<LadderModel> job_;
   EvidenceDesk desk_;
   std::vector<std::int64_t> made_for_;
-  std::vector<std::int64_t> made_of_;  // steps
+  std::vector<std::int64_t> made_of_;  // what has been read, or has arrived, of them
 };
 
 }  // namespace stepladder

@@ -49,6 +49,7 @@ struct State {
 };
 
 constexpr std::size_t most_in_legend = 8;
+constexpr std::size_t most_points = 20'000;  // a chart: there are four
 
 void draw_picker(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
@@ -185,6 +186,7 @@ void draw_metric(State& state, std::size_t m, const char* id, ImVec2 size, Comma
               .smoothing = smoothing_words(options),
               .shared = &state.x,
               .commands = &commands,
+              .most_points = most_points,
               .title_room = px(140)};
   chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
   const bool few = state.lines().size() <= most_in_legend;
@@ -245,7 +247,8 @@ void draw_gap(State& state, ImVec2 size, Commands& commands) {
               .caption = state.caption,
               .smoothing = smoothing_words(options),
               .shared = &state.x,
-              .commands = &commands};
+              .commands = &commands,
+              .most_points = most_points};
   int order = 0;
   for (const ComparedLine& line : state.lines()) {
     if (&line != &base) {

@@ -123,7 +123,7 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   EXPECT_LT(*std::max_element(base.means[0].y.begin(), base.means[0].y.end()), 3.1);
   EXPECT_NEAR(base.points[0].x.back(), 250'000 * 0.020, 1e-6) << "seconds of training";
   EXPECT_NEAR(other.points[0].x.back(), 250'000 * 0.010, 1e-6);
-  EXPECT_NEAR(other.scale.step_at(1000), 100'000, 1);
+  EXPECT_NEAR(shown.curves.scales.at(other_).step_at(1000), 100'000, 1);
   EXPECT_NEAR(other.gap.y.back(), 0.1, 1e-6);
   EXPECT_EQ(base.behind[0], 250'000);
   const LineVerdict& verdict = shown.verdicts.at(other_);
