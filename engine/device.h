@@ -24,7 +24,9 @@ struct DeviceReport {
   std::vector<Gpu> gpus;  // CUDA devices that LibTorch can use
   std::string cuda_note;  // why there are none: "no NVIDIA driver"
   bool mps = false;
-  std::string process_groups_note;  // why processes cannot train together; empty: they can, on the CPU
+  std::string process_groups_note;      // why processes cannot train together; empty: they can, on the CPU
+  std::string gpu_process_groups_note;  // the same for GPUs, where there are any
+  std::string step_capture_note;        // why steps cannot be captured on the GPU; empty: they can, where there is one
 
   // "auto" becomes cuda where there is one, then mps, then cpu; any other name stays.
   std::string resolve(const std::string& device) const;

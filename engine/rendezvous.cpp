@@ -1,5 +1,6 @@
 #include "engine/rendezvous.h"
 
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -129,6 +130,22 @@ std::string address_towards(const std::string& host, int port) {
     throw std::runtime_error("no network of this machine reaches " + host);
   }
   return text.data();
+}
+
+std::string interface_of(const std::string& address) {
+  ifaddrs* first = nullptr;
+  ::getifaddrs(&first);
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(first, ::freeifaddrs);
+  for (const ifaddrs* one = first; one; one = one->ifa_next) {
+    if (!one->ifa_addr) continue;
+    const int family = one->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const auto size = static_cast<socklen_t>(family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    std::array<char, NI_MAXHOST> text{};
+    ::getnameinfo(one->ifa_addr, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+    if (address == text.data()) return one->ifa_name;
+  }
+  throw std::runtime_error("no network interface of this machine has the address " + address);
 }
 
 }  // namespace stepladder

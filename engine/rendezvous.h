@@ -44,4 +44,7 @@ class ListeningSocket {
 // The numeric address of this machine from which packets to `host` leave: loopback where `host` is loopback.
 std::string address_towards(const std::string& host, int port);
 
+// The network interface that has this numeric address: "lo" for 127.0.0.1. Throws std::runtime_error where none has.
+std::string interface_of(const std::string& address);
+
 }  // namespace stepladder

@@ -1,8 +1,17 @@
 // Compiled: fewer passes over memory, fewer kernels to start.
 //
 // Written operation by operation, a training step starts a thousand kernels, and each of them reads its input from
-// memory and writes its output back. torch.compile traces the step and generates fused kernels; here that is done by
-// hand, for the places where it pays.
+// memory and writes its output back. torch.compile traces the step, generates fused kernels and starts them as one
+// graph; here the two halves of that are done by hand, each for the device where it pays.
+//
+// On a GPU it is the starting. A launch costs the CPU some five microseconds, whatever the kernel does: where kernels
+// are shorter than that, the GPU waits for the next one most of the time. So the whole step (clear gradients, forward,
+// backward, clip, update) is taken down once as a CUDA graph and replayed by one launch
+// (engine/trainer/captured_step.h). A graph holds addresses and plain numbers as they were when it was taken down. What
+// changes from step to step must therefore lie in memory that stays where it is: tokens, learning rate, bias
+// corrections. And nothing in it may wait for the device, so the loss is read after the replay. That a replay does what
+// the step does is held against it before the first step; a run whose graph does something else fails with both
+// numbers.
 //
 // On a CPU it is the classifier. Its logits are (B T, V): for 4,096 tokens and GPT-2's vocabulary 823 MB, and the plain
 // way writes them, their log-softmax and their gradient, each into memory that was never touched before. The fused
@@ -14,15 +23,22 @@
 namespace stepladder {
 
 Stage stages::compile() {
-  return {.id = "compile",
-          .title = "Compiled step",
-          .why = "Head and loss as one fused kernel in chunks, forward and backward; the logits are never kept.",
-          .kind = StageKind::systems_only,
-          .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
-          .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
-          .unavailable = [](const Recipe&, const DeviceReport&, const std::string& device) -> std::string {
-            return device == "cpu" ? "" : "the fused classifier is written for the CPU; this run is on " + device;
-          }};
+  return {
+      .id = "compile",
+      .title = "Compiled step",
+      .why =
+          "On a GPU the whole step is captured once and started by one call; on a CPU head and loss are one fused "
+          "kernel that never keeps the logits.",
+      .kind = StageKind::systems_only,
+      .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
+      .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+      .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
+        if (device == "cpu") return "";
+        if (device != "cuda") return "made for CPUs and NVIDIA GPUs; this run is on " + device;
+        if (report.gpus.empty()) return "no NVIDIA GPU can be used";
+        if (recipe.nproc > 1) return "a captured step cannot exchange gradients with other processes (--nproc)";
+        return report.step_capture_note;
+      }};
 }
 
 }  // namespace stepladder

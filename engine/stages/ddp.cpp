@@ -17,23 +17,25 @@
 namespace stepladder {
 
 Stage stages::ddp() {
-  return {.id = "ddp",
-          .title = "Data parallel",
-          .why =
-              "The rows of each batch are shared by two processes (with GPUs: one each) that average their gradients "
-              "while the backward pass goes on; batch and loss stay what they were.",
-          .kind = StageKind::systems_only,
-          .apply = [](Recipe& recipe) { recipe.nproc = 2; },
-          .undo = [](Recipe& recipe) { recipe.nproc = 1; },
-          .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
-            if (device == "cuda") {
-              if (report.gpus.size() < 2) return "needs two GPUs";
-              return "this build has process groups for CPUs only (Gloo), not for GPUs (NCCL)";
-            }
-            if (device != "cpu") return "there are no process groups for " + device;
-            if (!report.process_groups_note.empty()) return report.process_groups_note;
-            return report.cpu_cores < 2 ? "needs two CPU cores" : "";
-          }};
+  return {
+      .id = "ddp",
+      .title = "Data parallel",
+      .why =
+          "The rows of each batch are shared by two processes (with GPUs: one each) that average their gradients "
+          "while the backward pass goes on; batch and loss stay what they were.",
+      .kind = StageKind::systems_only,
+      .apply = [](Recipe& recipe) { recipe.nproc = 2; },
+      .undo = [](Recipe& recipe) { recipe.nproc = 1; },
+      .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
+        if (device == "cuda") {
+          if (report.gpus.size() < 2) return "needs two GPUs";
+          if (recipe.compile == Compile::on) return "a captured step (compile) cannot exchange gradients";
+          return report.gpu_process_groups_note;
+        }
+        if (device != "cpu") return "there are no process groups for " + device;
+        if (!report.process_groups_note.empty()) return report.process_groups_note;
+        return report.cpu_cores < 2 ? "needs two CPU cores" : "";
+      }};
 }
 
 }  // namespace stepladder

@@ -7,6 +7,8 @@
 #include <array>
 #include <filesystem>
 
+#include "engine/trainer/cuda/cuda_parts.h"
+
 namespace stepladder {
 namespace {
 
@@ -46,6 +48,32 @@ class Driver {
   void* handle_;  // never closed: LibTorch goes on to use the driver
 };
 
+// Of the library or program that holds this function.
+std::filesystem::path folder_of(void* function) {
+  Dl_info holder{};
+  return ::dladdr(function, &holder) == 0 ? "" : std::filesystem::path(holder.dli_fname).parent_path();
+}
+
+std::string last_error(const std::filesystem::path& file) {
+  const char* why = ::dlerror();
+  return why ? why : file.string();
+}
+
+void open_parts(CudaLibrary& library) {
+  const auto file = folder_of(reinterpret_cast<void*>(&cuda_library)) / "libstepladder_trainer_cuda.so";
+  if (!std::filesystem::exists(file)) {
+    library.parts_note = "this build has no libstepladder_trainer_cuda: CUDA's headers were not there";
+    return;
+  }
+  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const entry = handle ? ::dlsym(handle, cuda_parts_symbol) : nullptr;
+  if (entry) {
+    library.parts = reinterpret_cast<CudaPartsEntry>(entry)();
+  } else {
+    library.parts_note = "libstepladder_trainer_cuda could not be loaded: " + last_error(file);
+  }
+}
+
 CudaLibrary open_cuda_library() {
   const Driver driver;
   if (!driver.found()) return {{}, "no NVIDIA driver"};
@@ -55,20 +83,17 @@ CudaLibrary open_cuda_library() {
   const int count = driver.count();
   if (count == 0) return {{}, "the NVIDIA driver finds no GPU"};
 
-  Dl_info cpu_half{};
-  if (::dladdr(reinterpret_cast<void*>(&at::globalContext), &cpu_half) == 0)
-    return {{}, "LibTorch's folder is unknown"};
-  const auto file = std::filesystem::path(cpu_half.dli_fname).parent_path() / "libtorch_cuda.so";
+  const auto file = folder_of(reinterpret_cast<void*>(&at::globalContext)) / "libtorch_cuda.so";
   if (!std::filesystem::exists(file)) return {{}, "this LibTorch was built without CUDA"};
   if (!::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
-    const char* why = ::dlerror();
-    return {{}, std::string("LibTorch's CUDA half could not be loaded: ") + (why ? why : file.c_str())};
+    return {{}, "LibTorch's CUDA half could not be loaded: " + last_error(file)};
   }
   if (!at::detail::getCUDAHooks().hasCUDA())
     return {{}, "LibTorch finds no GPU that it can use (the driver may be older than its CUDA)"};
 
   CudaLibrary library;
   for (int number = 0; number < count; ++number) library.gpus.push_back(driver.describe(number));
+  open_parts(library);
   return library;
 }
 

@@ -9,9 +9,13 @@
 
 namespace stepladder {
 
+struct CudaParts;
+
 struct CudaLibrary {
-  std::vector<Gpu> gpus;  // that LibTorch can use
-  std::string note;       // why there are none
+  std::vector<Gpu> gpus;             // that LibTorch can use
+  std::string note;                  // why there are none
+  const CudaParts* parts = nullptr;  // libstepladder_trainer_cuda's (engine/trainer/cuda/cuda_parts.h)
+  std::string parts_note;            // why they cannot be used
 };
 
 // Opens it at the first call, which must come before any tensor is made: LibTorch looks for CUDA once.

@@ -9,6 +9,7 @@
 #include <torch/csrc/distributed/c10d/comm.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
+#include "engine/trainer/cuda_library.h"
 #include "engine/trainer/process_group.h"
 #include "engine/worker_processes.h"
 
@@ -33,10 +34,23 @@ std::string key(const char* what, int rank) {
   return std::string(what) + "/" + std::to_string(rank);
 }
 
+// Each process has a GPU to itself: two on one would only take turns, and NCCL refuses them.
+void require_gpu(const Recipe& recipe, const std::optional<Placement>& launched) {
+  const int gpus = static_cast<int>(cuda_library().gpus.size());
+  const std::string have = "this machine has " + std::to_string(gpus);
+  if (!launched && recipe.nproc > gpus) {
+    throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes need a GPU each, but " + have);
+  }
+  if (launched && launched->local_rank >= gpus) {
+    throw RecipeError("LOCAL_RANK", std::to_string(launched->local_rank) + " has no GPU: " + have);
+  }
+}
+
 // The recipe's processes must be those that were launched.
 Placement own_placement(const Recipe& recipe, const std::optional<Placement>& launched) {
   const at::DeviceType device = at::Device(recipe.device).type();
   if (const std::string note = process_groups_note(device); !note.empty()) throw RecipeError("--nproc", note);
+  if (device == at::kCUDA) require_gpu(recipe, launched);
   if (!launched) {
     Placement rank0{.world_size = recipe.nproc, .master_port = 0};
     if (const char* address = std::getenv("MASTER_ADDR"); address && *address) rank0.master_addr = address;
@@ -86,6 +100,7 @@ struct DataParallel::Group {
   [[noreturn]] void explain(PeerLoss loss);
   std::optional<std::string> culprit(PeerLoss loss);
 
+  const at::DeviceType device;
   Placement placement;
   std::optional<ListeningSocket> listening;  // rank 0's, until the store takes it
   std::optional<WorkerProcesses> workers;    // that this process has started
@@ -93,14 +108,14 @@ struct DataParallel::Group {
   c10::intrusive_ptr<c10d::ProcessGroup> processes;
   Clock::time_point last_sent{};
   std::unique_ptr<c10d::Reducer> reducer;  // holds on to last_sent
-  double waited_ms = 0;                    // in the last backward pass
-  bool stop_agreed = false;  // the same on all ranks, as of the last exchange
+  double waited_ms = missing;              // in the last backward pass; on a GPU that is the device's business
+  bool stop_agreed = false;                // the same on all ranks, as of the last exchange
   bool pause_agreed = false;
   int exceptions_before = std::uncaught_exceptions();
 };
 
 DataParallel::Group::Group(const Recipe& recipe, const std::optional<Placement>& launched)
-    : placement(own_placement(recipe, launched)) {
+    : device(at::Device(recipe.device).type()), placement(own_placement(recipe, launched)) {
   if (is_rank0() && !placement.store_is_served) {
     listening.emplace(placement.master_addr, placement.master_port);
     placement.master_port = listening->port();
@@ -111,6 +126,7 @@ DataParallel::Group::Group(const Recipe& recipe, const std::optional<Placement>&
 DataParallel::Group::~Group() {
   // In a run that has ended well they end by themselves; after an error they wait for what will never come.
   const bool ended_well = reducer && std::uncaught_exceptions() == exceptions_before;
+  if (processes) leave_group(*processes, device, /*together=*/ended_well);
   if (workers && ended_well) workers->wait_all_ended(end_patience);
   workers.reset();  // before the group, whose destructor waits for what is on its way
 }
@@ -154,7 +170,7 @@ bool DataParallel::Group::connect(const std::vector<at::Tensor>& parameters, con
                                   std::int64_t& done, const std::stop_token& stop) {
   if (!wait_for_all(stop)) return false;
   guarded([&] {
-    processes = join_group(store, placement, parameters.front().device().type(), collective_patience);
+    processes = join_group(store, placement, device, collective_patience);
     const at::NoGradGuard no_grad;
     c10d::broadcast_coalesced(processes, parameters, c10d::kDefaultBucketBytesCap, /*rank=*/0);
     at::Tensor step = at::scalar_tensor(done, at::kLong);
@@ -174,6 +190,7 @@ void DataParallel::Group::backward(const at::Tensor& loss, bool average) {
       reducer->prepare_for_backward({});
     }
     loss.backward();
+    if (device != at::kCPU) return;
     waited_ms = average ? std::chrono::duration<double, std::milli>(Clock::now() - last_sent).count() : 0;
   });
 }
@@ -183,7 +200,10 @@ void DataParallel::Group::exchange(double& loss, RunControl& control) {
   const std::vector<double> own = {loss / placement.world_size, control.stop_token().stop_requested() ? 1.0 : 0.0,
                                    pausing ? 1.0 : 0.0};
   std::vector<at::Tensor> sums = {at::tensor(own, at::kDouble)};
-  guarded([&] { processes->allreduce(sums)->wait(); });
+  guarded([&] {
+    require_no_loss(*processes, device);
+    processes->allreduce(sums)->wait();
+  });
   loss = sums.front()[0].item<double>();
   stop_agreed = sums.front()[1].item<double>() > 0;
   pause_agreed = sums.front()[2].item<double>() > 0;
@@ -250,6 +270,11 @@ bool DataParallel::connect(const std::vector<at::Tensor>& parameters, const std:
 
 bool DataParallel::is_rank0() const {
   return !group_ || group_->is_rank0();
+}
+
+std::optional<at::Device> DataParallel::own_gpu() const {
+  if (!group_ || group_->device != at::kCUDA) return std::nullopt;
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(group_->placement.local_rank));
 }
 
 double DataParallel::waited_ms() const {

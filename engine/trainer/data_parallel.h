@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/tokens.h"
@@ -31,6 +32,9 @@ class DataParallel {
 
   bool is_rank0() const;  // the one that keeps what the run does
 
+  // The GPU that this process computes on; nothing on a CPU, or where it is alone and takes the first.
+  std::optional<at::Device> own_gpu() const;
+
   // This process's rows of a micro-batch: rank r of N has [r B / N, (r + 1) B / N).
   Batch share(Batch batch) const;
 
@@ -39,7 +43,8 @@ class DataParallel {
   // goes on beside the rest of the backward pass.
   void backward(const at::Tensor& loss, bool average);
 
-  // How long the last backward pass waited for other processes after it had sent all it had; `missing` with one process.
+  // How long the last backward pass waited for other processes after it had sent all it had; `missing` with one
+  // process, and on GPUs, where the host does not wait.
   double waited_ms() const;
 
   // Mean over all processes of each one's loss. Stop requests and rank 0's pauses ride along.

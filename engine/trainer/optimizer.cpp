@@ -8,52 +8,84 @@ namespace {
 // The operations, and their order, of torch.optim.AdamW(foreach=False).
 class PlainAdamW : public AdamW {
  public:
-  using AdamW::AdamW;
+  PlainAdamW(const Recipe& recipe, NamedTensors parameters)
+      : AdamW(recipe, std::move(parameters)), decay_of_(groups_.size()) {
+    place_numbers();
+  }
 
-  void step(double lr) override {
+  void begin_step(double lr) override {
     const at::NoGradGuard no_grad;
     ++steps_;
     const double correction1 = 1.0 - std::pow(beta1_, static_cast<double>(steps_));
-    const double correction2_sqrt = std::sqrt(1.0 - std::pow(beta2_, static_cast<double>(steps_)));
-    for (Group& group : groups_) {
+    const double correction2 = 1.0 - std::pow(beta2_, static_cast<double>(steps_));
+    for (std::size_t i = 0; i < groups_.size(); ++i) decay_of_[i].fill_(1.0 - lr * groups_[i].weight_decay);
+    correction2_sqrt_.fill_(std::sqrt(correction2));
+    step_size_ = -lr / correction1;
+    if (for_replay_) step_size_on_device_.fill_(step_size_);
+  }
+
+  void update() override {
+    const at::NoGradGuard no_grad;
+    for (std::size_t g = 0; g < groups_.size(); ++g) {
+      Group& group = groups_[g];
       for (std::size_t i = 0; i < group.parameters.size(); ++i) {
         at::Tensor& parameter = group.parameters[i];
         const at::Tensor& gradient = parameter.grad();
-        parameter.mul_(1.0 - lr * group.weight_decay);
+        parameter.mul_(decay_of_[g]);
         group.averages[i].lerp_(gradient, 1.0 - beta1_);
         group.squared_averages[i].mul_(beta2_).addcmul_(gradient, gradient, 1.0 - beta2_);
-        const at::Tensor denominator = (group.squared_averages[i].sqrt() / correction2_sqrt).add_(eps_);
-        parameter.addcdiv_(group.averages[i], denominator, -lr / correction1);
+        const at::Tensor denominator = group.squared_averages[i].sqrt().div_(correction2_sqrt_).add_(eps_);
+        if (for_replay_) {  // addcdiv_ takes no tensor as its factor; the same in three passes
+          parameter.add_((group.averages[i] * step_size_on_device_).div_(denominator));
+        } else {
+          parameter.addcdiv_(group.averages[i], denominator, step_size_);
+        }
       }
     }
   }
+
+ private:
+  void place_numbers() override {
+    for (at::Tensor& decay : decay_of_) decay = number();
+    correction2_sqrt_ = number();
+    if (for_replay_) step_size_on_device_ = number();
+  }
+
+  std::vector<at::Tensor> decay_of_;  // each group's 1 - lr x weight decay
+  at::Tensor correction2_sqrt_;
+  double step_size_ = 0;
+  at::Tensor step_size_on_device_;
 };
 
 class FusedAdamW : public AdamW {
  public:
   FusedAdamW(const Recipe& recipe, NamedTensors parameters)
-      : AdamW(recipe, std::move(parameters)),
-        step_(at::zeros({}, groups_.front().parameters.front().options().requires_grad(false))) {}
+      : AdamW(recipe, std::move(parameters)), step_(at::zeros({}, device_options())) {
+    place_numbers();
+  }
 
-  void step(double lr) override {
+  void begin_step(double lr) override {
     const at::NoGradGuard no_grad;
     ++steps_;
-    step_.add_(1);
+    step_.fill_(steps_);
+    lr_.fill_(lr);
+  }
+
+  void update() override {
+    const at::NoGradGuard no_grad;
     for (Group& group : groups_) {
       const std::vector<at::Tensor> step_of_each(group.parameters.size(), step_);
       at::_fused_adamw_(group.parameters, group.gradients(), group.averages, group.squared_averages,
-                        /*max_exp_avg_sqs=*/{}, step_of_each, lr, beta1_, beta2_, group.weight_decay, eps_,
+                        /*max_exp_avg_sqs=*/{}, step_of_each, lr_, beta1_, beta2_, group.weight_decay, eps_,
                         /*amsgrad=*/false, /*maximize=*/false);
     }
   }
 
-  void set_steps(std::int64_t steps) override {
-    AdamW::set_steps(steps);
-    step_.fill_(steps);
-  }
-
  private:
+  void place_numbers() override { lr_ = number(); }
+
   at::Tensor step_;  // (), on the device, where the kernel reads it
+  at::Tensor lr_;    // (); the kernel reads it on the device, or the call on the CPU
 };
 
 }  // namespace
@@ -73,6 +105,22 @@ AdamW::AdamW(const Recipe& recipe, NamedTensors parameters)
   for (Group* group : {&decaying, &others}) {
     if (!group->parameters.empty()) groups_.push_back(std::move(*group));
   }
+}
+
+void AdamW::prepare_replay() {
+  for_replay_ = true;
+  place_numbers();
+}
+
+at::TensorOptions AdamW::device_options() const {
+  return groups_.front().parameters.front().options().requires_grad(false);
+}
+
+// Eager kernels take a number from the CPU's memory as their argument, with all its digits. A graph would keep that
+// argument for ever, so there the number lies on the device, in the type that the fused kernel reads.
+at::Tensor AdamW::number() const {
+  const at::TensorOptions on_device = device_options();
+  return for_replay_ && !on_device.device().is_cpu() ? at::zeros({}, on_device) : at::zeros({}, at::kDouble);
 }
 
 void AdamW::clear_gradients() {

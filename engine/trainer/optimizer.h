@@ -18,8 +18,14 @@ class AdamW {
   AdamW(const Recipe& recipe, NamedTensors parameters);
   virtual ~AdamW() = default;
 
-  // Updates every parameter from its gradient.
-  virtual void step(double lr) = 0;
+  // One step is both, in this order. What changes from step to step is taken in by begin_step, before the gradients or
+  // after; update, which moves every parameter by its gradient, only starts work on the device.
+  virtual void begin_step(double lr) = 0;
+  virtual void update() = 0;
+
+  // From here on begin_step writes its numbers to places on the device that stay where they are, so that an update that
+  // was captured reads the present ones. Same results; on a GPU an eager step would only become slower.
+  void prepare_replay();
 
   // Makes gradients undefined rather than zero: the next backward writes them instead of adding to them.
   void clear_gradients();
@@ -34,7 +40,7 @@ class AdamW {
   // "squared_average.h.0.ln_1.weight"), and the updates so far. The tensors are the optimiser's own.
   NamedTensors state() const;
   std::int64_t steps() const { return steps_; }
-  virtual void set_steps(std::int64_t steps) { steps_ = steps; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
 
  protected:
   // Parameters that decay alike. Tensors of the same place in the three lists belong together.
@@ -48,9 +54,14 @@ class AdamW {
     std::vector<at::Tensor> gradients() const;
   };
 
+  virtual void place_numbers() = 0;  // gives all that begin_step writes its place, by number()
+  at::Tensor number() const;         // ()
+  at::TensorOptions device_options() const;
+
   double beta1_, beta2_, eps_;
   std::vector<Group> groups_;  // none is empty
   std::int64_t steps_ = 0;
+  bool for_replay_ = false;
 
  private:
   std::vector<at::Tensor> gradients() const;

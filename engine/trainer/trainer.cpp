@@ -2,6 +2,7 @@
 
 #include <ATen/Version.h>
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/mps.h>
 #include <torch/torch.h>
 
@@ -12,7 +13,9 @@
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "engine/system_lanes.h"
+#include "engine/trainer/captured_step.h"
 #include "engine/trainer/checkpoint.h"
+#include "engine/trainer/cuda/cuda_parts.h"
 #include "engine/trainer/cuda_library.h"
 #include "engine/trainer/data_parallel.h"
 #include "engine/trainer/model.h"
@@ -36,6 +39,7 @@ struct Outcome {
 
 void reset_peak_memory(at::Device device) {
   if (device.is_cuda()) {
+    at::globalContext().lazyInitDevice(device.type());  // else the allocator knows of no device yet
     at::getDeviceAllocator(device.type())->resetPeakStats(0);
   } else {
     reset_peak_resident_bytes();
@@ -91,8 +95,7 @@ void require_memory(const Recipe& recipe, const DeviceReport& report) {
                            ", but " + gigabytes(free) + " are free");
 }
 
-// (B, T) inputs and targets on the run's device.
-std::pair<at::Tensor, at::Tensor> to_device(const Batch& batch, const Recipe& recipe, at::Device device) {
+Tokens to_device(const Batch& batch, const Recipe& recipe, at::Device device) {
   const auto tensor = [&](const std::vector<std::int64_t>& values) {
     const auto rows = std::ssize(values) / recipe.seq;
     const at::Tensor view = at::from_blob(const_cast<std::int64_t*>(values.data()), {rows, recipe.seq}, at::kLong);
@@ -116,17 +119,21 @@ std::shared_ptr<Gpt> model_on(at::Device device, const Recipe& recipe) {
 // One run's model and all that trains it, from its recipe to its last step.
 class Training {
  public:
-  Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
-           const Emit& emit);
+  Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control, const Emit& emit,
+           const StepGraphMaker& make_graph);
 
   Outcome run();
 
  private:
-  void announce(const DeviceReport& report);
+  double capture_step(std::unique_ptr<StepGraph> graph);
+  void announce(const DeviceReport& report, double setup_ms);
   StepRecord train_step(std::int64_t step);
+  template <class Mark>
+  StepTensors compute(const TokensOf& tokens_of, const Mark& mark);
+  Tokens train_tokens(std::int64_t step, int micro, at::Device device);
   void after_step(StepRecord record);
   double evaluate();
-  at::Tensor forward_loss(const Batch& batch);
+  at::Tensor forward_loss(const Tokens& tokens);
   bool is_due(std::int64_t every, std::int64_t step) const {
     return every > 0 && (step % every == 0 || step == recipe_.steps);
   }
@@ -139,17 +146,19 @@ class Training {
   const at::Device device_;
   const RunSettings settings_;
   DataParallel parallel_;  // before the model: the other processes load while this one builds it
+  const c10::OptionalDeviceGuard own_gpu_;
   const std::shared_ptr<Gpt> model_;
   const std::unique_ptr<AdamW> optimizer_;
   std::optional<Tokenizer> tokenizer_;  // where there are text samples
   CheckpointSaver saver_;
   StepTimer timer_;
-  std::int64_t done_ = 0;   // the last step
-  bool connected_ = false;  // false: stopped while it waited for the other processes
+  std::int64_t done_ = 0;                   // the last step
+  bool connected_ = false;                  // false: stopped while it waited for the other processes
+  std::unique_ptr<CapturedStep> captured_;  // null: each step starts its kernels one by one
 };
 
 Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
-                   const Emit& emit)
+                   const Emit& emit, const StepGraphMaker& make_graph)
     : run_(job.run),
       recipe_(std::move(prepared.recipe)),
       source_(std::move(prepared.source)),
@@ -157,6 +166,7 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       device_(recipe_.device),
       settings_(recipe_),
       parallel_(recipe_, control),
+      own_gpu_(parallel_.own_gpu()),
       model_(model_on(device_, recipe_)),
       optimizer_(make_optimizer(recipe_, named_parameters(*model_))),
       saver_(job.run, job.checkpoints, recipe_),
@@ -169,10 +179,29 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
   }
   connected_ = parallel_.connect(tensors_of(named_parameters(*model_)), tensors_of(optimizer_->state()), done_);
   optimizer_->set_steps(done_);
-  if (connected_) announce(report);
+  if (!connected_) return;
+  double setup_ms = missing;
+  if (recipe_.compile == Compile::on) {
+    if (auto graph = make_graph(device_)) setup_ms = capture_step(std::move(graph));
+  }
+  announce(report, setup_ms);
 }
 
-void Training::announce(const DeviceReport& report) {
+// Returns the milliseconds that it took, until the device was done with it.
+double Training::capture_step(std::unique_ptr<StepGraph> graph) {
+  using Clock = std::chrono::steady_clock;
+  const auto started = Clock::now();
+  std::vector<at::Tensor> state = tensors_of(named_parameters(*model_));
+  for (at::Tensor& moment : tensors_of(optimizer_->state())) state.push_back(std::move(moment));
+  const auto unmarked = [](double StepParts::*) {};  // a graph knows no parts
+  captured_ = std::make_unique<CapturedStep>(std::move(graph), recipe_, device_, *optimizer_,
+                                             [=, this](const TokensOf& tokens) { return compute(tokens, unmarked); });
+  captured_->capture(
+      done_, [this](std::int64_t step, int micro) { return train_tokens(step, micro, at::kCPU); }, state);
+  return std::chrono::duration<double, std::milli>(Clock::now() - started).count();
+}
+
+void Training::announce(const DeviceReport& report, double setup_ms) {
   const AutocastScope autocast(recipe_.autocast, device_.type());
   emit_(RunStarted{.run = run_,
                    .at = unix_now(),
@@ -183,6 +212,7 @@ void Training::announce(const DeviceReport& report) {
                    .hardware = report.hardware(recipe_.device),
                    .precision = precision_name(recipe_),
                    .attention = model_->attention_backend(recipe_.batch, recipe_.seq),
+                   .setup_ms = setup_ms,
                    .sync = timer_.sync(),
                    .recipe = to_json(recipe_),
                    .torch_version = report.torch_version});
@@ -215,25 +245,18 @@ Outcome Training::run() {
 
 StepRecord Training::train_step(std::int64_t step) {
   StepRecord record{.run = run_, .step = step, .tokens = recipe_.tokens_per_step(), .lr = learning_rate(recipe_, step)};
-  at::Tensor loss_sum;  // (), mean over the step's tokens
-  at::Tensor norm;      // (), of all gradients, before clipping
+  StepTensors result;
+  const auto mark = [this](double StepParts::*part) { timer_.mark(part); };
 
   timer_.start();  // ------------------------------------------------------------------ what a step's dt is made of
-  optimizer_->clear_gradients();
-  for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
-    const std::int64_t index = (recipe_.overfit ? 0 : (step - 1) * recipe_.grad_accum) + micro;
-    const Batch batch = parallel_.share(source_.batch(Split::train, index, recipe_.batch));
-    timer_.mark(&StepParts::data_ms);
-    at::Tensor loss = forward_loss(batch);
-    if (recipe_.grad_accum > 1) loss = loss / recipe_.grad_accum;
-    timer_.mark(&StepParts::forward_ms);
-    parallel_.backward(loss, /*average=*/micro == recipe_.grad_accum - 1);
-    loss_sum = micro == 0 ? loss.detach() : loss_sum + loss.detach();
-    timer_.mark(&StepParts::backward_ms);
+  optimizer_->begin_step(record.lr);
+  if (captured_) {
+    captured_->load([&](int micro) { return train_tokens(step, micro, at::kCPU); });
+    mark(&StepParts::data_ms);
+    result = captured_->replay();
+  } else {
+    result = compute([&](int micro) { return train_tokens(step, micro, device_); }, mark);
   }
-  if (recipe_.clip > 0) norm = optimizer_->clip_gradients(recipe_.clip);
-  optimizer_->step(record.lr);
-  timer_.mark(&StepParts::optimizer_ms);
   record.dt_ms = timer_.stop_ms();  // ----------------------------------------------- from here on: record keeping
 
   record.parts = timer_.parts();
@@ -241,9 +264,35 @@ StepRecord Training::train_step(std::int64_t step) {
     record.parts.backward_ms -= waited_ms;
     record.parts.communication_ms = waited_ms;
   }
-  record.loss = parallel_.mean(loss_sum.item<double>());
-  record.grad_norm = (norm.defined() ? norm : optimizer_->gradient_norm()).item<double>();
+  record.loss = parallel_.mean(result.loss.item<double>());
+  record.grad_norm = (result.norm.defined() ? result.norm : optimizer_->gradient_norm()).item<double>();
   return record;
+}
+
+// A step's work on the device. `mark(part)` is called after each part.
+template <class Mark>
+StepTensors Training::compute(const TokensOf& tokens_of, const Mark& mark) {
+  StepTensors result;
+  optimizer_->clear_gradients();
+  for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
+    const Tokens tokens = tokens_of(micro);
+    mark(&StepParts::data_ms);
+    at::Tensor loss = forward_loss(tokens);
+    if (recipe_.grad_accum > 1) loss = loss / recipe_.grad_accum;
+    mark(&StepParts::forward_ms);
+    parallel_.backward(loss, /*average=*/micro == recipe_.grad_accum - 1);
+    result.loss = micro == 0 ? loss.detach() : result.loss + loss.detach();
+    mark(&StepParts::backward_ms);
+  }
+  if (recipe_.clip > 0) result.norm = optimizer_->clip_gradients(recipe_.clip);
+  optimizer_->update();
+  mark(&StepParts::optimizer_ms);
+  return result;
+}
+
+Tokens Training::train_tokens(std::int64_t step, int micro, at::Device device) {
+  const std::int64_t index = (recipe_.overfit ? 0 : (step - 1) * recipe_.grad_accum) + micro;
+  return to_device(parallel_.share(source_.batch(Split::train, index, recipe_.batch)), recipe_, device);
 }
 
 void Training::after_step(StepRecord record) {
@@ -260,10 +309,9 @@ void Training::after_step(StepRecord record) {
   emit_checkpoints();
 }
 
-at::Tensor Training::forward_loss(const Batch& batch) {
-  const auto [inputs, targets] = to_device(batch, recipe_, device_);
+at::Tensor Training::forward_loss(const Tokens& tokens) {
   const AutocastScope autocast(recipe_.autocast, device_.type());
-  return model_->loss(inputs, targets);
+  return model_->loss(tokens.inputs, tokens.targets);
 }
 
 // Mean loss over batches of the validation split; `missing` where it was stopped before the last one.
@@ -274,7 +322,7 @@ double Training::evaluate() {
   for (std::int64_t i = 0; i < batches; ++i) {
     if (parallel_.stop_requested()) return missing;
     const Batch batch = parallel_.share(source_.batch(Split::validation, i, recipe_.batch));
-    sum += parallel_.mean(forward_loss(batch).item<double>());
+    sum += parallel_.mean(forward_loss(to_device(batch, recipe_, device_)).item<double>());
   }
   return sum / static_cast<double>(batches);
 }
@@ -283,13 +331,13 @@ void Training::emit_checkpoints() {
   for (const CheckpointSaved& saved : saver_.results()) emit_(saved);
 }
 
-Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit) {
+Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph) {
   const DeviceReport& report = device_report();
   Prepared prepared = prepare(job.recipe, job.start_from.empty() ? Start::fresh : Start::checkpoint);
   prepared.recipe = resolve(std::move(prepared.recipe), report);
   require_memory(prepared.recipe, report);
   reset_peak_memory(at::Device(prepared.recipe.device));
-  return Training(job, std::move(prepared), report, control, emit).run();
+  return Training(job, std::move(prepared), report, control, emit, make_graph).run();
 }
 
 // The first line, without the place in LibTorch's source that it begins or goes on with.
@@ -325,15 +373,22 @@ const DeviceReport& device_report() {
     all.cuda_note = cuda.note;
     all.mps = torch::mps::is_available();
     all.process_groups_note = process_groups_note(at::kCPU);
+    all.gpu_process_groups_note = process_groups_note(at::kCUDA);
+    all.step_capture_note = cuda.parts_note;
     return all;
   }();
   return report;
 }
 
-void train(const TrainingJob& job, RunControl& control, const Emit& emit) {
+std::unique_ptr<StepGraph> make_step_graph(at::Device device) {
+  const CudaParts* const parts = device.is_cuda() ? cuda_library().parts : nullptr;
+  return parts ? parts->make_step_graph() : nullptr;
+}
+
+void train(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph) {
   Outcome outcome;
   try {
-    outcome = train_to_end(job, control, emit);
+    outcome = train_to_end(job, control, emit, make_graph);
   } catch (const c10::Error& error) {
     outcome = failure(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {

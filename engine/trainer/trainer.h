@@ -1,9 +1,13 @@
 // One run, from its recipe to its end, on the calling thread.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <functional>
+#include <memory>
 
 #include "engine/device.h"
+#include "engine/trainer/step_graph.h"
 #include "engine/training_job.h"
 #include "storage/records.h"
 
@@ -12,7 +16,12 @@ namespace stepladder {
 // What this machine has, LibTorch's half included. Loads CUDA at the first call where there is a driver.
 const DeviceReport& device_report();
 
+// What captures the steps of a run with Compile::on on that device; null where they are not captured.
+using StepGraphMaker = std::function<std::unique_ptr<StepGraph>(at::Device)>;
+std::unique_ptr<StepGraph> make_step_graph(at::Device device);  // CUDA's
+
 // As TrainerLibrary::train (engine/trainer_library.h).
-void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit);
+void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit,
+           const StepGraphMaker& make_graph = make_step_graph);
 
 }  // namespace stepladder

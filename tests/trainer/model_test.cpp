@@ -174,7 +174,8 @@ TEST(Optimizer, PlainAndFusedAgree) {
         loss = loss + (parameter * at::randn_like(parameter)).sin().sum();
       loss.backward();
       EXPECT_GT(optimizer->gradient_norm().item<double>(), 0);
-      optimizer->step(recipe.lr);
+      optimizer->begin_step(recipe.lr);
+      optimizer->update();
     }
     ends.push_back(parameters);
   }

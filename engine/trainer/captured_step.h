@@ -1,0 +1,67 @@
+// A whole training step as one graph: gradients cleared, forward, backward, clipping and update are taken down once and
+// replayed. What changes from step to step lies in tensors that stay where they are: the tokens here, the optimiser's
+// numbers in AdamW::prepare_replay.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/recipe.h"
+#include "engine/trainer/optimizer.h"
+#include "engine/trainer/step_graph.h"
+
+namespace stepladder {
+
+// One micro-batch, (B, T) each.
+struct Tokens {
+  at::Tensor inputs, targets;
+};
+
+// What a step leaves for its record: the mean loss over its micro-batches and, where gradients are clipped, their norm
+// before; both (), on the device.
+struct StepTensors {
+  at::Tensor loss, norm;
+};
+
+using TokensOf = std::function<Tokens(int micro)>;
+// All that a step does after AdamW::begin_step; asks for the micro-batches in order.
+using StepWork = std::function<StepTensors(const TokensOf&)>;
+
+class CapturedStep {
+ public:
+  // `work` is called by `capture` only. `optimizer` must outlive this.
+  CapturedStep(std::unique_ptr<StepGraph> graph, const Recipe& recipe, at::Device device, AdamW& optimizer,
+               StepWork work);
+
+  // Warms up by three steps after step `done`, takes the step down, and holds three replays against the three steps:
+  // each must have the same loss and gradient norm. `state` is all that training changes, weights and moments; it is
+  // what it was when this returns. Throws a sentence where the step cannot be captured or its replay is another.
+  void capture(std::int64_t done, const std::function<Tokens(std::int64_t step, int micro)>& tokens_of,
+               const std::vector<at::Tensor>& state);
+
+  // Puts a step's tokens where the graph reads them.
+  void load(const TokensOf& tokens_of);
+
+  // The step, from what was loaded; the same two tensors each time, which the device is still to write.
+  const StepTensors& replay();
+
+ private:
+  struct Figures {
+    double loss, norm;
+  };
+  Figures figures() const;  // waits for the device
+  void hold_against(const Figures& direct, const Figures& replayed, std::int64_t step) const;
+
+  const Recipe recipe_;
+  AdamW& optimizer_;
+  const StepWork work_;
+  std::vector<Tokens> tokens_;  // of each micro-batch, where the graph reads them
+  StepTensors result_;
+  const std::unique_ptr<StepGraph> graph_;
+};
+
+}  // namespace stepladder

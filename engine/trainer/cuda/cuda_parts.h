@@ -1,0 +1,33 @@
+// The door between the trainer, which links no CUDA, and libstepladder_trainer_cuda, which holds what LibTorch offers
+// through its CUDA headers only. Both are built together by one compiler; the trainer opens the library where there is
+// a GPU (engine/trainer/cuda_library.h) and never closes it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "engine/trainer/step_graph.h"
+
+namespace stepladder {
+
+struct CudaParts {
+  // A CUDA graph of the thread's present device. While it lives, the calling thread's current stream is one of its own,
+  // since the default stream cannot be captured: everything of a run goes there, so that nothing has to wait for
+  // anything. Must be destroyed on the same thread.
+  std::unique_ptr<StepGraph> (*make_step_graph)();
+
+  // Collectives on the thread's present device, each rank another one, over the network interface of that name unless
+  // NCCL_SOCKET_IFNAME says otherwise; null where the library was built without NCCL. After an operation that took
+  // longer than `patience` the backend's getError says so, and its results are worth nothing.
+  c10::intrusive_ptr<c10d::Backend> (*join_nccl)(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world_size,
+                                                 std::chrono::milliseconds patience, const std::string& interface);
+};
+
+// Exported by the library under this name.
+inline constexpr const char* cuda_parts_symbol = "stepladder_cuda_parts";
+using CudaPartsEntry = const CudaParts* (*)();
+
+}  // namespace stepladder

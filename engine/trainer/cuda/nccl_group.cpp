@@ -1,0 +1,39 @@
+#ifdef STEPLADDER_NCCL
+#define USE_C10D_NCCL
+
+#include "engine/trainer/cuda/nccl_group.h"
+
+#include <c10/util/env.h>
+
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+namespace stepladder {
+namespace {
+
+// NCCL's kernels wait for ever for a rank that is gone. LibTorch's watchdog thread ends that, but out of the box by
+// aborting the whole process, which may be somebody's desktop: here it only aborts the communicators, at once, and the
+// training thread finds out (getError). What the user has set stays.
+void let_the_process_live() {
+  const auto set = [](const char* name, const char* value) { c10::utils::set_env(name, value, /*overwrite=*/false); };
+  set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2");  // CleanUpOnly (ProcessGroupNCCL.hpp)
+  set("TORCH_NCCL_ENABLE_MONITORING", "0");
+  set("TORCH_NCCL_RETHROW_CUDA_ERRORS", "0");
+  set("TORCH_NCCL_DUMP_ON_TIMEOUT", "0");
+  set("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0");  // else a minute goes by before the abort
+}
+
+}  // namespace
+
+c10::intrusive_ptr<c10d::Backend> join_nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world_size,
+                                            std::chrono::milliseconds patience, const std::string& interface) {
+  let_the_process_live();
+  // "=": exactly that one ("eth1" would stand for "eth10" too). NCCL reads it once per process.
+  c10::utils::set_env("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), /*overwrite=*/false);
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = patience;
+  return c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, world_size, std::move(options));
+}
+
+}  // namespace stepladder
+
+#endif
