@@ -85,5 +85,10 @@ TEST(AddressTowards, LoopbackStaysOnLoopback) {
   EXPECT_THROW(address_towards("no-such-host.invalid", 29500), std::runtime_error);
 }
 
+TEST(InterfaceOf, NamesTheOneThatHasTheAddress) {
+  EXPECT_EQ(interface_of("127.0.0.1").substr(0, 2), "lo");      // "lo0" on some systems
+  EXPECT_THROW(interface_of("192.0.2.1"), std::runtime_error);  // kept for documentation (RFC 5737)
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -76,6 +76,21 @@ TEST(Stages, AvailabilityByDevice) {
   }
 }
 
+TEST(Stages, CompileCapturesOnAGpuWhatOneProcessDoes) {
+  const Stage& compile = stage_by_id("compile");
+  DeviceReport report;
+  report.step_capture_note = "built without CUDA's headers";
+  EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cpu"), "");
+  EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "no NVIDIA GPU can be used");
+  EXPECT_EQ(compile.unavailable(Recipe{}, report, "mps"), "made for CPUs and NVIDIA GPUs; this run is on mps");
+  report = machine_with(7, 0);
+  EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "");
+  EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cuda"),
+            "a captured step cannot exchange gradients with other processes (--nproc)");
+  report.step_capture_note = "built without CUDA's headers";
+  EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "built without CUDA's headers");
+}
+
 TEST(Stages, DataParallelNeedsTwoOfWhatItRunsOn) {
   const Stage& ddp = stage_by_id("ddp");
   DeviceReport report;
@@ -85,7 +100,14 @@ TEST(Stages, DataParallelNeedsTwoOfWhatItRunsOn) {
   EXPECT_EQ(ddp.unavailable(Recipe{}, report, "cpu"), "");
   report.process_groups_note = "built without";
   EXPECT_EQ(ddp.unavailable(Recipe{}, report, "cpu"), "built without");
-  EXPECT_EQ(ddp.unavailable(Recipe{}, machine_with(9, 0), "cuda"), "needs two GPUs");
+  DeviceReport gpus = machine_with(9, 0);
+  EXPECT_EQ(ddp.unavailable(Recipe{}, gpus, "cuda"), "needs two GPUs");
+  gpus.gpus.push_back(gpus.gpus.front());
+  EXPECT_EQ(ddp.unavailable(Recipe{}, gpus, "cuda"), "");
+  gpus.gpu_process_groups_note = "built without NCCL";
+  EXPECT_EQ(ddp.unavailable(Recipe{}, gpus, "cuda"), "built without NCCL");
+  EXPECT_EQ(ddp.unavailable(Recipe{.compile = Compile::on}, gpus, "cuda"),
+            "a captured step (compile) cannot exchange gradients");
   EXPECT_NE(ddp.unavailable(Recipe{}, DeviceReport{}, "mps"), "");
 }
 

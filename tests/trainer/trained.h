@@ -23,10 +23,11 @@ struct Trained {
 };
 
 inline Trained train_here(const TrainingJob& job,
-                          const std::function<void(const StepRecord&, RunControl&)>& on_step = {}) {
+                          const std::function<void(const StepRecord&, RunControl&)>& on_step = {},
+                          const StepGraphMaker& make_graph = make_step_graph) {
   Trained trained;
   RunControl control;
-  train(job, control, [&](const RunEvent& event) {
+  const auto keep = [&](const RunEvent& event) {
     if (const auto* started = std::get_if<RunStarted>(&event)) trained.started = *started;
     if (const auto* step = std::get_if<StepRecord>(&event)) {
       trained.steps.push_back(*step);
@@ -35,7 +36,8 @@ inline Trained train_here(const TrainingJob& job,
     if (const auto* sample = std::get_if<TextSample>(&event)) trained.samples.push_back(*sample);
     if (const auto* saved = std::get_if<CheckpointSaved>(&event)) trained.checkpoints.push_back(*saved);
     if (const auto* ended = std::get_if<RunEnded>(&event)) trained.endings.push_back(*ended);
-  });
+  };
+  train(job, control, keep, make_graph);
   return trained;
 }
 

@@ -1,0 +1,205 @@
+#include "engine/trainer/captured_step.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "engine/stage.h"
+#include "tests/trainer/trained.h"
+
+namespace stepladder {
+namespace {
+
+// A "graph" of the CPU: nothing runs while it records, and a replay runs the same work over the same tensors.
+class Repeating : public StepGraph {
+ public:
+  void record(const std::function<void()>& work) override { work_ = work; }
+  void replay() override { work_(); }
+
+ protected:
+  std::function<void()> work_;
+};
+
+// Does the step twice: its first loss is that of the second.
+class Hasty : public Repeating {
+ public:
+  void replay() override {
+    work_();
+    work_();
+  }
+};
+
+// Goes on with what the first replay has left, as a graph does that reads its tokens from elsewhere.
+class Stuck : public Repeating {
+ public:
+  void replay() override {
+    if (!std::exchange(done_, true)) work_();
+  }
+
+ private:
+  bool done_ = false;
+};
+
+class Refusing : public StepGraph {
+ public:
+  void record(const std::function<void()>&) override { TORCH_CHECK(false, "operation not permitted"); }
+  void replay() override { FAIL(); }
+};
+
+template <class Graph>
+Trained train_captured(const Recipe& recipe, const std::filesystem::path& checkpoints = {}) {
+  return train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = checkpoints}, {},
+                    [](at::Device) { return std::make_unique<Graph>(); });
+}
+
+// With the compile stage on, so that the same recipe is trained directly and captured.
+Recipe compiled_recipe() {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 10;
+  recipe.compile = Compile::on;
+  return recipe;
+}
+
+void expect_same_training(const Recipe& recipe) {
+  const Trained direct = train_here(recipe);
+  const Trained captured = train_captured<Repeating>(recipe);
+  ASSERT_EQ(captured.endings.at(0).reason, "");
+  ASSERT_EQ(captured.steps.size(), direct.steps.size());
+  for (std::size_t i = 0; i < direct.steps.size(); ++i) {
+    EXPECT_EQ(captured.steps[i].loss, direct.steps[i].loss) << "step " << i + 1;
+    EXPECT_EQ(captured.steps[i].grad_norm, direct.steps[i].grad_norm) << "step " << i + 1;
+    EXPECT_EQ(captured.steps[i].lr, direct.steps[i].lr);
+    EXPECT_EQ(is_missing(captured.steps[i].val_loss), is_missing(direct.steps[i].val_loss));
+    if (!is_missing(direct.steps[i].val_loss)) {
+      EXPECT_EQ(captured.steps[i].val_loss, direct.steps[i].val_loss);
+    }
+  }
+}
+
+TEST(CapturedStep, TrainsNanoBitForBitAsTheStepItself) {
+  Recipe recipe;
+  recipe.device = "cpu";
+  recipe.threads = 1;
+  recipe.steps = 5;
+  recipe.compile = Compile::on;
+  expect_same_training(recipe);
+}
+
+TEST(CapturedStep, NothingThatChangesFromStepToStepIsFrozen) {
+  for (const Optimizer optimizer : {Optimizer::adamw, Optimizer::fused_adamw}) {
+    Recipe recipe = compiled_recipe();
+    recipe.optimizer = optimizer;
+    stage_by_id("gpt3-adamw").apply(recipe);  // clips
+    stage_by_id("cosine-lr").apply(recipe);
+    recipe.lr_warmup = 4;
+    stage_by_id("decay-groups").apply(recipe);
+    recipe.batch = 2;
+    recipe.grad_accum = 3;
+    recipe.eval_every = 3;
+    recipe.sample_every = 2;
+    expect_same_training(recipe);
+  }
+}
+
+TEST(CapturedStep, StagesOfTheModelAreCapturedToo) {
+  for (const char* stage : {"bf16", "flash-attention", "overfit", "weight-tying"}) {
+    Recipe recipe = compiled_recipe();
+    stage_by_id(stage).apply(recipe);
+    expect_same_training(recipe);
+  }
+}
+
+TEST(CapturedStep, SetUpTimeIsRecordedAndPartsWithinAreNot) {
+  const Trained captured = train_captured<Repeating>(compiled_recipe());
+  ASSERT_TRUE(captured.started);
+  EXPECT_GT(captured.started->setup_ms, 0);
+  for (const StepRecord& step : captured.steps) {
+    EXPECT_GT(step.parts.data_ms, 0);
+    EXPECT_TRUE(is_missing(step.parts.forward_ms));
+    EXPECT_TRUE(is_missing(step.parts.backward_ms));
+    EXPECT_TRUE(is_missing(step.parts.optimizer_ms));
+  }
+  EXPECT_TRUE(is_missing(train_here(compiled_recipe()).started->setup_ms));
+}
+
+TEST(CapturedStep, GoesOnFromACheckpoint) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "captured_checkpoints";
+  std::filesystem::remove_all(folder);
+  Recipe recipe = compiled_recipe();
+  const auto expected = train_here(recipe).losses();
+  recipe.save_every = 4;
+  ASSERT_EQ(train_captured<Repeating>(recipe, folder).losses(), expected);
+  const Trained resumed =
+      train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = folder, .start_from = folder / "step-00000008"},
+                 {}, [](at::Device) { return std::make_unique<Repeating>(); });
+  EXPECT_EQ(resumed.losses(), std::vector<double>(expected.begin() + 8, expected.end()));
+  std::filesystem::remove_all(folder);
+}
+
+template <class Graph>
+std::string reason_of_failure() {
+  const Trained trained = train_captured<Graph>(compiled_recipe());
+  EXPECT_FALSE(trained.started);
+  EXPECT_TRUE(trained.steps.empty());
+  EXPECT_EQ(trained.endings.at(0).status, RunStatus::failed);
+  return trained.endings.at(0).reason;
+}
+
+TEST(CapturedStep, AGraphThatDoesSomethingElseFailsTheRunWithBothNumbers) {
+  const auto losses = train_here(compiled_recipe()).losses();
+  const std::string hasty = reason_of_failure<Hasty>();
+  double found = 0, direct = 0;
+  ASSERT_EQ(std::sscanf(hasty.c_str(),
+                        "compile: the captured step is not the step: replayed, step 1 has a loss of %lf, run directly "
+                        "%lf",
+                        &found, &direct),
+            2)
+      << hasty;
+  EXPECT_NEAR(direct, losses[0], 1e-6);
+  EXPECT_GT(std::abs(found - direct), 1e-4 * direct);
+
+  const std::string stuck = reason_of_failure<Stuck>();
+  EXPECT_EQ(stuck.find("compile: the captured step is not the step: replayed, step 2 has a loss of "), 0u) << stuck;
+}
+
+TEST(CapturedStep, AStepThatCannotBeCapturedSaysWhy) {
+  EXPECT_EQ(reason_of_failure<Refusing>(), "compile: the step cannot be captured: operation not permitted");
+}
+
+// Only where there is a GPU: ten steps captured and ten one by one.
+TEST(CapturedStep, CudaGraphsTrainAsTheStepItself) {
+  if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
+  if (const std::string& note = device_report().step_capture_note; !note.empty()) GTEST_SKIP() << note;
+  for (const Optimizer optimizer : {Optimizer::adamw, Optimizer::fused_adamw}) {
+    for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+      Recipe recipe = compiled_recipe();
+      recipe.device = "cuda";
+      recipe.optimizer = optimizer;
+      recipe.autocast = autocast;
+      recipe.clip = 1;
+      recipe.batch = 2;
+      recipe.grad_accum = 2;
+      recipe.eval_every = 3;
+      stage_by_id("cosine-lr").apply(recipe);
+      const Trained captured = train_here(recipe);
+      ASSERT_EQ(captured.endings.at(0).reason, "");
+      EXPECT_GT(captured.started->setup_ms, 0);
+      recipe.compile = Compile::off;
+      const Trained direct = train_here(recipe);
+      ASSERT_EQ(captured.steps.size(), 10u);
+      const double tolerance = autocast == Autocast::off ? 1e-4 : 2e-2;
+      for (std::size_t i = 0; i < 10; ++i) {
+        EXPECT_NEAR(captured.steps[i].loss, direct.steps[i].loss, tolerance) << i;
+        EXPECT_NEAR(captured.steps[i].grad_norm, direct.steps[i].grad_norm, tolerance * direct.steps[i].grad_norm) << i;
+        if (!is_missing(direct.steps[i].val_loss)) {
+          EXPECT_NEAR(captured.steps[i].val_loss, direct.steps[i].val_loss, tolerance) << i;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepladder
