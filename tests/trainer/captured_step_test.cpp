@@ -130,11 +130,17 @@ TEST(CapturedStep, GoesOnFromACheckpoint) {
   Recipe recipe = compiled_recipe();
   const auto expected = train_here(recipe).losses();
   recipe.save_every = 4;
-  ASSERT_EQ(train_captured<Repeating>(recipe, folder).losses(), expected);
+  recipe.keep = 0;
+  const Trained saved = train_captured<Repeating>(recipe, folder);
+  ASSERT_EQ(saved.losses(), expected);
+  ASSERT_FALSE(saved.checkpoints.empty());
+  const CheckpointSaved& first = saved.checkpoints.front();
+  ASSERT_LT(first.step, 10);
   const Trained resumed =
-      train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = folder, .start_from = folder / "step-00000008"},
-                 {}, [](at::Device) { return std::make_unique<Repeating>(); });
-  EXPECT_EQ(resumed.losses(), std::vector<double>(expected.begin() + 8, expected.end()));
+      train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = folder, .start_from = first.folder}, {},
+                 [](at::Device) { return std::make_unique<Repeating>(); });
+  ASSERT_EQ(resumed.endings.at(0).reason, "");
+  EXPECT_EQ(resumed.losses(), std::vector<double>(expected.begin() + first.step, expected.end()));
   std::filesystem::remove_all(folder);
 }
 
