@@ -105,7 +105,8 @@ std::int64_t estimated_memory_bytes(const Recipe& recipe) {
 void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,
                    std::int64_t free_bytes) {
   if (free_bytes <= 0) return;
-  const auto fits = [&](const Recipe& recipe, const std::vector<PlannedStage>& planned) {
+  const auto fits = [&](Recipe recipe, const std::vector<PlannedStage>& planned) {
+    recipe.device = report.resolve(recipe.device);
     const LadderPlan plan = plan_ladder(recipe, planned, report);
     return std::all_of(plan.rungs.begin(), plan.rungs.end(),
                        [&](const stepladder::Rung& rung) { return estimated_memory_bytes(rung.recipe) <= free_bytes; });

@@ -346,5 +346,25 @@ TEST(Trainer, CudaAgreesWithTheCpu) {
   }
 }
 
+// Only where there are two: gradients over NCCL, and each process its own GPU.
+TEST(Trainer, TwoGpusTrainAsOne) {
+  if (device_report().gpus.size() < 2) GTEST_SKIP() << "needs two GPUs";
+  Recipe recipe = tiny_recipe();
+  recipe.device = "cuda";
+  recipe.steps = 10;
+  recipe.grad_accum = 2;
+  const auto expected = train_here(recipe).losses();
+  recipe.nproc = 2;
+  const Trained trained = train_here(recipe);
+  ASSERT_EQ(trained.endings.at(0).reason, "");
+  for (std::size_t i = 0; i < 10; ++i) EXPECT_NEAR(trained.steps.at(i).loss, expected[i], 1e-4);
+  recipe.nproc = static_cast<int>(device_report().gpus.size()) + 1;
+  recipe.batch = recipe.nproc;
+  EXPECT_EQ(failure_of(recipe), "--nproc: " + std::to_string(recipe.nproc) +
+                                    " processes need a GPU each, but this "
+                                    "machine has " +
+                                    std::to_string(recipe.nproc - 1));
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -31,25 +31,27 @@ class CudaStepGraph : public StepGraph {
     c10::cuda::device_synchronize();
     // The graph takes its memory from a pool of its own; what the warm-up took goes back first.
     c10::cuda::CUDACachingAllocator::emptyCache();
-    graph_.capture_begin();
+    auto* const graph = new at::cuda::CUDAGraph;  // never deleted where it fails: the allocator goes on asking it
+    graph->capture_begin();
     try {
       work();
     } catch (...) {
       try {
-        graph_.capture_end();  // the stream must not stay in capture
+        graph->capture_end();  // the stream must not stay in capture
       } catch (const c10::Error&) {
         // It says only that the capture was broken off; the exception on its way says why.
       }
       throw;
     }
-    graph_.capture_end();
+    graph->capture_end();
+    graph_.reset(graph);
   }
 
-  void replay() override { graph_.replay(); }
+  void replay() override { graph_->replay(); }
 
  private:
   const c10::cuda::CUDAStream stream_before_, stream_;
-  at::cuda::CUDAGraph graph_;
+  std::unique_ptr<at::cuda::CUDAGraph> graph_;
 };
 
 }  // namespace
