@@ -66,6 +66,13 @@ std::vector<Action> places_to_go(const Workspace& workspace) {
   return actions;
 }
 
+bool any_key_pressed() {
+  for (int key = ImGuiKey_NamedKey_BEGIN; key < ImGuiKey_GamepadStart; ++key) {  // those before the gamepad's
+    if (ImGui::IsKeyPressed(static_cast<ImGuiKey>(key))) return true;
+  }
+  return false;
+}
+
 std::string key_text(ImGuiKeyChord key) {
   if (key == 0) return "";
   std::string text;

@@ -28,6 +28,10 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
 // Ladders and runs to go to; the palette's own, since there may be thousands.
 std::vector<Action> places_to_go(const Workspace& workspace);
 
+// Whether a key of the keyboard went down or repeats in this frame: only then is there a chord
+// to look for. UI thread, inside the frame.
+bool any_key_pressed();
+
 // "Ctrl+Shift+T"
 std::string key_text(ImGuiKeyChord key);
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "app/desktop/actions.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
@@ -386,6 +387,7 @@ void DesktopApp::draw_notice() {
 }
 
 void DesktopApp::handle_keys() {
+  if (!any_key_pressed()) return;
   if (ImGui::IsKeyPressed(ImGuiKey_V, false) && ImGui::GetIO().KeyCtrl && !ImGui::GetIO().WantTextInput &&
       std::find(open_.begin(), open_.end(), "import") != open_.end()) {
     if (const char* text = ImGui::GetClipboardText(); text && *text)

@@ -32,6 +32,31 @@ TEST(Actions, NoKeyDoesTwoThings) {
   EXPECT_EQ(key_text(ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_3), "Ctrl+Shift+3");
 }
 
+TEST(Actions, AreLookedForOnlyWhenAKeyGoesDown) {
+  Headless imgui;
+  ImGuiIO& io = ImGui::GetIO();
+  const auto frame = [] {
+    ImGui::NewFrame();
+    const bool pressed = any_key_pressed();
+    ImGui::Render();
+    for (ImTextureData* texture : ImGui::GetPlatformIO().Textures) {
+      texture->SetTexID(1);
+      texture->SetStatus(ImTextureStatus_OK);
+    }
+    return pressed;
+  };
+  EXPECT_FALSE(frame());
+  io.AddMousePosEvent(10, 10);
+  io.AddMouseButtonEvent(0, true);
+  EXPECT_FALSE(frame());
+  for (const ImGuiKey key : {ImGuiKey_K, ImGuiKey_0, ImGuiKey_F5, ImGuiKey_KeypadAdd, ImGuiKey_Backspace}) {
+    io.AddKeyEvent(key, true);
+    EXPECT_TRUE(frame()) << ImGui::GetKeyName(key);
+    io.AddKeyEvent(key, false);
+    EXPECT_FALSE(frame()) << ImGui::GetKeyName(key);
+  }
+}
+
 TEST(Actions, LettersFindWordsThatTheyBegin) {
   EXPECT_FALSE(fuzzy_score("xyz", "Show History").has_value());
   EXPECT_FALSE(fuzzy_score("yrotsih", "Show History").has_value()) << "in order only";
