@@ -29,8 +29,8 @@ void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
                                    std::to_string(from.step));
 }
 
-// A process that was killed may have saved itself after steps that nobody wrote down any more: an older checkpoint
-// makes them again, and the curve has no gap. Where there is none the newest has to do.
+// The newest whose steps are all recorded, so that the curve has no gap. Since a checkpoint waits for its steps that is
+// the newest of all; not so where the database could no longer be written, or of an older version of the program.
 Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
   Checkpoint found = find_checkpoint(database, run);
   for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
@@ -237,7 +237,10 @@ std::filesystem::path Session::checkpoint_folder(RunId run) const {
 }
 
 void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from) {
-  engine_->submit({.run = run, .recipe = recipe, .checkpoints = checkpoint_folder(run), .start_from = start_from});
+  engine_->submit({.run = run,
+                   .recipe = recipe,
+                   .checkpoints = {.folder = checkpoint_folder(run), .steps_recorded = [this] { recorder_->flush(); }},
+                   .start_from = start_from});
 }
 
 void Session::obey(RunId run, RunRequest request) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 
@@ -12,11 +13,18 @@
 
 namespace stepladder {
 
+// Where a run is saved. Whoever records its steps says when they are on the disk, so that no checkpoint is ever ahead
+// of them: a run that was killed goes on without a gap in its curve.
+struct CheckpointPlace {
+  std::filesystem::path folder;          // the run's own; made with the first checkpoint
+  std::function<void()> steps_recorded;  // blocks until every step emitted so far is kept; any thread; empty: no wait
+};
+
 struct TrainingJob {
   RunId run = 0;
   Recipe recipe;
-  std::filesystem::path checkpoints;  // the run's own folder; needed where the recipe saves
-  std::filesystem::path start_from;   // a checkpoint to go on from (engine/checkpoint_folder.h); empty: from the start
+  CheckpointPlace checkpoints;       // needed where the recipe saves
+  std::filesystem::path start_from;  // a checkpoint to go on from (engine/checkpoint_folder.h); empty: from the start
 };
 
 // Shared by the thread that trains and those that tell it what to do. All functions may be called from any thread.

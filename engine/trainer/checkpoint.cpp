@@ -63,9 +63,9 @@ std::int64_t bytes_in(const fs::path& folder) {
   return bytes;
 }
 
-CheckpointSaved write_checkpoint(RunId run, const fs::path& run_folder, const Snapshot& snapshot) {
+CheckpointSaved write_checkpoint(RunId run, const CheckpointPlace& place, const Snapshot& snapshot) {
   CheckpointSaved saved{.run = run, .step = snapshot.state.step};
-  const fs::path folder = run_folder / checkpoint_name(saved.step);
+  const fs::path folder = place.folder / checkpoint_name(saved.step);
   saved.folder = folder.string();
   fs::path part = folder;
   part += ".part";
@@ -76,9 +76,10 @@ CheckpointSaved write_checkpoint(RunId run, const fs::path& run_folder, const Sn
     write_tensors(part / checkpoint_optimizer, snapshot.optimizer);
     write_text(part / checkpoint_config, config_json(snapshot.recipe));
     write_text(part / checkpoint_state, to_json(snapshot.state));
-    fs::remove_all(folder);  // of an earlier attempt at the same step
+    if (place.steps_recorded) place.steps_recorded();  // before it counts, and before older ones go
+    fs::remove_all(folder);                            // of an earlier attempt at the same step
     fs::rename(part, folder);
-    prune_checkpoints(run_folder, snapshot.recipe.keep);
+    prune_checkpoints(place.folder, snapshot.recipe.keep);
     saved.bytes = bytes_in(folder);
   } catch (const std::exception& error) {
     saved.error = error.what();
@@ -107,8 +108,8 @@ std::int64_t restore_checkpoint(const fs::path& folder, const Recipe& recipe, Gp
   return state.step;
 }
 
-CheckpointSaver::CheckpointSaver(RunId run, fs::path run_folder, const Recipe& recipe)
-    : run_(run), run_folder_(std::move(run_folder)), recipe_(recipe) {}
+CheckpointSaver::CheckpointSaver(RunId run, CheckpointPlace place, const Recipe& recipe)
+    : run_(run), place_(std::move(place)), recipe_(recipe) {}
 
 CheckpointSaver::~CheckpointSaver() = default;  // std::async's future waits
 
@@ -141,8 +142,8 @@ void CheckpointSaver::start(std::int64_t step, const Gpt& model, const AdamW& op
                     .weights = copied(named_parameters(model)),
                     .optimizer = copied(optimizer.state())};
   snapshot.optimizer.emplace_back(generator_name, at::detail::getDefaultCPUGenerator().get_state());
-  writing_ = std::async(std::launch::async, [run = run_, folder = run_folder_, snapshot = std::move(snapshot)] {
-    return write_checkpoint(run, folder, snapshot);
+  writing_ = std::async(std::launch::async, [run = run_, place = place_, snapshot = std::move(snapshot)] {
+    return write_checkpoint(run, place, snapshot);
   });
 }
 

@@ -10,6 +10,7 @@
 #include "engine/recipe.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/optimizer.h"
+#include "engine/training_job.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -23,8 +24,7 @@ std::int64_t restore_checkpoint(const std::filesystem::path& folder, const Recip
 // on another. Lives on the training thread.
 class CheckpointSaver {
  public:
-  // `run_folder` is made with the first checkpoint.
-  CheckpointSaver(RunId run, std::filesystem::path run_folder, const Recipe& recipe);
+  CheckpointSaver(RunId run, CheckpointPlace place, const Recipe& recipe);
   ~CheckpointSaver();  // waits for the disk
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
@@ -43,7 +43,7 @@ class CheckpointSaver {
   void wait();
 
   const RunId run_;
-  const std::filesystem::path run_folder_;
+  const CheckpointPlace place_;
   const Recipe recipe_;
   bool due_ = false;
   std::int64_t saved_step_ = 0;

@@ -26,7 +26,7 @@ class CheckpointTest : public testing::Test {
   ~CheckpointTest() override { fs::remove_all(folder); }
 
   TrainingJob job(const Recipe& recipe, const fs::path& start_from = {}) const {
-    return {.run = 1, .recipe = recipe, .checkpoints = folder / "run-1", .start_from = start_from};
+    return {.run = 1, .recipe = recipe, .checkpoints = {.folder = folder / "run-1"}, .start_from = start_from};
   }
   // A run of ten steps, saved after every fifth.
   fs::path saved_run(Recipe recipe) const {
@@ -89,6 +89,24 @@ TEST_F(CheckpointTest, TheNewestAreKeptAndWhatAProcessLeftHalfWrittenGoes) {
   EXPECT_EQ(trained.checkpoints.back().step, 50);
   EXPECT_EQ(trained.checkpoints.back().error, "");
   EXPECT_GT(trained.checkpoints.back().bytes, 0);
+}
+
+TEST_F(CheckpointTest, OneIsThereOnlyOnceItsStepsAreRecorded) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 40;
+  recipe.save_every = 1;
+  recipe.keep = 1;
+  TrainingJob saved = job(recipe);
+  std::vector<std::int64_t> newest;  // that could be seen while its successor waited
+  saved.checkpoints.steps_recorded = [&] {
+    const auto seen = checkpoints_in(folder / "run-1");
+    newest.push_back(seen.empty() ? 0 : seen.back().step);
+  };
+  const Trained trained = train_here(saved);
+  ASSERT_EQ(newest.size(), trained.checkpoints.size());
+  ASSERT_GE(newest.size(), 2u);
+  EXPECT_EQ(newest[0], 0);
+  for (std::size_t i = 1; i < newest.size(); ++i) EXPECT_EQ(newest[i], trained.checkpoints[i - 1].step) << "still kept";
 }
 
 TEST_F(CheckpointTest, AStoppedRunIsSavedWhereItStopped) {
