@@ -21,6 +21,7 @@
 #include "app/report.h"
 #include "app/run_filter.h"
 #include "app/session.h"
+#include "app/suspend.h"
 #include "app/watch_command.h"
 #include "app/worker.h"
 #include "engine/ready_plans.h"
@@ -94,7 +95,10 @@ LoadedRun load_run(RunStore& store, const std::string& wanted) {
 void follow(Session& session, const std::vector<RunId>& runs) {
   std::vector<Run> rows;
   for (const RunId id : runs) rows.push_back(*session.store().run(id));
+  const bool several_processes =
+      std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
   Progress progress(std::move(rows));
+  Suspension suspension(session, runs, several_processes);
   std::size_t ended = 0;
   bool stopping = false;
   while (ended < runs.size()) {
@@ -106,6 +110,7 @@ void follow(Session& session, const std::vector<RunId>& runs) {
       stopping = true;
       session.stop_all();
     }
+    suspension.look();
   }
   session.flush();
   if (const std::string error = session.storage_error(); !error.empty()) throw StorageError(error);

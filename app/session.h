@@ -81,6 +81,7 @@ class Session {
   // Held before its next step, and let go on. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_->pause(run, paused); }
   bool paused(RunId run) const { return engine_->paused(run); }
+  bool holding() const { return engine_->holding(); }  // nothing trains at this moment
   std::vector<RunId> queue() const { return engine_->queue(); }
   void move_to(RunId run, std::size_t place) { engine_->move_to(run, place); }
   void stop(RunId run) { engine_->stop(run); }

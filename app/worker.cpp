@@ -42,9 +42,10 @@ RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
 }  // namespace
 
 int run_worker() {
-  // A terminal's Ctrl-C goes to all processes of a job; it is for rank 0 to say when all of them stop.
+  // A terminal's Ctrl-C goes to all processes of a job; it is for rank 0 to say when all of them stop, as with Ctrl-Z.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGTSTP, SIG_IGN);
   if (!tied_to_parent()) return exit_failed;
   const std::string json(std::istreambuf_iterator<char>(std::cin), {});
   const RunEnded end = train_unrecorded(recipe_from_json(json), [] { return false; });
@@ -54,6 +55,7 @@ int run_worker() {
 }
 
 int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupted)()) {
+  std::signal(SIGTSTP, SIG_IGN);  // rank 0 would give this one up
   const RunEnded end = train_unrecorded(recipe, interrupted);
   if (end.status == RunStatus::finished) return exit_done;
   if (end.status == RunStatus::stopped) return exit_interrupted;

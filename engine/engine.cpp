@@ -220,6 +220,11 @@ bool Engine::paused(RunId run) const {
   return job != impl_->queue.end() && job->control->paused();
 }
 
+bool Engine::holding() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->running ? impl_->running->control->holding() : impl_->queue.empty();
+}
+
 void Engine::move_to(RunId run, std::size_t place) {
   const std::lock_guard lock(impl_->mutex);
   auto& queue = impl_->queue;

@@ -47,6 +47,9 @@ class Engine {
   void pause(RunId run, bool paused);
   bool paused(RunId run) const;
 
+  // Whether nothing trains at this moment: no run is running, or the one that is waits between two steps.
+  bool holding() const;
+
   // The runs that wait, the next one first; and the place that one of them shall have among them (0: the next).
   std::vector<RunId> queue() const;
   void move_to(RunId run, std::size_t place);

@@ -46,10 +46,18 @@ class RunControl {
     return paused_;
   }
 
+  // Whether the run is held at this moment: nothing of it goes on until it is let go.
+  bool holding() const {
+    const std::lock_guard lock(mutex_);
+    return paused_ && waiting_;
+  }
+
   // Returns when the run is not paused, is to stop, or has waited for so long.
   void wait_while_paused(std::chrono::milliseconds patience = std::chrono::hours(24 * 365)) {
     std::unique_lock lock(mutex_);
+    waiting_ = true;
     changed_.wait_for(lock, stop_.get_token(), patience, [this] { return !paused_; });
+    waiting_ = false;
   }
 
  private:
@@ -57,6 +65,7 @@ class RunControl {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   bool paused_ = false;
+  bool waiting_ = false;  // a thread is in wait_while_paused
 };
 
 }  // namespace stepladder

@@ -88,11 +88,11 @@ class DataParallel(unittest.TestCase):
         except sqlite3.OperationalError:
             return 0
 
-    def start_endless(self, processes, environment=None):
+    def start_endless(self, processes, environment=None, **options):
         """A run that has made some steps; its process and {rank: pid} of the others."""
         before = dict(self.place.environment)
         self.place.environment.update(environment or {})
-        process = self.place.start("train", *ENDLESS, "--nproc", processes, "--json")
+        process = self.place.start("train", *ENDLESS, "--nproc", processes, "--json", **options)
         self.place.environment = before
         self.addCleanup(process.kill)
         deadline = time.time() + 120
@@ -154,6 +154,19 @@ class DataParallel(unittest.TestCase):
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
+        self.assert_nobody_left(children, 5)
+
+    def test_ctrl_z_stops_none_of_them(self):
+        process, children = self.start_endless(2, process_group=0)  # a group of its own, as a shell starts a job
+        os.killpg(process.pid, signal.SIGTSTP)
+        seen = self.newest_step()
+        deadline = time.time() + 30
+        while self.newest_step() < seen + 5:
+            self.assertLess(time.time(), deadline, "it does not go on")
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=30)
+        self.assertIn("Ctrl-Z does not stop a run of several processes", error)
         self.assert_nobody_left(children, 5)
 
     def test_as_a_rung_of_a_ladder(self):

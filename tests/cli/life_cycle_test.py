@@ -143,6 +143,27 @@ class LifeCycle(unittest.TestCase):
         data = self.place.json("show", run, "--steps")["data"]
         self.assertLess(max(s["dt_ms"] for s in data[5:]), 1000)
 
+    def test_the_time_between_ctrl_z_and_fg_is_no_step(self):
+        # A group of its own, as a shell starts a job: a group that no shell looks after cannot be stopped.
+        process = self.place.start("train", *RECIPE, "--steps", 1000000, process_group=0)
+        self.wait_for_steps(20)
+        process.send_signal(signal.SIGTSTP)
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        self.assertTrue(os.WIFSTOPPED(status), status)
+        held = self.steps_now()
+        stopped_s = 5
+        time.sleep(stopped_s)
+        self.assertEqual(self.steps_now(), held, "every step before the stop was written before it")
+        os.kill(process.pid, signal.SIGCONT)
+        self.wait_for_steps(held + 20)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+        self.assertIn("stops after this step", error)
+        run = self.place.json("runs")[0]["id"]
+        data = self.place.json("show", run, "--steps")["data"]
+        self.assertEqual([s["step"] for s in data], list(range(1, len(data) + 1)))
+        self.assertLess(max(s["dt_ms"] for s in data), 1000 * stopped_s)
+
     def test_samples_lanes_and_parts_are_kept(self):
         run = self.place.json("train", *RECIPE, "--steps", 1500, "--sample-every", 750, "--sample-tokens", 20,
                               "--sample-prompt", "ROMEO:", "--save-every", 1000)
