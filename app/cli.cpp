@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 
+#include "app/bin.h"
 #include "app/check_command.h"
 #include "app/environment.h"
 #include "app/export_command.h"
@@ -62,6 +63,7 @@ struct Options {
   std::string run;
   std::vector<std::string> runs;
   bool steps = false;
+  bool empty = false;
   CompareRequest compare;
   bool gate = false;
   bool published = false;
@@ -574,6 +576,9 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App* show_command = command("show", "One run");
   show_command->add_option("run", options.run, "Its number or name")->required();
   show_command->add_flag("--steps", options.steps, "Every step too");
+  CLI::App* bin_command =
+      command("bin", "The runs that were deleted: for 30 days they can be taken back in the desktop");
+  bin_command->add_flag("--empty", options.empty, "Take them out for good, with their checkpoints");
   struct Verb {
     CLI::App* command;
     RunRequest request;
@@ -644,6 +649,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   }
   if (*runs_command) return list_runs(options);
   if (*show_command) return show(options);
+  if (*bin_command) return show_bin(options.database, options.empty, options.json);
   for (const auto& [verb, request] : verbs) {
     if (*verb) return ask_owner(options, request);
   }

@@ -103,12 +103,13 @@ struct RunStore::Impl {
 
 RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIdentity>& owner) {
   static const std::string sql =
-      "INSERT INTO runs (name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
-      "created_at, started_at, ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, "
-      "loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, forked_at_step, "
-      "loss_against, attention, setup_ms, peak_memory_bytes, owner_pid, owner_start, owner_boot) VALUES (?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+      "INSERT INTO runs (id, name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, "
+      "source_path, created_at, started_at, ended_at, planned_steps, tokens_per_step, warmup_steps, params, "
+      "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, "
+      "forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes, owner_pid, owner_start, owner_boot) "
+      "VALUES ((SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE key = "
+      "'highest_run'), 0)) + 1 FROM runs), "
+      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
   Statement insert(database, sql);
   insert.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
   insert.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
@@ -594,17 +595,28 @@ void RunStore::rename_ladder(LadderId ladder, const std::string& name) {
   Statement(impl_->database, "UPDATE ladders SET name = ? WHERE id = ?").bind(name).bind(ladder).run();
 }
 
-int RunStore::empty_bin(double deleted_before) {
+std::vector<RunId> RunStore::empty_bin(double deleted_before) {
   Transaction transaction(impl_->database);
-  constexpr const char* gone = "(SELECT run_id FROM curation WHERE deleted_at < ?)";
-  // A fork outlives the run that it came from, and tells no more which that was.
-  Statement(impl_->database, std::string("UPDATE runs SET parent_id = NULL WHERE parent_id IN ") + gone)
-      .bind(deleted_before)
-      .run();
-  Statement(impl_->database, std::string("DELETE FROM runs WHERE id IN ") + gone).bind(deleted_before).run();
-  const auto count = static_cast<int>(impl_->database.changes());
+  std::vector<RunId> gone;
+  {
+    Statement rows(impl_->database,
+                   "SELECT run_id FROM curation JOIN runs ON runs.id = run_id WHERE deleted_at < ? AND status NOT IN "
+                   "('queued', 'running') AND run_id NOT IN (SELECT parent_id FROM runs WHERE status = 'queued' AND "
+                   "parent_id IS NOT NULL) ORDER BY run_id");
+    rows.bind(deleted_before);
+    while (rows.step()) gone.push_back(rows.integer(0));
+  }
+  if (gone.empty()) return gone;
+  const std::int64_t newest = impl_->database.integer("SELECT max(id) FROM runs");
+  for (const RunId id : gone) {
+    // A fork outlives the run that it came from, and tells no more which that was.
+    Statement(impl_->database, "UPDATE runs SET parent_id = NULL WHERE parent_id = ?").bind(id).run();
+    Statement(impl_->database, "DELETE FROM runs WHERE id = ?").bind(id).run();
+  }
+  // SQLite would give its number to the next run (see insert_run).
+  if (gone.back() == newest) set_setting("highest_run", std::to_string(newest));
   transaction.commit();
-  return count;
+  return gone;
 }
 
 void RunStore::request(RunId run, RunRequest verb) {

@@ -120,8 +120,9 @@ class RunStore {
   void rename_ladder(LadderId ladder, const std::string& name);
 
   // Takes runs that have been in the bin since before `deleted_before` out of the file for good, with everything that
-  // hangs on them. Returns how many.
-  int empty_bin(double deleted_before);
+  // hangs on them, and returns them; one whose checkpoint a waiting fork is to start from stays. What lies beside the
+  // file is the caller's to remove (app/bin.h): no later run gets one of their numbers.
+  std::vector<RunId> empty_bin(double deleted_before);
 
   // Asks the process that owns a run to do something with it, and what other processes ask of this one's runs (each
   // request is taken once).

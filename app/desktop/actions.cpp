@@ -40,6 +40,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Reset the layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
   actions.push_back({.title = "Reload what other programs have written", .command = Reload{}, .key = ImGuiKey_F5});
   actions.push_back({.title = "Clear the selection of runs", .command = ClearSelection{}});
+  actions.push_back({.title = "Empty the bin", .command = EmptyBin{}, .detail = "asks first"});
   if (const RunEntry* running = workspace.running()) {
     actions.push_back({.title = workspace.is_paused ? "Continue the run" : "Pause the run",
                        .command = PauseRun{running->run.id, !workspace.is_paused},

@@ -159,6 +159,9 @@ struct ResetLayout {};
 struct Reload {};  // what other programs have written since
 struct ShowPalette {};
 struct KeepDrawing {};  // something is being made on another thread
+struct EmptyBin {       // for good, with the checkpoints; asks first unless `sure`
+  bool sure = false;
+};
 struct ChangeScale {
   int direction = 0;  // 1 larger, -1 smaller, 0 back to the display's own
 };
@@ -172,7 +175,7 @@ using Command =
                  SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport,
                  ForgetImport, Repeat, AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun,
                  CopyText, SaveText, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
-                 ResetLayout, Reload, ShowPalette, KeepDrawing, DismissMessage>;
+                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "app/bin.h"
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/window.h"
@@ -77,7 +78,7 @@ int open_desktop(const std::filesystem::path& database) {
   close_signals.window_opened();
   Session session(database, Window::wake);
   std::string no_example;
-  session.store().empty_bin(unix_now() - bin_days * 24 * 3600);
+  const EmptiedBin emptied = empty_bin(session.store(), unix_now() - bin_days * 24 * 3600);
   try {  // the first launch shows something: a real ladder, measured elsewhere
     add_example(session.store(), assets_folder());
   } catch (const StorageError& error) {
@@ -86,6 +87,7 @@ int open_desktop(const std::filesystem::path& database) {
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(session.store(), &session, settings);
   app.set_display_scale(window.display_scale());
+  app.say_of_bin(emptied);
   if (!no_example.empty()) app.workspace().messages.push_back({.text = "The example is missing: " + no_example});
 
   // ImGui settles within three frames of any input; after that nothing is drawn until something happens. While a run

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/bin.h"
 #include "app/desktop/import_job.h"
 #include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
@@ -32,6 +33,7 @@ class DesktopApp {
   void show(const std::string& panel_id);  // throws std::out_of_range for an unknown one
   void set_display_scale(float scale);
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
+  void say_of_bin(const EmptiedBin& emptied);         // nothing where nothing was taken out
 
   // With the layout and what the panels remember as they are now. Inside the ImGui context.
   DesktopSettings settings();
@@ -51,6 +53,7 @@ class DesktopApp {
   void notice(const std::string& text);
   void curate(const Curate& asked);
   void can_undo(std::string what, std::function<void()> undo);
+  void empty_bin_now(bool sure);
   void ask_again();
   void advise_about(RunId run);
   void save_ladder(const SaveLadder& asked);

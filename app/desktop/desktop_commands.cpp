@@ -86,10 +86,37 @@ void DesktopApp::curate(const Curate& asked) {
   if (lists_change) workspace_.load(store_);
   can_undo(asked.what, [this, before] {
     store_.in_one_transaction([&] {
-      for (const auto& [run, curation] : before) store_.curate(run, curation);
+      for (const auto& [run, curation] : before) {
+        if (!store_.run(run)) throw std::runtime_error("Another program has emptied the bin: a run is gone for good.");
+        store_.curate(run, curation);
+      }
     });
     workspace_.load(store_);
   });
+}
+
+void DesktopApp::say_of_bin(const EmptiedBin& emptied) {
+  if (!emptied.runs.empty() || emptied.freed_bytes > 0) notice(emptied_text(emptied));
+  for (const std::string& problem : emptied.problems) complain(problem);
+}
+
+void DesktopApp::empty_bin_now(bool sure) {
+  const std::vector<BinnedRun> binned = runs_in_bin(store_);
+  if (binned.empty()) return notice("The bin is empty");
+  if (!sure) {
+    std::int64_t bytes = 0;
+    for (const BinnedRun& run : binned) bytes += run.checkpoint_bytes;
+    const std::string what = grouped(std::ssize(binned)) + (binned.size() == 1 ? " run" : " runs") +
+                             (bytes > 0 ? " and " + bytes_text(static_cast<double>(bytes)) + " of checkpoints" : "");
+    return palette_.open({{.title = "Leave the bin as it is", .command = ShowPalette{}},
+                          {.title = "Take " + what + " out for good", .command = EmptyBin{.sure = true}}});
+  }
+  const EmptiedBin emptied = empty_bin(store_, unix_now() + 1);
+  // What was done before may have been done to runs that there are no more.
+  undoable_.clear();
+  workspace_.undoable.clear();
+  workspace_.load(store_);
+  say_of_bin(emptied);
 }
 
 // After a run has ended: whether the question is answered, or another round is needed.
@@ -379,6 +406,7 @@ void DesktopApp::execute(const Command& command) {
                            std::make_move_iterator(places.end()));
             palette_.open(std::move(actions));
           },
+          [this](const EmptyBin& bin) { empty_bin_now(bin.sure); },
           [this](const DismissMessage& dismiss) {
             if (dismiss.index < workspace_.messages.size()) {
               workspace_.messages.erase(workspace_.messages.begin() + static_cast<std::ptrdiff_t>(dismiss.index));

@@ -108,6 +108,26 @@ class LifeCycle(unittest.TestCase):
         self.assertIn("lr 0.001 -> 0.5", error)
         self.assertIn("--fork", error)
 
+    def test_checkpoints_go_when_their_run_goes_for_good(self):
+        parent = self.place.json("train", *RECIPE, "--steps", 10, "--save-every", 10)
+        fork = self.place.json("train", "--fork", f"{parent['id']}@10", "--steps", 20, "--save-every", 10)
+        folder = self.place.path / "runs.db.checkpoints" / f"run-{parent['id']}"
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        self.assertEqual(self.place.json("bin"), [])
+        with sqlite3.connect(self.place.database) as database:  # as the desktop does it
+            database.execute("insert into curation (run_id, deleted_at) values (?, ?)", (parent["id"], time.time()))
+        binned = self.place.json("bin")
+        self.assertEqual([(run["id"], run["checkpoint_bytes"]) for run in binned], [(parent["id"], size)])
+        self.assertTrue(folder.exists(), "as long as it can be taken back")
+        emptied = self.place.json("bin", "--empty")
+        self.assertEqual((emptied["runs"], emptied["freed_bytes"], emptied["problems"]), ([parent["id"]], size, []))
+        self.assertFalse(folder.exists())
+        self.assertEqual(self.checkpoints(fork["id"])[-1], 20)
+        longer = self.place.json("train", "--resume", fork["id"], "--steps", 30)
+        self.assertEqual((longer["last_step"], longer["parent"]), (30, None))
+        status, out, _ = self.place.run("bin", "--empty")
+        self.assertEqual((status, out), (0, "The bin held nothing to take out\n"))
+
     def test_a_damaged_checkpoint_is_refused_with_the_tensor_named(self):
         run = self.place.json("train", *RECIPE, "--steps", 10, "--save-every", 10)
         folder = pathlib.Path(self.place.json("show", run["id"])["checkpoints"][0]["folder"])

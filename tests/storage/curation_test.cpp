@@ -54,11 +54,36 @@ TEST(Curation, TheBinIsEmptiedOfWhatIsOldEnough) {
   const RunId child = store.insert_finished({.name = "child", .parent = old}, steps);
   store.curate(old, {.deleted_at = 1000});
   store.curate(young, {.deleted_at = 3000});
-  EXPECT_EQ(store.empty_bin(2000), 1);
+  EXPECT_EQ(store.empty_bin(2000), std::vector{old});
   EXPECT_FALSE(store.run(old).has_value());
   EXPECT_TRUE(store.series(old).empty());
   EXPECT_TRUE(store.run(young).has_value());
   EXPECT_FALSE(store.run(child)->parent.has_value());
+}
+
+TEST(Curation, TheNumberOfARunThatIsGoneIsNeverGivenAgain) {
+  RunStore store = RunStore::in_memory();
+  const RunId kept = store.insert_finished({.name = "kept"}, {});
+  const RunId gone = store.insert_finished({.name = "gone"}, {});
+  store.curate(gone, {.deleted_at = 1000});
+  EXPECT_EQ(store.empty_bin(2000).size(), 1u);
+  const RunId next = store.insert_finished({.name = "next"}, {});
+  EXPECT_GT(next, gone) << "what lies beside the file under the old number is not its";
+  EXPECT_GT(store.insert_finished({.name = "one more"}, {}), next);
+  store.curate(kept, {.deleted_at = 1000});  // not the newest: the mark stays where it is
+  EXPECT_EQ(store.empty_bin(2000).size(), 1u);
+  EXPECT_EQ(store.insert_finished({.name = "and another"}, {}), next + 2);
+}
+
+TEST(Curation, ARunThatAWaitingForkStartsFromStays) {
+  RunStore store = RunStore::in_memory();
+  const RunId parent = store.insert_finished({.name = "parent"}, {});
+  const RunId fork = store.create_run({.name = "fork", .parent = parent, .forked_at_step = 1});
+  store.curate(parent, {.deleted_at = 1000});
+  EXPECT_TRUE(store.empty_bin(2000).empty());
+  const std::vector<RunEvent> events{RunStarted{.run = fork, .at = 1500}};
+  store.apply(events);
+  EXPECT_EQ(store.empty_bin(2000), std::vector{parent});
 }
 
 TEST(Curation, RunsAndLaddersTakeANewName) {

@@ -1,0 +1,137 @@
+#include "app/bin.h"
+
+#include <algorithm>
+#include <iostream>
+#include <sstream>
+
+#include "app/cli.h"
+#include "app/find_run.h"
+#include "app/format.h"
+#include "app/report.h"
+#include "engine/checkpoint_folder.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+// Runs whose rows are gone and whose folders are not yet, so that a process that dies in between leaves no litter.
+constexpr const char* to_remove = "checkpoints_to_remove";
+
+std::vector<RunId> ids_from(const std::string& text) {
+  std::istringstream words(text);
+  std::vector<RunId> ids;
+  for (RunId id = 0; words >> id;) ids.push_back(id);
+  return ids;
+}
+
+std::string text_of(const std::vector<RunId>& ids) {
+  std::string text;
+  for (const RunId id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
+  return text;
+}
+
+// Files of the folder itself: a link counts nothing, since removing it frees nothing.
+std::int64_t bytes_in(const fs::path& folder) {
+  std::int64_t bytes = 0;
+  std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(folder, error))) return 0;
+  for (auto entry = fs::recursive_directory_iterator(folder, error);
+       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code unknown;
+    if (!fs::is_regular_file(entry->symlink_status(unknown))) continue;
+    if (const auto size = entry->file_size(unknown); !unknown) bytes += static_cast<std::int64_t>(size);
+  }
+  return bytes;
+}
+
+std::string runs_text(std::size_t count) {
+  return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
+}
+
+std::string checkpoint_bytes_text(std::int64_t bytes) {
+  return bytes > 0 ? bytes_text(static_cast<double>(bytes)) : "-";
+}
+
+}  // namespace
+
+std::vector<BinnedRun> runs_in_bin(RunStore& store) {
+  std::vector<BinnedRun> binned;
+  for (const auto& [id, curation] : store.curations()) {
+    if (!curation.deleted()) continue;
+    const std::int64_t bytes = store.file().empty() ? 0 : bytes_in(run_checkpoint_folder(store.file(), id));
+    binned.push_back({*store.run(id), curation.deleted_at, bytes});
+  }
+  std::sort(binned.begin(), binned.end(),
+            [](const BinnedRun& a, const BinnedRun& b) { return a.deleted_at < b.deleted_at; });
+  return binned;
+}
+
+EmptiedBin empty_bin(RunStore& store, double deleted_before) {
+  EmptiedBin emptied;
+  std::vector<RunId> folders;
+  store.in_one_transaction([&] {
+    emptied.runs = store.empty_bin(deleted_before);
+    folders = ids_from(store.setting(to_remove).value_or(""));
+    if (emptied.runs.empty()) return;
+    folders.insert(folders.end(), emptied.runs.begin(), emptied.runs.end());
+    store.set_setting(to_remove, text_of(folders));
+  });
+  if (folders.empty() || store.file().empty()) return emptied;  // one in memory has nothing beside it
+  std::vector<RunId> left;
+  for (const RunId id : folders) {
+    if (store.run(id)) continue;  // never a run's that there is
+    const fs::path folder = run_checkpoint_folder(store.file(), id);
+    const std::int64_t bytes = bytes_in(folder);
+    std::error_code error;
+    fs::remove_all(folder, error);  // links in it are removed, not followed
+    emptied.freed_bytes += bytes - bytes_in(folder);
+    if (!error) continue;
+    left.push_back(id);
+    emptied.problems.push_back(folder.string() + " cannot be removed: " + error.message());
+  }
+  store.set_setting(to_remove, text_of(left));
+  return emptied;
+}
+
+std::string emptied_text(const EmptiedBin& emptied) {
+  const std::string freed =
+      emptied.freed_bytes > 0 ? bytes_text(static_cast<double>(emptied.freed_bytes)) + " of checkpoints freed" : "";
+  if (emptied.runs.empty()) return freed.empty() ? "The bin held nothing to take out" : freed;
+  return runs_text(emptied.runs.size()) + (emptied.runs.size() == 1 ? " is" : " are") + " gone for good" +
+         (freed.empty() ? "" : ", " + freed);
+}
+
+int show_bin(const fs::path& database, bool empty, bool json) {
+  RunStore store = open_existing(database);
+  if (empty) {
+    const EmptiedBin emptied = empty_bin(store, unix_now() + 1);
+    if (json) {
+      const Json said = {{"runs", emptied.runs}, {"freed_bytes", emptied.freed_bytes}, {"problems", emptied.problems}};
+      std::cout << said.dump(2) << "\n";
+    } else {
+      std::cout << emptied_text(emptied) << "\n";
+    }
+    for (const std::string& problem : emptied.problems) std::cerr << "stepladder: " << problem << "\n";
+    return emptied.problems.empty() ? exit_done : exit_failed;
+  }
+  const std::vector<BinnedRun> binned = runs_in_bin(store);
+  if (json) {
+    Json list = Json::array();
+    for (const auto& [run, deleted_at, bytes] : binned)
+      list.push_back(
+          {{"id", run.id}, {"name", run.name}, {"deleted_at", number(deleted_at)}, {"checkpoint_bytes", bytes}});
+    std::cout << list.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    return exit_done;
+  }
+  if (binned.empty()) {
+    std::cerr << "stepladder: the bin is empty\n";
+    return exit_done;
+  }
+  std::vector<std::vector<std::string>> rows = {{"run", "name", "deleted", "checkpoints"}};
+  for (const auto& [run, deleted_at, bytes] : binned)
+    rows.push_back({std::to_string(run.id), run.name, local_time_text(deleted_at), checkpoint_bytes_text(bytes)});
+  std::cout << table(rows, {true, false, false, true});
+  return exit_done;
+}
+
+}  // namespace stepladder

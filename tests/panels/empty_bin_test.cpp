@@ -1,0 +1,85 @@
+// The bin is emptied from the palette, and asks first.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "engine/checkpoint_folder.h"
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+class EmptyBinTest : public testing::Test {
+ protected:
+  EmptyBinTest() {
+    run_ = store_.insert_finished({.name = "run"}, {});
+    store_.insert_finished({.name = "other"}, {});
+    std::filesystem::create_directories(folder() / checkpoint_name(10));
+    std::ofstream(folder() / checkpoint_name(10) / checkpoint_weights) << std::string(2000, 'w');
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
+    app_->workspace().selected_runs = {run_};
+    imgui_.frame(*app_);
+  }
+  std::filesystem::path folder() const { return run_checkpoint_folder(store_.file(), run_); }
+  // Enter takes the first that answers to what was typed.
+  void palette(const std::string& typed) {
+    imgui_.press(*app_, ImGuiKey_K, true);
+    choose(typed);
+  }
+  void choose(const std::string& typed) {
+    ImGui::GetIO().AddInputCharactersUTF8(typed.c_str());
+    for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+    imgui_.press(*app_, ImGuiKey_Enter);
+  }
+  bool says(const std::string& text) {
+    for (const Message& message : app_->workspace().messages)
+      if (message.text.find(text) != std::string::npos) return true;
+    return false;
+  }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::open(folder_ / "runs.db");
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+  RunId run_ = 0;
+};
+
+TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
+  palette("empty the bin");
+  EXPECT_TRUE(says("The bin is empty"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  ASSERT_EQ(runs_in_bin(store_).size(), 1u);
+  palette("empty the bin");
+  EXPECT_EQ(runs_in_bin(store_).size(), 1u) << "it only asks";
+  choose("");  // the first answer leaves it
+  EXPECT_EQ(runs_in_bin(store_).size(), 1u);
+  imgui_.press(*app_, ImGuiKey_Escape);
+  EXPECT_TRUE(std::filesystem::exists(folder() / checkpoint_name(10)));
+
+  palette("empty the bin");
+  choose("out for good");
+  EXPECT_TRUE(runs_in_bin(store_).empty());
+  EXPECT_FALSE(store_.run(run_));
+  EXPECT_FALSE(std::filesystem::exists(folder()));
+  EXPECT_TRUE(says("1 run is gone for good, 2.00 kB of checkpoints freed"));
+  EXPECT_EQ(app_->workspace().undoable, "") << "there is nothing that could be taken back";
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(EmptyBinTest, WhatWasDeletedComesBackWithItsCheckpoints) {
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  EXPECT_EQ(store_.runs().size(), 2u);
+  EXPECT_EQ(checkpoints_in(folder()).size(), 1u);
+}
+
+TEST_F(EmptyBinTest, UndoAfterAnotherProgramHasEmptiedItIsASentence) {
+  ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
+  EXPECT_EQ(empty_bin(store_, unix_now() + 1).runs.size(), 1u);
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  EXPECT_TRUE(says("a run is gone for good"));
+}
+
+}  // namespace
+}  // namespace stepladder
