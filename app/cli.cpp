@@ -4,6 +4,7 @@
 #include <atomic>
 #include <csignal>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -64,6 +65,7 @@ struct Options {
   std::vector<std::string> runs;
   bool steps = false;
   bool empty = false;
+  bool console = false;
   CompareRequest compare;
   bool gate = false;
   bool published = false;
@@ -322,6 +324,12 @@ int show(const Options& options) {
   } else if (!options.json) {
     run.series = store.series(run.run.id, run.summary.last_step - enough_steps + 1, run.summary.last_step);
   }
+  if (options.console && !options.json) {
+    const std::string printed = store.console(run.run.id, std::numeric_limits<std::size_t>::max());
+    if (printed.empty()) std::cerr << "stepladder: nothing that run " << run.run.id << " printed was kept\n";
+    std::cout << printed;
+    return exit_done;
+  }
   if (options.json) {
     Json json = run_json(run.run, run.summary, load_judge(&store));
     json.update(life_cycle_json(store, {run.run, run.summary}));
@@ -576,6 +584,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App* show_command = command("show", "One run");
   show_command->add_option("run", options.run, "Its number or name")->required();
   show_command->add_flag("--steps", options.steps, "Every step too");
+  show_command->add_flag("--console", options.console, "Instead, what its program printed (watch), as it was printed");
   CLI::App* bin_command =
       command("bin", "The runs that were deleted: for 30 days they can be taken back in the desktop");
   bin_command->add_flag("--empty", options.empty, "Take them out for good, with their checkpoints");

@@ -180,6 +180,7 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
             {"communication", number(parts.communication_ms)}}},
           {"checkpoints", checkpoints},
           {"samples", samples},
+          {"console", text_or_null(store.console(run.run.id))},
           {"energy", energy_json(energy_of(looks, last_warmup_step, run.summary.tokens_per_s))},
           {"lanes", lanes}};
 }

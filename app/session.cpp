@@ -60,6 +60,12 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       [this](const RunEvent& event) {
         recorder_->post(event);
         events_.post(event);
+        if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
+          recorder_->post(ConsoleText{.run = saved->run,
+                                      .at = saved->at,
+                                      .text = "the checkpoint of step " + std::to_string(saved->step) +
+                                              " was not saved: " + saved->error + "\n"});
+        }
         if (!std::holds_alternative<StepRecord>(event)) wake_();
       },
       library);

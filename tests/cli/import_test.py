@@ -140,6 +140,9 @@ class Watch(Case):
             printed = b"".join(text.encode() if isinstance(text, str) else text for text, in
                                database.execute("select text from console order by part"))
         self.assertEqual(sorted(printed.decode().splitlines()), sorted((STEPS + "to stderr").splitlines()), "what was printed is kept")
+        code, printed, err = self.place.run("show", run["id"], "--console")
+        self.assertEqual((code, sorted(printed.splitlines()), err), (0, sorted((STEPS + "to stderr").splitlines()), ""))
+        self.assertEqual(self.place.json("show", run["id"])["console"], printed)
 
     def test_the_exit_status_is_the_programs(self):
         self.assertEqual(self.watch(f"print({STEPS!r}); raise SystemExit(7)")[0], 7)

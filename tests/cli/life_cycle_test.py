@@ -82,6 +82,15 @@ class LifeCycle(unittest.TestCase):
             leftovers = [p for p in (self.place.path / "runs.db.checkpoints").rglob("*.part")]
             self.assertEqual(leftovers, [])
 
+    def test_a_checkpoint_that_could_not_be_saved_is_told_with_the_run(self):
+        (self.place.path / "runs.db.checkpoints").write_text("a file where the folder should be")
+        run = self.place.json("train", *RECIPE, "--steps", 6, "--save-every", 3)
+        self.assertEqual(run["status"], "finished")
+        shown = self.place.json("show", run["id"])
+        self.assertRegex(shown["console"], "the checkpoint of step [3-6] was not saved: ")
+        self.assertEqual(self.place.run("show", run["id"], "--console"), (0, shown["console"], ""))
+        self.assertIsNone(self.place.json("show", self.place.json("train", *RECIPE, "--steps", 2)["id"])["console"])
+
     def test_a_fork_starts_from_its_parents_checkpoint(self):
         parent = self.place.json("train", *RECIPE, "--steps", 30, "--save-every", 10, "--keep", 0)
         # A save that is due while the one before still goes on waits a step: the training waits for no disk.
