@@ -40,6 +40,8 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Reset the layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
   actions.push_back({.title = "Reload what other programs have written", .command = Reload{}, .key = ImGuiKey_F5});
   actions.push_back({.title = "Clear the selection of runs", .command = ClearSelection{}});
+  if (workspace.question.open)
+    actions.push_back({.title = "Stop asking whether a rung is real", .command = StopAsking{}});
   actions.push_back({.title = "Empty the bin", .command = EmptyBin{}, .detail = "asks first"});
   if (const RunEntry* running = workspace.running()) {
     actions.push_back({.title = workspace.is_paused ? "Continue the run" : "Pause the run",

@@ -55,6 +55,7 @@ class DesktopApp {
   void can_undo(std::string what, std::function<void()> undo);
   void empty_bin_now(bool sure);
   void ask_again();
+  void ask_another_round();
   void advise_about(RunId run);
   void save_ladder(const SaveLadder& asked);
 
@@ -73,6 +74,7 @@ class DesktopApp {
   std::string storage_error_;
   PalettePopup palette_;
   ImportJob import_job_;
+  std::vector<RunId> round_;    // of the question that is open: what is being repeated for it
   struct Undoable {
     std::string what;
     std::function<void()> undo;

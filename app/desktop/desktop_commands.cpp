@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <utility>
 
 #include "app/desktop/chart_export.h"
@@ -121,9 +122,18 @@ void DesktopApp::empty_bin_now(bool sure) {
 
 // After a run has ended: whether the question is answered, or another round is needed.
 void DesktopApp::ask_again() {
+  try {
+    ask_another_round();
+  } catch (const std::exception& error) {  // also on the way through ingest, where nobody else would catch it
+    workspace_.question.open = false;
+    complain(error.what());
+  }
+}
+
+void DesktopApp::ask_another_round() {
   Question& question = workspace_.question;
   std::vector<MeasuredRun> measured;
-  std::vector<RunId> runs;
+  std::map<int, RunId> first;  // of each of the two rungs, the run whose recipe is repeated
   int repeats = 0;
   for (const RunEntry* entry : workspace_.runs_of(question.asked.ladder)) {
     const int rung = entry->run.rung;
@@ -133,14 +143,17 @@ void DesktopApp::ask_again() {
     if (!entry->loaded) workspace_.load_series(store_, entry->run.id);
     measured.push_back({&entry->run, &entry->summary, &entry->series()});
     repeats += rung == question.asked.rung ? 1 : 0;
-    if (entry->run.repeat == 0) runs.push_back(entry->run.id);
+    first.try_emplace(rung, entry->run.id);
   }
-  const std::vector<RungSummary> rungs = summarise_rungs(measured);
-  if (rungs.size() != 2 || runs.size() != 2) {
-    question.open = false;
-    throw std::runtime_error("It cannot be told: both rungs need a run that went to its end.");
+  for (const RunId id : round_) {  // one that cannot be repeated would be tried for ever
+    const RunEntry* entry = workspace_.find(id);
+    if (entry && entry->run.status == RunStatus::finished) continue;
+    throw std::runtime_error("It cannot be told: " + (entry ? entry->run.name : "a repeat") +
+                             " did not go to its end, so no more repeats are made.");
   }
-  const SpeedUp& answer = rungs.back().verdict;
+  const std::vector<RungSummary> rungs = summarise_rungs(measured, Intervals::yes, question.asked.baseline);
+  if (rungs.size() != 2) throw std::runtime_error("It cannot be told: both rungs need a run that went to its end.");
+  const SpeedUp& answer = rungs[rungs.back().rung == question.asked.rung ? 1 : 0].verdict;
   question.answers.push_back(answer);
   const bool is_clear = answer.verdict != Verdict::cannot_tell;
   if (is_clear && repeats >= 2) {
@@ -151,7 +164,10 @@ void DesktopApp::ask_again() {
     question.open = false;
     notice("After " + std::to_string(repeats) + " runs each it still cannot be told.");
   } else {
-    workspace_.add_runs(store_, session_->repeat(runs, 1));
+    std::vector<RunId> runs;
+    for (const auto& [rung, run] : first) runs.push_back(run);
+    round_ = session_->repeat(runs, 1);
+    workspace_.add_runs(store_, round_);
   }
 }
 
@@ -232,6 +248,7 @@ void DesktopApp::execute(const Command& command) {
           [this](const AskWhetherReal& asked) {
             if (!session_) return;
             workspace_.question = {.asked = asked, .answers = {}, .open = true};
+            round_.clear();
             ask_again();
           },
           [this](const ProposeLadder& propose) {

@@ -1,0 +1,199 @@
+// "Is it real?" from the button to the answer: a real session, and a trainer whose step times are known.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "engine/trainer_library.h"
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double base_ms = 10;
+
+// How the next trainings behave; the trainer is a plain function, so this is shared. Reset by every test.
+struct Behaviour {
+  double rung_factor = 1;     // of a rung's step time to the baseline's
+  double between_runs = 0;    // a run is faster or slower than another by this share
+  int fails_after_runs = -1;  // how many runs go to their end before one fails; -1: none does
+  bool holds = false;         // until it is false, a repeat does not end
+
+  int runs = 0;
+};
+std::mutex mutex;
+Behaviour behaviour;
+
+void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit) {
+  const RunId run = job.run;
+  const auto now = [] {
+    const std::lock_guard lock(mutex);
+    return behaviour;
+  };
+  {
+    const std::lock_guard lock(mutex);
+    ++behaviour.runs;
+  }
+  const Behaviour how = now();
+  emit(RunStarted{.run = run, .at = 1000, .tokens_per_step = 768, .params = 10, .device = "cpu"});
+  const bool fails = how.fails_after_runs >= 0 && how.runs > how.fails_after_runs;
+  const bool is_rung = job.recipe.optimizer == Optimizer::fused_adamw;
+  // The same spread in every round and on both rungs, but never the same two runs: -1, +1, -0.5, +0.5, ...
+  const int place = (how.runs - 1) / 2;
+  const double spread = how.between_runs * (place % 2 == 0 ? -1 : 1) / (1 + place / 2 * 0.5);
+  const double dt_ms = base_ms * (is_rung ? how.rung_factor : 1) * (1 + spread);
+  for (std::int64_t step = 1; step <= (fails ? job.recipe.steps / 2 : job.recipe.steps); ++step) {
+    const double noise = 1 + 0.001 * static_cast<double>(step * 7919 % 11 - 5);
+    emit(StepRecord{.run = run,
+                    .step = step,
+                    .loss = 4.0 / static_cast<double>(step),
+                    .dt_ms = dt_ms * noise,
+                    .tokens = 768,
+                    .at = 1000});
+  }
+  if (fails) return emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::failed, .reason = "on purpose"});
+  while (how.runs > 2 && now().holds && !control.stop_token().stop_requested())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  emit(RunEnded{.run = run, .at = 2000, .status = RunStatus::finished});
+}
+
+DeviceReport machine() {
+  return {};
+}
+
+const TrainerLibrary fake = {.probe = machine, .train = train};
+
+class QuestionTest : public testing::Test {
+ protected:
+  QuestionTest() { behaviour = {}; }
+
+  // A ladder of two rungs has been measured, and its window is open.
+  void open(Behaviour how) {
+    behaviour = how;
+    LadderRequest asked;
+    asked.base.steps = 100;
+    asked.base.device = "cpu";
+    asked.stages = {{"baseline", {}}, {"fused-adamw", {}}};
+    ladder_ = session_.launch_ladder(asked, machine()).ladder;
+    for (int ended = 0; ended < 2;) {
+      for (const RunEvent& event : session_.wait_and_drain(std::chrono::milliseconds(50)))
+        ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
+    }
+    session_.flush();
+    app_.emplace(session_.store(), &session_, DesktopSettings{.panels = {"ladder"}});
+  }
+  void ask() {
+    ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.1"));
+    ASSERT_TRUE(imgui_.click(*app_, "ladder.real"));
+  }
+  void wait_until(const std::function<bool()>& is_so) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!is_so() && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      imgui_.frame(*app_);
+    }
+    ASSERT_TRUE(is_so());
+  }
+  void wait_for_answer() {
+    wait_until([&] { return !question().open; });
+    session_.flush();
+  }
+  const Question& question() { return app_->workspace().question; }
+  std::size_t runs_of_rung(int rung) {
+    const auto runs = session_.store().runs_of(ladder_);
+    return static_cast<std::size_t>(
+        std::count_if(runs.begin(), runs.end(), [&](const stepladder::Run& run) { return run.rung == rung; }));
+  }
+  std::string said(bool error) {
+    std::string text;
+    for (const Message& message : app_->workspace().messages) text += message.is_error == error ? message.text : "";
+    return text;
+  }
+  static double width(const SpeedUp& answer) { return answer.ci95.high - answer.ci95.low; }
+
+  TemporaryFolder folder_;
+  Session session_{folder_ / "runs.db", {}, &fake};
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+  LadderId ladder_ = 0;
+};
+
+TEST_F(QuestionTest, ACleanGainIsClearAfterOneRound) {
+  open({.rung_factor = 0.5, .between_runs = 0.002});
+  ask();
+  wait_for_answer();
+  ASSERT_EQ(question().answers.size(), 2u);
+  EXPECT_EQ(question().answers.back().verdict, Verdict::faster);
+  EXPECT_NEAR(question().answers.back().factor, 2, 0.05);
+  EXPECT_EQ(runs_of_rung(0), 2u);
+  EXPECT_EQ(runs_of_rung(1), 2u);
+  EXPECT_NE(said(false).find("After 2 runs each: faster"), std::string::npos) << said(false);
+}
+
+TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilTheBudgetIsSpentAndTheIntervalShrinks) {
+  open({.rung_factor = 0.98, .between_runs = 0.2});
+  ask();
+  wait_for_answer();
+  ASSERT_EQ(question().answers.size(), 6u) << "one before, and one after each of five rounds";
+  EXPECT_EQ(question().answers.back().verdict, Verdict::cannot_tell);
+  EXPECT_LT(width(question().answers.back()), width(question().answers[1]));
+  EXPECT_EQ(runs_of_rung(0), 6u);
+  EXPECT_EQ(runs_of_rung(1), 6u);
+  EXPECT_NE(said(false).find("After 6 runs each it still cannot be told"), std::string::npos) << said(false);
+}
+
+TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
+  open({.rung_factor = 0.5, .between_runs = 0.002});
+  ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.1"));
+  imgui_.press(*app_, ImGuiKey_B);
+  ASSERT_EQ(app_->workspace().baseline_rung, 1);
+  ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.0"));
+  ASSERT_TRUE(imgui_.click(*app_, "ladder.real"));
+  wait_for_answer();
+  EXPECT_EQ(question().answers.back().verdict, Verdict::slower);
+  EXPECT_NEAR(question().answers.back().factor, 0.5, 0.02);
+}
+
+TEST_F(QuestionTest, StopAskingLetsTheRoundEndAndBeginsNoOther) {
+  open({.rung_factor = 0.98, .between_runs = 0.2, .holds = true});
+  ask();
+  wait_until([&] { return runs_of_rung(0) == 2 && runs_of_rung(1) == 2; });
+  imgui_.press(*app_, ImGuiKey_K, true);
+  ImGui::GetIO().AddInputCharactersUTF8("stop asking");
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  imgui_.press(*app_, ImGuiKey_Enter);
+  EXPECT_FALSE(question().open);
+  {
+    const std::lock_guard lock(mutex);
+    behaviour.holds = false;
+  }
+  wait_until([&] { return !app_->workspace().running() && app_->workspace().waiting().empty(); });
+  for (int i = 0; i < 10; ++i) imgui_.frame(*app_);
+  EXPECT_EQ(question().answers.size(), 1u);
+  EXPECT_EQ(runs_of_rung(1), 2u);
+}
+
+TEST_F(QuestionTest, ARepeatThatFailsEndsTheQuestionAndNotTheWindow) {
+  open({.rung_factor = 0.98, .between_runs = 0.2, .fails_after_runs = 4});
+  ask();
+  wait_for_answer();
+  EXPECT_EQ(question().answers.size(), 2u) << "the round before it counts";
+  EXPECT_NE(said(true).find("did not go to its end"), std::string::npos) << said(true);
+  EXPECT_LE(runs_of_rung(1), 3u);
+}
+
+TEST_F(QuestionTest, ARungThatNeverWentToItsEndCannotBeAskedAbout) {
+  open({.fails_after_runs = 1});
+  ask();
+  EXPECT_FALSE(question().open);
+  EXPECT_NE(said(true).find("both rungs need a run that went to its end"), std::string::npos) << said(true);
+  EXPECT_EQ(runs_of_rung(1), 1u);
+}
+
+}  // namespace
+}  // namespace stepladder
