@@ -10,6 +10,7 @@
 #include "app/desktop/actions.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/landmarks.h"
+#include "app/desktop/portal.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/window.h"
@@ -39,7 +40,8 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       session_(session),
       settings_(std::move(settings)),
       panels_(all_panels()),
-      import_job_(session ? std::function<void()>(Window::wake) : [] {}) {
+      wake_(session ? std::function<void()>(Window::wake) : [] {}),
+      import_job_(wake_) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.load(store);
@@ -66,6 +68,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
     const auto view = settings_.views.find(panel.id);
     if (panel.recall && view != settings_.views.end()) panel.recall(view->second);
   }
+  ask_portal();
 }
 
 DesktopSettings DesktopApp::settings() {
@@ -100,9 +103,24 @@ void DesktopApp::set_display_scale(float scale) {
   apply_theme_and_scale();
 }
 
+void DesktopApp::ask_portal() {
+  if (settings_.theme != ThemeChoice::system || asked_portal_.valid()) return;
+  asked_portal_ = std::async(std::launch::async, [wake = wake_] {
+    const std::optional<bool> said = portal_prefers_dark();
+    wake();
+    return said;
+  });
+}
+
+void DesktopApp::hear_portal() {
+  if (!asked_portal_.valid() || asked_portal_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  portal_ = asked_portal_.get();
+  apply_theme_and_scale();
+}
+
 void DesktopApp::apply_theme_and_scale() {
   const bool dark =
-      settings_.theme == ThemeChoice::system ? system_prefers_dark() : settings_.theme == ThemeChoice::dark;
+      settings_.theme == ThemeChoice::system ? system_prefers_dark(portal_) : settings_.theme == ThemeChoice::dark;
   apply_theme(dark, display_scale_ * settings_.scale);
 }
 
@@ -112,7 +130,7 @@ bool DesktopApp::is_busy() const {
                                    [](const Message& message) { return !message.is_error; });
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          workspace_.import.state == State::reading || workspace_.import.state == State::keeping ||
-         (session_ && !workspace_.device && workspace_.device_problem.empty());
+         asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
 void DesktopApp::complain(const std::string& text) {
@@ -127,6 +145,7 @@ void DesktopApp::notice(const std::string& text) {
 void DesktopApp::ingest() {
   std::erase_if(workspace_.messages,
                 [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
+  hear_portal();
   import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) {
     workspace_.import = std::move(read);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ class DesktopApp {
   void handle_keys();
   void execute(const Command& command);
   void apply_theme_and_scale();
+  void ask_portal();  // where the theme is the system's; the answer comes in a later frame
+  void hear_portal();
   void complain(const std::string& text);
   void notice(const std::string& text);
   void curate(const Curate& asked);
@@ -73,7 +76,10 @@ class DesktopApp {
   std::shared_future<DeviceReport> probe_;
   std::string storage_error_;
   PalettePopup palette_;
+  std::function<void()> wake_;
   ImportJob import_job_;
+  std::future<std::optional<bool>> asked_portal_;
+  std::optional<bool> portal_;  // what it said last
   std::vector<RunId> round_;    // of the question that is open: what is being repeated for it
   struct Undoable {
     std::string what;

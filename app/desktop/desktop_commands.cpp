@@ -393,6 +393,7 @@ void DesktopApp::execute(const Command& command) {
           [this](const SaveLadder& save) { save_ladder(save); },
           [this](const SetTheme& choice) {
             settings_.theme = choice.theme;
+            ask_portal();
             apply_theme_and_scale();
           },
           [this](const ToggleTheme&) {

@@ -38,9 +38,10 @@ fs::path settings_file() {
   return config_folder() / "stepladder" / "desktop.json";
 }
 
-bool system_prefers_dark() {
+bool system_prefers_dark(std::optional<bool> portal) {
   if (const char* theme = std::getenv("GTK_THEME"); theme && *theme)
     return std::string_view(theme).find("dark") != std::string_view::npos;
+  if (portal) return *portal;
   for (const char* gtk : {"gtk-4.0", "gtk-3.0"}) {
     const std::string dark = value_in(config_folder() / gtk / "settings.ini", "gtk-application-prefer-dark-theme");
     if (!dark.empty()) return dark == "1" || dark == "true";

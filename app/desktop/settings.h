@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ std::filesystem::path settings_file();
 DesktopSettings load_settings();                      // defaults where the file is missing or broken
 void save_settings(const DesktopSettings& settings);  // does nothing where the folder cannot be written
 
-// What the desktop asks programs to look like (GTK_THEME, the settings of GTK and of KDE); dark where nothing says.
-bool system_prefers_dark();
+// What the desktop asks programs to look like: GTK_THEME, else what the portal says (app/desktop/portal.h; nullopt:
+// nothing), else the settings of GTK and of KDE; dark where nothing says.
+bool system_prefers_dark(std::optional<bool> portal = std::nullopt);
 
 }  // namespace stepladder

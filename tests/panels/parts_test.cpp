@@ -1,6 +1,7 @@
 // What the views are made of, without a window: actions and their keys, settings, columns, exports of charts.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <set>
@@ -9,6 +10,7 @@
 #include "app/desktop/chart_export.h"
 #include "app/desktop/ladder_model.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/portal.h"
 #include "app/desktop/run_columns.h"
 #include "app/desktop/settings.h"
 #include "app/panels/ladder_beside.h"
@@ -120,6 +122,77 @@ TEST_F(Settings, TheSystemsThemeIsThatOfItsToolkits) {
   EXPECT_FALSE(system_prefers_dark());
   ::setenv("GTK_THEME", "Adwaita:dark", 1);
   EXPECT_TRUE(system_prefers_dark());
+  ::unsetenv("GTK_THEME");
+}
+
+// A stand-in for the portal's programs, first on PATH.
+class Portal : public Settings {
+ protected:
+  Portal() {
+    ::setenv("PATH", (folder_ / "bin").c_str(), 1);
+    ::setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere", 1);
+    std::filesystem::create_directories(folder_ / "bin");
+  }
+  ~Portal() override {
+    ::setenv("PATH", path_.c_str(), 1);
+    ::unsetenv("DBUS_SESSION_BUS_ADDRESS");
+  }
+  void stand_in(const char* program, const std::string& script) {
+    const std::filesystem::path file = folder_ / "bin" / program;
+    std::ofstream(file) << "#!/bin/sh\necho \"$0 $*\" >>'" << (folder_ / "asked").string() << "'\n" << script << "\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  }
+  std::string asked() const {
+    std::ifstream file(folder_ / "asked");
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const std::string path_ = std::getenv("PATH");
+};
+
+TEST_F(Portal, IsAskedThroughWhicheverProgramThereIs) {
+  EXPECT_EQ(portal_prefers_dark(), std::nullopt) << "there is none";
+  stand_in("dbus-send", "printf 'method return time=17.5 sender=:1.9\\n   variant       variant          uint32 1\\n'");
+  EXPECT_EQ(portal_prefers_dark(), true);
+  EXPECT_NE(asked().find("string:org.freedesktop.appearance string:color-scheme"), std::string::npos) << asked();
+  stand_in("busctl", "echo 'v v u 2'");
+  EXPECT_EQ(portal_prefers_dark(), false);
+  stand_in("gdbus", "echo '(<<uint32 1>>,)'");
+  EXPECT_EQ(portal_prefers_dark(), true);
+  stand_in("gdbus", "echo 'Error: GDBus.Error' >&2; exit 1");
+  EXPECT_EQ(portal_prefers_dark(), false) << "busctl answers";
+  stand_in("gdbus", "echo '(<<uint32 0>>,)'");
+  EXPECT_EQ(portal_prefers_dark(), std::nullopt) << "no preference";
+  stand_in("gdbus", "echo nonsense");
+  EXPECT_EQ(portal_prefers_dark(), std::nullopt);
+}
+
+TEST_F(Portal, IsNotWaitedForIfItHangsAndNotAskedWithoutABus) {
+  stand_in("gdbus", "while :; do :; done");
+  EXPECT_EQ(portal_prefers_dark(), std::nullopt);
+  EXPECT_NE(asked(), "");
+  std::filesystem::remove(folder_ / "asked");
+  ::unsetenv("DBUS_SESSION_BUS_ADDRESS");
+  ::setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+  EXPECT_EQ(portal_prefers_dark(), std::nullopt);
+  EXPECT_EQ(asked(), "") << "a program would start a bus of its own";
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST_F(Portal, ItsWordComesAfterTheWindowAndCountsMoreThanFiles) {
+  std::filesystem::create_directories(folder_ / "gtk-3.0");
+  std::ofstream(folder_ / "gtk-3.0" / "settings.ini") << "[Settings]\ngtk-application-prefer-dark-theme = 1\n";
+  stand_in("gdbus", "echo '(<<uint32 2>>,)'");
+  Headless imgui;
+  RunStore store = RunStore::in_memory();
+  DesktopApp app(store, nullptr, {.theme = ThemeChoice::system});
+  app.set_display_scale(1);
+  EXPECT_TRUE(theme_is_dark()) << "as the files say, until the portal has answered";
+  const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (theme_is_dark() && std::chrono::steady_clock::now() < patience) imgui.frame(app);
+  EXPECT_FALSE(theme_is_dark());
+  ::setenv("GTK_THEME", "Adwaita:dark", 1);
+  app.set_display_scale(1);
+  EXPECT_TRUE(theme_is_dark()) << "what was set for this program alone counts most";
   ::unsetenv("GTK_THEME");
 }
 
