@@ -95,11 +95,12 @@ int open_desktop(const std::filesystem::path& database) {
   constexpr double frame_seconds = 0.1;
   int frames_to_settle = 3;
   while (window.is_open() && !close_signals.came()) {
+    const bool was_busy = app.is_busy();
     const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
     if (frames_to_settle > 0) {
-      window.poll_input();
-      --frames_to_settle;
-    } else if (app.is_busy()) {
+      // A press and its release, or a drop, may come now as well as while it sleeps. Minimised, nobody takes them.
+      frames_to_settle = window.poll_input() && window.is_visible() ? 2 : frames_to_settle - 1;
+    } else if (was_busy) {
       window.wait_for_input(frame_seconds);
     } else {
       window.wait_for_input(typing ? 0.5 : -1.0);
@@ -107,6 +108,7 @@ int open_desktop(const std::filesystem::path& database) {
     }
     app.take_dropped(window.take_dropped());
     app.ingest();
+    if (was_busy && !app.is_busy()) frames_to_settle = 2;
     if (window.is_visible()) window.frame([&] { app.draw(); });
     const bool asked = app.execute();
     if (asked) frames_to_settle = 3;

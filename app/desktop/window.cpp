@@ -3,6 +3,7 @@
 #include <imgui.h>
 #include <imgui_impl_glfw.h>
 #include <imgui_impl_opengl3.h>
+#include <imgui_internal.h>  // InputEventsQueue
 #include <implot.h>
 
 #include <algorithm>
@@ -116,8 +117,9 @@ void Window::wait_for_input(double seconds) {
   }
 }
 
-void Window::poll_input() {
+bool Window::poll_input() {
   glfwPollEvents();
+  return ImGui::GetCurrentContext()->InputEventsQueue.Size > 0 || !dropped_.empty();
 }
 void Window::wake() {
   glfwPostEmptyEvent();

@@ -33,7 +33,7 @@ class Window {
 
   // Sleeps until there is input, someone calls wake, or `seconds` are over (negative: no end).
   void wait_for_input(double seconds);
-  void poll_input();
+  bool poll_input();   // does not sleep; whether there was input, or some is left that ImGui spreads over frames
   static void wake();  // any thread
 
   // One frame: ImGui's NewFrame, `draw`, render, swap.
