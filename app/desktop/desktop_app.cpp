@@ -93,6 +93,11 @@ void DesktopApp::show(const std::string& panel_id) {
 }
 
 void DesktopApp::take_dropped(std::vector<std::string> files) {
+  std::erase_if(files, [this](const std::string& file) {
+    if (!file.ends_with(".stepladder")) return false;
+    complain(file + " is a project, not a log: `stepladder " + file + "` opens it in a window of its own.");
+    return true;
+  });
   if (files.empty()) return;
   show("import");
   commands_.push_back(PreviewImport{.paths = std::move(files), .options = workspace_.import.asked.options});

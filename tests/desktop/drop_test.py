@@ -1,0 +1,90 @@
+"""Files dropped on the real window, as from a file manager: what the Import view makes of them, and of what is no log."""
+import subprocess
+import sys
+import time
+import unittest
+
+from desktop_driver import Desktop, missing_tools
+from drag_source import DragSource, library
+
+
+def log_of(steps):
+    return "".join(f"iter {i}: loss {4 - 0.01 * i:.4f}, time {20 + i % 3}.00ms, mfu 10.00%\n" for i in range(steps))
+
+
+class Drop(unittest.TestCase):
+    def setUp(self):
+        self.desktop = Desktop()
+        self.addCleanup(self.desktop.close)
+        self.desktop.start()
+        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.landmarks(), "the example's three rungs")
+        self.source = DragSource(self.desktop.environment["DISPLAY"])
+        self.addCleanup(self.source.close)
+        found = subprocess.run(["xdotool", "search", "--onlyvisible", "--class", "^Stepladder$"], env=self.desktop.environment,
+                               capture_output=True, text=True, check=True)
+        self.window = int(found.stdout.split()[0])
+
+    def drop(self, *paths):
+        self.source.drop(self.window, 800, 450, *paths)
+
+    def imported(self):
+        return self.desktop.rows("select name, (select count(*) from steps where run_id = runs.id) from runs "
+                                 "where source = 'import' order by name")
+
+    def test_what_is_dropped_is_understood_and_then_kept(self):
+        desktop = self.desktop
+        log = desktop.path / "dropped here & there 100%.log"
+        log.write_text(log_of(60))
+        self.drop(log)
+        desktop.wait(lambda: "import.keep" in desktop.landmarks(), "what was understood")
+        self.assertEqual(self.imported(), [], "nothing is kept before it was asked for")
+        desktop.picture("dropped")
+        desktop.click("import.keep")
+        desktop.wait(lambda: self.imported() == [("dropped here & there 100%", 60)], "the run")
+
+        # A folder is a ladder, or repeats; two files come together.
+        folder = desktop.path / "sweep"
+        folder.mkdir()
+        for name in ("a", "b"):
+            (folder / f"{name}.log").write_text(log_of(30))
+        desktop.click("side.ladder")
+        self.drop(folder)
+        desktop.wait(lambda: {"import.row.0", "import.row.1", "import.keep"} <= set(desktop.landmarks()), "both files of the folder")
+        self.drop(folder / "a.log", folder / "b.log", log)
+        desktop.wait(lambda: {"import.row.2", "import.keep"} <= set(desktop.landmarks()), "three files")
+        self.assertEqual(len(self.imported()), 1)
+
+        # What is gone meanwhile is said, and there is nothing to keep.
+        self.drop(desktop.path / "gone.log")
+        def nothing_to_keep():
+            return "import.forget" in desktop.landmarks() and not {"import.keep", "import.row.0"} & set(desktop.landmarks())
+        desktop.wait(nothing_to_keep, "what went wrong")
+        time.sleep(1)
+        self.assertTrue(nothing_to_keep(), "not only while it was read")
+        desktop.picture("dropped-gone")
+        self.assertEqual(desktop.stop(), 0)
+
+    def test_a_project_is_no_log(self):
+        desktop = self.desktop
+        project = desktop.path / "other.stepladder"
+        subprocess.run(["sqlite3", desktop.database, f".backup '{project}'"], check=True)
+        before = project.read_bytes()
+        self.drop(project)
+        desktop.wait(lambda: "message.dismiss" in desktop.landmarks(), "the message")
+        self.assertNotIn("import.keep", desktop.landmarks())
+        self.assertIn("ladder.rung.2", desktop.landmarks(), "the view stays")
+        desktop.picture("dropped-project")
+        self.assertEqual(project.read_bytes(), before)
+        # With a log beside it, that one is read all the same.
+        log = desktop.path / "beside.log"
+        log.write_text(log_of(30))
+        self.drop(project, log)
+        desktop.wait(lambda: {"import.keep", "message.dismiss"} <= set(desktop.landmarks()), "the log, and the message")
+        self.assertEqual(desktop.stop(), 0)
+
+
+if __name__ == "__main__":
+    if missing_tools() or not library():
+        print("skipped: needs", ", ".join(missing_tools() or ["libX11"]))
+        sys.exit(77)
+    unittest.main(verbosity=2)
