@@ -199,6 +199,19 @@ void progress_bar(double share, float width) {
   ImGui::Dummy(ImVec2(width, height));
 }
 
+void gap(float height) {
+  ImGui::Dummy(ImVec2(0, px(height) - ImGui::GetStyle().ItemSpacing.y * 2));
+}
+
+void wrapped_tooltip(const std::string& text, float width) {
+  if (!ImGui::IsItemHovered()) return;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(px(width));
+  ImGui::TextUnformatted(text.c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
 void colour_square(const ImVec4& colour) {
   const float side = px(10);
   const ImVec2 at = ImGui::GetCursorScreenPos();

@@ -49,6 +49,12 @@ void end_card();
 // A thin bar; `share` 0..1, with an accent fill.
 void progress_bar(double share, float width);
 
+// Room between two cards, `height` pixels in all.
+void gap(float height);
+
+// Shown while the mouse is over the item just drawn; wrapped at `width`.
+void wrapped_tooltip(const std::string& text, float width);
+
 // A square of a rung's colour before its name.
 void colour_square(const ImVec4& colour);
 
