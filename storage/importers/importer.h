@@ -31,6 +31,8 @@ struct ImportOptions {
   std::string format;  // an importer's id; empty: by content
   bool flat = false;   // folders: do not take the files of one folder for repeats
   bool live = false;   // the input is still growing: tell each step soon, rather than after a look at many
+
+  bool operator==(const ImportOptions&) const = default;
 };
 
 // Where the bytes come from. Used by one thread.

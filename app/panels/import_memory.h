@@ -1,0 +1,27 @@
+// What somebody said of files that did not say it themselves: kept with the layout, and offered for the next ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct Correction {
+  std::string folder;  // empty: pasted text
+  std::string format;
+  ImportOptions options;
+};
+
+struct ImportMemory {
+  std::string last_path;
+  std::vector<Correction> corrections;  // newest first
+
+  std::string text() const;
+  void recall(const std::string& text);
+  void take_note_of(const ImportPreview& import);
+  const ImportOptions* said_last_time(const ImportPreview& import) const;  // of this folder, else of this format
+};
+
+}  // namespace stepladder

@@ -1,0 +1,21 @@
+// The Import view's notes: what had to be skipped, assumed or worked out. UI thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct ImportNotes {
+  std::vector<std::string> lines;
+  std::vector<float> tops;  // as wrapped at `width`, with the end of the last
+  float width = 0;
+};
+
+ImportNotes notes_of(const ImportPreview& import);
+void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& commands);
+
+}  // namespace stepladder

@@ -1,0 +1,18 @@
+// The Import view's table: the runs as they were understood, and what is to be said against each. UI thread.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "app/desktop/workspace.h"
+#include "storage/plausibility.h"
+
+namespace stepladder {
+
+float import_rows_height(std::size_t runs);  // that it would like to have
+
+// `flags` are each run's; `selected` is what a click on a row changes.
+void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const std::vector<std::vector<Flag>>& flags,
+                      std::set<std::size_t>& selected);
+
+}  // namespace stepladder

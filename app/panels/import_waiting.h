@@ -1,0 +1,16 @@
+// The Import view while there is nothing to show: where to drop files, and what is being read. UI thread.
+#pragma once
+
+#include <string>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+std::string source_words(const PreviewImport& asked);  // "runs/a.log and 3 more"
+
+void draw_nothing(const std::string& last_path, Commands& commands);
+void draw_reading(const ImportPreview& import, Commands& commands);
+
+}  // namespace stepladder
