@@ -1,15 +1,7 @@
 // The weights of a GPT-2 as files: Hugging Face's safetensors, and the checkpoints of llm.c. No torch: whoever loads
 // them into a model says where the bytes shall go.
-//
-// safetensors (https://huggingface.co/docs/safetensors): the header's length as u64, a JSON header with type, shape and
-// place of each tensor, then the tensors' bytes without a gap.
-// llm.c (gpt2_build_from_checkpoint in its train_gpt2.cu, write_model in its train_gpt2.py): 256 int32 of header, then
-// sixteen tensors, each over all layers.
-// Both are little-endian.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -18,33 +10,20 @@
 #include <vector>
 
 #include "engine/files.h"
+#include "engine/gpt2_parts.h"
 
 namespace stepladder {
-
-enum class TensorType { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
-std::string_view to_string(TensorType type);  // as safetensors writes it: "BF16"
-std::int64_t bytes_each(TensorType type);
 
 // A tensor in a file, row-major.
 struct TensorInfo {
   std::string name;  // as Hugging Face's GPT-2 checkpoints have it, without "transformer.": "h.0.attn.c_attn.weight"
   TensorType type = TensorType::f32;
-  std::vector<std::int64_t> shape;
+  TensorShape shape;
   std::int64_t offset = 0;  // of its first byte, from the file's beginning
   std::int64_t bytes = 0;
   // A linear layer's weight that is stored as (in, out), as Hugging Face's do; our model holds (out, in), as llm.c
   // does.
   bool in_out = false;
-};
-
-// What the tensors tell about the model.
-struct Gpt2Shape {
-  int layers = 0;
-  int heads = 0;  // 0: the file does not tell
-  int d_model = 0;
-  int vocab = 0;
-  int max_seq = 0;
-  bool tied_head = true;  // there is no lm_head.weight, or its bytes are those of wte.weight
 };
 
 enum class WeightsFormat { safetensors, llmc };
@@ -79,8 +58,8 @@ class WeightsFile {
   std::vector<float> read_f32(const TensorInfo& tensor) const;
 
  private:
-  void open_safetensors();
-  void open_llmc();
+  void open_safetensors();  // engine/safetensors.cpp
+  void open_llmc();         // engine/llmc_weights.cpp
   void mark_in_out();
   bool same_bytes(const TensorInfo& one, const TensorInfo& other) const;
 
@@ -94,26 +73,24 @@ class WeightsFile {
 struct TensorView {
   std::string name;
   TensorType type = TensorType::f32;
-  std::vector<std::int64_t> shape;
+  TensorShape shape;
   std::span<const std::byte> bytes;
 };
+
+// Every tensor once, and as large as its shape asks for: throws DataError, which names `file`.
+std::map<std::string_view, const TensorView*> by_name(const std::string& file, std::span<const TensorView> tensors);
 
 // Both write under a temporary name and rename once the disk has everything (OutputFile). Throw DataError.
 // Whoever wants the number of heads to be known later gives n_head in the metadata.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+inline constexpr std::int32_t llmc_magic = 20240326;  // the first number of its checkpoints
 enum class LlmcVersion { f32 = 3, bf16 = 5 };
 
 // The tensors by their GPT-2 names in any order, floats of any type, linear weights as (out, in). llm.c knows only tied
 // heads: `shape.tied_head` must hold, `shape.heads` must be known, and an lm_head.weight among the tensors is left out.
 void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::span<const TensorView> tensors,
                 LlmcVersion version);
-
-// Floating-point bytes as float32 (f64 is rounded); throws DataError for another type.
-std::vector<float> to_f32(TensorType type, std::span<const std::byte> bytes);
-
-// Rounds to nearest, ties to even; NaN stays NaN.
-std::uint16_t to_bf16(float value);
 
 }  // namespace stepladder

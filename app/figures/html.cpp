@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/figures/run_figures.h"
+#include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
 #include "app/format.h"
 

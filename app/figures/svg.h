@@ -24,13 +24,4 @@ struct SvgOptions {
 // A figure whose texts and rows need more room than was given becomes larger rather than losing any of them.
 std::string to_svg(const Figure& figure, const SvgOptions& options = {});
 
-// For text and attributes of XML and HTML; bytes that are no UTF-8 and characters that XML forbids become U+FFFD.
-std::string xml_escaped(std::string_view text);
-
-// What is wider than that ends in an ellipsis.
-std::string shortened(std::string_view text, double width, double size_px);
-
-// How wide Inter sets a text, within a few per cent; for layout without a font.
-double text_width(std::string_view text, double size_px);
-
 }  // namespace stepladder

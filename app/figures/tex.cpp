@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/figures/svg.h"
+#include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
 #include "app/format.h"
 

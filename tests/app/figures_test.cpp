@@ -8,6 +8,7 @@
 
 #include "app/figures/export.h"
 #include "app/figures/run_figures.h"
+#include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/figures/trace.h"

@@ -69,6 +69,15 @@ struct SmallGpt {
   }
 };
 
+void expect_small_gpt(const Gpt2Shape& shape) {
+  EXPECT_EQ(shape.layers, 2);
+  EXPECT_EQ(shape.heads, 2);
+  EXPECT_EQ(shape.d_model, 4);
+  EXPECT_EQ(shape.vocab, 5);
+  EXPECT_EQ(shape.max_seq, 3);
+  EXPECT_TRUE(shape.tied_head);
+}
+
 class WeightsFiles : public testing::Test {
  protected:
   std::filesystem::path write(const char* name, const std::string& bytes) const {
@@ -174,13 +183,7 @@ TEST_F(WeightsFiles, EveryTensorIsAligned) {
 TEST_F(WeightsFiles, ShapeOfAGpt2) {
   const SmallGpt gpt;
   write_safetensors(folder_ / "x.safetensors", gpt.tensors, {{"n_head", "2"}});
-  const Gpt2Shape shape = WeightsFile(folder_ / "x.safetensors").gpt2_shape();
-  EXPECT_EQ(shape.layers, 2);
-  EXPECT_EQ(shape.heads, 2);
-  EXPECT_EQ(shape.d_model, 4);
-  EXPECT_EQ(shape.vocab, 5);
-  EXPECT_EQ(shape.max_seq, 3);
-  EXPECT_TRUE(shape.tied_head);
+  expect_small_gpt(WeightsFile(folder_ / "x.safetensors").gpt2_shape());
   write_safetensors(folder_ / "x.safetensors", gpt.tensors);
   EXPECT_EQ(WeightsFile(folder_ / "x.safetensors").gpt2_shape().heads, 0);
 }
@@ -243,13 +246,7 @@ TEST_F(WeightsFiles, LlmcComesBackAsItWasWritten) {
   const SmallGpt gpt;
   const WeightsFile weights(llmc());
   EXPECT_EQ(weights.format(), WeightsFormat::llmc);
-  const Gpt2Shape shape = weights.gpt2_shape();
-  EXPECT_EQ(shape.layers, 2);
-  EXPECT_EQ(shape.heads, 2);
-  EXPECT_EQ(shape.d_model, 4);
-  EXPECT_EQ(shape.vocab, 5);
-  EXPECT_EQ(shape.max_seq, 3);
-  EXPECT_TRUE(shape.tied_head);
+  expect_small_gpt(weights.gpt2_shape());
   ASSERT_EQ(weights.tensors().size(), gpt.tensors.size());
   for (std::size_t i = 0; i < gpt.tensors.size(); ++i) {
     const TensorInfo& tensor = weights.tensor(gpt.tensors[i].name);
