@@ -5,6 +5,7 @@
 #include <random>
 
 #include "app/environment.h"
+#include "engine/checkpoint_folder.h"
 #include "engine/preparation.h"
 
 namespace stepladder {
@@ -29,8 +30,8 @@ void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
                                    std::to_string(from.step));
 }
 
-// The newest whose steps are all recorded, so that the curve has no gap. Since a checkpoint waits for its steps that is
-// the newest of all; not so where the database could no longer be written, or of an older version of the program.
+// A process that was killed may have saved itself after steps that nobody wrote down any more: an older checkpoint
+// makes them again, and the curve has no gap. Where there is none the newest has to do.
 Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
   Checkpoint found = find_checkpoint(database, run);
   for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
@@ -60,12 +61,6 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       [this](const RunEvent& event) {
         recorder_->post(event);
         events_.post(event);
-        if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
-          recorder_->post(ConsoleText{.run = saved->run,
-                                      .at = saved->at,
-                                      .text = "the checkpoint of step " + std::to_string(saved->step) +
-                                              " was not saved: " + saved->error + "\n"});
-        }
         if (!std::holds_alternative<StepRecord>(event)) wake_();
       },
       library);
@@ -238,14 +233,11 @@ void Session::resume(RunId id, const Recipe& recipe) {
   submit(id, recipe, from.folder);
 }
 
-std::filesystem::path Session::checkpoint_folder(RunId run) const {
-  return run_checkpoint_folder(store_.file(), run);
-}
-
 void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from) {
   engine_->submit({.run = run,
                    .recipe = recipe,
-                   .checkpoints = {.folder = checkpoint_folder(run), .steps_recorded = [this] { recorder_->flush(); }},
+                   .checkpoints = {.folder = run_checkpoint_folder(store_.file(), run),
+                                   .steps_recorded = [this] { recorder_->flush(); }},
                    .start_from = start_from});
 }
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/checkpoint_folder.h"
 #include "engine/engine.h"
 #include "engine/stage.h"
 #include "storage/recorder.h"
@@ -74,9 +73,6 @@ class Session {
   // Goes on with a run that is over from its newest checkpoint, as the same run. `recipe` is the run's own, but for
   // what does not change the training: steps, threads, device, and how often it is evaluated and saved (RecipeError).
   void resume(RunId run, const Recipe& recipe);
-
-  // Where this project keeps a run's checkpoints: beside the database.
-  std::filesystem::path checkpoint_folder(RunId run) const;
 
   // Held before its next step, and let go on. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_->pause(run, paused); }

@@ -15,55 +15,37 @@ namespace {
 
 // The names of an enum's values, in their order.
 template <class Enum>
-struct Names;
+constexpr std::array<std::string_view, 0> names{};
 template <>
-struct Names<Attention> {
-  static constexpr std::array<std::string_view, 2> list{"explicit", "scaled-dot-product"};
-};
+constexpr std::array<std::string_view, 2> names<Attention>{"explicit", "scaled-dot-product"};
 template <>
-struct Names<MatmulPrecision> {
-  static constexpr std::array<std::string_view, 3> list{"fp32", "tf32", "bf16"};
-};
+constexpr std::array<std::string_view, 3> names<MatmulPrecision>{"fp32", "tf32", "bf16"};
 template <>
-struct Names<Autocast> {
-  static constexpr std::array<std::string_view, 2> list{"off", "bf16"};
-};
+constexpr std::array<std::string_view, 2> names<Autocast>{"off", "bf16"};
 template <>
-struct Names<Init> {
-  static constexpr std::array<std::string_view, 2> list{"pytorch", "gpt2"};
-};
+constexpr std::array<std::string_view, 2> names<Init>{"pytorch", "gpt2"};
 template <>
-struct Names<Optimizer> {
-  static constexpr std::array<std::string_view, 2> list{"adamw", "fused-adamw"};
-};
-
+constexpr std::array<std::string_view, 2> names<Optimizer>{"adamw", "fused-adamw"};
 template <>
-struct Names<Compile> {
-  static constexpr std::array<std::string_view, 2> list{"off", "on"};
-};
+constexpr std::array<std::string_view, 2> names<Compile>{"off", "on"};
 template <>
-struct Names<Schedule> {
-  static constexpr std::array<std::string_view, 2> list{"constant", "cosine"};
-};
+constexpr std::array<std::string_view, 2> names<Schedule>{"constant", "cosine"};
 template <>
-struct Names<Decay> {
-  static constexpr std::array<std::string_view, 2> list{"everything", "matrices"};
-};
+constexpr std::array<std::string_view, 2> names<Decay>{"everything", "matrices"};
 
 template <class Enum>
 std::string name_of(Enum value) {
-  return std::string(Names<Enum>::list.at(static_cast<std::size_t>(value)));
+  return std::string(names<Enum>.at(static_cast<std::size_t>(value)));
 }
 
 template <class Enum>
 Enum value_of(const std::string& member, const std::string& name) {
-  const auto& names = Names<Enum>::list;
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) {
-    const std::vector<std::string> known(names.begin(), names.end());
-    throw RecipeError(member, unknown_name(name, known));
+  const auto& known = names<Enum>;
+  const auto found = std::find(known.begin(), known.end(), name);
+  if (found == known.end()) {
+    throw RecipeError(member, unknown_name(name, std::vector<std::string>(known.begin(), known.end())));
   }
-  return static_cast<Enum>(found - names.begin());
+  return static_cast<Enum>(found - known.begin());
 }
 
 // Every member with its name, in the order of the struct: text, JSON and comparison all follow this one list.

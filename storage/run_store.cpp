@@ -5,77 +5,31 @@
 
 #include <cstdlib>
 #include <map>
-#include <stdexcept>
 #include <utility>
 
 #include "storage/column_values.h"
 #include "storage/database.h"
 #include "storage/derived.h"
 #include "storage/process.h"
+#include "storage/run_rows.h"
 #include "storage/schema.h"
+#include "storage/side_rows.h"
 #include "storage/step_rows.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-double or_now(double at) {
-  return is_missing(at) ? unix_now() : at;
-}
-
 bool is_over(RunStatus status) {
   return status != RunStatus::queued && status != RunStatus::running;
 }
 
-constexpr const char* run_columns =
-    "runs.id, runs.name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, "
-    "created_at, started_at, ended_at, planned_steps, tokens_per_step, runs.warmup_steps, params, "
-    "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, "
-    "forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes";
-constexpr int run_column_count = 33;
+const std::string not_in_bin = "runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
 
-constexpr const char* not_in_bin = "runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
-
-Run read_run(const Statement& row) {
-  Run run;
-  int column = 0;
-  run.id = row.integer(column++);
-  run.name = row.text(column++);
-  if (!row.is_null(column)) run.ladder = row.integer(column);
-  ++column;
-  run.rung = static_cast<int>(row.integer(column++));
-  run.repeat = static_cast<int>(row.integer(column++));
-  run.stage = row.text(column++);
-  run.title = row.text(column++);
-  run.changed = row.text(column++);
-  run.status = run_status_from(row.text(column++));
-  run.reason = row.text(column++);
-  run.source = row.text(column++);
-  run.source_path = row.text(column++);
-  run.created_at = row.real(column++);
-  run.started_at = row.real(column++);
-  run.ended_at = row.real(column++);
-  run.planned_steps = row.integer(column++);
-  run.tokens_per_step = row.integer(column++);
-  run.warmup_steps = row.is_null(column) ? -1 : row.integer(column);
-  ++column;
-  run.params = row.integer(column++);
-  run.model_flops_per_token = row.real(column++);
-  run.loss_floor = row.real(column++);
-  run.device = row.text(column++);
-  run.hardware = row.text(column++);
-  run.precision = row.text(column++);
-  run.sync = sync_from(row.text(column++));
-  run.recipe = row.text(column++);
-  run.environment = row.text(column++);
-  if (!row.is_null(column)) run.parent = row.integer(column);
-  ++column;
-  run.forked_at_step = row.integer(column++);
-  run.loss_against = static_cast<int>(row.integer(column++));
-  run.attention = row.text(column++);
-  run.setup_ms = row.real(column++);
-  run.peak_memory_bytes = row.integer(column++);
-  return run;
+std::vector<Run> read_all(const Database& database, Statement& rows) {
+  std::vector<Run> runs;
+  while (rows.step()) runs.push_back(read_run(database, rows));
+  return runs;
 }
 
 }  // namespace
@@ -87,130 +41,9 @@ struct RunStore::Impl {
     prepare_schema(database);
   }
 
-  RunId insert_run(const Run& run, const std::optional<ProcessIdentity>& owner);
-  void insert_lane_sample(const LaneSample& sample);
-  void insert_sample(const TextSample& sample);
-  void insert_console(const ConsoleText& printed);
-  void start(const RunStarted& started);
-  void end(const RunEnded& ended);
-  std::optional<Run> run(RunId id);
-  std::vector<Run> read_runs(Statement& rows);
-  Run checked(const Statement& row) const;
-
   Database database;
   Derived derived{database};
 };
-
-RunId RunStore::Impl::insert_run(const Run& run, const std::optional<ProcessIdentity>& owner) {
-  static const std::string sql =
-      "INSERT INTO runs (id, name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, "
-      "source_path, created_at, started_at, ended_at, planned_steps, tokens_per_step, warmup_steps, params, "
-      "model_flops_per_token, loss_floor, device, hardware, precision, sync, recipe, environment, parent_id, "
-      "forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes, owner_pid, owner_start, owner_boot) "
-      "VALUES ((SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE key = "
-      "'highest_run'), 0)) + 1 FROM runs), "
-      "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-  Statement insert(database, sql);
-  insert.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
-  insert.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
-  insert.bind(to_string(run.status)).bind(known(run.reason)).bind(known(run.source)).bind(known(run.source_path));
-  insert.bind(or_now(run.created_at)).bind(run.started_at).bind(run.ended_at);
-  insert.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
-  insert.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
-  insert.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
-  insert.bind(known(run.recipe)).bind(known(run.environment)).bind(run.parent).bind(known(run.forked_at_step));
-  insert.bind(known(std::int64_t{run.loss_against}));
-  insert.bind(known(run.attention)).bind(run.setup_ms).bind(known(run.peak_memory_bytes));
-  if (owner)
-    insert.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
-  else
-    insert.bind_null().bind_null().bind_null();
-  insert.run();
-  return database.last_insert_id();
-}
-
-void RunStore::Impl::insert_lane_sample(const LaneSample& sample) {
-  Statement insert(database,
-                   "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
-                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  insert.bind(sample.run).bind(sample.at).bind(sample.step).bind(sample.cpu_load).bind(sample.process_cores);
-  insert.bind(known(sample.resident_bytes)).bind(sample.gpu_load).bind(sample.gpu_clock_mhz);
-  insert.bind(sample.gpu_power_w).bind(sample.gpu_temperature_c).bind(known(sample.gpu_memory_bytes));
-  insert.bind(known(sample.throttle_reason)).run();
-}
-
-void RunStore::Impl::insert_sample(const TextSample& sample) {
-  Statement insert(database, "INSERT OR REPLACE INTO samples (run_id, step, at, text) VALUES (?, ?, ?, ?)");
-  insert.bind(sample.run).bind(sample.step).bind(sample.at).bind(sample.text).run();
-}
-
-void RunStore::Impl::insert_console(const ConsoleText& printed) {
-  Statement insert(database,
-                   "INSERT INTO console (run_id, part, at, text) VALUES (?1, (SELECT coalesce(max(part), 0) + 1 FROM "
-                   "console WHERE run_id = ?1), ?2, ?3)");
-  insert.bind(printed.run).bind(printed.at).bind_blob(printed.text).run();
-}
-
-void RunStore::Impl::start(const RunStarted& started) {
-  // A resumed run starts again: it is this process's from now on, and no longer over.
-  Statement update(database,
-                   "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
-                   "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
-                   "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
-                   "device = coalesce(?, device), hardware = coalesce(?, hardware), "
-                   "precision = coalesce(?, precision), attention = coalesce(?, attention), "
-                   "setup_ms = coalesce(?, setup_ms), sync = ?, recipe = coalesce(?, recipe), owner_pid = ?, "
-                   "owner_start = ?, owner_boot = ? WHERE id = ?");
-  const ProcessIdentity owner = this_process();
-  update.bind(started.at).bind(known(started.tokens_per_step)).bind(known(started.params));
-  update.bind(started.params > 0 ? 6.0 * static_cast<double>(started.params) : missing).bind(started.loss_floor);
-  update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));
-  update.bind(known(started.attention)).bind(started.setup_ms);
-  update.bind(to_string(started.sync)).bind(known(started.recipe));
-  update.bind(owner.pid).bind(known(owner.start)).bind(known(owner.boot)).bind(started.run);
-  update.run();
-  if (database.changes() == 0)
-    throw StorageError("run " + std::to_string(started.run) + " is not in " + database.file().string());
-
-  if (started.torch_version.empty()) return;
-  Statement environment(database,
-                        "UPDATE runs SET environment = json_set(CASE WHEN json_valid(environment) THEN environment "
-                        "ELSE '{}' END, '$.torch_version', ?) WHERE id = ?");
-  environment.bind(started.torch_version).bind(started.run).run();
-}
-
-void RunStore::Impl::end(const RunEnded& ended) {
-  Statement update(database,
-                   "UPDATE runs SET status = ?, reason = ?, ended_at = ?, "
-                   "peak_memory_bytes = coalesce(?, peak_memory_bytes) WHERE id = ?");
-  update.bind(to_string(ended.status)).bind(known(ended.reason)).bind(ended.at);
-  update.bind(known(ended.peak_memory_bytes)).bind(ended.run).run();
-  if (database.changes() == 0)
-    throw StorageError("run " + std::to_string(ended.run) + " is not in " + database.file().string());
-  Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();
-}
-
-Run RunStore::Impl::checked(const Statement& row) const {
-  try {
-    return read_run(row);
-  } catch (const std::invalid_argument& unknown) {
-    throw StorageError(database.file().string() + " is damaged: " + unknown.what());
-  }
-}
-
-std::vector<Run> RunStore::Impl::read_runs(Statement& rows) {
-  std::vector<Run> runs;
-  while (rows.step()) runs.push_back(checked(rows));
-  return runs;
-}
-
-std::optional<Run> RunStore::Impl::run(RunId id) {
-  Statement rows(database, std::string("SELECT ") + run_columns + " FROM runs WHERE id = ?");
-  rows.bind(id);
-  if (!rows.step()) return std::nullopt;
-  return checked(rows);
-}
 
 RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 RunStore::RunStore(RunStore&&) noexcept = default;
@@ -229,20 +62,19 @@ LadderId RunStore::create_ladder(const Ladder& ladder) {
   Statement insert(impl_->database,
                    "INSERT INTO ladders (name, source, source_path, notes, created_at) VALUES (?, ?, ?, ?, ?)");
   insert.bind(ladder.name).bind(known(ladder.source)).bind(known(ladder.source_path)).bind(known(ladder.notes));
-  insert.bind(or_now(ladder.created_at)).run();
+  insert.bind(is_missing(ladder.created_at) ? unix_now() : ladder.created_at).run();
   return impl_->database.last_insert_id();
 }
 
 RunId RunStore::create_run(const Run& run) {
-  return impl_->insert_run(run, is_over(run.status) ? std::nullopt : std::optional(this_process()));
+  return insert_run(impl_->database, run, is_over(run.status) ? std::nullopt : std::optional(this_process()));
 }
 
 void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
-  const ProcessIdentity owner = this_process();
   Statement update(impl_->database,
                    "UPDATE runs SET status = 'queued', planned_steps = ?, owner_pid = ?, owner_start = ?, "
                    "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running')");
-  update.bind(planned_steps).bind(owner.pid).bind(known(owner.start)).bind(known(owner.boot)).bind(run).run();
+  bind_owner(update.bind(planned_steps), this_process()).bind(run).run();
   if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is not over");
 }
 
@@ -252,33 +84,33 @@ void RunStore::apply(std::span<const RunEvent> events) {
   std::map<RunId, bool> ended;  // the runs that these events change, and whether they leave them over
   for (const RunEvent& event : events) {
     if (const auto* started = std::get_if<RunStarted>(&event)) {
-      impl_->start(*started);
+      start_run(impl_->database, *started);
       ended[started->run] = false;
     } else if (const auto* step = std::get_if<StepRecord>(&event)) {
       insert_step(impl_->database, step->run, *step);
       ended.try_emplace(step->run, false);
     } else if (const auto* end = std::get_if<RunEnded>(&event)) {
-      impl_->end(*end);
+      end_run(impl_->database, *end);
       ended[end->run] = true;
     } else if (const auto* sample = std::get_if<LaneSample>(&event)) {
-      impl_->insert_lane_sample(*sample);
+      insert_lane_sample(impl_->database, *sample);
     } else if (const auto* text = std::get_if<TextSample>(&event)) {
-      impl_->insert_sample(*text);
+      insert_text_sample(impl_->database, *text);
     } else if (const auto* printed = std::get_if<ConsoleText>(&event)) {
-      impl_->insert_console(*printed);
+      insert_console(impl_->database, *printed);
     }
   }
   for (const auto& [id, over] : ended) impl_->derived.forget(id);
   transaction.commit();
   // Afterwards, since the steps of a long run take a while to read and others want to write too.
   for (const auto& [id, over] : ended)
-    if (over) impl_->derived.refresh(*impl_->run(id));
+    if (over) impl_->derived.refresh(*read_run(impl_->database, id));
 }
 
 RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
   if (!is_over(run.status)) run.status = RunStatus::finished;
   Transaction transaction(impl_->database);
-  run.id = impl_->insert_run(run, std::nullopt);
+  run.id = insert_run(impl_->database, run, std::nullopt);
   for (const StepRecord& step : steps) insert_step(impl_->database, run.id, step);
   transaction.commit();
   impl_->derived.refresh(run);
@@ -291,23 +123,7 @@ void RunStore::append_steps(RunId run, std::span<const StepRecord> steps) {
 }
 
 void RunStore::update_run(const Run& run) {
-  Statement update(impl_->database,
-                   "UPDATE runs SET name = ?, ladder_id = ?, rung = ?, repeat = ?, stage = ?, title = ?, changed = ?, "
-                   "status = ?, reason = ?, source = ?, source_path = ?, started_at = ?, ended_at = ?, "
-                   "planned_steps = ?, tokens_per_step = ?, warmup_steps = ?, params = ?, model_flops_per_token = ?, "
-                   "loss_floor = ?, device = ?, hardware = ?, precision = ?, sync = ?, recipe = ?, environment = ? "
-                   "WHERE id = ?");
-  update.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
-  update.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
-  update.bind(to_string(run.status)).bind(known(run.reason)).bind(known(run.source)).bind(known(run.source_path));
-  update.bind(run.started_at).bind(run.ended_at);
-  update.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
-  update.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
-  update.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
-  update.bind(known(run.recipe)).bind(known(run.environment)).bind(run.id);
-  update.run();
-  if (impl_->database.changes() == 0)
-    throw StorageError("run " + std::to_string(run.id) + " is not in " + impl_->database.file().string());
+  stepladder::update_run(impl_->database, run);
   impl_->derived.forget(run.id);
 }
 
@@ -325,12 +141,11 @@ void RunStore::in_one_transaction(const std::function<void()>& work) {
 }
 
 std::vector<Ladder> RunStore::ladders() {
-  Statement rows(
-      impl_->database,
-      "SELECT id, name, source, source_path, notes, created_at FROM ladders WHERE "
-      "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
-      "ladder_id = ladders.id AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)) "
-      "ORDER BY created_at, id");
+  Statement rows(impl_->database,
+                 "SELECT id, name, source, source_path, notes, created_at FROM ladders WHERE "
+                 "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
+                 "ladder_id = ladders.id AND " +
+                     not_in_bin + ") ORDER BY created_at, id");
   std::vector<Ladder> ladders;
   while (rows.step())
     ladders.push_back({.id = rows.integer(0),
@@ -344,19 +159,19 @@ std::vector<Ladder> RunStore::ladders() {
 
 std::vector<Run> RunStore::runs() {
   Statement rows(impl_->database,
-                 std::string("SELECT ") + run_columns + " FROM runs WHERE " + not_in_bin + " ORDER BY created_at, id");
-  return impl_->read_runs(rows);
+                 "SELECT " + run_columns + " FROM runs WHERE " + not_in_bin + " ORDER BY created_at, id");
+  return read_all(impl_->database, rows);
 }
 
 std::optional<Run> RunStore::run(RunId id) {
-  return impl_->run(id);
+  return read_run(impl_->database, id);
 }
 
 std::vector<Run> RunStore::runs_of(LadderId ladder) {
-  Statement rows(impl_->database, std::string("SELECT ") + run_columns + " FROM runs WHERE ladder_id = ? AND " +
-                                      not_in_bin + " ORDER BY rung, repeat, id");
+  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + not_in_bin +
+                                      " ORDER BY rung, repeat, id");
   rows.bind(ladder);
-  return impl_->read_runs(rows);
+  return read_all(impl_->database, rows);
 }
 
 Series RunStore::series(RunId id) {
@@ -391,37 +206,19 @@ Series RunStore::excerpt(RunId id, std::int64_t most) {
 }
 
 Overview RunStore::overview(RunId id, Quantity quantity) {
-  const auto run = impl_->run(id);
+  const auto run = read_run(impl_->database, id);
   return run ? impl_->derived.overview(*run, quantity) : Overview{.quantity = quantity};
 }
 
 Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step,
                             std::size_t columns) {
-  const auto run = impl_->run(id);
+  const auto run = read_run(impl_->database, id);
   if (!run) return {.quantity = quantity};
   return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
 }
 
 std::vector<StepRecord> RunStore::step_records(RunId id) {
-  Statement rows(impl_->database,
-                 "SELECT step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask, data_ms, forward_ms, "
-                 "backward_ms, optimizer_ms, communication_ms FROM latest_steps WHERE run_id = ? ORDER BY step");
-  rows.bind(id);
-  std::vector<StepRecord> records;
-  while (rows.step()) {
-    const std::int64_t nan_mask = rows.integer(8);
-    records.push_back({.run = id,
-                       .step = rows.integer(0),
-                       .loss = real_or_nan(rows, 1, nan_mask, 0),
-                       .val_loss = real_or_nan(rows, 2, nan_mask, 1),
-                       .dt_ms = rows.real(3),
-                       .tokens = rows.integer(4),
-                       .lr = rows.real(5),
-                       .grad_norm = real_or_nan(rows, 6, nan_mask, 2),
-                       .at = rows.real(7),
-                       .parts = {rows.real(9), rows.real(10), rows.real(11), rows.real(12), rows.real(13)}});
-  }
-  return records;
+  return read_step_records(impl_->database, id);
 }
 
 Summary RunStore::summary(const Run& run) {
@@ -435,14 +232,14 @@ std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   std::vector<RunAndSummary> all;
   std::vector<std::size_t> to_make;
   {
-    Statement rows(impl_->database, std::string("SELECT ") + run_columns + ", " + Derived::summary_columns +
+    Statement rows(impl_->database, "SELECT " + run_columns + ", " + Derived::summary_columns +
                                         " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " +
                                         Derived::counts_for_run + " WHERE " + not_in_bin +
                                         " ORDER BY created_at, runs.id");
     while (rows.step()) {
       const bool is_kept = !rows.is_null(run_column_count);
       if (!is_kept) to_make.push_back(all.size());
-      all.push_back({impl_->checked(rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
+      all.push_back({read_run(impl_->database, rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
     }
   }
   for (const std::size_t i : to_make) all[i].summary = impl_->derived.make(all[i].run);
@@ -495,74 +292,24 @@ int RunStore::close_dead_runs() {
     impl_->derived.forget(id);
   }
   transaction.commit();
-  for (const RunId id : closed) impl_->derived.refresh(*impl_->run(id));
+  for (const RunId id : closed) impl_->derived.refresh(*read_run(impl_->database, id));
   return static_cast<int>(closed.size());
 }
 
 std::vector<LaneSample> RunStore::lanes(RunId id) {
-  Statement rows(impl_->database,
-                 "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
-                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason FROM lanes WHERE run_id = ? ORDER BY at");
-  rows.bind(id);
-  std::vector<LaneSample> samples;
-  while (rows.step()) {
-    samples.push_back({.run = id,
-                       .step = rows.integer(0),
-                       .at = rows.real(1),
-                       .cpu_load = rows.real(2),
-                       .process_cores = rows.real(3),
-                       .resident_bytes = rows.integer(4),
-                       .gpu_load = rows.real(5),
-                       .gpu_clock_mhz = rows.real(6),
-                       .gpu_power_w = rows.real(7),
-                       .gpu_temperature_c = rows.real(8),
-                       .gpu_memory_bytes = rows.integer(9),
-                       .throttle_reason = rows.text(10)});
-  }
-  return samples;
+  return read_lanes(impl_->database, id);
 }
 
 std::string RunStore::console(RunId id, std::size_t most) {
-  Statement rows(impl_->database, "SELECT text FROM console WHERE run_id = ? ORDER BY part DESC");
-  rows.bind(id);
-  std::vector<std::string> parts;
-  std::size_t size = 0;
-  while (size < most && rows.step()) {
-    parts.emplace_back(rows.blob(0));
-    size += parts.back().size();
-  }
-  std::string text;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) text += *part;
-  return text;
+  return read_console(impl_->database, id, most);
 }
 
 std::vector<TextSample> RunStore::samples(RunId id) {
-  Statement rows(impl_->database, "SELECT step, at, text FROM samples WHERE run_id = ? ORDER BY step");
-  rows.bind(id);
-  std::vector<TextSample> samples;
-  while (rows.step()) {
-    samples.push_back({.run = id, .step = rows.integer(0), .at = rows.real(1), .text = rows.text(2)});
-  }
-  return samples;
+  return read_text_samples(impl_->database, id);
 }
 
 StepParts RunStore::mean_parts(const Run& run, std::int64_t warmup_steps) {
-  {
-    // A training says them of every step, a log of none: a thousand steps of one that is long tell which it is.
-    Statement any(impl_->database,
-                  "SELECT count(coalesce(data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms)) FROM "
-                  "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)");
-    any.bind(run.id);
-    if (!any.step() || any.integer(0) == 0) return {};
-  }
-  // By position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
-  Statement rows(impl_->database,
-                 "SELECT avg(data_ms), avg(forward_ms), avg(backward_ms), avg(optimizer_ms), avg(communication_ms) "
-                 "FROM latest_steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM latest_steps "
-                 "WHERE run_id = ?1 ORDER BY step LIMIT 1 OFFSET ?2 - 1), 0)");
-  rows.bind(run.id).bind(warmup_steps);
-  if (!rows.step()) return {};
-  return {rows.real(0), rows.real(1), rows.real(2), rows.real(3), rows.real(4)};
+  return read_mean_parts(impl_->database, run.id, warmup_steps);
 }
 
 std::map<RunId, Curation> RunStore::curations() {

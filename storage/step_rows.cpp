@@ -113,4 +113,45 @@ Series read_series(Database& database, RunId run, StepRange range) {
   return series;
 }
 
+std::vector<StepRecord> read_step_records(Database& database, RunId run) {
+  Statement rows(database,
+                 "SELECT step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask, data_ms, forward_ms, "
+                 "backward_ms, optimizer_ms, communication_ms FROM latest_steps WHERE run_id = ? ORDER BY step");
+  rows.bind(run);
+  std::vector<StepRecord> records;
+  while (rows.step()) {
+    const std::int64_t nan_mask = rows.integer(8);
+    records.push_back({.run = run,
+                       .step = rows.integer(0),
+                       .loss = real_or_nan(rows, 1, nan_mask, 0),
+                       .val_loss = real_or_nan(rows, 2, nan_mask, 1),
+                       .dt_ms = rows.real(3),
+                       .tokens = rows.integer(4),
+                       .lr = rows.real(5),
+                       .grad_norm = real_or_nan(rows, 6, nan_mask, 2),
+                       .at = rows.real(7),
+                       .parts = {rows.real(9), rows.real(10), rows.real(11), rows.real(12), rows.real(13)}});
+  }
+  return records;
+}
+
+StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_steps) {
+  {
+    // A training says them of every step, a log of none: a thousand steps of one that is long tell which it is.
+    Statement any(database,
+                  "SELECT count(coalesce(data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms)) FROM "
+                  "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)");
+    any.bind(run);
+    if (!any.step() || any.integer(0) == 0) return {};
+  }
+  // By position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
+  Statement rows(database,
+                 "SELECT avg(data_ms), avg(forward_ms), avg(backward_ms), avg(optimizer_ms), avg(communication_ms) "
+                 "FROM latest_steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM latest_steps "
+                 "WHERE run_id = ?1 ORDER BY step LIMIT 1 OFFSET ?2 - 1), 0)");
+  rows.bind(run).bind(warmup_steps);
+  if (!rows.step()) return {};
+  return {rows.real(0), rows.real(1), rows.real(2), rows.real(3), rows.real(4)};
+}
+
 }  // namespace stepladder

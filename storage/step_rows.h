@@ -42,5 +42,7 @@ class StepReader {
 };
 
 Series read_series(Database& database, RunId run, StepRange range = {});
+std::vector<StepRecord> read_step_records(Database& database, RunId run);
+StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_steps);  // as RunStore::mean_parts
 
 }  // namespace stepladder

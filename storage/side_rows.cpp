@@ -1,0 +1,77 @@
+#include "storage/side_rows.h"
+
+#include "storage/column_values.h"
+
+namespace stepladder {
+
+void insert_lane_sample(Database& database, const LaneSample& sample) {
+  Statement insert(database,
+                   "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
+                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(sample.run).bind(sample.at).bind(sample.step).bind(sample.cpu_load).bind(sample.process_cores);
+  insert.bind(known(sample.resident_bytes)).bind(sample.gpu_load).bind(sample.gpu_clock_mhz);
+  insert.bind(sample.gpu_power_w).bind(sample.gpu_temperature_c).bind(known(sample.gpu_memory_bytes));
+  insert.bind(known(sample.throttle_reason)).run();
+}
+
+void insert_text_sample(Database& database, const TextSample& sample) {
+  Statement insert(database, "INSERT OR REPLACE INTO samples (run_id, step, at, text) VALUES (?, ?, ?, ?)");
+  insert.bind(sample.run).bind(sample.step).bind(sample.at).bind(sample.text).run();
+}
+
+void insert_console(Database& database, const ConsoleText& printed) {
+  Statement insert(database,
+                   "INSERT INTO console (run_id, part, at, text) VALUES (?1, (SELECT coalesce(max(part), 0) + 1 FROM "
+                   "console WHERE run_id = ?1), ?2, ?3)");
+  insert.bind(printed.run).bind(printed.at).bind_blob(printed.text).run();
+}
+
+std::vector<LaneSample> read_lanes(Database& database, RunId run) {
+  Statement rows(database,
+                 "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
+                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason FROM lanes WHERE run_id = ? ORDER BY at");
+  rows.bind(run);
+  std::vector<LaneSample> samples;
+  while (rows.step()) {
+    samples.push_back({.run = run,
+                       .step = rows.integer(0),
+                       .at = rows.real(1),
+                       .cpu_load = rows.real(2),
+                       .process_cores = rows.real(3),
+                       .resident_bytes = rows.integer(4),
+                       .gpu_load = rows.real(5),
+                       .gpu_clock_mhz = rows.real(6),
+                       .gpu_power_w = rows.real(7),
+                       .gpu_temperature_c = rows.real(8),
+                       .gpu_memory_bytes = rows.integer(9),
+                       .throttle_reason = rows.text(10)});
+  }
+  return samples;
+}
+
+std::vector<TextSample> read_text_samples(Database& database, RunId run) {
+  Statement rows(database, "SELECT step, at, text FROM samples WHERE run_id = ? ORDER BY step");
+  rows.bind(run);
+  std::vector<TextSample> samples;
+  while (rows.step()) {
+    samples.push_back({.run = run, .step = rows.integer(0), .at = rows.real(1), .text = rows.text(2)});
+  }
+  return samples;
+}
+
+std::string read_console(Database& database, RunId run, std::size_t most) {
+  Statement rows(database, "SELECT text FROM console WHERE run_id = ? ORDER BY part DESC");
+  rows.bind(run);
+  std::vector<std::string> parts;
+  std::size_t size = 0;
+  while (size < most && rows.step()) {
+    parts.emplace_back(rows.blob(0));
+    size += parts.back().size();
+  }
+  std::string text;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) text += *part;
+  return text;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,21 @@
+// Rows of what a run leaves beside its steps: lanes of the machine, text samples, what its program has printed. Inside
+// storage/ only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "storage/database.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+void insert_lane_sample(Database& database, const LaneSample& sample);
+void insert_text_sample(Database& database, const TextSample& sample);
+void insert_console(Database& database, const ConsoleText& printed);
+
+std::vector<LaneSample> read_lanes(Database& database, RunId run);
+std::vector<TextSample> read_text_samples(Database& database, RunId run);
+std::string read_console(Database& database, RunId run, std::size_t most);
+
+}  // namespace stepladder
