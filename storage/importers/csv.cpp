@@ -135,40 +135,9 @@ Header read_header(std::string_view line) {
 }
 
 void assign(PrintedStep& step, Field field, double value, double scale) {
-  switch (field) {
-    case Field::loss:
-      step.loss = value;
-      break;
-    case Field::val_loss:
-      step.val_loss = value;
-      break;
-    case Field::time:
-      (value > least_unix_time ? step.elapsed : step.time) = value;
-      break;
-    case Field::elapsed:
-      step.elapsed = value;
-      break;
-    case Field::mean_time:
-      step.mean_time = value;
-      break;
-    case Field::throughput:
-      step.throughput = value * scale;
-      break;
-    case Field::lr:
-      step.lr = value;
-      break;
-    case Field::grad_norm:
-      step.grad_norm = value;
-      break;
-    case Field::tokens:
-      step.tokens = value * scale;
-      break;
-    case Field::batch_size:
-      step.batch_size = value;
-      break;
-    default:
-      break;
-  }
+  if (field == Field::time && value > least_unix_time) field = Field::elapsed;
+  if (field == Field::throughput || field == Field::tokens) value *= scale;
+  if (double* const into = value_of(step, field)) *into = value;
 }
 
 // The first two lines that say anything; comments ("# ...") in front of them are not counted, unless the header is one.

@@ -23,33 +23,8 @@ bool joins(char c) {
   return c == '-' || c == '/' || c == ':' || c == ',' || c == '_' || c == '.' || c == '+';
 }
 
-double* value_of(StepLine& line, Field field) {
-  switch (field) {
-    case Field::loss:
-      return &line.loss;
-    case Field::val_loss:
-      return &line.val_loss;
-    case Field::time:
-      return &line.time;
-    case Field::elapsed:
-      return &line.elapsed;
-    case Field::mean_time:
-      return &line.mean_time;
-    case Field::throughput:
-      return &line.throughput;
-    case Field::lr:
-      return &line.lr;
-    case Field::grad_norm:
-      return &line.grad_norm;
-    case Field::tokens:
-      return &line.tokens;
-    case Field::batch_size:
-      return &line.batch_size;
-    case Field::epoch:
-      return &line.epoch;
-    default:
-      return nullptr;
-  }
+double* number_of(StepLine& line, Field field) {
+  return field == Field::epoch ? &line.epoch : value_of(line, field);
 }
 
 }  // namespace
@@ -184,14 +159,14 @@ bool LineLayout::read(std::string_view text, StepLine& line) const {
       if (!PairScanner(text).number_at(starts[slot.number], pair)) return false;
       value = pair.value;
       whole = pair.whole;
-    } else if (double* const into = value_of(line, slot.field)) {
+    } else if (double* const into = number_of(line, slot.field)) {
       std::from_chars(from - (slot.signed_ ? 1 : 0), from + sizes[slot.number], value);
       *into = value * slot.scale;
       continue;
     } else {
       std::from_chars(from, from + sizes[slot.number], whole);
     }
-    if (double* const into = value_of(line, slot.field)) {
+    if (double* const into = number_of(line, slot.field)) {
       *into = value * slot.scale;
     } else if (whole < 0) {
       return false;

@@ -326,12 +326,9 @@ void RunBuilder::judge_stamps(double tokens, double printed_rate) {
   if (!rate_is_iterations_) sink_->note(line, "no step time is printed: it was taken from the lines' time stamps");
 }
 
-void RunBuilder::decide() {
-  decided_ = true;
-  if (pending_.empty()) return;
+// What is called a time may be a clock, and what is called a clock a time.
+void RunBuilder::settle_clocks() {
   const std::int64_t line = pending_.front().line;
-  settle_tokens();
-
   time_is_clock_ = time_is_a_clock();
   if (time_is_clock_) {
     sink_->note(line, "the time grows with every step, so it counts from the start: differences were taken");
@@ -349,14 +346,15 @@ void RunBuilder::decide() {
     for (PrintedStep& step : pending_) step.time = std::exchange(step.elapsed, missing);
     time_unit_ = elapsed_unit_;
   }
+}
 
+UnitEvidence RunBuilder::evidence_of_units(const LogFacts::Tokens& worked_out) const {
   UnitEvidence evidence;
   evidence.rate = rate_;
   evidence.rate_text = rate_text_;
   evidence.seq = facts_.seq;
   evidence.tokens_per_step = tokens_per_step_;
   evidence.tokens_are_certain = tokens_per_step_ > 0;
-  const LogFacts::Tokens worked_out = facts_.tokens_per_step();
   if (tokens_per_step_ == 0 && !step_is_epoch) {
     evidence.tokens_per_step = worked_out.count;
     evidence.tokens_are_certain = worked_out.certain;
@@ -380,7 +378,17 @@ void RunBuilder::decide() {
   evidence.time_unit = timed ? time_unit_ : elapsed_unit_;
   evidence.since_start = !timed && clocked;
   if (step_is_epoch && evidence.time_unit == TimeUnit::unknown) evidence.time_unit = TimeUnit::s;
+  return evidence;
+}
 
+void RunBuilder::decide() {
+  decided_ = true;
+  if (pending_.empty()) return;
+  const std::int64_t line = pending_.front().line;
+  settle_tokens();
+  settle_clocks();
+  const LogFacts::Tokens worked_out = facts_.tokens_per_step();
+  const UnitEvidence evidence = evidence_of_units(worked_out);
   const Units units = infer_units(evidence);
   ms_per_time_ = units.ms_per_time;
   per_step_ = units.per_step;
@@ -395,17 +403,19 @@ void RunBuilder::decide() {
   for (const PrintedRate& step : evidence.steps)
     if (step.rate > 0 && std::isfinite(step.rate)) rates.push_back(step.rate);
   const double rate = quantile(rates, 0.5);
-  if (!timed && !clocked) judge_stamps(static_cast<double>(tokens_per_step_), rate);
-  if ((timed || clocked) && tokens_rate_to_s_ > 0 && rates.size() >= least_rates)
-    printed_tokens_per_s_ = rate * tokens_rate_to_s_;
+  const bool timed = std::any_of(pending_.begin(), pending_.end(), [](const PrintedStep& step) {
+    return !is_missing(step.time) || !is_missing(step.elapsed);
+  });
+  if (!timed) judge_stamps(static_cast<double>(tokens_per_step_), rate);
+  if (timed && tokens_rate_to_s_ > 0 && rates.size() >= least_rates) printed_tokens_per_s_ = rate * tokens_rate_to_s_;
 
   if (!worked_out.how.empty() && options_->tokens_per_step == 0 && tokens_per_step_ == worked_out.count)
     sink_->note(line, "tokens per step: " + worked_out.how + " = " + std::to_string(worked_out.count));
   if (!units.arithmetic.empty()) sink_->note(line, units.arithmetic);
-  if ((timed || clocked) && evidence.time_unit == TimeUnit::unknown)
+  if (timed && evidence.time_unit == TimeUnit::unknown)
     sink_->note(line, std::string("the step time has no unit and was taken for ") +
                           (ms_per_time_ >= 1000 ? "seconds" : "milliseconds"));
-  if (tokens_per_step_ == 0 && !step_is_epoch && (timed || clocked || !rate_text_.empty()))
+  if (tokens_per_step_ == 0 && !step_is_epoch && (timed || !rate_text_.empty()))
     sink_->note(line, "tokens per step are not known, so there are no tokens/s: give --tokens-per-step");
   if (step_is_epoch) sink_->note(line, "the log counts epochs, so a step here is an epoch");
 }

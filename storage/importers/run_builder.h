@@ -13,6 +13,8 @@
 
 namespace stepladder {
 
+struct UnitEvidence;
+
 // One line's part of a step, with the step's number settled.
 struct PrintedStep : StepValues {
   PrintedStep() = default;
@@ -72,6 +74,8 @@ class RunBuilder {
   void tell(std::size_t keep);
   void tell(const PrintedStep& printed);
   void settle_tokens();
+  void settle_clocks();
+  UnitEvidence evidence_of_units(const LogFacts::Tokens& worked_out) const;
   void late(std::int64_t line, const std::string& what);
   bool time_is_a_clock() const;
   bool elapsed_is_a_step() const;
@@ -114,7 +118,7 @@ class RunBuilder {
   bool clock_restart_noted_ = false;
   bool rate_time_noted_ = false;
   bool timed_ = false;
-  int late_ = 0;  // lines that came too late for their step
+  int late_ = 0;                 // lines that came too late for their step
   bool validated_ = false;       // a validation set's loss was printed
   bool rounded_tokens_ = false;  // tokens were printed with few digits
   bool from_perplexity_ = false;

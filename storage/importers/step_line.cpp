@@ -279,6 +279,7 @@ class LineReading {
 
   void assign(const Meaning& meaning, const Pair& pair) {
     const double value = pair.value * meaning.scale;
+    if (double* const into = value_of(line_, meaning.field)) *into = value;
     switch (meaning.field) {
       case Field::step:
         line_.step = pair.whole >= 0 ? pair.whole : static_cast<std::int64_t>(pair.value);
@@ -300,11 +301,9 @@ class LineReading {
         line_.whole_epoch = pair.whole >= 0;
         break;
       case Field::loss:
-        line_.loss = value;
         line_.named_loss = contains_word(pair.key, "train") || pair.key == "trl";
         break;
       case Field::val_loss:
-        line_.val_loss = value;
         if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) {
           line_.val_loss = mean;
           trace_.learnable = false;
@@ -318,35 +317,19 @@ class LineReading {
         val_perplexity_ = value;
         break;
       case Field::time:
-        line_.time = value;
         line_.time_unit = meaning.unit;
         line_.interval = line_.has_step() && pair.key.empty() && trimmed(gap_) == "(";  // "step = 101 (39.8 sec)"
         break;
       case Field::elapsed:
-        line_.elapsed = value;
         line_.elapsed_unit = meaning.unit;
-        break;
-      case Field::mean_time:
-        line_.mean_time = value;
         break;
       case Field::throughput:
         if (meaning.rate == RateLabel::iterations) iterations_per_s_ = value;
-        line_.throughput = value;
         line_.rate = meaning.rate;
         line_.rate_text = meaning.rank == 2 && !pair.unit.empty() ? pair.unit : pair.key;
         break;
-      case Field::lr:
-        line_.lr = value;
-        break;
-      case Field::grad_norm:
-        line_.grad_norm = value;
-        break;
       case Field::tokens:
-        line_.tokens = value;
         line_.rounded_tokens = is_rounded(pair);
-        break;
-      case Field::batch_size:
-        line_.batch_size = value;
         break;
       case Field::rank:
         line_.rank = pair.whole;
@@ -354,7 +337,7 @@ class LineReading {
       case Field::summary:
         line_.summary = true;
         break;
-      case Field::none:
+      default:
         break;
     }
   }
@@ -411,6 +394,33 @@ class LineReading {
 };
 
 }  // namespace
+
+double* value_of(StepValues& values, Field field) {
+  switch (field) {
+    case Field::loss:
+      return &values.loss;
+    case Field::val_loss:
+      return &values.val_loss;
+    case Field::time:
+      return &values.time;
+    case Field::elapsed:
+      return &values.elapsed;
+    case Field::mean_time:
+      return &values.mean_time;
+    case Field::throughput:
+      return &values.throughput;
+    case Field::lr:
+      return &values.lr;
+    case Field::grad_norm:
+      return &values.grad_norm;
+    case Field::tokens:
+      return &values.tokens;
+    case Field::batch_size:
+      return &values.batch_size;
+    default:
+      return nullptr;
+  }
+}
 
 ReadLine read_step_line(std::string_view text) {
   ReadTrace trace;
