@@ -5,14 +5,10 @@
 #include <algorithm>
 #include <deque>
 
+#include "tests/storage/hardware_table.h"
+
 namespace stepladder {
 namespace {
-
-const HardwareTable& table() {
-  static const HardwareTable hardware =
-      HardwareTable::read(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets" / "hardware.csv");
-  return hardware;
-}
 
 constexpr const char* gpt2_recipe =
     R"({"model":"gpt2","heads":12,"vocab":50257,"vocab_multiple":1,"batch":4,"seq":1024,"grad_accum":1,"nproc":1,)"

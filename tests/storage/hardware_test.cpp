@@ -4,16 +4,11 @@
 
 #include <fstream>
 
+#include "tests/storage/hardware_table.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
-
-const HardwareTable& table() {
-  static const HardwareTable hardware =
-      HardwareTable::read(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets" / "hardware.csv");
-  return hardware;
-}
 
 std::string found(std::string_view name) {
   const Hardware* hardware = table().find(name);

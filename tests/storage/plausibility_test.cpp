@@ -10,16 +10,11 @@
 #include <set>
 
 #include "storage/run_store.h"
+#include "tests/storage/hardware_table.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
-
-const HardwareTable& table() {
-  static const HardwareTable hardware =
-      HardwareTable::read(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets" / "hardware.csv");
-  return hardware;
-}
 
 // A run as an importer makes it: its model is not known, its clock neither.
 Run imported(const std::string& hardware, std::int64_t tokens_per_step, const std::string& precision) {
