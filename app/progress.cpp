@@ -10,12 +10,13 @@
 
 namespace stepladder {
 
+namespace {
+
+// Colour and rewriting are for terminals only, and not where NO_COLOR is set.
 bool stdout_is_plain() {
   const char* no_color = std::getenv("NO_COLOR");
   return !isatty(STDOUT_FILENO) || (no_color && *no_color);
 }
-
-namespace {
 
 // A young model writes any bytes; none of them may steer the terminal.
 std::string harmless(std::string text) {

@@ -35,7 +35,4 @@ class Progress {
   bool line_is_drawn_ = false;
 };
 
-// Colour and rewriting are for terminals only, and not where NO_COLOR is set.
-bool stdout_is_plain();
-
 }  // namespace stepladder

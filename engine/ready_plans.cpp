@@ -43,6 +43,21 @@ std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings
   return stages;
 }
 
+// What a training of this recipe takes at its peak, roughly: weights, gradients and moments in float32, and what the
+// forward pass keeps for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
+std::int64_t estimated_memory_bytes(const Recipe& recipe) {
+  const std::int64_t tokens = std::int64_t{recipe.batch} * recipe.seq;
+  const std::int64_t floats = 4;
+  // Per token and layer: LayerNorms, queries, keys, values, attention's output, and four widths twice in the MLP.
+  std::int64_t kept = recipe.layers * tokens * recipe.d_model * 17 * floats;
+  if (recipe.attention == Attention::explicit_scores) {  // scores, masked scores, probabilities
+    kept += recipe.layers * tokens * recipe.heads * recipe.seq * 3 * floats;
+  }
+  const bool no_logits = recipe.compile == Compile::on && recipe.device != "cuda";  // the CPU's fused classifier
+  const std::int64_t logits = no_logits ? 0 : tokens * recipe.padded_vocab() * 3 * floats;
+  return parameter_count(recipe) * 4 * floats + kept + logits;
+}
+
 }  // namespace
 
 const std::vector<ReadyPlan>& ready_plans() {
@@ -87,19 +102,6 @@ const ReadyPlan& ready_plan(std::string_view name) {
   std::vector<std::string> names;
   for (const ReadyPlan& known : plans) names.push_back(known.name);
   throw RecipeError("--plan", unknown_name(name, names));
-}
-
-std::int64_t estimated_memory_bytes(const Recipe& recipe) {
-  const std::int64_t tokens = std::int64_t{recipe.batch} * recipe.seq;
-  const std::int64_t floats = 4;
-  // Per token and layer: LayerNorms, queries, keys, values, attention's output, and four widths twice in the MLP.
-  std::int64_t kept = recipe.layers * tokens * recipe.d_model * 17 * floats;
-  if (recipe.attention == Attention::explicit_scores) {  // scores, masked scores, probabilities
-    kept += recipe.layers * tokens * recipe.heads * recipe.seq * 3 * floats;
-  }
-  const bool no_logits = recipe.compile == Compile::on && recipe.device != "cuda";  // the CPU's fused classifier
-  const std::int64_t logits = no_logits ? 0 : tokens * recipe.padded_vocab() * 3 * floats;
-  return parameter_count(recipe) * 4 * floats + kept + logits;
 }
 
 void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,

@@ -23,10 +23,6 @@ const std::vector<ReadyPlan>& ready_plans();
 // Throws RecipeError for an unknown name, with the nearest one that exists.
 const ReadyPlan& ready_plan(std::string_view name);
 
-// What a training of this recipe takes at its peak, roughly: weights, gradients and moments in float32, and what the
-// forward pass keeps for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
-std::int64_t estimated_memory_bytes(const Recipe& recipe);
-
 // Halves batches, and where all are 1 the sequence, until every rung fits into `free_bytes` (0: not known, no change).
 // Batches that change with a rung keep their proportion.
 void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,

@@ -97,16 +97,6 @@ double utilisation(double flops_per_token, double tokens_per_s, double total_pea
   return flops_per_token * tokens_per_s / (total_peak_tflops * 1e12);
 }
 
-MosaicFigures mosaic_figures(const ModelShape& shape, double tokens_per_s, double total_peak_tflops, bool recomputed) {
-  const auto share = [&](double flops) { return utilisation(flops, tokens_per_s, total_peak_tflops); };
-  MosaicFigures figures;
-  figures.mfu_star = share(flops_per_token(MfuConvention::six_n, shape));
-  figures.mfu = share(flops_per_token(MfuConvention::mosaic_tables, shape));
-  figures.hfu_star = recomputed ? share(flops_per_token_recomputed(MfuConvention::six_n, shape)) : figures.mfu_star;
-  figures.hfu = recomputed ? share(flops_per_token_recomputed(MfuConvention::mosaic_tables, shape)) : figures.mfu;
-  return figures;
-}
-
 std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
   std::ifstream input(file);
   if (!input) throw StorageError(file.string() + " could not be read");
@@ -160,7 +150,16 @@ std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
 }
 
 MosaicFigures recompute(const PublishedRow& row) {
-  return mosaic_figures(row.shape, row.tokens_per_s, row.gpus * a100_tflops, row.recomputed);
+  const double peak_tflops = row.gpus * a100_tflops;
+  const auto share = [&](double flops) { return utilisation(flops, row.tokens_per_s, peak_tflops); };
+  MosaicFigures figures;
+  figures.mfu_star = share(flops_per_token(MfuConvention::six_n, row.shape));
+  figures.mfu = share(flops_per_token(MfuConvention::mosaic_tables, row.shape));
+  figures.hfu_star =
+      row.recomputed ? share(flops_per_token_recomputed(MfuConvention::six_n, row.shape)) : figures.mfu_star;
+  figures.hfu =
+      row.recomputed ? share(flops_per_token_recomputed(MfuConvention::mosaic_tables, row.shape)) : figures.mfu;
+  return figures;
 }
 
 std::string disagreement(const MosaicFigures& published, const MosaicFigures& computed) {

@@ -49,7 +49,6 @@ struct MosaicFigures {
   double hfu_star = missing;
   double hfu = missing;
 };
-MosaicFigures mosaic_figures(const ModelShape& shape, double tokens_per_s, double total_peak_tflops, bool recomputed);
 
 struct PublishedRow {
   std::string model;

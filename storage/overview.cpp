@@ -167,24 +167,6 @@ double value_of(const StepRecord& record, Quantity quantity) {
   return missing;
 }
 
-double value_of(const Series& series, std::size_t i, Quantity quantity) {
-  switch (quantity) {
-    case Quantity::loss:
-      return series.loss[i];
-    case Quantity::val_loss:
-      return series.val_loss[i];
-    case Quantity::dt_ms:
-      return series.dt_ms[i];
-    case Quantity::tokens_per_s:
-      return series.tokens_per_s(i);
-    case Quantity::lr:
-      return series.lr[i];
-    case Quantity::grad_norm:
-      return series.grad_norm[i];
-  }
-  return missing;
-}
-
 Bucket bucket_of(std::int64_t step, double value) {
   Bucket bucket{.first_step = step, .last_step = step};
   if (std::isfinite(value)) {
@@ -253,21 +235,6 @@ Overview coarser(Overview overview, std::size_t most) {
     overview.width *= 2;
   }
   return overview;
-}
-
-Overview overview_of(const Series& series, Quantity quantity) {
-  OverviewBuilder builder;
-  for (std::size_t i = 0; i < series.size(); ++i) builder.add(series.step[i], value_of(series, i, quantity));
-  return builder.top(quantity);
-}
-
-Overview points_of(const Series& series, Quantity quantity) {
-  Overview points{.quantity = quantity};
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    const double value = value_of(series, i, quantity);
-    if (!is_missing(value)) points.buckets.push_back(bucket_of(series.step[i], value));
-  }
-  return points;
 }
 
 OverviewBuilder::OverviewBuilder(Take take) : take_(std::move(take)), levels_(1) {}

@@ -19,7 +19,6 @@ inline constexpr std::array all_quantities{Quantity::loss,         Quantity::val
                                            Quantity::tokens_per_s, Quantity::lr,       Quantity::grad_norm};
 std::string_view to_string(Quantity quantity);  // "tokens_per_s", as the column of `steps` is called
 double value_of(const StepRecord& record, Quantity quantity);
-double value_of(const Series& series, std::size_t i, Quantity quantity);
 
 // Consecutive values of one quantity. Values that are missing belong to no bucket; NaN and infinities are counted and
 // have no part in the figures, which are missing where a bucket holds nothing else.
@@ -58,10 +57,6 @@ int level_for(std::int64_t values, std::size_t columns);
 
 // Neighbours merged, by a power of two, until there are at most `most` buckets.
 Overview coarser(Overview overview, std::size_t most);
-
-// A whole series on the coarsest level that OverviewBuilder makes of it, or its values as they are.
-Overview overview_of(const Series& series, Quantity quantity);
-Overview points_of(const Series& series, Quantity quantity);
 
 // Builds all levels value by value, in memory that grows with the logarithm of their number only. A level is begun when
 // the one below has more than most_in_chunk buckets, so the highest always is one chunk.

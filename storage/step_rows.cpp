@@ -10,6 +10,29 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 16'384;
 
+// Of a statement that begins with run and step.
+void bind_step(Statement& row, RunId run, const StepRecord& step) {
+  row.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
+  row.bind(step.lr).bind(step.grad_norm).bind(step.at);
+  row.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+}
+
+// What read_step reads, to follow a SELECT.
+const std::string step_columns = "step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask";
+
+StepRecord read_step(const Statement& row, RunId run) {
+  const std::int64_t nan_mask = row.integer(8);
+  return {.run = run,
+          .step = row.integer(0),
+          .loss = real_or_nan(row, 1, nan_mask, 0),
+          .val_loss = real_or_nan(row, 2, nan_mask, 1),
+          .dt_ms = row.real(3),
+          .tokens = row.integer(4),
+          .lr = row.real(5),
+          .grad_norm = real_or_nan(row, 6, nan_mask, 2),
+          .at = row.real(7)};
+}
+
 // Rows that follow on what is there, many to a statement: each statement costs as much as the row itself.
 void insert_new_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
   constexpr std::size_t at_once = 32;
@@ -25,9 +48,7 @@ void insert_new_steps(Database& database, RunId run, std::span<const StepRecord>
     const std::size_t rows = std::min(at_once, steps.size());
     Statement insert(database, rows == at_once ? full : sql(rows));
     for (const StepRecord& step : steps.first(rows)) {
-      insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
-      insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
-      insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+      bind_step(insert, run, step);
     }
     insert.run();
     steps = steps.subspan(rows);
@@ -42,9 +63,7 @@ void insert_step(Database& database, RunId run, const StepRecord& step) {
                    "nan_mask, data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms) VALUES (?1, ?2, "
                    "(SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND step = ?2), ?3, ?4, ?5, ?6, "
                    "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
-  insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
-  insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
-  insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+  bind_step(insert, run, step);
   insert.bind(step.parts.data_ms).bind(step.parts.forward_ms).bind(step.parts.backward_ms);
   insert.bind(step.parts.optimizer_ms).bind(step.parts.communication_ms);
   insert.run();
@@ -63,9 +82,7 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
                    "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
                    "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");
   for (const StepRecord& step : steps) {
-    insert.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
-    insert.bind(step.lr).bind(step.grad_norm).bind(step.at);
-    insert.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+    bind_step(insert, run, step);
     insert.run();
     if (database.changes() == 0) insert_step(database, run, step);
   }
@@ -76,25 +93,15 @@ bool StepReader::read(std::vector<Row>& rows) {
   for (std::int64_t limit = rows_at_once; !done_ && rows.empty(); limit *= 2) {
     // In the order of attempts, so that the newest of each step comes last.
     Statement found(database_,
-                    "SELECT step, tokens, loss, val_loss, dt_ms, lr, grad_norm, at, nan_mask FROM steps "
-                    "WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
+                    "SELECT " + step_columns +
+                        " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
     found.bind(run_).bind(range_.first).bind(range_.last).bind(limit);
     std::int64_t read = 0;
     for (; found.step(); ++read) {
       const std::int64_t step = found.integer(0);
       const bool repeated = !rows.empty() && rows.back().step.step == step;
       if (!repeated) rows.emplace_back();
-      const std::int64_t nan_mask = found.integer(8);
-      rows.back() = {.step = {.run = run_,
-                              .step = step,
-                              .loss = real_or_nan(found, 2, nan_mask, 0),
-                              .val_loss = real_or_nan(found, 3, nan_mask, 1),
-                              .dt_ms = found.real(4),
-                              .tokens = found.integer(1),
-                              .lr = found.real(5),
-                              .grad_norm = real_or_nan(found, 6, nan_mask, 2),
-                              .at = found.real(7)},
-                     .repeated = repeated};
+      rows.back() = {.step = read_step(found, run_), .repeated = repeated};
     }
     done_ = read < limit;
     if (done_) break;
@@ -114,23 +121,14 @@ Series read_series(Database& database, RunId run, StepRange range) {
 }
 
 std::vector<StepRecord> read_step_records(Database& database, RunId run) {
-  Statement rows(database,
-                 "SELECT step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask, data_ms, forward_ms, "
-                 "backward_ms, optimizer_ms, communication_ms FROM latest_steps WHERE run_id = ? ORDER BY step");
+  Statement rows(database, "SELECT " + step_columns +
+                               ", data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms FROM latest_steps "
+                               "WHERE run_id = ? ORDER BY step");
   rows.bind(run);
   std::vector<StepRecord> records;
   while (rows.step()) {
-    const std::int64_t nan_mask = rows.integer(8);
-    records.push_back({.run = run,
-                       .step = rows.integer(0),
-                       .loss = real_or_nan(rows, 1, nan_mask, 0),
-                       .val_loss = real_or_nan(rows, 2, nan_mask, 1),
-                       .dt_ms = rows.real(3),
-                       .tokens = rows.integer(4),
-                       .lr = rows.real(5),
-                       .grad_norm = real_or_nan(rows, 6, nan_mask, 2),
-                       .at = rows.real(7),
-                       .parts = {rows.real(9), rows.real(10), rows.real(11), rows.real(12), rows.real(13)}});
+    records.push_back(read_step(rows, run));
+    records.back().parts = {rows.real(9), rows.real(10), rows.real(11), rows.real(12), rows.real(13)};
   }
   return records;
 }

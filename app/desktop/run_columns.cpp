@@ -84,6 +84,22 @@ std::string percent_text(double share) {
   return text;
 }
 
+// The values of a run's recipe by name; parsed once for each run.
+const std::map<std::string, std::string>& recipe_values(const RunEntry& entry) {
+  static std::map<RunId, std::pair<std::string, std::map<std::string, std::string>>> parsed;
+  auto& [text, values] = parsed[entry.run.id];
+  if (text != entry.run.recipe) {
+    text = entry.run.recipe;
+    values.clear();
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_object()) {
+      for (const auto& [name, value] : json.items())
+        values[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+  }
+  return values;
+}
+
 }  // namespace
 
 const std::vector<RunColumn>& measured_columns() {
@@ -125,21 +141,6 @@ const std::vector<RunColumn>& measured_columns() {
       {"id", "id", number, 52},
   };
   return columns;
-}
-
-const std::map<std::string, std::string>& recipe_values(const RunEntry& entry) {
-  static std::map<RunId, std::pair<std::string, std::map<std::string, std::string>>> parsed;
-  auto& [text, values] = parsed[entry.run.id];
-  if (text != entry.run.recipe) {
-    text = entry.run.recipe;
-    values.clear();
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_object()) {
-      for (const auto& [name, value] : json.items())
-        values[name] = value.is_string() ? value.get<std::string>() : value.dump();
-    }
-  }
-  return values;
 }
 
 std::vector<RunColumn> recipe_columns(const Workspace& workspace) {

@@ -33,7 +33,4 @@ std::vector<RunColumn> recipe_columns(const Workspace& workspace);
 std::string cell_text(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 double cell_value(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 
-// The values of a run's recipe by name; parsed once for each run.
-const std::map<std::string, std::string>& recipe_values(const RunEntry& entry);
-
 }  // namespace stepladder

@@ -90,8 +90,7 @@ std::string full_name(std::string_view line) {
   return {};
 }
 
-}  // namespace
-
+// The first accelerator that a line names, as its maker calls it; empty where it names none.
 std::string hardware_named_in(std::string_view line) {
   if (std::string name = full_name(line); !name.empty()) return name;
   std::size_t first = std::string_view::npos;
@@ -133,6 +132,8 @@ std::string hardware_named_in(std::string_view line) {
   }
   return named;
 }
+
+}  // namespace
 
 bool LogFacts::read(std::string_view line) {
   if (line.size() > 400) return false;

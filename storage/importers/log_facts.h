@@ -39,7 +39,4 @@ struct LogFacts {
   std::string recipe_json(std::string_view family) const;
 };
 
-// The first accelerator that a line names, as its maker calls it; empty where it names none.
-std::string hardware_named_in(std::string_view line);
-
 }  // namespace stepladder

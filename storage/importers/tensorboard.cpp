@@ -395,12 +395,12 @@ void require_numbers(const ForeignRun& run) {
   if (run.metrics.empty() && run.config.empty()) throw ImportError("holds no numbers of a training");
 }
 
-}  // namespace
-
 bool is_event_file(ImportInput& input) {
   const std::string_view head = input.head();
   return head.size() >= header_size && length_holds(head);
 }
+
+}  // namespace
 
 Importer importers::tensorboard() {
   return {.id = "tensorboard",

@@ -232,12 +232,11 @@ TEST(Advice, a_loss_that_breaks_comes_before_speed) {
 }
 
 TEST(Advice, a_spike_in_the_loss_is_seen_and_a_falling_loss_is_none) {
-  Series series;
+  Overview spiked;
   for (int i = 0; i < 400; ++i)
-    series.append({.step = i + 1, .loss = 3 + 8.0 / (1 + i) + 0.02 * (i % 5) + (i == 300 ? 2 : 0)});
-  const Overview spiked = points_of(series, Quantity::loss);
-  series.loss[300] = 3;
-  const Overview calm = points_of(series, Quantity::loss);
+    spiked.buckets.push_back(bucket_of(i + 1, 3 + 8.0 / (1 + i) + 0.02 * (i % 5) + (i == 300 ? 2 : 0)));
+  Overview calm = spiked;
+  calm.buckets[300] = bucket_of(301, 3);
   Project project;
   AdviceRun& run = project.add(a100(with(gpt2_recipe, R"("lr_warmup":10)", R"("lr_warmup":0)")), 300);
   run.loss = &calm;

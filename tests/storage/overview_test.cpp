@@ -131,9 +131,9 @@ TEST(Overview, level_has_a_bucket_for_every_two_columns) {
 }
 
 TEST(Overview, coarser_keeps_the_envelope) {
-  Series series;
-  for (int i = 1; i <= 1001; ++i) series.append({.step = i, .loss = i == 500 ? 99.0 : i == 700 ? nan : 1.0 / i});
-  const Overview few = coarser(points_of(series, Quantity::loss), 100);
+  Overview points;
+  for (int i = 1; i <= 1001; ++i) points.buckets.push_back(bucket_of(i, i == 500 ? 99.0 : i == 700 ? nan : 1.0 / i));
+  const Overview few = coarser(points, 100);
   EXPECT_EQ(few.width, 16);
   EXPECT_EQ(few.buckets.size(), 63u);
   EXPECT_EQ(few.values(), 1001);
