@@ -4,6 +4,7 @@ namespace stepladder {
 
 std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const Judge& judge) {
   std::vector<CheckedRun> checked;
+  checked.reserve(runs.size());
   for (const auto& [run, summary] : runs)
     checked.push_back({run, flags_of(run, summary, judge.repeats.of(run), judge.hardware)});
   return checked;

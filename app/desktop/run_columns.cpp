@@ -149,6 +149,7 @@ std::vector<RunColumn> recipe_columns(const Workspace& workspace) {
     for (const auto& [name, value] : recipe_values(entry)) names.insert(name);
   }
   std::vector<RunColumn> columns;
+  columns.reserve(names.size());
   for (const std::string& name : names)
     columns.push_back({.id = recipe_prefix + name, .title = name, .kind = ColumnKind::number, .width = 84});
   return columns;

@@ -1,4 +1,4 @@
-// What SVG figures are drawn with, and what curves and bars have in common: the head, the caption, the plot's axes.
+// What SVG figures are drawn with, and what curves and bars have in common: the head, the caption, the place of the plot.
 #pragma once
 
 #include <array>

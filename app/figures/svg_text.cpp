@@ -73,7 +73,7 @@ double text_width(std::string_view text, double size_px) {
     if ((byte & 0xC0) == 0x80) continue;  // the rest of a character
     if (byte >= 0xE3)
       em += 1.0;  // Chinese, Japanese, Korean, pictures
-    else if (byte >= 0x80)
+    else if (byte >= 0x80 || (c >= '0' && c <= '9'))
       em += 0.62;
     else if (std::string_view("iljI.,:;'|!()[]").find(c) != std::string_view::npos)
       em += 0.29;
@@ -83,8 +83,6 @@ double text_width(std::string_view text, double size_px) {
       em += 0.88;
     else if (c >= 'A' && c <= 'Z')
       em += 0.68;
-    else if (c >= '0' && c <= '9')
-      em += 0.62;
     else
       em += 0.575;
   }
