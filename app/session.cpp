@@ -30,8 +30,8 @@ void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
                                    std::to_string(from.step));
 }
 
-// A process that was killed may have saved itself after steps that nobody wrote down any more: an older checkpoint
-// makes them again, and the curve has no gap. Where there is none the newest has to do.
+// The newest whose steps are all recorded, so that the curve has no gap. Since a checkpoint waits for its steps that is
+// the newest of all; not so where the database could no longer be written, or of an older version of the program.
 Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
   Checkpoint found = find_checkpoint(database, run);
   for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
@@ -61,6 +61,12 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       [this](const RunEvent& event) {
         recorder_->post(event);
         events_.post(event);
+        if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
+          recorder_->post(ConsoleText{.run = saved->run,
+                                      .at = saved->at,
+                                      .text = "the checkpoint of step " + std::to_string(saved->step) +
+                                              " was not saved: " + saved->error + "\n"});
+        }
         if (!std::holds_alternative<StepRecord>(event)) wake_();
       },
       library);
