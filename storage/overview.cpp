@@ -167,6 +167,24 @@ double value_of(const StepRecord& record, Quantity quantity) {
   return missing;
 }
 
+double value_of(const Series& series, std::size_t i, Quantity quantity) {
+  switch (quantity) {
+    case Quantity::loss:
+      return series.loss[i];
+    case Quantity::val_loss:
+      return series.val_loss[i];
+    case Quantity::dt_ms:
+      return series.dt_ms[i];
+    case Quantity::tokens_per_s:
+      return series.tokens_per_s(i);
+    case Quantity::lr:
+      return series.lr[i];
+    case Quantity::grad_norm:
+      return series.grad_norm[i];
+  }
+  return missing;
+}
+
 Bucket bucket_of(std::int64_t step, double value) {
   Bucket bucket{.first_step = step, .last_step = step};
   if (std::isfinite(value)) {

@@ -19,6 +19,7 @@ inline constexpr std::array all_quantities{Quantity::loss,         Quantity::val
                                            Quantity::tokens_per_s, Quantity::lr,       Quantity::grad_norm};
 std::string_view to_string(Quantity quantity);  // "tokens_per_s", as the column of `steps` is called
 double value_of(const StepRecord& record, Quantity quantity);
+double value_of(const Series& series, std::size_t i, Quantity quantity);
 
 // Consecutive values of one quantity. Values that are missing belong to no bucket; NaN and infinities are counted and
 // have no part in the figures, which are missing where a bucket holds nothing else.

@@ -5,7 +5,7 @@
 
 extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibrary* stepladder_trainer_library() {
   static const stepladder::TrainerLibrary library = {
-      .probe = [] { return stepladder::device_report(); },
+      .probe = stepladder::probe,
       .train = [](const stepladder::TrainingJob& job, stepladder::RunControl& control,
                   const std::function<void(const stepladder::RunEvent&)>& emit) { train(job, control, emit); },
       .measure_ceiling = stepladder::measure_ceiling,

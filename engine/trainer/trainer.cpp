@@ -403,4 +403,31 @@ void train(const TrainingJob& job, RunControl& control, const Emit& emit, const 
                 .peak_memory_bytes = outcome.peak_memory_bytes});
 }
 
+std::string try_to_capture(at::Device device, const StepGraphMaker& make_graph) {
+  Recipe tiny;
+  tiny.layers = tiny.heads = 2;
+  tiny.d_model = 64;
+  tiny.batch = 2;
+  tiny.seq = 32;
+  tiny.steps = 1;
+  tiny.device = device.is_cuda() ? "cuda" : "cpu";
+  tiny.compile = Compile::on;
+  std::string reason;
+  RunControl control;
+  train(
+      {.recipe = tiny}, control,
+      [&](const RunEvent& event) {
+        if (const auto* ended = std::get_if<RunEnded>(&event)) reason = ended->reason;
+      },
+      make_graph);
+  return reason;
+}
+
+DeviceReport probe() {
+  DeviceReport report = device_report();
+  if (!report.gpus.empty() && report.step_capture_note.empty())
+    report.step_capture_note = try_to_capture(at::Device(at::kCUDA, 0));
+  return report;
+}
+
 }  // namespace stepladder

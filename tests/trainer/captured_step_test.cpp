@@ -174,6 +174,12 @@ TEST(CapturedStep, AStepThatCannotBeCapturedSaysWhy) {
   EXPECT_EQ(reason_of_failure<Refusing>(), "compile: the step cannot be captured: operation not permitted");
 }
 
+TEST(CapturedStep, IsTriedOnATinyModelBeforeItIsOffered) {
+  EXPECT_EQ(try_to_capture(at::kCPU, [](at::Device) { return std::make_unique<Repeating>(); }), "");
+  EXPECT_EQ(try_to_capture(at::kCPU, [](at::Device) { return std::make_unique<Refusing>(); }),
+            "compile: the step cannot be captured: operation not permitted");
+}
+
 // Only where there is a GPU: ten steps captured and ten one by one.
 TEST(CapturedStep, CudaGraphsTrainAsTheStepItself) {
   if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
