@@ -156,7 +156,7 @@ void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::
     }
     if (part.rows == Gpt2Part::Size::vocab) {
       const std::int64_t rows = padded_vocab(shape.vocab) - shape.vocab;
-      const std::int64_t row_bytes = shape.d_model * (version == LlmcVersion::bf16 ? 2 : 4);
+      const std::int64_t row_bytes = std::int64_t{shape.d_model} * (version == LlmcVersion::bf16 ? 2 : 4);
       file.write(std::vector<std::byte>(static_cast<std::size_t>(rows * row_bytes)));
     }
   }

@@ -99,7 +99,7 @@ bool looks_like_code(std::string_view line) {
   if (const std::size_t comment = line.find(" #");
       comment != std::string_view::npos && assigns(line.substr(0, comment)))
     return true;  // "loss = 0.0  # step 0"
-  if (text.starts_with("for (") || (text.ends_with("{") && text.find("(") != std::string_view::npos)) return true;
+  if (text.starts_with("for (") || (text.ends_with("{") && text.find('(') != std::string_view::npos)) return true;
   return !text.empty() && text.back() == ';' && (text.find('(') != std::string_view::npos || assigns(text));
 }
 

@@ -118,7 +118,7 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
     std::int64_t whole = -1;
     if (digits_only && value < largest_count) whole = static_cast<std::int64_t>(value);
     const char* group = p;
-    while (digits_only && whole >= 0 && (group > p || p - from <= 3) && group + 3 < end + 0 &&
+    while (digits_only && whole >= 0 && (group > p || p - from <= 3) && group + 3 < end &&
            (*group == ',' || *group == '_') && is_digit(group[1]) && is_digit(group[2]) && is_digit(group[3]) &&
            (group + 4 == end || !is_digit(group[4])) && whole < 9'000'000'000'000) {
       whole = whole * 1000 + (group[1] - '0') * 100 + (group[2] - '0') * 10 + (group[3] - '0');
