@@ -47,8 +47,8 @@ Range x_range(const Chart& chart) {
   return padded(range, 0.01);
 }
 
-// Of what is in sight between `left` and `right`.
-Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, double right) {
+// Of what is in sight between `left` and `right`; `leave_out` the lowest and the highest 2 % of it.
+Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, double right, bool leave_out) {
   if (chart.steps_up) return {0, 1.03};
   Range range;
   Range focus;  // of the curves that are not context
@@ -57,8 +57,8 @@ Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, 
     const Polyline& line = lines[k];
     for (std::size_t i = 0; i < line.y.size(); ++i) {
       if (line.x[i] < left || line.x[i] > right || (chart.log_y && line.y[i] <= 0)) continue;
-      if (chart.from_zero) {
-        values.push_back(line.y[i]);
+      if (chart.from_zero || leave_out) {
+        if (std::isfinite(line.y[i])) values.push_back(line.y[i]);
       } else {
         range.include(line.y[i]);
         if (!chart.curves[k].is_context) focus.include(line.y[i]);
@@ -69,13 +69,21 @@ Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, 
     const double room = std::max(focus.high - focus.low, 1e-9);
     range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
   }
+  const auto at_share = [&](double share) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * share);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
   if (chart.from_zero && !chart.log_y) {
     if (values.empty()) return {0, 1};
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * 0.98);
-    std::nth_element(values.begin(), at, values.end());
-    return {0, *at > 0 ? *at * 1.2 : 1};
+    const double most = at_share(0.98);
+    return {0, most > 0 ? most * 1.2 : 1};
   }
-  for (const double value : values) range.include(value);
+  if (leave_out && !values.empty()) {
+    range = {at_share(0.02), at_share(0.98)};
+  } else {
+    for (const double value : values) range.include(value);
+  }
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
   if (range.known() && !is_missing(chart.floor)) range.include(chart.floor);
@@ -335,11 +343,12 @@ void save(const Chart& chart, const std::string& ending) {
   }
 }
 
-void draw_menu(const Chart& chart, bool& reset) {
+void draw_menu(const Chart& chart, bool& reset, bool& leaves_out) {
   if (!chart.commands) return;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopup("##menu")) {
     if (ImGui::MenuItem("Show everything", "double click")) reset = true;
+    if (ImGui::MenuItem("Outliers off-screen", "O", leaves_out)) leaves_out = !leaves_out;
     for (const auto& [words, ending] :
          {std::pair("Save as PNG", ".png"), std::pair("Save as SVG", ".svg"), std::pair("Save as PDF", ".pdf"),
           std::pair("Save the points as CSV", ".csv")}) {
@@ -387,6 +396,8 @@ void draw_chart(const Chart& chart) {
   const ImGuiID y_taken_id = ImGui::GetID("y taken");
   const ImGuiID on_y_id = ImGui::GetID("on y");
   bool y_taken = storage->GetBool(y_taken_id, false);
+  const ImGuiID leaves_out_id = ImGui::GetID("leaves out");
+  bool leaves_out = storage->GetBool(leaves_out_id, false);
   SharedX own;
   SharedX& x_range_now = chart.shared ? *chart.shared : own;
   const ImGuiID low_id = ImGui::GetID("low");
@@ -451,7 +462,7 @@ void draw_chart(const Chart& chart) {
     }
     ImPlot::SetupAxisLinks(ImAxis_X1, &moved.low, &moved.high);  // limits that are always set could not be moved
     if (!y_free) {
-      const Range y = y_range(chart, lines, sight.low, sight.high);
+      const Range y = y_range(chart, lines, sight.low, sight.high, leaves_out);
       if (chart.log_y) set_up_log_ticks(ImAxis_Y1, y);
       ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
     }
@@ -494,6 +505,7 @@ void draw_chart(const Chart& chart) {
     if (on_plot) {
       x_range_now.hovered = nearest_x(chart, ImPlot::GetPlotMousePos().x);
       x_range_now.fresh = true;
+      if (!io.WantTextInput && ImGui::IsKeyPressed(ImGuiKey_O, false) && !io.KeyCtrl) leaves_out = !leaves_out;
       if (!io.WantTextInput && chart.shared) {
         if (ImGui::IsKeyPressed(ImGuiKey_A, false) && !io.KeyCtrl) x_range_now.a = x_range_now.hovered;
         if (ImGui::IsKeyPressed(ImGuiKey_B, false) && !io.KeyCtrl) x_range_now.b = x_range_now.hovered;
@@ -504,7 +516,7 @@ void draw_chart(const Chart& chart) {
     if ((on_plot || on_x || on_y) && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) reset = true;
     if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
       ImGui::OpenPopup("##menu");
-    draw_menu(chart, reset);
+    draw_menu(chart, reset, leaves_out);
     if (on_plot && chart.commands && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_E)) save(chart, ".png");
     ImPlot::EndPlot();  // here the linked range takes what the mouse did
     if ((on_plot || on_x) && moves && (moved.low != sight.low || moved.high != sight.high))
@@ -521,6 +533,7 @@ void draw_chart(const Chart& chart) {
     x_range_now.low = x_range_now.high = missing;
   }
   storage->SetBool(y_taken_id, y_taken);
+  storage->SetBool(leaves_out_id, leaves_out && !reset);
   if (!chart.shared) {
     storage->SetFloat(low_id, x_range_now.zoomed() ? static_cast<float>(x_range_now.low) : 0);
     storage->SetFloat(high_id, x_range_now.zoomed() ? static_cast<float>(x_range_now.high) : 0);

@@ -80,8 +80,8 @@ struct Chart {
 };
 
 // Title, a line that says what is drawn, and the plot. The wheel zooms along x and drag pans, y follows what is in
-// sight; over the y axis both take y; a double click shows everything again. While nobody has touched it the chart
-// follows its data.
+// sight; over the y axis both take y; O leaves the lowest and highest 2 % off-screen, so that a spike does not flatten
+// the rest; a double click shows everything again. While nobody has touched it the chart follows its data.
 void draw_chart(const Chart& chart);
 
 // All points of all curves, one a row: "curve,x,y" with the chart's labels.
