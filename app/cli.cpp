@@ -5,6 +5,7 @@
 
 #include "app/environment.h"
 #include "app/export_command.h"
+#include "app/find_run.h"
 #include "app/import_command.h"
 #include "app/mfu_command.h"
 #include "app/probe_command.h"
@@ -136,6 +137,24 @@ Subcommand export_command(CLI::App& app, CommonOptions& common) {
           }};
 }
 
+// Every page of the file, read from beginning to end.
+int check_database(const CommonOptions& common) {
+  if (!std::filesystem::exists(common.database)) open_existing(common.database);  // which throws the sentence for it
+  std::string found;
+  try {
+    found = open_existing(common.database).integrity_check();
+  } catch (const StorageError& error) {
+    found = error.what();  // damaged where even opening reads
+  }
+  const bool sound = found == "ok";
+  if (common.json) {
+    print({{"database", common.database.string()}, {"sound", sound}, {"damage", sound ? Json() : Json(found)}});
+  } else {
+    std::cout << common.database.string() << (sound ? " is sound\n" : " is damaged: " + found + "\n");
+  }
+  return sound ? exit_done : exit_failed;
+}
+
 int doctor(bool probe, const CommonOptions& common) {
   DeviceReport report = describe_cpu();
   std::string problem;
@@ -169,10 +188,12 @@ int doctor(bool probe, const CommonOptions& common) {
 
 Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
   auto probe = std::make_shared<bool>(false);
+  auto database = std::make_shared<bool>(false);
   CLI::App* command = add_with_json(app, common, "doctor", "What this machine has");
+  command->add_flag("--database", *database, "Instead, read the whole database and say whether it is sound");
   command->add_flag("--probe", *probe,
                     "Measure what it can do at best, and keep that as the peak that runs are held against");
-  return {command, [probe, &common] { return doctor(*probe, common); }};
+  return {command, [probe, database, &common] { return *database ? check_database(common) : doctor(*probe, common); }};
 }
 
 Subcommand worker_processes_command(CLI::App& app) {

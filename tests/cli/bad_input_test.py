@@ -1,4 +1,5 @@
 """Bad input: a clear sentence that names what is wrong, exit 1 or 2, nothing lost and nothing half-made."""
+import json
 import os
 import pathlib
 import sqlite3
@@ -92,6 +93,24 @@ class BadInput(unittest.TestCase):
         self.refused(1, [str(self.place.path)], "--db", self.place.path, *self.train())
         self.refused(1, ["nowhere.db"], "--db", self.place.path / "nowhere.db", "show", 1)
         self.refused(1, ["/proc"], "--db", "/proc/stepladder.db", *self.train())
+
+    def test_a_damaged_database(self):
+        database = self.made()
+        code, out, _ = self.place.run("--db", database, "doctor", "--database", "--json")
+        self.assertEqual((code, json.loads(out)["sound"]), (0, True))
+        with sqlite3.connect(database) as file:
+            file.execute("pragma wal_checkpoint(truncate)")
+            (page,), = file.execute("select rootpage from sqlite_master where name = 'runs_by_ladder'").fetchall()
+            (size,), = file.execute("pragma page_size").fetchall()
+        with open(database, "r+b") as file:
+            file.seek((page - 1) * size + 8)
+            file.write(b"\xff" * 64)
+        code, out, err = self.place.run("--db", database, "doctor", "--database", "--json")
+        self.assertEqual(code, 1, err)
+        found = json.loads(out)
+        self.assertFalse(found["sound"])
+        self.assertTrue(found["damage"])
+        self.refused(1, ["none.db"], "--db", self.place.path / "none.db", "doctor", "--database")
 
     def test_a_database_that_may_only_be_read(self):
         database = self.made()
