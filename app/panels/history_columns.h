@@ -1,0 +1,24 @@
+// The History view's columns: which there are, which are shown, which find room. UI thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "app/desktop/run_columns.h"
+
+namespace stepladder {
+
+struct HistoryColumns {
+  std::vector<std::string> shown;  // in order, after the name
+  std::vector<RunColumn> known;    // all that can be shown
+  std::uint64_t known_for = 0;
+
+  void update(const Workspace& workspace);
+  const RunColumn* find(const std::string& id) const;
+  std::vector<const RunColumn*> fitting(float width) const;  // those shown that a table of this width has room for
+};
+
+void draw_column_popup(HistoryColumns& columns);  // "##columns"
+
+}  // namespace stepladder

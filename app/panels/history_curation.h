@@ -1,0 +1,28 @@
+// What the History view does to runs: tags, pins, the archive, the bin. UI thread.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+std::string runs_text(std::size_t count);  // "1 run", "2 runs"
+std::vector<const RunEntry*> selected_entries(const Workspace& workspace);
+
+// Each is one entry for Ctrl+Z. What all of them have already is taken back.
+void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
+void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
+void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
+
+struct TagPopup {
+  std::array<char, 128> tag{};
+  bool open = false;  // in the next frame
+
+  void draw(const std::vector<const RunEntry*>& entries, Commands& commands);
+};
+
+}  // namespace stepladder
