@@ -1,0 +1,10 @@
+// The Run view's side: whether the numbers can be true, and what they rest on. UI thread.
+#pragma once
+
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const RunDetail* detail);  // null: not read yet
+
+}  // namespace stepladder

@@ -1,0 +1,16 @@
+// The Run view's curves, loss and step time, with those of the run that it is held against. UI thread.
+#pragma once
+
+#include <imgui.h>
+
+#include "app/desktop/charts.h"
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+// `against` may be null.
+void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry& shown, const RunEntry* against,
+                     ImVec2 room, Commands& commands);
+
+}  // namespace stepladder

@@ -1,0 +1,23 @@
+// The Run view's machine: clocks, power, temperature, load and memory while it ran. UI thread.
+#pragma once
+
+#include <vector>
+
+#include "app/desktop/charts.h"
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct MachineLanes {
+  struct Column {
+    std::vector<double> steps;
+    std::vector<double> values;
+  };
+  std::vector<Column> columns;  // one for each lane that can be known
+  std::size_t made_of = 0;      // samples
+};
+
+void draw_run_machine(MachineLanes& lanes, SharedX& shared, const RunDetail& detail, Commands& commands);
+
+}  // namespace stepladder
