@@ -21,6 +21,52 @@ bool is_same_stage(const Run& a, const Run& b) {
 
 }  // namespace
 
+void draw_beside_picker(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own) {
+  const std::size_t count = others.size();
+  const std::string words = count == 0 ? "Beside other ladders"
+                            : count == 1 && workspace.ladder(others.front().ladder)
+                                ? "beside: " + workspace.ladder(others.front().ladder)->name
+                                : "beside " + std::to_string(count) + " others";
+  const bool open = ImGui::BeginCombo("##beside", words.c_str());
+  mark("ladder.beside");
+  if (!open) return;
+  // It stays open while they are others.
+  for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
+    if (other->id == own) continue;
+    const auto found = std::find_if(others.begin(), others.end(),
+                                    [&](const FollowedBeside& beside) { return beside.ladder == other->id; });
+    bool on = found != others.end();
+    const std::string item =
+        other->name + "   " + local_time_text(other->created_at) + "##" + std::to_string(other->id);
+    ImGui::BeginDisabled(!on && count >= most_beside);
+    if (ImGui::Checkbox(item.c_str(), &on)) {
+      if (on) {
+        others.emplace_back().ladder = other->id;
+      } else {
+        others.erase(found);
+      }
+    }
+    mark("ladder.beside." + std::to_string(other->id));
+    ImGui::EndDisabled();
+  }
+  ImGui::EndCombo();
+}
+
+std::vector<BesideLadder> followed_beside(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own,
+                                          Commands& commands) {
+  std::vector<BesideLadder> ladders;
+  std::erase_if(others,
+                [&](const FollowedBeside& beside) { return beside.ladder == own || !workspace.ladder(beside.ladder); });
+  int colour = 0;
+  for (FollowedBeside& beside : others) {
+    ++colour;
+    beside.followed.update(workspace, beside.ladder, 0, Lens::steps, nullptr, commands);
+    if (beside.followed.model.ladder != beside.ladder || beside.followed.model.rungs.empty()) continue;
+    ladders.push_back({workspace.ladder(beside.ladder)->name, &beside.followed.model, rung_colour(colour)});
+  }
+  return ladders;
+}
+
 std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<BesideLadder>& others) {
   std::vector<BesideRow> rows;
   std::set<const LadderRung*> taken;

@@ -4,6 +4,7 @@
 
 #include <imgui.h>
 
+#include <list>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@
 namespace stepladder {
 
 inline constexpr std::size_t most_beside = 3;
+
+// One that was chosen, and what follows from its runs.
+struct FollowedBeside {
+  LadderId ladder = 0;
+  FollowedLadder followed;
+};
 
 struct BesideLadder {
   std::string name;
@@ -24,6 +31,13 @@ struct BesideRow {
   const LadderRung* own = nullptr;
   std::vector<const LadderRung*> others;
 };
+
+// Others by a tick each, at most most_beside.
+void draw_beside_picker(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own);
+
+// Those that are there, and have been made; `own` and what was deleted leave the list.
+std::vector<BesideLadder> followed_beside(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own,
+                                          Commands& commands);
 
 // A row for every rung of this ladder, then for stages that only others have.
 std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<BesideLadder>& others);

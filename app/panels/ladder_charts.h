@@ -1,0 +1,39 @@
+// The Ladder view's charts: losses under a lens, their differences to the baseline's, the step times. UI thread.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+#include <vector>
+
+#include "app/desktop/charts.h"
+#include "app/desktop/commands.h"
+#include "app/desktop/ladder_model.h"
+
+namespace stepladder {
+
+// What they draw: `selected` and `baseline` are strong, `caption` stands beneath exported figures.
+struct LadderCurves {
+  const LadderModel& model;
+  int selected = 0;
+  int baseline = 0;
+  const std::vector<std::string>& caption;
+};
+
+// The losses' x: what is held equal, and what of it is in sight.
+struct LadderAxis {
+  Lens lens = Lens::steps;
+  SharedX x;
+
+  void choose(Lens chosen) {
+    lens = chosen;
+    x = {};
+  }
+};
+
+// The loss curves, and beneath them how far each is from the baseline's.
+void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands);
+
+void draw_ladder_times(const LadderCurves& shown, ImVec2 size, Commands& commands);
+
+}  // namespace stepladder
