@@ -185,6 +185,16 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   }
 }
 
+// A chart over the run's steps in a card of its own; all of them are zoomed together.
+void draw_in_card(const char* card, ImVec2 size, Chart chart, SharedX& x, Commands& commands) {
+  chart.x_label = "step";
+  chart.shared = &x;
+  chart.commands = &commands;
+  begin_card(card, size);
+  draw_chart(chart);
+  end_card();
+}
+
 // Small charts beneath: learning rate, gradient norm, and what the machine did.
 void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
   struct Small {
@@ -209,22 +219,19 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
                       static_cast<float>(small.size());
   for (std::size_t i = 0; i < small.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, gap);
-    begin_card(small[i].title.c_str(), ImVec2(width, 0));
-    draw_chart({.id = "small",
-                .title = small[i].title,
-                .note = small[i].unit,
-                .x_label = "step",
-                .unit = small[i].unit,
-                .curves = {{.label = small[i].title,
-                            .x = small[i].x,
-                            .y = small[i].y,
-                            .colour = palette().accent,
-                            .levels = small[i].levels}},
-                .legend = false,
-                .x_labelled = false,
-                .shared = &state.x,
-                .commands = &commands});
-    end_card();
+    draw_in_card(small[i].title.c_str(), ImVec2(width, 0),
+                 {.id = "small",
+                  .title = small[i].title,
+                  .note = small[i].unit,
+                  .unit = small[i].unit,
+                  .curves = {{.label = small[i].title,
+                              .x = small[i].x,
+                              .y = small[i].y,
+                              .colour = palette().accent,
+                              .levels = small[i].levels}},
+                  .legend = false,
+                  .x_labelled = false},
+                 state.x, commands);
   }
 }
 
@@ -255,52 +262,44 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   const float loss_width = (room.x - gap) * 0.58f;
   const float half = (room.y - gap) / 2;
 
-  begin_card("##loss", ImVec2(loss_width, room.y));
-  Chart loss{.id = "loss",
-             .title = "Loss",
-             .x_label = "step",
-             .curves = curves_of(state, workspace, shown, Quantity::loss, commands),
-             .floor = shown.run.loss_floor,
-             .floor_label = "entropy of the source: no model gets below",
-             .shared = &state.x,
-             .commands = &commands};
+  const auto curves = [&](Quantity quantity) { return curves_of(state, workspace, shown, quantity, commands); };
+  std::vector<Curve> losses = curves(Quantity::loss);
   if (shown.levels(Quantity::val_loss).points() > 0) {
-    loss.curves.push_back({.label = "validation",
-                           .x = shown.steps,
-                           .y = shown.series().val_loss,
-                           .colour = palette().text,
-                           .points = true,
-                           .order = 1000,
-                           .levels = &shown.levels(Quantity::val_loss)});
+    losses.push_back({.label = "validation",
+                      .x = shown.steps,
+                      .y = shown.series().val_loss,
+                      .colour = palette().text,
+                      .points = true,
+                      .order = 1000,
+                      .levels = &shown.levels(Quantity::val_loss)});
   }
-  draw_chart(loss);
-  end_card();
+  draw_in_card("##loss", ImVec2(loss_width, room.y),
+               {.id = "loss",
+                .title = "Loss",
+                .curves = std::move(losses),
+                .floor = shown.run.loss_floor,
+                .floor_label = "entropy of the source: no model gets below"},
+               state.x, commands);
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  begin_card("##throughput", ImVec2(0, half));
-  draw_chart({.id = "throughput",
-              .title = "Throughput",
-              .x_label = "step",
-              .unit = "tokens/s",
-              .curves = curves_of(state, workspace, shown, Quantity::tokens_per_s, commands),
-              .from_zero = true,
-              .legend = false,
-              .shared = &state.x,
-              .commands = &commands});
-  end_card();
+  draw_in_card("##throughput", ImVec2(0, half),
+               {.id = "throughput",
+                .title = "Throughput",
+                .unit = "tokens/s",
+                .curves = curves(Quantity::tokens_per_s),
+                .from_zero = true,
+                .legend = false},
+               state.x, commands);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
-  begin_card("##dt", ImVec2(0, half));
-  draw_chart({.id = "dt",
-              .title = "Step time",
-              .x_label = "step",
-              .unit = "ms",
-              .curves = curves_of(state, workspace, shown, Quantity::dt_ms, commands),
-              .from_zero = true,
-              .marks = state.slow,
-              .legend = false,
-              .shared = &state.x,
-              .commands = &commands});
-  end_card();
+  draw_in_card("##dt", ImVec2(0, half),
+               {.id = "dt",
+                .title = "Step time",
+                .unit = "ms",
+                .curves = curves(Quantity::dt_ms),
+                .from_zero = true,
+                .marks = state.slow,
+                .legend = false},
+               state.x, commands);
   ImGui::EndGroup();
   if (has_room) draw_lanes(state, shown, commands);
 }
@@ -313,6 +312,7 @@ Panel panels::live() {
           .draw = [state = std::make_shared<State>()](const Workspace& workspace, Commands& commands) {
             const RunEntry* shown = workspace.shown_live();
             if (!shown) {
+              text_title("Live");
               empty_state("Nothing has run here yet.",
                           "Start a ladder in Launch; its steps appear here as they are made.");
               return;
