@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/commands.h"
 #include "app/desktop/ladder_model.h"
 
 namespace stepladder {

@@ -91,6 +91,11 @@ class QuestionTest : public testing::Test {
     ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.1"));
     ASSERT_TRUE(imgui_.click(*app_, "ladder.real"));
   }
+  void ask_and_hold() {  // the first round stands at its end
+    open({.rung_factor = 0.98, .between_runs = 0.2, .holds = true});
+    ask();
+    wait_until([&] { return runs_of_rung(0) == 2 && runs_of_rung(1) == 2; });
+  }
   void wait_until(const std::function<bool()>& is_so) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!is_so() && std::chrono::steady_clock::now() < patience) {
@@ -160,9 +165,7 @@ TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
 }
 
 TEST_F(QuestionTest, StopAskingLetsTheRoundEndAndBeginsNoOther) {
-  open({.rung_factor = 0.98, .between_runs = 0.2, .holds = true});
-  ask();
-  wait_until([&] { return runs_of_rung(0) == 2 && runs_of_rung(1) == 2; });
+  ask_and_hold();
   imgui_.press(*app_, ImGuiKey_K, true);
   ImGui::GetIO().AddInputCharactersUTF8("stop asking");
   for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
@@ -176,6 +179,12 @@ TEST_F(QuestionTest, StopAskingLetsTheRoundEndAndBeginsNoOther) {
   for (int i = 0; i < 10; ++i) imgui_.frame(*app_);
   EXPECT_EQ(question().answers.size(), 1u);
   EXPECT_EQ(runs_of_rung(1), 2u);
+}
+
+TEST_F(QuestionTest, TheLadderHasAButtonToStopAsking) {
+  ask_and_hold();
+  ASSERT_TRUE(imgui_.click(*app_, "ladder.stop_asking"));
+  EXPECT_FALSE(question().open);
 }
 
 TEST_F(QuestionTest, ARepeatThatFailsEndsTheQuestionAndNotTheWindow) {
