@@ -9,6 +9,7 @@
 #include "app/import_command.h"
 #include "app/mfu_command.h"
 #include "app/probe_command.h"
+#include "app/profile_command.h"
 #include "app/run_commands.h"
 #include "app/run_filter.h"
 #include "app/subcommand.h"
@@ -279,6 +280,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       check_command(app, common),
       mfu_command(app, common),
       export_command(app, common),
+      profile_command(app, common),
       doctor_command(app, common),
       worker_processes_command(app),
       screenshot_command(app, common, desktop),

@@ -274,4 +274,12 @@ std::future<Ceiling> Engine::measure_ceiling(std::function<bool()> stop_requeste
   });
 }
 
+std::future<std::vector<CallTimes>> Engine::time_calls(CallTimesRequest request, std::function<bool()> stop_requested) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->ask<std::vector<CallTimes>>(
+      [request = std::move(request), stop_requested = std::move(stop_requested)](const TrainerLibrary& library) {
+        return library.time_calls(request, stop_requested);
+      });
+}
+
 }  // namespace stepladder

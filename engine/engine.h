@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/call_times.h"
 #include "engine/ceiling.h"
 #include "engine/device.h"
 #include "engine/training_job.h"
@@ -65,6 +66,9 @@ class Engine {
   // std::runtime_error where that cannot be done, and where `stop_requested` (asked from the engine thread) says so.
   // Never blocks.
   std::future<Ceiling> measure_ceiling(std::function<bool()> stop_requested);
+
+  // How long a model's passes take, likewise.
+  std::future<std::vector<CallTimes>> time_calls(CallTimesRequest request, std::function<bool()> stop_requested);
 
  private:
   struct Impl;

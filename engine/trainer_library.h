@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
+#include "engine/call_times.h"
 #include "engine/ceiling.h"
 #include "engine/device.h"
 #include "engine/training_job.h"
@@ -21,6 +23,10 @@ struct TrainerLibrary {
 
   // Blocks for some ten seconds; throws where it cannot go on, and between samples where a stop is requested.
   Ceiling (*measure_ceiling)(const std::function<bool()>& stop_requested);
+
+  // Blocks until all calls are timed; throws where it cannot go on, and between calls where a stop is requested. bf16
+  // is left out where the device does not do it.
+  std::vector<CallTimes> (*time_calls)(const CallTimesRequest& request, const std::function<bool()>& stop_requested);
 };
 
 // Exported by the library under this name.

@@ -1,4 +1,5 @@
 // The one symbol that libstepladder_trainer shows.
+#include "engine/trainer/call_times.h"
 #include "engine/trainer/ceiling.h"
 #include "engine/trainer/trainer.h"
 #include "engine/trainer_library.h"
@@ -9,6 +10,7 @@ extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibra
       .train = [](const stepladder::TrainingJob& job, stepladder::RunControl& control,
                   const std::function<void(const stepladder::RunEvent&)>& emit) { train(job, control, emit); },
       .measure_ceiling = stepladder::measure_ceiling,
+      .time_calls = stepladder::time_calls,
   };
   return &library;
 }

@@ -142,6 +142,22 @@ class Commands(unittest.TestCase):
             self.assertEqual(status, 0)
             self.assertIn("stepladder", out.lower())
 
+    def test_passes_are_timed_call_by_call(self):
+        shape = ["--device", "cpu", "--batch", "1", "--seq", "8", "--vocab", "100"]
+        rows = self.place.json("profile", *shape, "--steps", "2", "--warmup", "1")
+        self.assertEqual({row["computation"] for row in rows}, {"forward", "backward", "forward_backward"})
+        self.assertIn("fp32", {row["precision"] for row in rows})
+        for row in rows:
+            self.assertEqual((row["warmup"], row["steps"]), (1, 2))
+            self.assertAlmostEqual(row["total_ms"], 2 * row["mean_ms"])
+            self.assertAlmostEqual(row["median_ms"], row["mean_ms"])  # of two
+            self.assertAlmostEqual(row["std_ms"], (row["max_ms"] - row["min_ms"]) / 2)
+            self.assertGreater(row["min_ms"], 0)
+        for wrong in (["--model", "huge"], ["--steps", "0"], ["--warmup", "-1"], ["--seq", "many"]):
+            code, out, err = self.place.run("profile", *wrong)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertIn(wrong[0], err)
+
     def test_a_probe_gives_this_machine_a_peak(self):
         self.assertIsNone(self.place.json("doctor")["probe"])
         run = self.place.json("train", *TINY, "--device", "auto", "--steps", 6)
