@@ -13,9 +13,6 @@
 namespace stepladder {
 namespace {
 
-// That are read of all runs together, whole or in excerpts; at some seventy bytes each, and a microsecond to read.
-constexpr std::int64_t most_steps_in_all = 4'000'000;
-
 // What was zoomed to is read as finely as the window is wide for no more runs than these.
 constexpr std::size_t most_read_finely = 24;
 
@@ -191,8 +188,8 @@ std::map<RunId, LineVerdict> verdicts_of(const std::vector<Evidence>& runs, RunI
 
 bool FollowedComparison::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
                                 const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
-  drawing_desk_.most_steps = judging_desk_.most_steps = std::clamp<std::int64_t>(
-      most_steps_in_all / std::max<std::int64_t>(1, std::ssize(runs)), 2000, most_steps_read_whole);
+  drawing_desk_.expect(runs.size());
+  judging_desk_.expect(runs.size());
   const bool is_coarse_path = !is_metric(options.axis);
   const bool is_zoomed = zoom.zoomed() && curves.options.axis == options.axis && runs.size() <= most_read_finely;
   Basis drawn{.options = options, .asked = {base}, .data = {}};

@@ -41,8 +41,8 @@ std::int64_t fingerprint(const RunEntry& entry);
 // Gives evidence of runs, and asks for what has not been read. UI thread.
 class EvidenceDesk {
  public:
-  // Runs of more steps are not read whole.
-  std::int64_t most_steps = most_steps_read_whole;
+  // So many will be asked for: the more they are, the shorter are those that are read whole.
+  void expect(std::size_t runs);
 
   bool is_coarse(const RunEntry& entry) const;
 
@@ -58,6 +58,7 @@ class EvidenceDesk {
     int rewritten = 0;
   };
   std::map<RunId, Copy> live_;  // of runs that go on; grow with them
+  std::int64_t most_steps_ = most_steps_read_whole;
 };
 
 // Of points as they are now (run_points.h).

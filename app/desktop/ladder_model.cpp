@@ -182,6 +182,7 @@ int LadderModel::fastest() const {
 bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens, const SharedX* zoom,
                             Commands& commands) {
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
+  desk_.expect(runs.size());
   std::vector<std::int64_t> wanted{ladder, baseline, static_cast<std::int64_t>(lens),
                                    static_cast<std::int64_t>(workspace.version)};
   std::vector<std::int64_t> data;
