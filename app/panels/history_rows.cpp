@@ -113,6 +113,7 @@ std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, c
     return a.value != b.value ? a.value < b.value : a.entry->run.id < b.entry->run.id;
   });
   std::vector<const RunEntry*> entries;
+  entries.reserve(keyed.size());
   for (const Keyed& key : keyed) entries.push_back(key.entry);
   return entries;
 }

@@ -51,9 +51,9 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
     rows.push_back({&name, &value, held});
   }
   if (other) {
-    for (const auto& [name, value] : *other) {
-      const bool mine = std::any_of(own.begin(), own.end(), [&](const auto& fact) { return fact.first == name; });
-      if (!mine) rows.push_back({&name, &none, &value});
+    for (const auto& held : *other) {
+      const bool mine = std::any_of(own.begin(), own.end(), [&](const auto& fact) { return fact.first == held.first; });
+      if (!mine) rows.push_back({&held.first, &none, &held.second});
     }
   }
   if (rows.empty()) return text_quiet(other ? "No difference." : "Nothing is known.");
