@@ -44,10 +44,6 @@ std::int64_t bytes_in(const fs::path& folder) {
   return bytes;
 }
 
-std::string runs_text(std::size_t count) {
-  return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
-}
-
 std::string checkpoint_bytes_text(std::int64_t bytes) {
   return bytes > 0 ? bytes_text(static_cast<double>(bytes)) : "-";
 }

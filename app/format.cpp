@@ -95,6 +95,10 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
+std::string runs_text(std::size_t count) {
+  return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
+}
+
 std::string local_time_text(double unix_seconds) {
   if (is_missing(unix_seconds)) return "-";
   const auto time = static_cast<std::time_t>(unix_seconds);

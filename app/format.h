@@ -14,6 +14,7 @@ std::string loss_text(double loss);                // "1.8731", "NaN", "inf"
 std::string duration_text(double seconds);         // "8 s", "2 min 05 s", "1 h 12 min"
 std::string bytes_text(double bytes);              // "23.4 GB"
 std::string grouped(std::int64_t value);           // "1,115,394"
+std::string runs_text(std::size_t count);          // "1 run", "2 runs"
 std::string local_time_text(double unix_seconds);  // "2026-11-21 13:20"
 
 }  // namespace stepladder

@@ -157,7 +157,7 @@ void DesktopApp::ingest() {
     if (workspace_.import.state == ImportPreview::State::kept) {
       workspace_.load(store_);
       const std::size_t count = workspace_.import.runs.size();
-      if (count > 0) notice("Imported " + grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs"));
+      if (count > 0) notice("Imported " + runs_text(count));
     }
   }
   if (!session_) return;

@@ -107,7 +107,7 @@ void DesktopApp::empty_bin_now(bool sure) {
   if (!sure) {
     std::int64_t bytes = 0;
     for (const BinnedRun& run : binned) bytes += run.checkpoint_bytes;
-    const std::string what = grouped(std::ssize(binned)) + (binned.size() == 1 ? " run" : " runs") +
+    const std::string what = runs_text(binned.size()) +
                              (bytes > 0 ? " and " + bytes_text(static_cast<double>(bytes)) + " of checkpoints" : "");
     return palette_.open({{.title = "Leave the bin as it is", .command = ShowPalette{}},
                           {.title = "Take " + what + " out for good", .command = EmptyBin{.sure = true}}});

@@ -85,10 +85,9 @@ void draw_head(State& state, const Workspace& workspace, std::size_t runs, Comma
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
   text_title("Compare");
-  const std::string chosen =
-      workspace.selected_runs.empty() && workspace.shown_ladder()
-          ? "All of " + workspace.shown_ladder()->name + ", since no run is selected"
-          : grouped(static_cast<std::int64_t>(runs)) + (runs == 1 ? " run" : " runs") + " selected";
+  const std::string chosen = workspace.selected_runs.empty() && workspace.shown_ladder()
+                                 ? "All of " + workspace.shown_ladder()->name + ", since no run is selected"
+                                 : runs_text(runs) + " selected";
   text_cut(chosen + "  -  wheel zooms, drag pans, A and B set cursors", right - px(220), palette().quiet,
            fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();

@@ -26,10 +26,6 @@ void curate(const std::string& done, const std::vector<const RunEntry*>& entries
 
 }  // namespace
 
-std::string runs_text(std::size_t count) {
-  return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
-}
-
 std::vector<const RunEntry*> selected_entries(const Workspace& workspace) {
   std::vector<const RunEntry*> entries;
   for (const RunId id : workspace.selected_runs) {

@@ -10,7 +10,6 @@
 
 namespace stepladder {
 
-std::string runs_text(std::size_t count);  // "1 run", "2 runs"
 std::vector<const RunEntry*> selected_entries(const Workspace& workspace);
 
 // Each is one entry for Ctrl+Z. What all of them have already is taken back.

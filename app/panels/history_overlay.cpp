@@ -8,6 +8,7 @@
 #include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/format.h"
 
 namespace stepladder {
 namespace {

@@ -45,10 +45,6 @@ void copy_to(std::span<char> field, const std::string& text) {
   field[length] = 0;
 }
 
-std::string runs_words(std::size_t count) {
-  return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
-}
-
 constexpr std::size_t most_selected_at_first = 12;
 
 void derive(State& state, const Workspace& workspace) {
@@ -132,7 +128,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
     return;
   }
   if (wanted < import.runs.size())
-    chart.note = grouped(static_cast<std::int64_t>(wanted)) + " of " + runs_words(import.runs.size());
+    chart.note = grouped(static_cast<std::int64_t>(wanted)) + " of " + runs_text(import.runs.size());
   draw_chart(chart);
 }
 
@@ -141,7 +137,7 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
   ImGui::AlignTextToFramePadding();
-  text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + runs_words(import.runs.size()) + ".",
+  text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + runs_text(import.runs.size()) + ".",
              import.runs.empty() ? Tone::bad : Tone::good);
   std::vector<RunId> ids;
   std::vector<LadderId> ladders;
@@ -223,7 +219,7 @@ Ending ending_of(const ImportPreview& import) {
   const float padding = 2 * ImGui::GetStyle().FramePadding.x;
   ending.width = ImGui::CalcTextSize(ending.forget.c_str()).x + padding;
   if (import.state == ImportPreview::State::kept || import.runs.empty()) return ending;
-  ending.keep = "Import " + runs_words(import.runs.size());
+  ending.keep = "Import " + runs_text(import.runs.size());
   ImGui::PushFont(fonts().semibold, text_size);
   ending.width += ImGui::CalcTextSize(ending.keep.c_str()).x + padding + px(8);
   ImGui::PopFont();

@@ -4,6 +4,10 @@
 #include <imgui.h>
 #include <implot.h>
 
+#include <chrono>
+#include <functional>
+#include <thread>
+
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
@@ -47,6 +51,16 @@ class Headless {
     }
     asked_ = app.execute();
     return ImGui::GetDrawData()->TotalVtxCount;
+  }
+
+  // What other threads make takes its time: as much as a very slow machine may need. Whether it is so at the end.
+  bool frames_until(DesktopApp& app, const std::function<bool()>& is_so) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!is_so() && std::chrono::steady_clock::now() < patience) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      frame(app);
+    }
+    return is_so();
   }
 
   bool asked() const { return asked_; }  // for something that was carried out after the last frame

@@ -96,14 +96,7 @@ class QuestionTest : public testing::Test {
     ask();
     wait_until([&] { return runs_of_rung(0) == 2 && runs_of_rung(1) == 2; });
   }
-  void wait_until(const std::function<bool()>& is_so) {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!is_so() && std::chrono::steady_clock::now() < patience) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      imgui_.frame(*app_);
-    }
-    ASSERT_TRUE(is_so());
-  }
+  void wait_until(const std::function<bool()>& is_so) { ASSERT_TRUE(imgui_.frames_until(*app_, is_so)); }
   void wait_for_answer() {
     wait_until([&] { return !question().open; });
     session_.flush();

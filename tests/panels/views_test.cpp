@@ -1,10 +1,8 @@
 // The Import view from what was pasted to what was kept, and the MFU view, with a hand at mouse and keyboard.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <fstream>
 #include <functional>
-#include <thread>
 
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
@@ -25,12 +23,7 @@ class ImportView : public testing::Test {
  protected:
   // Another thread reads, so frames are drawn until it has: for as long as a very slow machine may need.
   void wait_until(const std::function<bool()>& is_so) {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!is_so() && std::chrono::steady_clock::now() < patience) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      imgui_.frame(*app_);
-    }
-    ASSERT_TRUE(is_so());
+    ASSERT_TRUE(imgui_.frames_until(*app_, is_so));
     for (int i = 0; i < 4; ++i) corners_ = imgui_.frame(*app_);
   }
   void wait_for(State state) {
