@@ -1,6 +1,7 @@
 #include "app/desktop/comparison.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -15,6 +16,13 @@ namespace {
 
 // What was zoomed to is read as finely as the window is wide for no more runs than these.
 constexpr std::size_t most_read_finely = 24;
+
+std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
+  std::vector<std::int64_t> numbers{static_cast<std::int64_t>(options.axis), static_cast<std::int64_t>(options.gap),
+                                    options.mean, std::bit_cast<std::int32_t>(options.smoothing)};
+  for (const Quantity metric : options.metrics) numbers.push_back(static_cast<std::int64_t>(metric));
+  return numbers;
+}
 
 // Runs by line: each its own, or a rung's repeats together.
 std::vector<std::vector<const Evidence*>> grouped_by_line(const std::vector<Evidence>& runs, bool mean) {
@@ -192,8 +200,8 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
   judging_desk_.expect(runs.size());
   const bool is_coarse_path = !is_metric(options.axis);
   const bool is_zoomed = zoom.zoomed() && curves.options.axis == options.axis && runs.size() <= most_read_finely;
-  Basis drawn{.options = options, .asked = {base}, .data = {}};
-  Basis judged{.options = {.mean = options.mean}, .asked = {base}, .data = {}};
+  Basis drawn{.asked = numbers_of(options), .data = {}};
+  Basis judged{.asked = {base, options.mean}, .data = {}};
   std::vector<std::pair<RunId, std::array<RunPoints, 3>>> coarse;
   bool goes_on = false;
   const std::size_t asked_before = commands.size();
@@ -232,7 +240,7 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
     return all;
   };
   bool made = drawing_.take(curves, std::chrono::milliseconds(0));
-  if (drawn_.is_stale(drawn, is_growing, drawing_)) {
+  if (drawing_.is_stale(drawn, is_growing)) {
     std::vector<Evidence> all = evidence(drawing_desk_);
     auto points = coarse.begin();
     for (Evidence& run : all) {
@@ -242,17 +250,16 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
       if (const Glance* times = workspace.glance(run.run.id, Quantity::dt_ms)) run.dt_total = {times->x, times->total};
       ++points;
     }
-    drawing_.start([all = std::move(all), base, options] { return curves_of(all, base, options); });
+    drawing_.start(std::move(drawn), [all = std::move(all), base, options] { return curves_of(all, base, options); });
     made = drawing_.take(curves, workspace.patience) || made;
-    drawn_ = std::move(drawn);
   }
   judging_.take(verdicts, std::chrono::milliseconds(0));
-  if (judged_.is_stale(judged, is_growing, judging_)) {
-    judging_.start([all = evidence(judging_desk_), base, mean = options.mean, hardware = workspace.hardware] {
-      return verdicts_of(all, base, mean, hardware);
-    });
+  if (judging_.is_stale(judged, is_growing)) {
+    judging_.start(std::move(judged),
+                   [all = evidence(judging_desk_), base, mean = options.mean, hardware = workspace.hardware] {
+                     return verdicts_of(all, base, mean, hardware);
+                   });
     judging_.take(verdicts, workspace.patience);
-    judged_ = std::move(judged);
   }
   if (drawing_.is_pending() || judging_.is_pending()) commands.push_back(KeepDrawing{});
   return made;

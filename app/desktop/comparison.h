@@ -24,7 +24,6 @@ struct ComparisonOptions {
   Gap gap = Gap::difference;  // of the first of these
   bool mean = false;          // repeats of a rung as one curve with a band
   float smoothing = 0;
-  bool operator==(const ComparisonOptions&) const = default;
 };
 
 // One line in every chart: a run, or the mean over a rung's repeats.
@@ -71,24 +70,10 @@ class FollowedComparison {
               const ComparisonOptions& options, const SharedX& zoom, Commands& commands);
 
  private:
-  // What a job was started with: what was asked for, and of which steps. While more of these are being read, or arrive
-  // from live runs, a new job for them waits until one is due.
-  struct Basis {
-    ComparisonOptions options;
-    std::vector<std::int64_t> asked;
-    std::vector<std::int64_t> data;
-    template <class Made>
-    bool is_stale(const Basis& now, bool is_growing, const Background<Made>& job) const {
-      if (job.is_pending()) return false;
-      return now.options != options || now.asked != asked || (now.data != data && (!is_growing || job.is_due()));
-    }
-  };
-
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, LineVerdict>> judging_;
   EvidenceDesk drawing_desk_;
   EvidenceDesk judging_desk_;
-  Basis drawn_, judged_;
 };
 
 }  // namespace stepladder

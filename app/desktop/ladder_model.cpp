@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "storage/known_stage.h"
+
 namespace stepladder {
 namespace {
 
@@ -39,28 +41,25 @@ struct LadderInput {
 
 // The loss along the lens's axis; `means` is what differences are taken of.
 LossCurve loss_curve(const Evidence& run, const Energy& energy, Lens lens, Points& means) {
-  LossCurve curve{.run = run.run.id,
-                  .rung = run.run.rung,
-                  .repeat = run.run.repeat,
-                  .title = title_of(run.run),
-                  .is_coarse = run.is_excerpt};
+  LossCurve curve{.run = run.run.id, .rung = run.run.rung, .repeat = run.run.repeat, .title = title_of(run.run)};
   if (lens == Lens::energy && is_missing(energy.mean_power_w)) return curve;
   const Axis axis = axis_of(lens);
+  // Seconds to joules.
+  const auto as_energy = [&](std::vector<double>& seconds) {
+    if (lens == Lens::energy)
+      for (double& x : seconds) x *= energy.mean_power_w;
+  };
   if (!run.is_excerpt) {
     curve.points = points_of(run.run, *run.series, Quantity::loss, axis);
+    as_energy(curve.points.x);
+    means = curve.points;
   } else if (!run.coarse.empty()) {
     if (axis != Axis::step) curve.scale = scale_of(run.run, *run.series, run.dt_total, axis);
-    if (lens == Lens::energy)
-      for (double& x : curve.scale.x) x *= energy.mean_power_w;  // seconds to joules
+    as_energy(curve.scale.x);
     const CoarseCurve& coarse = run.coarse.front();
     curve.points = points_of(coarse, curve.scale, axis);
     curve.behind = coarse.behind;
     means = means_of(coarse, curve.scale, axis);
-  }
-  if (!run.is_excerpt) {
-    if (lens == Lens::energy)
-      for (double& x : curve.points.x) x *= energy.mean_power_w;
-    means = curve.points;
   }
   curve.levels.follow(curve.points.x, curve.points.y);
   return curve;
@@ -70,6 +69,7 @@ LadderRung judged(const RungSummary& sum, const Summary& summary, const Hardware
   LadderRung rung;
   rung.sum = sum;
   rung.first = *sum.runs.front();
+  rung.stage = known_stage(rung.first);
   rung.sum.runs.clear();  // the caller's; what is needed of them is copied
   rung.summary = summary;
   rung.flags = flags_of(rung.first, rung.summary, static_cast<int>(sum.runs.size()), hardware);
@@ -183,16 +183,16 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
                             Commands& commands) {
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
   desk_.expect(runs.size());
-  std::vector<std::int64_t> wanted{ladder, baseline, static_cast<std::int64_t>(lens),
-                                   static_cast<std::int64_t>(workspace.version)};
-  std::vector<std::int64_t> data;
+  Basis basis{
+      .asked = {ladder, baseline, static_cast<std::int64_t>(lens), static_cast<std::int64_t>(workspace.version)},
+      .data = {}};
   std::map<RunId, RunPoints> coarse;
   const std::size_t asked_before = commands.size();
   bool is_growing = false;
   for (const RunEntry* entry : runs) {
     is_growing = is_growing || entry->goes_on();
-    wanted.insert(wanted.end(), {entry->run.id, entry->goes_on()});
-    data.insert(data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
+    basis.asked.insert(basis.asked.end(), {entry->run.id, entry->goes_on()});
+    basis.data.insert(basis.data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
     if (!desk_.is_coarse(*entry)) continue;
     const auto known = std::find_if(model.losses.begin(), model.losses.end(),
                                     [&](const LossCurve& curve) { return curve.run == entry->run.id; });
@@ -201,18 +201,17 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
       sight = steps_in_sight(*zoom, known->scale);
     const RunPoints points =
         run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands, Reads::glance);
-    data.push_back(fingerprint(points));
+    basis.data.push_back(fingerprint(points));
     coarse[entry->run.id] = points;
     if (axis_of(lens) != Axis::time) continue;
     const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
     if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
-    data.push_back(times != nullptr);
+    basis.data.push_back(times != nullptr);
   }
   for (const RunEntry* entry : runs) desk_.ask(*entry, commands);
   is_growing = is_growing || commands.size() > asked_before;
   bool made = job_.take(model, std::chrono::milliseconds(0));
-  const bool is_stale = wanted != made_for_ || (data != made_of_ && (!is_growing || job_.is_due()));
-  if (is_stale && !job_.is_pending()) {
+  if (job_.is_stale(basis, is_growing)) {
     LadderInput input{.ladder = ladder, .baseline = baseline, .lens = lens, .hardware = workspace.hardware};
     for (const RunEntry* entry : runs) {
       const RunDetail* detail = workspace.detail(entry->run.id);
@@ -224,10 +223,8 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
       }
       input.lanes.push_back(detail ? detail->lanes : std::vector<LaneSample>{});
     }
-    job_.start([input = std::move(input)] { return model_of(input); });
+    job_.start(std::move(basis), [input = std::move(input)] { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;
-    made_for_ = std::move(wanted);
-    made_of_ = std::move(data);
   }
   if (job_.is_pending()) commands.push_back(KeepDrawing{});
   return made;

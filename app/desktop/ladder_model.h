@@ -34,7 +34,8 @@ std::string title_of(const Run& rung);
 // One rung as a row: its sums, and whether to believe them.
 struct LadderRung {
   RungSummary sum;
-  Run first;  // its first repeat
+  Run first;          // its first repeat
+  std::string stage;  // known_stage() of it
   Summary summary;
   std::vector<Flag> flags;
   Energy energy;
@@ -52,9 +53,8 @@ struct LossCurve {
   int repeat = 0;
   std::string title;
   Points points;
-  Points gap;       // less the baseline's; of means where either is coarse
-  StepScale scale;  // of a coarse curve along the lens's axis, unless that is the step
-  bool is_coarse = false;
+  Points gap;               // less the baseline's; of means where either is coarse
+  StepScale scale;          // of a coarse curve along the lens's axis, unless that is the step
   std::int64_t behind = 0;  // values that a coarse curve stands for
   Levels levels;
   Levels gap_levels;
@@ -89,8 +89,6 @@ class FollowedLadder {
  private:
   Background<LadderModel> job_;
   EvidenceDesk desk_;
-  std::vector<std::int64_t> made_for_;
-  std::vector<std::int64_t> made_of_;  // what has been read, or has arrived, of them
 };
 
 }  // namespace stepladder

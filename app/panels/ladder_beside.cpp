@@ -9,14 +9,12 @@
 #include "app/format.h"
 #include "app/panels/ladder_rows.h"
 #include "app/report.h"
-#include "storage/known_stage.h"
 
 namespace stepladder {
 namespace {
 
-bool is_same_stage(const Run& a, const Run& b) {
-  const std::string stage = known_stage(a);
-  return stage.empty() ? !a.stage.empty() && a.stage == b.stage : stage == known_stage(b);
+bool is_same_stage(const LadderRung& a, const LadderRung& b) {
+  return a.stage.empty() ? !a.first.stage.empty() && a.first.stage == b.first.stage : a.stage == b.stage;
 }
 
 }  // namespace
@@ -75,7 +73,7 @@ std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<Bes
     for (const BesideLadder& other : others) {
       const auto& theirs = other.model->rungs;
       const auto found = std::find_if(theirs.begin(), theirs.end(), [&](const LadderRung& r) {
-        return !taken.contains(&r) && is_same_stage(r.first, rung.first);
+        return !taken.contains(&r) && is_same_stage(r, rung);
       });
       row.others.push_back(found == theirs.end() ? nullptr : &*found);
       if (found != theirs.end()) taken.insert(&*found);
@@ -88,7 +86,7 @@ std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<Bes
       row.others[i] = &rung;
       for (std::size_t k = i + 1; k < others.size(); ++k) {
         for (const LadderRung& theirs : others[k].model->rungs) {
-          if (taken.contains(&theirs) || !is_same_stage(rung.first, theirs.first)) continue;
+          if (taken.contains(&theirs) || !is_same_stage(rung, theirs)) continue;
           row.others[k] = &theirs;
           taken.insert(&theirs);
           break;

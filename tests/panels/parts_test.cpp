@@ -14,6 +14,7 @@
 #include "app/desktop/run_columns.h"
 #include "app/desktop/settings.h"
 #include "app/panels/ladder_beside.h"
+#include "storage/known_stage.h"
 #include "storage/run_store.h"
 #include "tests/panels/headless.h"
 
@@ -277,6 +278,7 @@ TEST(LadderBeside, RowsAreStagesWhateverTheLogsCalledThem) {
     for (const auto& [changed, tokens_per_s] : rungs) {
       LadderRung& rung = made.rungs.emplace_back();
       rung.first = {.changed = changed, .source = "imported"};
+      rung.stage = known_stage(rung.first);
       rung.sum = {.rung = static_cast<int>(made.rungs.size()) - 1, .tokens_per_s = tokens_per_s};
     }
     return made;
