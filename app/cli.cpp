@@ -8,6 +8,7 @@
 #include "app/find_run.h"
 #include "app/import_command.h"
 #include "app/mfu_command.h"
+#include "app/operators_command.h"
 #include "app/probe_command.h"
 #include "app/profile_command.h"
 #include "app/run_commands.h"
@@ -277,6 +278,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       request_command(app, common, RunRequest::resume, "Let a run that was paused go on"),
       request_command(app, common, RunRequest::stop, "End a run after its step"),
       compare_command(app, common),
+      operators_command(app, common),
       check_command(app, common),
       mfu_command(app, common),
       export_command(app, common),

@@ -172,12 +172,9 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
                      {"gpu_memory_bytes", count_or_null(sample.gpu_memory_bytes)},
                      {"throttle_reason", text_or_null(sample.throttle_reason)}});
   }
-  return {{"mean_ms",
-           {{"data", number(parts.data_ms)},
-            {"forward", number(parts.forward_ms)},
-            {"backward", number(parts.backward_ms)},
-            {"optimizer", number(parts.optimizer_ms)},
-            {"communication", number(parts.communication_ms)}}},
+  Json mean_ms;
+  for (const NamedStepPart& part : all_step_parts) mean_ms[std::string(part.name)] = number(parts.*part.ms);
+  return {{"mean_ms", mean_ms},
           {"checkpoints", checkpoints},
           {"samples", samples},
           {"console", text_or_null(store.console(run.run.id))},

@@ -2,6 +2,7 @@
 // Nothing here owns a resource, locks, or knows how a run was made.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -99,6 +100,15 @@ struct StepParts {
   double optimizer_ms = missing;
   double communication_ms = missing;
 };
+struct NamedStepPart {
+  std::string_view name;
+  double StepParts::*ms;
+};
+inline constexpr std::array<NamedStepPart, 5> all_step_parts{{{"data", &StepParts::data_ms},
+                                                              {"forward", &StepParts::forward_ms},
+                                                              {"backward", &StepParts::backward_ms},
+                                                              {"communication", &StepParts::communication_ms},
+                                                              {"optimizer", &StepParts::optimizer_ms}}};
 
 // One optimiser update. `step` counts from 1. Written once, never changed.
 struct StepRecord {
@@ -173,6 +183,25 @@ struct ConsoleText {
   std::string text;
 };
 
+// What one operator took in a step, without the operators that it called; means over the steps that were looked at.
+struct OperatorTime {
+  std::string part;    // of the step, a name of all_step_parts
+  std::string name;    // as LibTorch has it: "aten::addmm"; "autograd" leads from one to the next; empty: in none
+  std::string shapes;  // of what a product multiplies: "768x128 128x512"; else empty
+  double calls = 0;
+  double self_ms = 0;
+  double flops = missing;  // floating point operations; known for products
+};
+
+// Where the time of a run's steps goes; all of it, so that the operators' times add up to a step. Taken after the last
+// step, so that none of what watching costs is in a dt.
+struct StepProfile {
+  RunId run = 0;
+  double at = missing;
+  int steps = 0;  // looked at; 0: there is no profile
+  std::vector<OperatorTime> operators;
+};
+
 // Comes exactly once for each run that was submitted, and last.
 struct RunEnded {
   RunId run = 0;
@@ -182,7 +211,8 @@ struct RunEnded {
   std::int64_t peak_memory_bytes = 0;
 };
 
-using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, LaneSample, CheckpointSaved, TextSample, ConsoleText>;
+using RunEvent =
+    std::variant<RunStarted, StepRecord, RunEnded, LaneSample, CheckpointSaved, TextSample, ConsoleText, StepProfile>;
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
 // Where a step was written twice (a resumed run), only the newer record is here.

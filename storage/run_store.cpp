@@ -98,6 +98,8 @@ void RunStore::apply(std::span<const RunEvent> events) {
       insert_text_sample(impl_->database, *text);
     } else if (const auto* printed = std::get_if<ConsoleText>(&event)) {
       insert_console(impl_->database, *printed);
+    } else if (const auto* profile = std::get_if<StepProfile>(&event)) {
+      replace_profile(impl_->database, *profile);
     }
   }
   for (const auto& [id, over] : ended) impl_->derived.forget(id);
@@ -302,6 +304,10 @@ std::vector<LaneSample> RunStore::lanes(RunId id) {
 
 std::string RunStore::console(RunId id, std::size_t most) {
   return read_console(impl_->database, id, most);
+}
+
+StepProfile RunStore::profile(RunId id) {
+  return read_profile(impl_->database, id);
 }
 
 std::vector<TextSample> RunStore::samples(RunId id) {

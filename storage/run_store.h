@@ -110,6 +110,7 @@ class RunStore {
   std::vector<TextSample> samples(RunId id);  // in the order of steps
   // What the run's program has printed, where it was watched: the last `most` bytes, and up to a piece more.
   std::string console(RunId id, std::size_t most = 1 << 20);
+  StepProfile profile(RunId id);  // the most expensive operator first
   // What a step after the warm-up took, part by part; `missing` where none of the last thousand steps says.
   StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
 

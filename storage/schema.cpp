@@ -209,7 +209,28 @@ CREATE TABLE console (
 );
 )sql";
 
-constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation, overviews, console};
+// Where the time of a step goes, operator by operator.
+constexpr const char* profiles = R"sql(
+CREATE TABLE profiles (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  at REAL,
+  steps INTEGER NOT NULL
+);
+
+CREATE TABLE operators (
+  run_id INTEGER NOT NULL REFERENCES profiles(run_id) ON DELETE CASCADE,
+  part TEXT NOT NULL,
+  name TEXT NOT NULL,
+  shapes TEXT NOT NULL,
+  calls REAL NOT NULL,
+  self_ms REAL NOT NULL,
+  flops REAL,
+  PRIMARY KEY (run_id, part, name, shapes)
+) WITHOUT ROWID;
+)sql";
+
+constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation, overviews,
+                                    console,      profiles};
 
 struct Index {
   std::string_view name;

@@ -27,6 +27,19 @@ void insert_console(Database& database, const ConsoleText& printed) {
   insert.bind(printed.run).bind(printed.at).bind_blob(printed.text).run();
 }
 
+void replace_profile(Database& database, const StepProfile& profile) {
+  Statement(database, "DELETE FROM operators WHERE run_id = ?").bind(profile.run).run();
+  Statement insert(database, "INSERT OR REPLACE INTO profiles (run_id, at, steps) VALUES (?, ?, ?)");
+  insert.bind(profile.run).bind(profile.at).bind(profile.steps).run();
+  for (const OperatorTime& each : profile.operators) {
+    Statement row(
+        database,
+        "INSERT INTO operators (run_id, part, name, shapes, calls, self_ms, flops) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    row.bind(profile.run).bind(each.part).bind(each.name).bind(each.shapes).bind(each.calls).bind(each.self_ms);
+    row.bind(each.flops).run();
+  }
+}
+
 std::vector<LaneSample> read_lanes(Database& database, RunId run) {
   Statement rows(database,
                  "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
@@ -72,6 +85,27 @@ std::string read_console(Database& database, RunId run, std::size_t most) {
   std::string text;
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) text += *part;
   return text;
+}
+
+StepProfile read_profile(Database& database, RunId run) {
+  StepProfile profile{.run = run};
+  Statement taken(database, "SELECT at, steps FROM profiles WHERE run_id = ?");
+  if (!taken.bind(run).step()) return profile;
+  profile.at = taken.real(0);
+  profile.steps = static_cast<int>(taken.integer(1));
+  Statement rows(
+      database,
+      "SELECT part, name, shapes, calls, self_ms, flops FROM operators WHERE run_id = ? ORDER BY self_ms DESC");
+  rows.bind(run);
+  while (rows.step()) {
+    profile.operators.push_back({.part = rows.text(0),
+                                 .name = rows.text(1),
+                                 .shapes = rows.text(2),
+                                 .calls = rows.real(3),
+                                 .self_ms = rows.real(4),
+                                 .flops = rows.real(5)});
+  }
+  return profile;
 }
 
 }  // namespace stepladder

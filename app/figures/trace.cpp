@@ -52,14 +52,10 @@ void slice(Writer& writer, const std::string& name, std::int64_t run, int thread
 }
 
 void add_parts(Writer& writer, const StepRecord& step, std::int64_t run, double at) {
-  const std::array<std::pair<const char*, double>, 5> parts{{{"data", step.parts.data_ms},
-                                                             {"forward", step.parts.forward_ms},
-                                                             {"backward", step.parts.backward_ms},
-                                                             {"communication", step.parts.communication_ms},
-                                                             {"optimizer", step.parts.optimizer_ms}}};
-  for (const auto& [name, ms] : parts) {
+  for (const NamedStepPart& part : all_step_parts) {
+    const double ms = step.parts.*part.ms;
     if (!std::isfinite(ms) || ms <= 0) continue;
-    slice(writer, name, run, 2, at, ms * 1000);
+    slice(writer, std::string(part.name), run, 2, at, ms * 1000);
     at += ms * 1000;
   }
 }

@@ -19,6 +19,7 @@
 #include "engine/trainer/cuda_library.h"
 #include "engine/trainer/data_parallel.h"
 #include "engine/trainer/model.h"
+#include "engine/trainer/operator_watch.h"
 #include "engine/trainer/optimizer.h"
 #include "engine/trainer/process_group.h"
 #include "engine/trainer/settings.h"
@@ -30,6 +31,8 @@ namespace stepladder {
 namespace {
 
 using Emit = std::function<void(const RunEvent&)>;
+
+constexpr std::int64_t most_profiled_steps = 3;
 
 struct Outcome {
   RunStatus status = RunStatus::finished;
@@ -132,6 +135,7 @@ class Training {
   StepTensors compute(const TokensOf& tokens_of, const Mark& mark);
   Tokens train_tokens(std::int64_t step, int micro, at::Device device);
   void after_step(StepRecord record);
+  void profile();
   double evaluate();
   at::Tensor forward_loss(const Tokens& tokens);
   bool is_due(std::int64_t every, std::int64_t step) const {
@@ -240,7 +244,29 @@ Outcome Training::run() {
   }
   emit_checkpoints();
   outcome.peak_memory_bytes = peak_memory_bytes(device_);
+  if (outcome.status == RunStatus::finished) {
+    try {
+      profile();
+    } catch (const std::exception&) {  // the run is whole without it
+    }
+  }
   return outcome;
+}
+
+// When all is done and saved: a few steps more, of which nothing is kept but where their time goes. Every rank does
+// them, since they exchange gradients.
+void Training::profile() {
+  if (captured_ || !device_.is_cpu()) return;
+  const int steps = static_cast<int>(std::min<std::int64_t>(most_profiled_steps, recipe_.steps / 10));
+  if (steps == 0) return;
+  OperatorWatch watch;
+  for (int i = 0; i < steps; ++i) {
+    watch.begin_step();
+    optimizer_->begin_step(learning_rate(recipe_, recipe_.steps));
+    compute([&](int micro) { return train_tokens(recipe_.steps + 1 + i, micro, device_); },
+            [&](double StepParts::*part) { watch.end_part(part); });
+  }
+  emit_(StepProfile{.run = run_, .at = unix_now(), .steps = steps, .operators = watch.operators()});
 }
 
 StepRecord Training::train_step(std::int64_t step) {

@@ -28,8 +28,8 @@ void train(const TrainingJob& job, RunControl& control, const std::function<void
 // Why a tiny model's step cannot be captured and replayed on that device; empty where it can. Takes a second on a GPU.
 std::string try_to_capture(at::Device device, const StepGraphMaker& make_graph = make_step_graph);
 
-// device_report(), and where there is a GPU whether steps can be captured on it: a stage that would fail on this machine
-// is not offered, since every rung above it would fail too.
+// device_report(), and where there is a GPU whether steps can be captured on it: a stage that would fail on this
+// machine is not offered, since every rung above it would fail too.
 DeviceReport probe();
 
 }  // namespace stepladder

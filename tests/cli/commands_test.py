@@ -65,6 +65,35 @@ class Commands(unittest.TestCase):
                 "select max(abs(tokens_per_s - tokens * 1000.0 / dt_ms)) from steps").fetchone()[0]
             self.assertLess(worst, 1e-6)
 
+    def test_operators_add_up_to_a_step_and_tell_what_moved(self):
+        ladder = self.place.json("ladder", *TINY, "--steps", 20, "--stages", "baseline,fused-adamw")
+        base, fused = [rung["runs"][0] for rung in ladder["rungs"]]
+        listed = self.place.json("operators", base, fused)
+        self.assertEqual([r["id"] for r in listed], [base, fused])
+        for run in listed:
+            self.assertEqual(run["steps"], 2)
+            self.assertAlmostEqual(sum(o["self_ms"] for o in run["operators"]), run["step_ms"], places=6)
+            self.assertAlmostEqual(sum(k["ms"] for k in run["kinds"]), run["step_ms"], places=6)
+            self.assertEqual({o["part"] for o in run["operators"]}, {"data", "forward", "backward", "optimizer"})
+            products = [o for o in run["operators"] if o["name"] in ("aten::mm", "aten::addmm", "aten::bmm")]
+            self.assertTrue(all(o["flops"] > 0 and o["shapes"] for o in products))
+        updates = [{o["name"] for o in run["operators"] if o["part"] == "optimizer"} for run in listed]
+        self.assertIn("aten::addcdiv_", updates[0])
+        self.assertIn("aten::_fused_adamw_", updates[1])
+        status, out, _ = self.place.run("operators", base)
+        self.assertEqual(status, 0)
+        self.assertIn("GFLOP/s", out)
+        status, out, _ = self.place.run("operators", base, fused)
+        self.assertEqual(out.splitlines()[3].split(), ["run", str(base), "run", str(fused), "change"])
+
+    def test_a_run_without_a_profile_says_why(self):
+        run = self.place.json("train", *TINY, "--steps", 5)
+        status, out, err = self.place.run("operators", run["id"])
+        self.assertEqual((status, out), (1, ""))
+        self.assertIn("fewer than ten steps", err)
+        listed = self.place.json("operators", run["id"])
+        self.assertEqual((listed[0]["steps"], listed[0]["step_ms"], listed[0]["operators"]), (0, None, []))
+
     def test_training_with_validation_and_the_synthetic_floor(self):
         run = self.place.json("train", *TINY, "--steps", 20, "--eval-every", 10, "--name", "mine")
         self.assertEqual(run["name"], "mine")

@@ -13,6 +13,7 @@ struct Trained {
   std::vector<StepRecord> steps;
   std::vector<TextSample> samples;
   std::vector<CheckpointSaved> checkpoints;
+  std::vector<StepProfile> profiles;
   std::vector<RunEnded> endings;
 
   std::vector<double> losses() const {
@@ -35,6 +36,7 @@ inline Trained train_here(const TrainingJob& job,
     }
     if (const auto* sample = std::get_if<TextSample>(&event)) trained.samples.push_back(*sample);
     if (const auto* saved = std::get_if<CheckpointSaved>(&event)) trained.checkpoints.push_back(*saved);
+    if (const auto* profile = std::get_if<StepProfile>(&event)) trained.profiles.push_back(*profile);
     if (const auto* ended = std::get_if<RunEnded>(&event)) trained.endings.push_back(*ended);
   };
   train(job, control, keep, make_graph);

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
+#include <string>
 
 #include "engine/stage.h"
 #include "engine/tokens.h"
@@ -213,6 +215,43 @@ TEST(Trainer, TextSamplesComeOnTimeAndChangeNothing) {
   EXPECT_TRUE(trained.samples[0].text.starts_with("ab"));
   EXPECT_EQ(trained.samples[0].text.size(), 42u);
   EXPECT_EQ(train_here(recipe).samples[2].text, trained.samples[2].text);
+}
+
+// Products of the model: every linear layer, the head, and the two of explicit attention.
+TEST(Trainer, AfterTheLastStepOperatorsAreTimed) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 20;
+  const Trained trained = train_here(recipe);
+  ASSERT_EQ(trained.steps.size(), 20u);
+  ASSERT_EQ(trained.profiles.size(), 1u);
+  const StepProfile& profile = trained.profiles.front();
+  EXPECT_EQ(profile.steps, 2);
+  const double tokens = 4 * 16, C = 32, layers = 2;
+  const double forward = 2 * tokens * (layers * 12 * C * C + 256 * C) + layers * 4 * tokens * 16 * C;
+  std::map<std::string, double> flops, ms, calls;
+  for (const OperatorTime& each : profile.operators) {
+    EXPECT_GE(each.self_ms, 0) << each.name;
+    ms[each.part] += each.self_ms;
+    if (!is_missing(each.flops) && !each.shapes.empty()) flops[each.part] += each.flops;
+    if (each.part == "forward") calls[each.name] += each.calls;
+  }
+  EXPECT_EQ(flops["forward"], forward);
+  EXPECT_EQ(flops["backward"], 2 * forward);
+  EXPECT_EQ(calls["aten::gelu"], layers);
+  EXPECT_EQ(calls["aten::native_layer_norm"], 2 * layers + 1);
+  for (const char* part : {"data", "forward", "backward", "optimizer"}) EXPECT_GT(ms[part], 0) << part;
+}
+
+TEST(Trainer, WhatIsShortOrNotFinishedHasNoProfile) {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 9;
+  EXPECT_TRUE(train_here(recipe).profiles.empty());
+  recipe.steps = 20;
+  const Trained stopped =
+      train_here(TrainingJob{.run = 1, .recipe = recipe}, [](const StepRecord& step, RunControl& control) {
+        if (step.step == 15) control.request_stop();
+      });
+  EXPECT_TRUE(stopped.profiles.empty());
 }
 
 TEST(Trainer, EvaluatesOnTimeAndAtTheEnd) {

@@ -1,0 +1,57 @@
+// What a step's profile adds up to: its operators by kind, so that two rungs can be held against each other and one
+// sees what moved. A pure function of the operators' names; measuring is engine/trainer/operator_watch.h.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+enum class OperatorKind {
+  products,       // mm, addmm, bmm: what FLOPs are counted of
+  attention,      // as one operator (scaled_dot_product_attention)
+  softmax,        // and the loss
+  normalisation,  // layer norm
+  activation,     // GELU
+  elementwise,    // additions, factors, masks
+  copies,         // and casts from one type to another
+  embedding,
+  optimizer,  // the whole update, clipping too
+  communication,
+  data,     // making the batch
+  between,  // autograd, views, allocation, and what lies in no operator
+};
+inline constexpr std::array all_operator_kinds{
+    OperatorKind::products,   OperatorKind::attention,   OperatorKind::softmax,       OperatorKind::normalisation,
+    OperatorKind::activation, OperatorKind::elementwise, OperatorKind::copies,        OperatorKind::embedding,
+    OperatorKind::optimizer,  OperatorKind::data,        OperatorKind::communication, OperatorKind::between};
+std::string_view to_string(OperatorKind kind);  // "matrix products"
+OperatorKind kind_of(const OperatorTime& each);
+
+// Milliseconds of a step.
+double ms_in(OperatorKind kind, const StepProfile& profile);
+
+double step_ms(const StepProfile& profile);  // all operators together
+
+std::string title_of(const OperatorTime& each);    // "addmm"; "in no operator"
+double gigaflops_per_s(const OperatorTime& each);  // missing where its FLOPs are not known
+std::string why_no_profile(const Run& run);        // a sentence
+
+// One row for each part and name, whatever the shapes; the most expensive first.
+std::vector<OperatorTime> by_name(const StepProfile& profile);
+
+// What a kind took in one profile and takes in another, the largest difference first; kinds that neither has are left
+// out.
+struct Moved {
+  OperatorKind kind = OperatorKind::between;
+  double before_ms = 0;
+  double after_ms = 0;
+  double change_ms() const { return after_ms - before_ms; }
+};
+std::vector<Moved> what_moved(const StepProfile& before, const StepProfile& after);
+
+}  // namespace stepladder
