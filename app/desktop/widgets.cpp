@@ -236,6 +236,11 @@ void empty_state(const std::string& what, const std::string& what_to_do) {
   if (!what_to_do.empty()) centred(what_to_do, fonts().regular, small_size, palette().quiet);
 }
 
+bool keys_are_for_panel() {
+  return !ImGui::GetIO().WantTextInput &&
+         ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows | ImGuiFocusedFlags_NoPopupHierarchy);
+}
+
 void mark(const std::string& name) {
   if (ImGui::GetCurrentWindow()->Hidden) return;  // a popup's first frame only measures it
   const ImVec2 low = ImGui::GetItemRectMin();

@@ -61,6 +61,10 @@ void colour_square(const ImVec4& colour);
 // What stands in an empty panel: a sentence in the middle, and what to do.
 void empty_state(const std::string& what, const std::string& what_to_do);
 
+// Whether keys go to the panel that is being drawn: not to a field that is typed into, nor to a list that is open
+// above it.
+bool keys_are_for_panel();
+
 // Names the item just drawn, for tests that drive the window with real events (see landmarks.h).
 void mark(const std::string& name);
 

@@ -31,6 +31,17 @@ Function gl(const char* name) {
   return reinterpret_cast<Function>(glfwGetProcAddress(name));
 }
 
+// The size that is asked for may be that of another screen, or more than a laptop has.
+void fit_to_screen(GLFWwindow* window) {
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  if (!monitor) return;
+  int left = 0, top = 0, screen_width = 0, screen_height = 0, width = 0, height = 0;
+  glfwGetMonitorWorkarea(monitor, &left, &top, &screen_width, &screen_height);
+  glfwGetWindowSize(window, &width, &height);
+  if (width > screen_width || height > screen_height)
+    glfwSetWindowSize(window, std::min(width, screen_width), std::min(height, screen_height));
+}
+
 }  // namespace
 
 Window::Window(Kind kind, const std::string& title, int width, int height) : off_screen_(kind == Kind::off_screen) {
@@ -53,6 +64,7 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
     glfwTerminate();
     throw std::runtime_error(std::string("no window can be opened: ") + last_glfw_error);
   }
+  if (!off_screen_) fit_to_screen(window_);
   glfwMakeContextCurrent(window_);
   glfwSwapInterval(1);
   imgl3wInit2(glfwGetProcAddress);

@@ -164,7 +164,8 @@ void Workspace::load_detail(RunStore& store, RunId id) {
                   .samples = store.samples(id),
                   .checkpoints = checkpoints_in(run_checkpoint_folder(store.file(), id)),
                   .parts = store.mean_parts(found->run, found->summary.warmup_steps),
-                  .console = lines_of(store.console(id))};
+                  .console = lines_of(store.console(id)),
+                  .profile = store.profile(id)};
 }
 
 void Workspace::load_glance(RunStore& store, RunId id, Quantity quantity) {
@@ -192,6 +193,11 @@ const Glance* Workspace::sight(RunId id, Quantity quantity) const {
 const RunDetail* Workspace::detail(RunId id) const {
   const auto found = details_.find(id);
   return found == details_.end() ? nullptr : &found->second;
+}
+
+const StepProfile* Workspace::profile(RunId id) const {
+  const RunDetail* found = detail(id);
+  return found && found->profile.steps > 0 ? &found->profile : nullptr;
 }
 
 void Workspace::goes_on(RunStore& store, RunId id) {
@@ -258,6 +264,8 @@ bool Workspace::ingest(const RunEvent& event) {
     details_[lane->run].lanes.push_back(*lane);
   } else if (const auto* text = std::get_if<TextSample>(&event)) {
     details_[text->run].samples.push_back(*text);
+  } else if (const auto* profile = std::get_if<StepProfile>(&event)) {
+    details_[profile->run].profile = *profile;
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event)) {
     if (saved->error.empty()) details_[saved->run].checkpoints.push_back({saved->step, saved->folder});
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {

@@ -77,6 +77,7 @@ struct RunDetail {
   std::vector<Checkpoint> checkpoints;
   StepParts parts;
   std::vector<std::string> console;  // lines, without the bytes that steer a terminal
+  StepProfile profile;               // of no steps where there is none
 };
 
 struct Message {
@@ -146,6 +147,7 @@ class Workspace {
 
   const RunEntry* find(RunId id) const;
   const RunDetail* detail(RunId id) const;                     // null until it has been loaded
+  const StepProfile* profile(RunId id) const;                  // null where there is none, or until it has been loaded
   const Glance* glance(RunId id, Quantity quantity) const;     // null until it has been loaded
   const Glance* sight(RunId id, Quantity quantity) const;      // what was zoomed to last; finer than the glance
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first

@@ -75,7 +75,7 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
 }
 
 void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& commands) {
-  if (ImGui::GetIO().WantTextInput || !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) return;
+  if (!keys_are_for_panel()) return;
   const std::vector<const RunEntry*> entries = selected_entries(workspace);
   if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && !entries.empty()) delete_runs(entries, commands);
   if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && entries.size() == 1) table.rename(*entries.front());

@@ -15,6 +15,7 @@
 #include "app/panels/ladder_card.h"
 #include "app/panels/ladder_charts.h"
 #include "app/panels/ladder_head.h"
+#include "app/panels/ladder_operators.h"
 #include "app/panels/ladder_rows.h"
 
 namespace stepladder {
@@ -24,19 +25,26 @@ struct State {
   FollowedLadder shown;
   LadderHead head;
   LadderAxis axis;
+  bool shows_operators = true;  // where there are any; else the step times
   LadderId x_of = 0;
 };
 
-void draw_below(LadderAxis& axis, const LadderCurves& shown, Commands& commands) {
+void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
   const bool is_narrow = room.x < px(860);  // then the step times give way
   const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.29f;
-  draw_ladder_losses(axis, shown, ImVec2(loss_width, room.y), commands);
+  draw_ladder_losses(state.axis, shown, ImVec2(loss_width, room.y), commands);
   ImGui::SameLine(0, gap);
   if (!is_narrow) {
-    draw_ladder_times(shown, ImVec2(dt_width, room.y), commands);
+    const ImVec2 size(dt_width, room.y);
+    const bool has_choice = has_operators(shown.model, workspace);
+    if (has_choice && state.shows_operators) {
+      draw_ladder_operators(shown.model, workspace, shown.selected, size, state.shows_operators);
+    } else {
+      draw_ladder_times(shown, size, has_choice ? &state.shows_operators : nullptr, commands);
+    }
     ImGui::SameLine(0, gap);
   }
   begin_card("##card", ImVec2(0, room.y), true);
@@ -49,7 +57,7 @@ void handle_keys(State& state, int selected, Commands& commands) {
   const ImGuiIO& io = ImGui::GetIO();
   if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_R) && state.x_of != 0)
     commands.push_back(SaveLadder{state.x_of, ".html"});
-  if (io.WantTextInput || io.KeyCtrl || !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows)) return;
+  if (io.KeyCtrl || !keys_are_for_panel()) return;
   if (ImGui::IsKeyPressed(ImGuiKey_W, false)) state.head.waterfall = !state.head.waterfall;
   constexpr std::array keys{ImGuiKey_S, ImGuiKey_K, ImGuiKey_T, ImGuiKey_F, ImGuiKey_J};
   for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -117,8 +125,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
   ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));
   const std::vector<std::string> caption = caption_of(workspace.runs_of(ladder->id));
-  draw_below(state.axis, {.model = state.shown.model, .selected = selected, .baseline = baseline, .caption = caption},
-             commands);
+  draw_below(state, workspace,
+             {.model = state.shown.model, .selected = selected, .baseline = baseline, .caption = caption}, commands);
 }
 
 }  // namespace
@@ -131,7 +139,8 @@ Panel panels::ladder() {
           .remember =
               [state] {
                 return nlohmann::json{{"lens", static_cast<int>(state->axis.lens)},
-                                      {"waterfall", state->head.waterfall}}
+                                      {"waterfall", state->head.waterfall},
+                                      {"operators", state->shows_operators}}
                     .dump();
               },
           .recall =
@@ -144,6 +153,7 @@ Panel panels::ladder() {
                     state->axis.lens = all_lenses[static_cast<std::size_t>(lens)];
                 }
                 state->head.waterfall = json.contains("waterfall") && json["waterfall"] == true;
+                state->shows_operators = !json.contains("operators") || json["operators"] != false;
               }};
 }
 

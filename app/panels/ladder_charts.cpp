@@ -10,6 +10,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/panels/ladder_operators.h"
 
 namespace stepladder {
 namespace {
@@ -125,10 +126,12 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   ImGui::EndGroup();
 }
 
-void draw_ladder_times(const LadderCurves& shown, ImVec2 size, Commands& commands) {
+void draw_ladder_times(const LadderCurves& shown, ImVec2 size, bool* shows_operators, Commands& commands) {
   const LadderModel& model = shown.model;
   const bool is_log = needs_log_axis(model);
   begin_card("##dt", size);
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float right = corner.x + ImGui::GetContentRegionAvail().x;
   draw_chart({.id = "dt",
               .title = "Step time",
               .note = "ECDF",
@@ -145,7 +148,12 @@ void draw_ladder_times(const LadderCurves& shown, ImVec2 size, Commands& command
               .log_x = is_log,
               .legend = false,
               .caption = shown.caption,
-              .commands = &commands});
+              .commands = &commands,
+              .title_room = shows_operators ? px(120) : 0});
+  if (shows_operators) {
+    ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
+    draw_times_switch(*shows_operators);
+  }
   end_card();
 }
 

@@ -34,6 +34,7 @@ struct LadderAxis {
 // The loss curves, and beneath them how far each is from the baseline's.
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands);
 
-void draw_ladder_times(const LadderCurves& shown, ImVec2 size, Commands& commands);
+// `shows_operators` is the switch to the operators; null: there are none.
+void draw_ladder_times(const LadderCurves& shown, ImVec2 size, bool* shows_operators, Commands& commands);
 
 }  // namespace stepladder

@@ -16,19 +16,22 @@
 #include "app/panels/run_head.h"
 #include "app/panels/run_machine.h"
 #include "app/panels/run_note.h"
+#include "app/panels/run_operators.h"
 #include "app/panels/run_output.h"
 
 namespace stepladder {
 namespace {
 
-enum class Tab { recipe, environment, machine, console, samples, checkpoints, note };
-constexpr std::array tab_names{"Recipe", "Environment", "Machine", "Console", "Samples", "Checkpoints", "Note"};
+enum class Tab { recipe, operators, environment, machine, console, samples, checkpoints, note };
+constexpr std::array tab_names{"Recipe",  "Operators", "Environment", "Machine",
+                               "Console", "Samples",   "Checkpoints", "Note"};
 
 struct State {
   RunId shown = 0;
   Tab tab = Tab::recipe;
   RunHead head;
   RunFacts facts;
+  RunOperators operators;
   MachineLanes lanes;
   RunNote note;
   int sample = -1;  // -1: the newest
@@ -78,6 +81,8 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
   switch (state.tab) {
     case Tab::recipe:
       return state.facts.draw_recipe(workspace, shown);
+    case Tab::operators:
+      return draw_run_operators(state.operators, workspace, shown, workspace.find(state.facts.against), commands);
     case Tab::environment:
       return state.facts.draw_environment(workspace, shown);
     case Tab::machine:

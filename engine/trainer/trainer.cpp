@@ -32,7 +32,7 @@ namespace {
 
 using Emit = std::function<void(const RunEvent&)>;
 
-constexpr std::int64_t most_profiled_steps = 3;
+constexpr std::int64_t most_profiled_steps = 5;
 
 struct Outcome {
   RunStatus status = RunStatus::finished;

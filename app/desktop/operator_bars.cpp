@@ -1,0 +1,102 @@
+#include "app/desktop/operator_bars.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+struct Columns {
+  float left, bars, bars_end, ms_right, change_right;
+};
+
+// A change that is not a thousandth of a step is none.
+Tone tone_of(double change_ms, double whole_ms) {
+  if (std::fabs(change_ms) < 0.001 * whole_ms) return Tone::neutral;
+  return change_ms < 0 ? Tone::good : Tone::bad;
+}
+
+void draw_figures(const Columns& at, double ms, const double* before_ms, double whole_ms, ImFont* font) {
+  ImGui::SameLine();
+  text_right(ms_figure(ms, whole_ms), at.ms_right, font, small_size);
+  if (!before_ms) return;
+  const double change = ms - *before_ms;
+  const Tone tone = tone_of(change, whole_ms);
+  const ImVec4 colour = tone == Tone::neutral ? palette().quiet : tone_colour(tone);
+  const std::string figure = ms_figure(std::fabs(change), whole_ms);
+  ImGui::SameLine();
+  text_right(tone == Tone::neutral ? "=" : (change < 0 ? "- " : "+ ") + figure, at.change_right, font, small_size,
+             &colour);
+}
+
+}  // namespace
+
+std::string ms_figure(double ms, double whole_ms) {
+  if (whole_ms >= 1000) return grouped(std::llround(ms));
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), whole_ms >= 100 ? "%.1f" : "%.2f", ms);
+  return text.data();
+}
+
+void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before) {
+  static const StepProfile none;
+  std::vector<Moved> rows = what_moved(before ? *before : none, shown);
+  std::stable_sort(rows.begin(), rows.end(), [](const Moved& a, const Moved& b) {
+    return std::max(a.before_ms, a.after_ms) > std::max(b.before_ms, b.after_ms);
+  });
+  if (rows.empty()) return;
+  const double whole = step_ms(shown), whole_before = before ? step_ms(*before) : 0;
+  const double longest = std::max(rows.front().before_ms, rows.front().after_ms);
+  const float left = ImGui::GetCursorPosX();
+  const float right = left + ImGui::GetContentRegionAvail().x - px(4);
+  const float ms_right = before ? right - px(62) : right;
+  const Columns at{left, left + px(112), ms_right - px(52), ms_right, right};
+  const float row_height = px(21);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImVec2 corner = ImGui::GetWindowPos();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, 0));
+
+  text_quiet("");
+  ImGui::SameLine();
+  text_right("ms a step", at.ms_right, nullptr, small_size, &palette().quiet);
+  if (before) {
+    ImGui::SameLine();
+    text_right("change", at.change_right, nullptr, small_size, &palette().quiet);
+  }
+  ImGui::Dummy(ImVec2(0, px(4)));
+  for (const Moved& row : rows) {
+    const ImVec2 place(left, ImGui::GetCursorPosY());
+    text_cut(std::string(to_string(row.kind)), at.bars - left - px(6), palette().text, fonts().regular, small_size);
+    const float y = corner.y + place.y - ImGui::GetScrollY() + px(8);
+    const auto bar = [&](double ms, float top, float height, const ImVec4& fill) {
+      const float width = (at.bars_end - at.bars) * static_cast<float>(ms / longest);
+      const float x = corner.x + at.bars - ImGui::GetScrollX();
+      if (ms > 0)
+        draw->AddRectFilled(ImVec2(x, top), ImVec2(x + std::max(px(1), width), top + height), u32(fill), px(2));
+    };
+    if (at.bars_end - at.bars > px(24)) {
+      bar(row.after_ms, y - px(5), px(7), colour);
+      if (before) bar(row.before_ms, y + px(4), px(3), palette().quiet);
+    }
+    draw_figures(at, row.after_ms, before ? &row.before_ms : nullptr, whole, fonts().regular);
+    ImGui::SetCursorPos(ImVec2(left, place.y + row_height));
+  }
+  ImGui::Dummy(ImVec2(0, px(3)));
+  const float line = corner.y + ImGui::GetCursorPosY() - ImGui::GetScrollY();
+  draw->AddLine(ImVec2(corner.x + left, line), ImVec2(corner.x + right, line), u32(palette().line));
+  ImGui::Dummy(ImVec2(0, px(4)));
+  ImGui::PushFont(fonts().semibold, small_size);
+  ImGui::TextUnformatted("a step");
+  ImGui::PopFont();
+  draw_figures(at, whole, before ? &whole_before : nullptr, whole, fonts().semibold);
+  ImGui::PopStyleVar();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,21 @@
+// The Ladder view's operators: where the selected rung's step spends its time, and what moved against the rung before.
+// UI thread.
+#pragma once
+
+#include <imgui.h>
+
+#include "app/desktop/ladder_model.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+bool has_operators(const LadderModel& model, const Workspace& workspace);  // any rung's
+
+// `shows_operators` is what the card's switch says: these, or the step times.
+void draw_ladder_operators(const LadderModel& model, const Workspace& workspace, int selected, ImVec2 size,
+                           bool& shows_operators);
+
+// The switch, at the right of the card's first line.
+void draw_times_switch(bool& shows_operators);
+
+}  // namespace stepladder

@@ -1,0 +1,20 @@
+// The Run view's operators: where its steps spend their time, beside the run that it is held against. UI thread.
+#pragma once
+
+#include <vector>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+struct RunOperators {
+  std::vector<OperatorTime> rows;  // by_name()
+  RunId made_of = 0;
+  double made_at = missing;  // the profile's `at`
+};
+
+void draw_run_operators(RunOperators& operators, const Workspace& workspace, const RunEntry& shown,
+                        const RunEntry* against, Commands& commands);
+
+}  // namespace stepladder
