@@ -95,6 +95,13 @@ std::string grouped(std::int64_t value) {
   return digits;
 }
 
+std::string ms_figure(double ms, double whole_ms) {
+  if (whole_ms >= 1000) return grouped(std::llround(ms));
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), whole_ms >= 100 ? "%.1f" : "%.2f", ms);
+  return text.data();
+}
+
 std::string runs_text(std::size_t count) {
   return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
 }

@@ -235,7 +235,7 @@ std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) 
   for (const Run& run : runs) {
     Series series = store.series(run.id);
     Summary summary = store.summary(run);
-    loaded.push_back({run, summary, std::move(series)});
+    loaded.push_back({run, summary, std::move(series), store.profile(run.id)});
   }
   return loaded;
 }
@@ -416,7 +416,9 @@ std::string runs_table(const std::vector<RunAndSummary>& runs) {
 }
 
 std::string run_text(const LoadedRun& loaded, const Judge& judge) {
-  const auto& [run, summary, series] = loaded;
+  const Run& run = loaded.run;
+  const Summary& summary = loaded.summary;
+  const Series& series = loaded.series;
   std::vector<std::vector<std::string>> rows = {
       {"run", std::to_string(run.id) + "  " + run.name},
       {"status", status_text(run)},

@@ -40,6 +40,7 @@ struct LoadedRun {
   Run run;
   Summary summary;
   Series series;
+  StepProfile profile;  // of no steps where there is none
 };
 std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);

@@ -1,9 +1,7 @@
 #include "app/desktop/operator_bars.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <vector>
 
 #include "app/desktop/theme.h"
@@ -37,13 +35,6 @@ void draw_figures(const Columns& at, double ms, const double* before_ms, double 
 }
 
 }  // namespace
-
-std::string ms_figure(double ms, double whole_ms) {
-  if (whole_ms >= 1000) return grouped(std::llround(ms));
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), whole_ms >= 100 ? "%.1f" : "%.2f", ms);
-  return text.data();
-}
 
 void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before) {
   static const StepProfile none;

@@ -4,16 +4,11 @@
 
 #include <imgui.h>
 
-#include <string>
-
 #include "storage/step_profile.h"
 
 namespace stepladder {
 
 // Fills the room that there is. `before` (may be null) gets thin grey bars, and what changed since stands in figures.
 void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before);
-
-// With as many decimals as a step of `whole_ms` needs: "9.62", "1,204".
-std::string ms_figure(double ms, double whole_ms);
 
 }  // namespace stepladder

@@ -332,6 +332,27 @@ std::string time_section(const Study& study) {
          figure_card(throughput_figure(study, XAxis::step), "throughput", 540, 380) + "</div>\n";
 }
 
+std::string operators_section(const Study& study) {
+  const TextTable table = operators_table(study);
+  if (table.rows.empty()) return {};
+  std::string text =
+      heading("Where does a step go?",
+              "Milliseconds a step by kind of operator, watched in a few steps after the last one. A rung "
+              "that is faster everywhere, not where its stage works, met a machine that was less busy.") +
+      "<div class=\"card scroll\"><table><thead><tr>";
+  const auto row = [&](const char* name, const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) text += tag(name, cells[i], table.right[i] ? "n" : "");
+    text += "</tr>\n";
+  };
+  row("th", table.heads);
+  text += "</thead><tbody>\n";
+  for (const auto& cells : table.rows) {
+    text += "<tr>";
+    row("td", cells);
+  }
+  return text + "</tbody></table></div>\n";
+}
+
 }  // namespace
 
 std::string report_html(const Study& study, std::optional<Theme> theme) {
@@ -346,8 +367,8 @@ std::string report_html(const Study& study, std::optional<Theme> theme) {
          tag("p", headline(study), "lead") + "\n" + tiles(study) + "</header>\n" + speed_section(study) +
          heading("Is the number true?", "Each reason to doubt, with the arithmetic to redo it.") +
          "<div class=\"card\">\n" + flags_list(study) + "</div>\n" + loss_section(study) + time_section(study) +
-         heading("How it was measured", "What a reader needs to redo it.") + method(study) + "<footer>" +
-         xml_escaped(study.origin) + (study.origin.empty() ? "" : ". ") +
+         operators_section(study) + heading("How it was measured", "What a reader needs to redo it.") + method(study) +
+         "<footer>" + xml_escaped(study.origin) + (study.origin.empty() ? "" : ". ") +
          "Made by Stepladder " STEPLADDER_VERSION ".</footer>\n</main>\n</body>\n</html>\n";
 }
 

@@ -1,4 +1,5 @@
-// What SVG figures are drawn with, and what curves and bars have in common: the head, the caption, the place of the plot.
+// What SVG figures are drawn with, and what curves and bars have in common: the head, the caption, the place of the
+// plot.
 #pragma once
 
 #include <array>

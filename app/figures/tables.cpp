@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/format.h"
+#include "storage/step_profile.h"
 
 namespace stepladder {
 namespace {
@@ -24,6 +25,16 @@ void add_row(std::string& text, const std::vector<std::string>& cells) {
   text += "|";
   for (const std::string& cell : cells) text += " " + markdown_cell(cell) + " |";
   text += "\n";
+}
+
+std::string markdown_table(const TextTable& table) {
+  std::string text;
+  add_row(text, table.heads);
+  text += "|";
+  for (const bool right : table.right) text += right ? " ---: |" : " :--- |";
+  text += "\n";
+  for (const auto& row : table.rows) add_row(text, row);
+  return text;
 }
 
 std::string count_or_empty(std::int64_t count) {
@@ -67,14 +78,45 @@ TextTable study_table(const Study& study) {
   return table;
 }
 
+// Kinds that take less than a hundredth of every step are one column.
+TextTable operators_table(const Study& study) {
+  std::vector<const StudyRung*> rungs;
+  for (const StudyRung& rung : study.rungs) {
+    if (rung.first->profile.steps > 0) rungs.push_back(&rung);
+  }
+  TextTable table{.heads = {study.is_ladder ? "rung" : "run", study.is_ladder ? "stage" : "name"},
+                  .right = {true, false}};
+  if (rungs.empty()) return table;
+  std::vector<OperatorKind> kinds;
+  for (const OperatorKind kind : all_operator_kinds) {
+    if (std::any_of(rungs.begin(), rungs.end(), [&](const StudyRung* rung) {
+          return ms_in(kind, rung->first->profile) >= 0.01 * step_ms(rung->first->profile);
+        }))
+      kinds.push_back(kind);
+  }
+  for (const OperatorKind kind : kinds) table.heads.emplace_back(to_string(kind));
+  table.heads.insert(table.heads.end(), {"other", "a step"});
+  table.right.resize(table.heads.size(), true);
+  for (const StudyRung* rung : rungs) {
+    const StepProfile& profile = rung->first->profile;
+    const double whole = step_ms(profile);
+    double other = whole;
+    std::vector<std::string> row{std::to_string(study.is_ladder ? rung->sum.rung : rung->first->run.id), rung->label};
+    for (const OperatorKind kind : kinds) {
+      const double ms = ms_in(kind, profile);
+      other -= ms;
+      row.push_back(ms > 0 ? ms_figure(ms, whole) : "");
+    }
+    row.push_back(ms_figure(std::max(0.0, other), whole));
+    row.push_back(ms_figure(whole, whole));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
 std::string study_markdown(const Study& study) {
-  const TextTable table = study_table(study);
-  std::string text = "### " + markdown_cell(study.title) + "\n\n**" + markdown_cell(headline(study)) + "**\n\n";
-  add_row(text, table.heads);
-  text += "|";
-  for (const bool right : table.right) text += right ? " ---: |" : " :--- |";
-  text += "\n";
-  for (const auto& row : table.rows) add_row(text, row);
+  std::string text = "### " + markdown_cell(study.title) + "\n\n**" + markdown_cell(headline(study)) + "**\n\n" +
+                     markdown_table(study_table(study));
   std::string flags;
   for (const StudyRung& rung : study.rungs) {
     for (const Flag& flag : rung.flags) {
@@ -84,6 +126,8 @@ std::string study_markdown(const Study& study) {
     }
   }
   if (!flags.empty()) text += "\n" + flags;
+  if (const TextTable operators = operators_table(study); !operators.rows.empty())
+    text += "\nMilliseconds a step by kind of operator:\n\n" + markdown_table(operators);
   text += "\n";
   for (const std::string& line :
        {hardware_line(study) + ".", sample_line(study), timing_line(study), version_line(study)})

@@ -69,6 +69,27 @@ Study make_ladder() {
   return make_study("A ladder", "made up", std::move(runs), judge());
 }
 
+TEST(Operators, AreATableWhereARungHasThem) {
+  EXPECT_TRUE(operators_table(make_ladder()).rows.empty());
+  EXPECT_FALSE(holds(report_html(make_ladder()), "Where does a step go?"));
+  std::vector<LoadedRun> runs;
+  runs.push_back(make_run(0, "Baseline", 200));
+  runs.push_back(make_run(1, "Fused | once", 100));
+  runs.push_back(make_run(2, "Too good", 10));
+  runs[0].profile = {.steps = 1,
+                     .operators = {{"forward", "aten::mm", "", 1, 150, 1e9}, {"forward", "aten::gelu", "", 1, 50}}};
+  runs[1].profile = {
+      .steps = 1, .operators = {{"forward", "aten::mm", "", 1, 99.5, 1e9}, {"forward", "aten::embedding", "", 1, 0.5}}};
+  const Study study = make_study("T", "", std::move(runs), judge());
+  const TextTable table = operators_table(study);
+  EXPECT_EQ(table.heads, (std::vector<std::string>{"rung", "stage", "matrix products", "GELU", "other", "a step"}));
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0], (std::vector<std::string>{"0", "Baseline", "150.0", "50.0", "0.0", "200.0"}));
+  EXPECT_EQ(table.rows[1], (std::vector<std::string>{"1", "Fused | once", "99.5", "", "0.5", "100.0"}));
+  EXPECT_TRUE(holds(study_markdown(study), "| 1 | Fused \\| once | 99.5 |"));
+  EXPECT_TRUE(holds(report_html(study), "<td class=\"n\">99.5</td>"));
+}
+
 TEST(Ticks, AreAtRoundNumbersInsideTheRange) {
   for (const FigureRange range :
        {FigureRange{0, 1}, FigureRange{-3.7, 4.2}, FigureRange{0, 1'340'000}, FigureRange{10.81, 10.83},
