@@ -1,5 +1,7 @@
 #include "app/check_command.h"
 
+#include "app/format.h"
+
 namespace stepladder {
 
 std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const Judge& judge) {
@@ -26,7 +28,7 @@ std::string check_text(const std::vector<CheckedRun>& runs) {
     text += std::to_string(checked.run.id) + "  " + checked.run.name + (checked.flags.empty() ? ": no flags\n" : "\n");
     for (const Flag& flag : checked.flags) text += "   " + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
   }
-  return text;
+  return harmless(text);
 }
 
 }  // namespace stepladder

@@ -56,6 +56,18 @@ std::filesystem::path assets_folder() {
   return (error ? std::filesystem::current_path() : program.parent_path()) / "assets";
 }
 
+bool display_is_there() {
+#ifdef __linux__
+  const auto is_set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value;
+  };
+  return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
+#else
+  return true;
+#endif
+}
+
 void remember_command_line(int argc, char** argv) {
   command_line.clear();
   for (int i = 0; i < argc; ++i) command_line += (i ? " " : "") + std::string(argv[i]);

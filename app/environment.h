@@ -10,6 +10,8 @@ namespace stepladder {
 // Folder of data files and fonts beside the program; STEPLADDER_ASSETS overrides it.
 std::filesystem::path assets_folder();
 
+bool display_is_there();
+
 // Called once by main; what environment_json tells as the command line.
 void remember_command_line(int argc, char** argv);
 

@@ -1,5 +1,6 @@
 #include "app/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -104,6 +105,13 @@ std::string ms_figure(double ms, double whole_ms) {
 
 std::string runs_text(std::size_t count) {
   return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
+}
+
+std::string harmless(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(),
+      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
+  return text;
 }
 
 std::string local_time_text(double unix_seconds) {

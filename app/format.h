@@ -18,4 +18,7 @@ std::string grouped(std::int64_t value);            // "1,115,394"
 std::string runs_text(std::size_t count);           // "1 run", "2 runs"
 std::string local_time_text(double unix_seconds);   // "2026-11-21 13:20"
 
+// Control characters but line ends and tabs as dots: text of others (logs, young models) must not steer the terminal.
+std::string harmless(std::string text);
+
 }  // namespace stepladder

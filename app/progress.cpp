@@ -18,14 +18,6 @@ bool stdout_is_plain() {
   return !isatty(STDOUT_FILENO) || (no_color && *no_color);
 }
 
-// A young model writes any bytes; none of them may steer the terminal.
-std::string harmless(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
-  return text;
-}
-
 }  // namespace
 
 Progress::Progress(std::vector<Run> runs)

@@ -44,14 +44,14 @@ Json parity_json(const LossParity& loss) {
           {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
 }
 
-// Characters, not bytes: what a terminal shows of UTF-8.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 std::string status_text(const Run& run) {
   return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
+}
+
+// "bf16  (autocast off -> bf16)"; "-" where neither is known.
+std::string with_detail(const std::string& text, const std::string& detail) {
+  if (detail.empty()) return text.empty() ? "-" : text;
+  return text + "  (" + detail + ")";
 }
 
 double seed_tokens_per_s(const LadderPlan& plan, int rung) {
@@ -223,7 +223,7 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
           {"gpus", gpus},
           {"cuda_note", text_or_null(report.cuda_note)},
           {"mps", report.mps},
-          {"display", std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY")},
+          {"display", display_is_there()},
           {"assets", assets_folder().string()},
           {"database", database.string()},
           {"probe", nullptr}};
@@ -345,24 +345,6 @@ Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparis
   return {{"base", base.run.id}, {"runs", compared}};
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right) {
-  std::vector<std::size_t> widths(right.size());
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string pad(widths[i] - width(row[i]), ' ');
-      line += (i ? "  " : "") + (right[i] ? pad + row[i] : row[i] + pad);
-    }
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
-  return text;
-}
-
 std::string loss_text(const LossParity& loss, bool reference) {
   if (reference) return "reference";
   if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
@@ -422,31 +404,36 @@ std::string run_text(const LoadedRun& loaded, const Judge& judge) {
   std::vector<std::vector<std::string>> rows = {
       {"run", std::to_string(run.id) + "  " + run.name},
       {"status", status_text(run)},
-      {"stage", run.stage + (run.changed.empty() ? "" : "  (" + run.changed + ")")},
-      {"device", run.hardware.empty() ? run.device : run.hardware + "  (" + run.device + ")"},
-      {"precision", run.precision},
-      {"attention", run.attention.empty() ? "-" : run.attention},
+      {"stage", with_detail(run.stage, run.changed)},
+      {"device", run.hardware.empty() ? with_detail(run.device, "") : with_detail(run.hardware, run.device)},
+      {"precision", with_detail(run.precision, "")},
+      {"attention", with_detail(run.attention, "")},
       {"peak memory", run.peak_memory_bytes > 0 ? bytes_text(static_cast<double>(run.peak_memory_bytes)) : "-"},
       {"parameters", run.params > 0 ? grouped(run.params) : "-"},
       {"tokens per step", run.tokens_per_step > 0 ? grouped(run.tokens_per_step) : "-"},
       {"created", local_time_text(run.created_at)},
       {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "")}};
   if (summary.steps == 0) return table(rows, {false, false});
-  rows.insert(rows.end(),
-              {{"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
-                            loss_text(summary.loss_min)},
-               {"validation loss", loss_text(summary.val_loss_last) + ", lowest " + loss_text(summary.val_loss_min)},
-               {"step time", milliseconds_text(summary.dt_ms_median) + " median, " + compact(summary.dt_ms_p25) +
-                                 " - " + compact(summary.dt_ms_p75) + " ms between the quartiles"},
-               {"throughput", tokens_per_s_text(summary.tokens_per_s) + " tokens/s"},
-               {"clock", "sync " + std::string(to_string(run.sync)) + ", the first " +
-                             std::to_string(summary.warmup_steps) + " steps left out"}});
+  const auto known = [](double figure, const std::string& text) { return is_missing(figure) ? "-" : text; };
+  rows.insert(
+      rows.end(),
+      {{"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
+                    loss_text(summary.loss_min)},
+       {"validation loss",
+        known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", lowest " + loss_text(summary.val_loss_min))},
+       {"step time",
+        known(summary.dt_ms_median, milliseconds_text(summary.dt_ms_median) + " median, " + compact(summary.dt_ms_p25) +
+                                        " - " + compact(summary.dt_ms_p75) + " ms between the quartiles")},
+       {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
+       {"clock", "sync " + std::string(to_string(run.sync)) + ", the first " +
+                     (summary.warmup_steps == 1 ? "step" : grouped(summary.warmup_steps) + " steps") + " left out"}});
   const bool has_all = static_cast<std::int64_t>(series.size()) == summary.steps;
   Summary of_series = summary;
   if (!has_all) of_series.warmup_steps = 0;
-  rows.push_back({"95 % interval", ci95_text(median_interval(sample_median(steady_dt_ms(series, of_series)))) +
-                                       " ms for the median step" +
-                                       (has_all ? "" : ", from the last " + grouped(std::ssize(series.step)))});
+  const Interval interval = median_interval(sample_median(steady_dt_ms(series, of_series)));
+  rows.push_back({"95 % interval",
+                  known(interval.low, ci95_text(interval) + " ms for the median step" +
+                                          (has_all ? "" : ", from the last " + grouped(std::ssize(series.step))))});
   if (summary.spikes > 0)
     rows.push_back({"slow steps", grouped(summary.spikes) + " of them stand out" +
                                       (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
@@ -507,8 +494,7 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
                                bytes_text(static_cast<double>(gpu.memory_bytes))});
   }
   if (report.gpus.empty()) rows.push_back({"GPU", "none: " + report.cuda_note});
-  const bool display = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
-  rows.push_back({"display", display ? "yes" : "none: the desktop cannot open, everything else works"});
+  rows.push_back({"display", display_is_there() ? "yes" : "none: the desktop cannot open, everything else works"});
   rows.push_back(
       {"assets", assets_folder().string() + (std::filesystem::exists(assets_folder()) ? "" : "  (missing)")});
   rows.push_back({"database", database.string() + (std::filesystem::exists(database) ? "" : "  (not made yet)")});

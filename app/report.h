@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/table.h"
 #include "engine/device.h"
 #include "engine/stage.h"
 #include "storage/batch_split.h"
@@ -69,9 +70,6 @@ std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<Lo
                                      const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
                                      const Judge& judge, const std::vector<RunAndSummary>& others = {});
 Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparisons);
-
-// Columns padded to their widest cell; those in `right` are right-aligned. The first row is the head.
-std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right);
 
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan);
 std::string runs_table(const std::vector<RunAndSummary>& runs);
