@@ -17,7 +17,7 @@ std::string lower(std::string text) {
 }
 
 std::string plain_text(const Json& value) {
-  return lower(value.is_string() ? value.get<std::string>() : value.is_null() ? "" : value.dump());
+  return lower(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 std::optional<double> as_number(const std::string& text) {
@@ -28,7 +28,7 @@ std::optional<double> as_number(const std::string& text) {
 }
 
 bool holds(const Json& actual, const std::string& comparison, const std::string& wanted) {
-  if (comparison == "~") return plain_text(actual).find(wanted) != std::string::npos;
+  if (comparison == "~") return !actual.is_null() && plain_text(actual).find(wanted) != std::string::npos;
   const auto number = as_number(wanted);
   if (comparison == "=" || comparison == "!=") {
     const bool equal = number && actual.is_number() ? actual.get<double>() == *number : plain_text(actual) == wanted;
@@ -62,7 +62,8 @@ RunFilter::RunFilter(const std::string& expression) {
   std::istringstream words(lower(expression));
   for (std::string word; words >> word;) {
     const std::size_t at = word.find_first_of("=!<>~");
-    if (at == std::string::npos || at == 0) {
+    if (at == 0) throw FilterError("--filter: '" + word + "' names no field");
+    if (at == std::string::npos) {
       terms_.push_back({.field = "", .comparison = "", .value = word});
       continue;
     }
@@ -75,8 +76,10 @@ RunFilter::RunFilter(const std::string& expression) {
     if (std::find(known.begin(), known.end(), comparison) == known.end() || end == std::string::npos) {
       throw FilterError("--filter: '" + word + "' is not FIELD=VALUE (or !=, <, <=, >, >=, ~)");
     }
-    terms_.push_back(
-        {.field = field, .of_recipe = is_of_recipe(field), .comparison = comparison, .value = word.substr(end)});
+    const std::string wanted = word.substr(end);
+    if ((comparison.front() == '<' || comparison.front() == '>') && !as_number(wanted))
+      throw FilterError("--filter: '" + word + "' compares with '" + wanted + "', which is no number");
+    terms_.push_back({.field = field, .of_recipe = is_of_recipe(field), .comparison = comparison, .value = wanted});
   }
 }
 

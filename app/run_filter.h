@@ -18,9 +18,10 @@ struct FilterError : std::runtime_error {
 class RunFilter {
  public:
   // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` look at a field of the JSON, a value of
-  // the recipe by its name (`batch`), or what users said (`tags`, `note`, `pinned`, `archived`); `~` asks whether its
-  // text contains the value; any other term must stand in name, stage, status or tags. Upper and lower case are the
-  // same. Throws FilterError for a field that does not exist.
+  // the recipe by its name (`batch`), or what users said (`tags`, `note`, `pinned`, `archived`), and `null` is what is
+  // not known; `~` asks whether its text contains the value; any other term must stand in name, stage, status or tags.
+  // Upper and lower case are the same. Throws FilterError for a field that does not exist and for a size that is no
+  // number.
   explicit RunFilter(const std::string& expression);
 
   bool accepts(const Run& run, const Summary& summary, const Judge& judge = {}, const Curation& curation = {}) const;

@@ -25,6 +25,9 @@ TEST(RunFilter, WordsAndConditionsMustAllHold) {
   EXPECT_TRUE(accepts("steps<=60 steps>=60 steps=60 steps!=61"));
   EXPECT_TRUE(accepts("stage~adamw"));
   EXPECT_FALSE(accepts("loss_last<5"));  // not known is not less
+  EXPECT_TRUE(accepts("loss_last=null mfu=null"));
+  EXPECT_TRUE(accepts("steps!=null"));
+  EXPECT_FALSE(accepts("loss_last~null"));
 }
 
 TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
@@ -48,6 +51,8 @@ TEST(RunFilter, WhatCannotBeUnderstoodIsSaid) {
   EXPECT_THROW(accepts("colour=red"), FilterError);
   EXPECT_THROW(accepts("steps=<5"), FilterError);
   EXPECT_THROW(accepts("steps="), FilterError);
+  EXPECT_THROW(accepts("=5"), FilterError);
+  EXPECT_THROW(accepts("steps>many"), FilterError);
 }
 
 }  // namespace
