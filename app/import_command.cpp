@@ -11,7 +11,8 @@
 #include <optional>
 
 #include "app/cli.h"
-#include "app/report.h"
+#include "app/format.h"
+#include "app/subcommand.h"
 #include "storage/importers/store_folder.h"
 
 namespace stepladder {
@@ -109,6 +110,7 @@ class StoreSink : public ImportSink {
 
   void complete(Run& run) const {
     if (run.name.empty()) run.name = stem();
+    if (is_missing(run.created_at)) run.created_at = imported_at_;
     run.source = "import";
     run.source_path = path_.empty() ? "" : fs::absolute(path_).lexically_normal().string();
     if (run.status == RunStatus::queued || run.status == RunStatus::running) run.status = RunStatus::finished;
@@ -137,6 +139,7 @@ class StoreSink : public ImportSink {
   std::string file_;
   fs::path path_;
   Place place_;
+  const double imported_at_ = unix_now();
   std::vector<ImportedRun> runs_;
   std::vector<StepRecord> steps_;
   std::vector<Note> notes_;
@@ -355,13 +358,14 @@ void report(RunStore* store, const ImportRequest& request, const ImportOutcome& 
     }
     for (const Note& note : outcome.notes)
       notes.push_back({{"file", note.file}, {"line", note.line > 0 ? Json(note.line) : Json()}, {"text", note.text}});
-    std::cout << Json{{"runs", runs}, {"notes", notes}}.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    print({{"runs", runs}, {"notes", notes}});
     return;
   }
   if (!rows.empty()) std::cout << runs_table(rows);
   for (std::size_t i = 0; i < std::min(outcome.notes.size(), most_notes_shown); ++i) {
     const Note& note = outcome.notes[i];
-    std::cerr << note.file << (note.line > 0 ? ":" + std::to_string(note.line) : "") << ": " << note.text << "\n";
+    std::cerr << harmless(note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text)
+              << "\n";
   }
   if (outcome.notes.size() > most_notes_shown)
     std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json shows all\n";
@@ -419,11 +423,11 @@ int import_paths(const ImportRequest& request) {
       },
       request);
   for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
+  report(store ? &*store : nullptr, request, outcome);
   if (outcome.interrupted) {
     std::cerr << "stepladder: interrupted; the file that was being read was not imported\n";
     return exit_interrupted;
   }
-  report(store ? &*store : nullptr, request, outcome);
   return outcome.failures.empty() ? exit_done : exit_failed;
 }
 
