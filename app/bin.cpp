@@ -7,7 +7,7 @@
 #include "app/cli.h"
 #include "app/find_run.h"
 #include "app/format.h"
-#include "app/report.h"
+#include "app/subcommand.h"
 #include "engine/checkpoint_folder.h"
 
 namespace stepladder {
@@ -98,25 +98,24 @@ std::string emptied_text(const EmptiedBin& emptied) {
 }
 
 int show_bin(const fs::path& database, bool empty, bool json) {
-  RunStore store = open_existing(database);
-  if (empty) {
-    const EmptiedBin emptied = empty_bin(store, unix_now() + 1);
+  auto store = open_to_read(database);
+  if (empty && store) {
+    const EmptiedBin emptied = empty_bin(*store, unix_now() + 1);
     if (json) {
-      const Json said = {{"runs", emptied.runs}, {"freed_bytes", emptied.freed_bytes}, {"problems", emptied.problems}};
-      std::cout << said.dump(2) << "\n";
+      print({{"runs", emptied.runs}, {"freed_bytes", emptied.freed_bytes}, {"problems", emptied.problems}});
     } else {
       std::cout << emptied_text(emptied) << "\n";
     }
     for (const std::string& problem : emptied.problems) std::cerr << "stepladder: " << problem << "\n";
     return emptied.problems.empty() ? exit_done : exit_failed;
   }
-  const std::vector<BinnedRun> binned = runs_in_bin(store);
+  const std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
   if (json) {
     Json list = Json::array();
     for (const auto& [run, deleted_at, bytes] : binned)
       list.push_back(
           {{"id", run.id}, {"name", run.name}, {"deleted_at", number(deleted_at)}, {"checkpoint_bytes", bytes}});
-    std::cout << list.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+    print(list);
     return exit_done;
   }
   if (binned.empty()) {

@@ -18,6 +18,7 @@
 #include "app/watch_command.h"
 #include "app/worker.h"
 #include "engine/engine.h"
+#include "engine/nearest.h"
 #include "engine/stage.h"
 #include "engine/worker_processes.h"
 
@@ -61,11 +62,9 @@ std::vector<std::string> importer_ids() {
 
 // What the user knows of a log and the log may not say.
 void add_import_options(CLI::App& command, ImportOptions& options) {
-  command.add_option("--as", options.format, "The format, where it is not to be recognised by content")
-      ->check(CLI::IsMember(importer_ids()));
   command.add_option("--tokens-per-step", options.tokens_per_step, "Batch x sequence x accumulated batches x devices")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--params", options.params, "Parameters of the model")->check(CLI::PositiveNumber);
+      ->transform(positive_count());
+  command.add_option("--params", options.params, "Parameters of the model")->transform(positive_count());
   command.add_option("--gpu", options.hardware, "What it ran on");
 }
 
@@ -73,6 +72,8 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
   auto request = std::make_shared<ImportRequest>();
   CLI::App* command = add_with_json(app, common, "import", "Take runs from the logs and tables of other programs");
   command->add_option("paths", request->paths, "Files, folders, or - for standard input")->required();
+  command->add_option("--as", request->options.format, "The format, where it is not to be recognised by content")
+      ->check(CLI::IsMember(importer_ids()));
   add_import_options(*command, request->options);
   command->add_flag("--flat", request->options.flat, "Take the files of a folder for rungs, not repeats");
   return {command, [request, &common] {
@@ -86,7 +87,7 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
 Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   auto request = std::make_shared<WatchRequest>();
   CLI::App* command =
-      add_with_json(app, common, "watch", "Run a program (or read standard input) and keep the steps that it prints");
+      app.add_subcommand("watch", "Run a program (or read standard input) and keep the steps that it prints");
   command->add_option("command", request->command, "The program and its arguments, after --");
   command->add_option("--name", request->name, "What to call the run");
   command->add_option("--follow", request->follow, "Follow a growing file until interrupted");
@@ -123,8 +124,11 @@ Subcommand mfu_command(CLI::App& app, CommonOptions& common) {
   auto question = std::make_shared<MfuQuestion>();
   CLI::App* command =
       add_with_json(app, common, "mfu", "Model FLOP utilisation by every convention, or MosaicML's published tables");
-  command->add_flag("--published", *published, "The published tables, recomputed");
   question->add_to(*command);
+  const std::vector<CLI::Option*> others = command->get_options();
+  CLI::Option* tables = command->add_flag("--published", *published, "The published tables, recomputed");
+  for (CLI::Option* other : others)
+    if (other->get_name() != "--help" && other->get_name() != "--json") tables->excludes(other);
   return {command, [published, question, &common] { return mfu(*published, *question, common); }};
 }
 
@@ -142,17 +146,19 @@ Subcommand export_command(CLI::App& app, CommonOptions& common) {
 // Every page of the file, read from beginning to end.
 int check_database(const CommonOptions& common) {
   if (!std::filesystem::exists(common.database)) open_existing(common.database);  // which throws the sentence for it
-  std::string found;
+  const std::string file = common.database.string();
+  std::string found, sentence;
   try {
     found = open_existing(common.database).integrity_check();
+    sentence = file + (found == "ok" ? " is sound" : " is damaged: " + found);
   } catch (const StorageError& error) {
-    found = error.what();  // damaged where even opening reads
+    sentence = found = error.what();  // damaged where even opening reads, or no project at all
   }
   const bool sound = found == "ok";
   if (common.json) {
-    print({{"database", common.database.string()}, {"sound", sound}, {"damage", sound ? Json() : Json(found)}});
+    print({{"database", file}, {"sound", sound}, {"damage", sound ? Json() : Json(found)}});
   } else {
-    std::cout << common.database.string() << (sound ? " is sound\n" : " is damaged: " + found + "\n");
+    std::cout << sentence << "\n";
   }
   return sound ? exit_done : exit_failed;
 }
@@ -218,33 +224,46 @@ int screenshot(ScreenshotOptions& options, const Desktop& desktop, const CommonO
   }
   request.dark = options.theme == "dark";
   request.database = common.database;
+  keep_off_database(request.out, request.database);
   return desktop.screenshot(request);
 }
 
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, const Desktop& desktop) {
   auto options = std::make_shared<ScreenshotOptions>();
-  CLI::App* command = add_with_json(app, common, "screenshot", "A picture of a view, with or without a display");
+  CLI::App* command = app.add_subcommand("screenshot", "A picture of a view, with or without a display");
   command
       ->add_option("--view", options->request.view,
                    "launch, live, ladder, compare, history, run, mfu, import or advisor")
       ->required();
   command->add_option("--out", options->request.out, "The PNG file to write")->required();
   command->add_option("--size", options->size, "Pixels, 1600x900 unless given");
-  command->add_option("--scale", options->request.scale, "Size of text and marks")->check(CLI::Range(0.5, 4.0));
+  command->add_option("--scale", options->request.scale, "Size of text and marks")->check(between(0.5, 4));
   command->add_option("--theme", options->theme, "dark or light")->check(CLI::IsMember({"dark", "light"}));
   return {command, [options, desktop, &common] { return screenshot(*options, desktop, common); }};
 }
 
-bool display_is_there() {
-#ifdef __linux__
-  const auto is_set = [](const char* name) {
-    const char* value = std::getenv(name);
-    return value && *value;
-  };
-  return is_set("DISPLAY") || is_set("WAYLAND_DISPLAY");
-#else
-  return true;
-#endif
+// What stands where a command is expected, or is left over: the file of a project, or a mistake.
+void check_project(const std::string& project, const CLI::App& app) {
+  if (project.empty()) return;
+  if (!app.get_subcommands().empty())
+    throw UsageError("'" + project + "' was not expected; `stepladder " + app.get_subcommands().front()->get_name() +
+                     " --help` says what is");
+  if (project.ends_with(".stepladder")) {
+    if (!std::filesystem::exists(project)) throw UsageError(project + " does not exist");
+    return;
+  }
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands({})) known.push_back(command->get_name());
+  const std::string meant = nearest_name(project, known);
+  throw UsageError("'" + project + "' is no command" +
+                   (meant.empty() ? "; `stepladder --help` lists them" : "; did you mean " + meant + "?"));
+}
+
+// CLI11's sentence, as ours are, and where to read on.
+std::string usage_text(const CLI::App* app, const CLI::Error& error) {
+  const auto given = app->get_subcommands();
+  return std::string("stepladder: ") + error.what() + "; `stepladder " +
+         (given.empty() ? "" : given.front()->get_name() + " ") + "--help` says what there is\n";
 }
 
 int dispatch(int argc, char** argv, const Desktop& desktop) {
@@ -254,13 +273,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   app.add_option("--db", database, "The database (STEPLADDER_DB, else stepladder.db in the user's data folder)");
   app.footer("Without a command the desktop opens, or, where there is no display, the quick ladder runs here.");
   std::string project;
-  app.add_option("project", project, "A project to open: FILE.stepladder, as --db FILE.stepladder")
-      ->check(CLI::ExistingFile & CLI::Validator(
-                                      [](std::string& file) {
-                                        return file.ends_with(".stepladder") ? ""
-                                                                             : "is no command, and no .stepladder file";
-                                      },
-                                      "FILE.stepladder"));
+  app.add_option("project", project, "A project to open: FILE.stepladder, as --db FILE.stepladder");
+  app.failure_message(usage_text);
   app.require_subcommand(0, 1);
   app.fallthrough();
 
@@ -292,6 +306,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? exit_done : exit_usage;
   }
+  check_project(project, app);
   if (database.empty()) database = project;
   common.database = database.empty() ? default_database_file() : std::filesystem::path(database);
   for (const Subcommand& command : commands) {
@@ -304,11 +319,12 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
 }  // namespace
 
 int run_command_line(int argc, char** argv, const Desktop& desktop) {
+  open_standard_streams();
   keep_workers_from_spinning();
   remember_command_line(argc, argv);
   catch_signals();
   try {
-    return dispatch(argc, argv, desktop);
+    return close_output(dispatch(argc, argv, desktop));
   } catch (const RecipeError& error) {
     return complain(error, exit_usage);
   } catch (const FilterError& error) {

@@ -1,6 +1,5 @@
 #include "app/export_command.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "app/find_run.h"
 #include "app/format.h"
 #include "app/report.h"
+#include "app/subcommand.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/weights_export.h"
 
@@ -253,24 +253,22 @@ void ExportRequest::add_to(CLI::App& command) {
 int export_runs(const ExportRequest& request) {
   const Form form = form_of(request);
   check_options(request, form);
+  if (request.out != "-") keep_off_database(request.out, request.database);
   if (is_weights(form)) return export_weights_of(request);
   svg_options(request);  // says what is wrong before anything is read
   if (const auto format = figure_format_of(form)) {
     if (const auto reason = why_not(*format)) throw DataError(*reason);
   }
   RunStore store = open_existing(request.database);
-  if (std::error_code error; std::filesystem::equivalent(request.out, request.database, error))
-    throw UsageError("--out: " + request.out + " is the database itself");
   Chosen chosen = choose(store, request);
   const std::size_t runs = chosen.runs.size();
   const std::string content = content_of(request, form, store, std::move(chosen));
   if (request.out != "-") {
     write_file(request.out, content);
-    std::cerr << "stepladder: " << request.out << " holds " << runs << (runs == 1 ? " run" : " runs") << "\n";
-    return exit_done;
+    std::cerr << "stepladder: " << request.out << " holds " << runs_text(runs) << "\n";
+  } else {
+    std::cout << content;
   }
-  std::cout.write(content.data(), static_cast<std::streamsize>(content.size())).flush();
-  if (!std::cout) throw DataError("standard output cannot be written");
   return exit_done;
 }
 

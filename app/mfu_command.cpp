@@ -1,10 +1,10 @@
 #include "app/mfu_command.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "app/cli.h"
 #include "app/format.h"
+#include "app/subcommand.h"
 
 namespace stepladder {
 namespace {
@@ -31,18 +31,17 @@ MosaicFigures difference(const MosaicFigures& published, const MosaicFigures& co
 }  // namespace
 
 void MfuQuestion::add_to(CLI::App& command) {
-  command.add_option("--params", shape.params, "Parameters, all of them")->check(CLI::PositiveNumber);
-  command.add_option("--layers", shape.layers, "Layers")->check(CLI::PositiveNumber);
-  command.add_option("--d-model", shape.d_model, "Width")->check(CLI::PositiveNumber);
-  command.add_option("--seq", shape.seq_len, "Tokens per sequence")->check(CLI::PositiveNumber);
-  command.add_option("--vocab", shape.vocab, "Vocabulary, for llm.c's padding")->check(CLI::PositiveNumber);
-  command.add_option("--throughput", tokens_per_s, "Tokens per second, of all GPUs together")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--gpus", gpus, "How many GPUs")->check(CLI::PositiveNumber);
+  command.add_option("--params", shape.params, "Parameters, all of them")->transform(positive_count());
+  command.add_option("--layers", shape.layers, "Layers")->transform(positive_count());
+  command.add_option("--d-model", shape.d_model, "Width")->transform(positive_count());
+  command.add_option("--seq", shape.seq_len, "Tokens per sequence")->transform(positive_count());
+  command.add_option("--vocab", shape.vocab, "Vocabulary, for llm.c's padding")->transform(positive_count());
+  command.add_option("--throughput", tokens_per_s, "Tokens per second, of all GPUs together")->check(positive_number());
+  command.add_option("--gpus", gpus, "How many GPUs")->transform(positive_count());
   command.add_option("--gpu", gpu, "Their name, to look up the peak: a100, h100, 4090");
   command.add_option("--precision", precision, "Precision to look up the peak for, bf16 unless given");
   command.add_option("--peak-tflops", peak_tflops, "Dense peak of one GPU, instead of a name")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   command.add_flag("--recompute", recomputed, "Activations are recomputed in the backward pass");
 }
 

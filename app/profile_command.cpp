@@ -121,15 +121,15 @@ Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   for (const Shape& shape : shapes) names.emplace_back(shape.name);
   command->add_option("--model", options->model, "small (12 layers, 768 wide) or medium (24, 1024)")
       ->check(CLI::IsMember(names));
-  command->add_option("--batch", options->batch, "Sequences: 16, on a CPU 2")->check(CLI::PositiveNumber);
-  command->add_option("--seq", options->seq, "Tokens of each: 128, on a CPU 64")->check(CLI::PositiveNumber);
-  command->add_option("--vocab", options->vocab, "Vocabulary: 10000")->check(CLI::PositiveNumber);
+  command->add_option("--batch", options->batch, "Sequences: 16, on a CPU 2")->transform(positive_count());
+  command->add_option("--seq", options->seq, "Tokens of each: 128, on a CPU 64")->transform(positive_count());
+  command->add_option("--vocab", options->vocab, "Vocabulary: 10000")->transform(positive_count());
   command->add_option("--warmup", options->warmup, "Calls before the timed ones: 0, and then 1, unless given")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--steps", options->request.calls, "Timed calls: 5")->check(CLI::PositiveNumber);
+      ->check(between(0, 1e6));
+  command->add_option("--steps", options->request.calls, "Timed calls: 5")->transform(positive_count());
   command->add_option("--device", options->request.recipe.device, "auto, cpu, cuda or mps")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "mps"}));
-  command->add_option("--threads", options->request.recipe.threads, "CPU threads")->check(CLI::PositiveNumber);
+  command->add_option("--threads", options->request.recipe.threads, "CPU threads")->transform(positive_count());
   return {command, [options, &common] { return profile(*options, common); }};
 }
 

@@ -51,7 +51,9 @@ constexpr Option options[] = {
 void RecipeOptions::add_to(CLI::App& command) {
   std::string models;
   for (const ModelPreset& preset : model_presets()) models += (models.empty() ? "" : ", ") + std::string(preset.name);
-  command.add_option("--model", model_, "Shape of the model: " + models + " (nano unless given)")->group("Recipe");
+  command.add_option("--model", model_, "Shape of the model: " + models + " (nano unless given)")
+      ->group("Recipe")
+      ->take_last();
   for (const auto& [name, help] : options) {
     std::string option = "--" + std::string(name);
     std::replace(option.begin(), option.end(), '_', '-');

@@ -150,7 +150,7 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   std::vector<RunAndSummary> runs;
   auto store = open_to_read(common.database);
   if (!named.empty()) {
-    if (!store) throw StorageError(common.database.string() + " does not exist: no run was made yet");
+    if (!store) open_existing(common.database);  // which throws the sentence for it
     for (const std::string& wanted : named) {
       const Run run = find_run(*store, wanted);
       runs.push_back({run, store->summary(run)});
@@ -161,6 +161,8 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   const std::vector<CheckedRun> checked = check_runs(runs, load_judge(store ? &*store : nullptr));
   if (common.json) {
     print(check_json(checked));
+  } else if (checked.empty()) {
+    std::cerr << "stepladder: no runs yet; `stepladder ladder` makes some\n";
   } else {
     std::cout << check_text(checked);
   }
@@ -201,7 +203,7 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   command->add_option("base", options->base, "The run to compare with")->required();
   command->add_option("runs", options->runs, "The runs to compare")->required();
   command->add_option("--noise-floor", options->request.noise_floor, "Differences below this are none: 0.01")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(between(0, 1));
   command->add_option("--target-loss", options->request.target_loss,
                       "When each run reached it (the base's last loss unless given)");
   command->add_flag("--gate", options->gate,

@@ -230,7 +230,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
       ->excludes(stages)
       ->excludes(only)
       ->excludes(plan);
-  command->add_option("--repeats", options->repeats, "Runs of each rung")->check(CLI::Range(1, 1000));
+  command->add_option("--repeats", options->repeats, "Runs of each rung")->check(between(1, 1000));
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "What to call the ladder");
   return {command, [options, &common] { return ladder(*options, common); }};

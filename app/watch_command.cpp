@@ -44,7 +44,8 @@ void take_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaction(signal, &action, nullptr);
 }
 
-void write_all(int descriptor, const char* data, std::size_t size) {
+// Returns the reason (an errno) where not all of it could be written.
+int write_all(int descriptor, const char* data, std::size_t size) {
   while (size > 0) {
     const ssize_t count = ::write(descriptor, data, size);
     if (count < 0 && errno == EINTR) continue;
@@ -53,10 +54,22 @@ void write_all(int descriptor, const char* data, std::size_t size) {
       ::poll(&ready, 1, look_again_ms);
       continue;
     }
-    if (count <= 0) return;  // nobody looks any more: the steps are kept all the same
+    if (count <= 0) return errno;
     data += count;
     size -= static_cast<std::size_t>(count);
   }
+  return 0;
+}
+
+// What the program prints goes on where its own output would have gone. Where that is not possible the steps are kept
+// all the same; that nobody looks any more (EPIPE, EIO of a terminal, EBADF where it was closed) needs no word.
+bool output_was_lost = false;
+
+void show(int descriptor, const char* data, std::size_t size) {
+  const int error = write_all(descriptor, data, size);
+  if (error == 0 || error == EPIPE || error == EIO || error == EBADF || std::exchange(output_was_lost, true)) return;
+  std::cerr << "stepladder: the program's output cannot be written on: " << std::strerror(error)
+            << "; its steps are kept\n";
 }
 
 // The program whose steps are kept. Its output comes through pipes, or through a terminal of its own where ours is
@@ -147,7 +160,7 @@ class Child {
           continue;
         }
         size = static_cast<std::size_t>(count);
-        write_all(end.fd == out_ ? STDOUT_FILENO : STDERR_FILENO, piece.data(), size);
+        show(end.fd == out_ ? STDOUT_FILENO : STDERR_FILENO, piece.data(), size);
         return true;
       }
     }
@@ -311,7 +324,7 @@ LiveInput::More standard_input() {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return false;
       size = static_cast<std::size_t>(count);
-      write_all(STDOUT_FILENO, piece.data(), size);
+      show(STDOUT_FILENO, piece.data(), size);
       return true;
     }
     return false;
@@ -326,7 +339,7 @@ LiveInput::More growing_file(int descriptor) {
       if (count > 0) {
         done += count;
         size = static_cast<std::size_t>(count);
-        write_all(STDOUT_FILENO, piece.data(), size);
+        show(STDOUT_FILENO, piece.data(), size);
         return true;
       }
       if (const off_t end = ::lseek(descriptor, 0, SEEK_END); end >= 0 && end < done) done = 0;
@@ -340,15 +353,15 @@ LiveInput::More growing_file(int descriptor) {
 
 int watch(const WatchRequest& request) {
   take_signals();
-  RunStore store = RunStore::open(request.database);
-  store.close_dead_runs();
-
   const bool follows = !request.follow.empty();
   int file = -1;
   if (follows) {
     file = ::open(request.follow.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) throw UsageError(request.follow.string() + " cannot be opened: " + std::strerror(errno));
+    if (fs::is_directory(request.follow)) throw UsageError(request.follow.string() + " is a folder, not a file");
   }
+  RunStore store = RunStore::open(request.database);
+  store.close_dead_runs();
   // Before any thread is made: the child is forked from a process with one.
   std::optional<Child> program;
   if (!request.command.empty()) program.emplace(request.command);
@@ -407,7 +420,7 @@ int watch(const WatchRequest& request) {
   }
   if (file >= 0) ::close(file);
   if (!nothing_read.empty()) std::cerr << "stepladder: " << nothing_read << "\n";
-  return status;
+  return status == exit_done && output_was_lost ? exit_failed : status;
 }
 
 }  // namespace stepladder

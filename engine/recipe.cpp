@@ -136,7 +136,10 @@ T value_from_text(const std::string& option, const std::string& text) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error == std::errc() && end == text.data() + text.size()) return value;
-    throw RecipeError(option, "must be a number, not '" + text + "'");
+    const char* const kind = std::is_floating_point_v<T> ? "a number"
+                             : std::is_signed_v<T>       ? "a whole number"
+                                                         : "a whole number of at least 0";
+    throw RecipeError(option, std::string("must be ") + kind + ", not '" + text + "'");
   }
 }
 

@@ -15,6 +15,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/window.h"
 #include "app/environment.h"
+#include "app/figures/export.h"
 #include "app/find_run.h"
 #include "storage/example.h"
 
@@ -56,16 +57,19 @@ class CloseSignals {
   std::thread waiter_;
 };
 
-void write_png(const std::filesystem::path& file, const std::vector<std::uint8_t>& rgba, int width, int height) {
+std::string png_of(const std::vector<std::uint8_t>& rgba, int width, int height) {
   png_image image;
   std::memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;
   image.width = static_cast<png_uint_32>(width);
   image.height = static_cast<png_uint_32>(height);
   image.format = PNG_FORMAT_RGBA;
-  if (!png_image_write_to_file(&image, file.string().c_str(), 0, rgba.data(), 0, nullptr)) {
-    throw std::runtime_error(file.string() + " cannot be written: " + image.message);
-  }
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
+  std::string png(size, '\0');
+  if (!png_image_write_to_memory(&image, png.data(), &size, 0, rgba.data(), 0, nullptr))
+    throw std::runtime_error(std::string("no PNG can be made: ") + image.message);
+  png.resize(size);
+  return png;
 }
 
 }  // namespace
@@ -146,7 +150,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   int width = 0;
   int height = 0;
   const std::vector<std::uint8_t> pixels = window.pixels(width, height);
-  write_png(request.out, pixels, width, height);
+  write_file(request.out, png_of(pixels, width, height));
   return exit_done;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <span>
 
@@ -56,7 +58,7 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   if (type == fs::file_type::fifo || type == fs::file_type::character || type == fs::file_type::block) {
     std::ofstream device(path, std::ios::binary);
     if (!device.write(content.data(), static_cast<std::streamsize>(content.size())).flush())
-      throw DataError(path.string() + " cannot be written");
+      throw DataError(path.string() + " cannot be written: " + std::strerror(errno));
     return;
   }
   // A link goes on pointing where it does.
