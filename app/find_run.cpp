@@ -15,10 +15,7 @@ Item find_named(std::vector<Item> items, const std::string& wanted, const std::s
     if (std::to_string(item.id) == wanted) return std::move(item);
     if (item.name == wanted) named.push_back(std::move(item));
   }
-  if (named.empty()) {
-    const bool is_number = !wanted.empty() && wanted.find_first_not_of("0123456789") == std::string::npos;
-    throw UsageError("there is no " + what + " " + (is_number ? wanted : "'" + wanted + "'") + hint);
-  }
+  if (named.empty()) throw UsageError("there is no " + what + " " + (wanted.empty() ? "''" : wanted) + hint);
   if (named.size() > 1)
     throw UsageError(std::to_string(named.size()) + " " + what + "s are called '" + wanted + "'; give a number");
   return std::move(named.front());
