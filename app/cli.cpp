@@ -3,6 +3,7 @@
 #include <iostream>
 #include <memory>
 
+#include "app/compare_command.h"
 #include "app/environment.h"
 #include "app/export_command.h"
 #include "app/find_run.h"

@@ -20,30 +20,6 @@ Json count_or_null(std::int64_t count) {
   return count > 0 ? Json(count) : Json();
 }
 
-Json interval_json(const Interval& interval) {
-  return interval.known() ? Json::array({number(interval.low), number(interval.high)}) : Json();
-}
-
-// The loss that a run ends with: validation loss where there is any, else the median of the last five.
-double final_loss(const LoadedRun& run) {
-  if (std::isfinite(run.summary.val_loss_last)) return run.summary.val_loss_last;
-  std::vector<double> last;
-  for (std::size_t i = run.series.size(); i-- > 0 && last.size() < 5;)
-    if (std::isfinite(run.series.loss[i])) last.push_back(run.series.loss[i]);
-  return quantile(last, 0.5);
-}
-
-Json target_json(const TargetReached& target) {
-  if (target.step == 0) return nullptr;
-  return {{"step", target.step}, {"seconds", number(target.seconds)}, {"tokens", number(target.tokens)}};
-}
-
-Json parity_json(const LossParity& loss) {
-  return {{"verdict", to_string(loss.verdict)},
-          {"max_gap", std::isfinite(loss.max_gap) ? Json(loss.max_gap) : Json()},
-          {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
-}
-
 std::string status_text(const Run& run) {
   return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
 }
@@ -57,22 +33,6 @@ std::string with_detail(const std::string& text, const std::string& detail) {
 double seed_tokens_per_s(const LadderPlan& plan, int rung) {
   const auto place = static_cast<std::size_t>(rung);
   return place < plan.rungs.size() ? plan.rungs[place].seed_tokens_per_s : missing;
-}
-
-std::optional<BatchSplit> split_batch(const LoadedRun& base, const LoadedRun& run,
-                                      const std::vector<RunAndSummary>& others) {
-  const auto point = [](const LoadedRun& of) {
-    return BatchPoint{of.run.id, static_cast<double>(of.run.tokens_per_step), of.summary.dt_ms_median};
-  };
-  return split_gain(point(base), point(run), third_point({base.run, base.summary}, {run.run, run.summary}, others));
-}
-
-// Who did what of a gain where the batch changed too: a pair of equal numbers where it is known, else bounds.
-Json batch_json(const BatchSplit& split) {
-  return {{"equal_batch", Json::array({number(split.equal_batch_low), number(split.equal_batch_high)})},
-          {"bigger_batch", Json::array({number(split.bigger_batch_low), number(split.bigger_batch_high)})},
-          {"third_run", split.third ? Json(*split.third) : Json()},
-          {"why", split.sentence}};
 }
 
 Json energy_json(const Energy& energy) {
@@ -98,6 +58,16 @@ Judge load_judge(RunStore* store) {
   if (!store) return judge;
   for (const Run& run : store->runs()) judge.repeats.add(run);
   return judge;
+}
+
+Json interval_json(const Interval& interval) {
+  return interval.known() ? Json::array({number(interval.low), number(interval.high)}) : Json();
+}
+
+Json parity_json(const LossParity& loss) {
+  return {{"verdict", to_string(loss.verdict)},
+          {"max_gap", std::isfinite(loss.max_gap) ? Json(loss.max_gap) : Json()},
+          {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
 }
 
 Json run_json(const Run& run, const Summary& summary, const Judge& judge) {
@@ -279,72 +249,6 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
           {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
 }
 
-std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<LoadedRun>& runs,
-                                     const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
-                                     const Judge& judge, const std::vector<RunAndSummary>& others) {
-  const auto sample = [&](const LoadedRun& run, std::size_t place) {
-    return sample_of({&run.run, &run.summary, &run.series}, measured(repeats[place]), 1);
-  };
-  std::vector<const Series*> base_series{&base.series};
-  for (const LoadedRun& repeat : repeats.front())
-    if (repeat.run.id != base.run.id) base_series.push_back(&repeat.series);
-  const double band = loss_band(base_series);
-  const double target = request.target_loss.value_or(final_loss(base));
-  const Sample base_sample = sample(base, 0);
-
-  std::vector<Comparison> comparisons;
-  const LoadedRun* previous = &base;
-  Sample previous_sample = base_sample;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const LoadedRun& run = runs[i];
-    Sample own = sample(run, i + 1);
-    comparisons.push_back(
-        {.run = &run,
-         .speedup = judge_speedup(speedup(base.summary, run.summary), base_sample, own, request.noise_floor),
-         .against_previous =
-             judge_speedup(speedup(previous->summary, run.summary), previous_sample, own, request.noise_floor),
-         .loss = loss_parity(base.run, base.series, run.run, run.series, band),
-         .flags = flags_of(run.run, run.summary, judge.repeats.of(run.run), judge.hardware),
-         .target = is_missing(target) ? TargetReached{} : reach(run.series, run.run.tokens_per_step, target),
-         .batch = split_batch(base, run, others),
-         .break_even_steps = break_even_steps(run.run.setup_ms, base.summary.dt_ms_median, run.summary.dt_ms_median)});
-    previous = &run;
-    previous_sample = std::move(own);
-  }
-  return comparisons;
-}
-
-Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparisons) {
-  Json compared = Json::array();
-  for (const Comparison& comparison : comparisons) {
-    const LoadedRun& run = *comparison.run;
-    Json flags = Json::array();
-    for (const Flag& flag : comparison.flags) flags.push_back(to_string(flag.id));
-    Json row = {{"id", run.run.id},
-                {"name", run.run.name},
-                {"speedup", number(comparison.speedup.factor)},
-                {"ci95", interval_json(comparison.speedup.ci95)},
-                {"verdict", to_string(comparison.speedup.verdict)},
-                {"against_previous", number(comparison.against_previous.factor)},
-                {"against_previous_ci95", interval_json(comparison.against_previous.ci95)},
-                {"loss", parity_json(comparison.loss)},
-                {"reached_base_loss", target_json(comparison.target)},
-                {"flags", flags}};
-    if (base.run.tokens_per_step > 0 && run.run.tokens_per_step > 0 &&
-        base.run.tokens_per_step != run.run.tokens_per_step) {
-      // speedup = tokens_ratio / step_time_ratio
-      row["tokens_ratio"] =
-          static_cast<double>(run.run.tokens_per_step) / static_cast<double>(base.run.tokens_per_step);
-      row["step_time_ratio"] =
-          base.summary.dt_ms_median > 0 ? number(run.summary.dt_ms_median / base.summary.dt_ms_median) : Json();
-    }
-    if (comparison.batch) row["batch"] = batch_json(*comparison.batch);
-    if (!is_missing(comparison.break_even_steps)) row["break_even_steps"] = comparison.break_even_steps;
-    compared.push_back(std::move(row));
-  }
-  return {{"base", base.run.id}, {"runs", compared}};
-}
-
 std::string loss_text(const LossParity& loss, bool reference) {
   if (reference) return "reference";
   if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
@@ -446,30 +350,6 @@ std::string run_text(const LoadedRun& loaded, const Judge& judge) {
   for (const Flag& flag : flags_of(run, summary, judge.repeats.of(run), judge.hardware))
     rows.push_back({std::string(to_string(flag.id)), flag.why});
   return table(rows, {false, false});
-}
-
-std::string compare_table(const LoadedRun& base, const std::vector<Comparison>& comparisons) {
-  std::vector<std::vector<std::string>> rows = {
-      {"run", "name", "tokens/s", "vs previous", "vs base", "95 % interval", "verdict", "loss", "largest gap"}};
-  rows.push_back({std::to_string(base.run.id), base.run.name, tokens_per_s_text(base.summary.tokens_per_s), "-",
-                  "1.00 x", "-", "base", "reference", "-"});
-  std::string notes;
-  for (const Comparison& comparison : comparisons) {
-    const LoadedRun& run = *comparison.run;
-    const LossParity& loss = comparison.loss;
-    const bool gap = !is_missing(loss.max_gap);
-    rows.push_back({std::to_string(run.run.id), run.run.name, tokens_per_s_text(run.summary.tokens_per_s),
-                    factor_text(comparison.against_previous.factor), factor_text(comparison.speedup.factor),
-                    ci95_text(comparison.speedup.ci95), std::string(to_string(comparison.speedup.verdict)),
-                    loss_text(loss, false), gap ? loss_text(loss.max_gap) + " at step " + grouped(loss.at_step) : "-"});
-    const std::string who = "run " + std::to_string(run.run.id) + ", ";
-    if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
-    if (comparison.break_even_steps > 0)
-      notes += who + "set-up: " + milliseconds_text(run.run.setup_ms) + " before the first step pay back after " +
-               grouped(static_cast<std::int64_t>(comparison.break_even_steps)) + " steps\n";
-    for (const Flag& flag : comparison.flags) notes += who + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
-  }
-  return table(rows, {true, false, true, true, true, true, false, false, false}) + (notes.empty() ? "" : "\n" + notes);
 }
 
 std::string ci95_text(const Interval& interval) {

@@ -10,7 +10,6 @@
 #include "app/table.h"
 #include "engine/device.h"
 #include "engine/stage.h"
-#include "storage/batch_split.h"
 #include "storage/plausibility.h"
 #include "storage/run_store.h"
 #include "storage/rungs.h"
@@ -21,6 +20,9 @@ using Json = nlohmann::ordered_json;
 
 // `missing` is null; NaN and infinities, which JSON has no numbers for, are the words "NaN", "inf" and "-inf".
 Json number(double value);
+
+Json interval_json(const Interval& interval);  // [low, high]
+Json parity_json(const LossParity& loss);
 
 // What a run is judged by, beyond itself: the table of hardware, and how often its rung was run.
 struct Judge {
@@ -49,32 +51,9 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
                  const std::filesystem::path& database, const Judge& judge);
 
-// One run against a base, with everything that either table or JSON tells.
-struct Comparison {
-  const LoadedRun* run = nullptr;
-  SpeedUp speedup;
-  SpeedUp against_previous;
-  LossParity loss;
-  std::vector<Flag> flags;
-  TargetReached target;               // where it reached the base's final loss
-  std::optional<BatchSplit> batch;    // where the batch changed too
-  double break_even_steps = missing;  // that its compiling takes to pay back
-};
-struct CompareRequest {
-  double noise_floor = default_noise_floor;
-  std::optional<double> target_loss;  // else the base's own last one, smoothed
-};
-// `repeats` holds, for the base and then each run, all runs of its rung (itself included); `others` those among which
-// one may tell a change from a bigger batch.
-std::vector<Comparison> compare_runs(const LoadedRun& base, const std::vector<LoadedRun>& runs,
-                                     const std::vector<std::vector<LoadedRun>>& repeats, const CompareRequest& request,
-                                     const Judge& judge, const std::vector<RunAndSummary>& others = {});
-Json compare_json(const LoadedRun& base, const std::vector<Comparison>& comparisons);
-
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan);
 std::string runs_table(const std::vector<RunAndSummary>& runs);
 std::string run_text(const LoadedRun& run, const Judge& judge);  // its series may be the last steps only
-std::string compare_table(const LoadedRun& base, const std::vector<Comparison>& comparisons);
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
 
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known

@@ -15,10 +15,6 @@
 namespace stepladder {
 namespace {
 
-LoadedRun load_run(RunStore& store, const std::string& wanted) {
-  return std::move(load_runs(store, {find_run(store, wanted)}).front());
-}
-
 int list_runs(const std::string& words, const CommonOptions& common) {
   const RunFilter filter(words);
   std::vector<RunAndSummary> runs;
@@ -95,57 +91,6 @@ int show(const ShowOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
-struct CompareOptions {
-  std::string base;
-  std::vector<std::string> runs;
-  CompareRequest request;
-  bool gate = false;
-};
-
-// All runs of the run's rung, itself included.
-std::vector<LoadedRun> repeats_of(RunStore& store, const LoadedRun& run) {
-  if (!run.run.ladder) return {run};
-  std::vector<Run> repeats = store.runs_of(*run.run.ladder);
-  std::erase_if(repeats, [&](const Run& other) {
-    return other.rung != run.run.rung || (other.id != run.run.id && other.status != RunStatus::finished);
-  });
-  return load_runs(store, repeats);
-}
-
-// The gravest of what a gate finds: what cannot be true, then the loss, then the speed.
-int gate_status(const std::vector<Comparison>& comparisons) {
-  const auto any = [&](auto&& found) { return std::any_of(comparisons.begin(), comparisons.end(), found); };
-  if (any([](const Comparison& c) { return is_impossible(c.flags); })) return exit_implausible;
-  if (any([](const Comparison& c) {
-        return c.loss.verdict == LossVerdict::worse || c.loss.verdict == LossVerdict::diverged;
-      }))
-    return exit_loss_not_at_parity;
-  if (any([](const Comparison& c) { return c.speedup.verdict == Verdict::slower; })) return exit_slower;
-  if (any([](const Comparison& c) { return c.speedup.verdict == Verdict::cannot_tell; })) return exit_cannot_tell;
-  return exit_done;
-}
-
-int compare(const CompareOptions& options, const CommonOptions& common) {
-  RunStore store = open_existing(common.database);
-  const LoadedRun base = load_run(store, options.base);
-  std::vector<LoadedRun> runs;
-  for (const std::string& wanted : options.runs) runs.push_back(load_run(store, wanted));
-  std::vector<std::vector<LoadedRun>> repeats{repeats_of(store, base)};
-  for (const LoadedRun& run : runs) repeats.push_back(repeats_of(store, run));
-  std::vector<RunAndSummary> others;
-  if (std::any_of(runs.begin(), runs.end(),
-                  [&](const LoadedRun& run) { return run.run.tokens_per_step != base.run.tokens_per_step; }))
-    others = store.runs_with_summaries();
-  const std::vector<Comparison> comparisons =
-      compare_runs(base, runs, repeats, options.request, load_judge(&store), others);
-  if (common.json) {
-    print(compare_json(base, comparisons));
-  } else {
-    std::cout << compare_table(base, comparisons);
-  }
-  return options.gate ? gate_status(comparisons) : exit_done;
-}
-
 int check(const std::vector<std::string>& named, const CommonOptions& common) {
   std::vector<RunAndSummary> runs;
   auto store = open_to_read(common.database);
@@ -195,20 +140,6 @@ Subcommand bin_command(CLI::App& app, CommonOptions& common) {
                                     "The runs that were deleted: for 30 days they can be taken back in the desktop");
   command->add_flag("--empty", *empty, "Take them out for good, with their checkpoints");
   return {command, [empty, &common] { return show_bin(common.database, *empty, common.json); }};
-}
-
-Subcommand compare_command(CLI::App& app, CommonOptions& common) {
-  auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = add_with_json(app, common, "compare", "Runs against a base run");
-  command->add_option("base", options->base, "The run to compare with")->required();
-  command->add_option("runs", options->runs, "The runs to compare")->required();
-  command->add_option("--noise-floor", options->request.noise_floor, "Differences below this are none: 0.01")
-      ->check(between(0, 1));
-  command->add_option("--target-loss", options->request.target_loss,
-                      "When each run reached it (the base's last loss unless given)");
-  command->add_flag("--gate", options->gate,
-                    "Exit with 12 implausible, 13 loss not at parity, 10 slower, 11 cannot tell, or 0");
-  return {command, [options, &common] { return compare(*options, common); }};
 }
 
 Subcommand check_command(CLI::App& app, CommonOptions& common) {

@@ -8,7 +8,6 @@ namespace stepladder {
 Subcommand runs_command(CLI::App& app, CommonOptions& common);
 Subcommand show_command(CLI::App& app, CommonOptions& common);
 Subcommand bin_command(CLI::App& app, CommonOptions& common);
-Subcommand compare_command(CLI::App& app, CommonOptions& common);
 Subcommand check_command(CLI::App& app, CommonOptions& common);
 
 }  // namespace stepladder

@@ -179,35 +179,6 @@ double loss_band(std::span<const Series* const> repeats) {
   return std::max(loss_tolerance_nats, t_critical(n - 1) * std::sqrt(2 * squares / (n - 1)));
 }
 
-TargetReached reach(const Series& series, std::int64_t tokens_per_step, double target_loss) {
-  constexpr std::size_t window = 5;
-  const bool validated =
-      std::any_of(series.val_loss.begin(), series.val_loss.end(), [](double loss) { return !is_missing(loss); });
-  TargetReached reached;
-  double milliseconds = 0;
-  double tokens = 0;
-  std::vector<double> last;
-  for (std::size_t i = 0; i < series.size(); ++i) {
-    milliseconds = is_missing(milliseconds) || !(series.dt_ms[i] > 0) ? missing : milliseconds + series.dt_ms[i];
-    const std::int64_t of_step = series.tokens[i] > 0 ? series.tokens[i] : tokens_per_step;
-    tokens = is_missing(tokens) || of_step <= 0 ? missing : tokens + static_cast<double>(of_step);
-    double loss = series.val_loss[i];
-    if (!validated) {
-      if (is_missing(series.loss[i])) continue;
-      last.push_back(series.loss[i]);
-      if (last.size() > window) last.erase(last.begin());
-      std::vector<double> sorted = last;
-      loss = last.size() == window ? quantile(sorted, 0.5) : missing;
-    }
-    if (is_missing(loss) || !(loss <= target_loss)) continue;
-    reached.step = series.step[i];
-    reached.seconds = is_missing(milliseconds) ? missing : milliseconds / 1000;
-    reached.tokens = tokens;
-    break;
-  }
-  return reached;
-}
-
 double speedup(const Summary& base, const Summary& run) {
   const auto ratio = [](double numerator, double denominator) {
     return numerator > 0 && denominator > 0 ? numerator / denominator : missing;

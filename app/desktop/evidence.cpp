@@ -6,11 +6,6 @@
 namespace stepladder {
 namespace {
 
-// That are read of all runs together, whole or in excerpts; at some seventy bytes each, and a microsecond to read.
-constexpr std::int64_t most_steps_in_all = 4'000'000;
-constexpr std::int64_t least_steps_each = 2'000;
-constexpr std::int64_t longest_excerpt = 100'000;
-
 // `copy` holds the first of `source`'s rows.
 void grow(Series& copy, const Series& source) {
   const auto column = [](auto& to, const auto& from) {
@@ -49,8 +44,7 @@ std::int64_t fingerprint(const RunEntry& entry) {
 }
 
 void EvidenceDesk::expect(std::size_t runs) {
-  const std::int64_t each = most_steps_in_all / std::max<std::int64_t>(1, static_cast<std::int64_t>(runs));
-  most_steps_ = std::clamp(each, least_steps_each, most_steps_read_whole);
+  most_steps_ = most_steps_of_each(runs);
 }
 
 bool EvidenceDesk::is_coarse(const RunEntry& entry) const {
@@ -77,7 +71,7 @@ void EvidenceDesk::ask(const RunEntry& entry, Commands& commands) const {
   if (!is_coarse(entry)) {
     if (!entry.loaded) commands.push_back(LoadSeries{entry.run.id});
   } else if (!entry.excerpt) {
-    commands.push_back(LoadExcerpt{entry.run.id, std::min(most_steps_, longest_excerpt)});
+    commands.push_back(LoadExcerpt{entry.run.id, excerpt_of(most_steps_)});
   }
 }
 

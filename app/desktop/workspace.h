@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "app/desktop/commands.h"
+#include "app/excerpt.h"
 #include "app/import_command.h"
 #include "app/levels.h"
 #include "engine/checkpoint_folder.h"
@@ -25,9 +26,6 @@
 #include "storage/summary.h"
 
 namespace stepladder {
-
-// Longer runs are shown by their glances; their steps are read for what is zoomed to only.
-inline constexpr std::int64_t most_steps_read_whole = 200'000;
 
 // A run with what has been read or has arrived of it.
 struct RunEntry {

@@ -61,6 +61,45 @@ class Numbers(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("faster", out)
 
+    def test_a_target_loss_is_told_in_words_too(self):
+        base, run = self.add_run("base", 100), self.add_run("run", 100, noise=0, losses=[5 - i / 100 for i in range(200)])
+        out = self.place.run("compare", base, run, "--target-loss", 4)[1]
+        # The median of the last five is that of two steps before.
+        self.assertIn(f"run {run}, target: reached at step 103, after 10 s and 422 k tokens", out)
+        reached = self.place.json("compare", base, run, "--target-loss", 4)["runs"][0]["reached_base_loss"]
+        self.assertEqual((reached["step"], reached["tokens"]), (103, 103 * 4096))
+        self.assertAlmostEqual(reached["seconds"], 10.3, places=6)
+        self.assertIn("never reached it", self.place.run("compare", base, run, "--target-loss", 1)[1])
+        self.assertNotIn("target", self.place.run("compare", base, run)[1])
+
+    def test_long_runs_are_compared_by_excerpts(self):
+        steps = 300_000
+
+        def add(name, dt_ms, loss_at):
+            run = self.add_run(name, dt_ms, steps=0)
+            self.database.executemany(
+                "insert into steps (run_id, step, attempt, loss, dt_ms, tokens) values (?, ?, 1, ?, ?, 4096)",
+                ((run, i, loss_at(i), dt_ms * (1 + 0.01 * math.sin(i)), ) for i in range(1, steps + 1)))
+            self.database.commit()
+            return run
+
+        falling = lambda i: 10 - 5 * i / steps
+        base, twice = add("base", 100, falling), add("twice", 50, falling)
+        lost = add("lost", 100, lambda i: falling(i) if i != 1000 else float("inf"))
+        compared = self.place.json("compare", base, twice, lost)
+        self.assertLess(compared["base_excerpt_steps"], steps)
+        fast, diverged = compared["runs"]
+        self.assertLess(fast["excerpt_steps"], steps)
+        self.assertAlmostEqual(fast["speedup"], 2, places=3)
+        self.assertEqual((fast["verdict"], fast["loss"]["verdict"], fast["loss"]["max_gap"]), ("faster", "same", 0))
+        # What is summed up is not taken from the excerpt: the base's end is reached with the last steps.
+        self.assertAlmostEqual(fast["reached_base_loss"]["step"], steps, delta=2)
+        self.assertAlmostEqual(fast["reached_base_loss"]["seconds"], 50 * steps / 1000, delta=5)
+        # Nor is a step that the excerpt leaves out lost.
+        self.assertEqual((diverged["loss"]["verdict"], diverged["loss"]["at_step"]), ("diverged", 1000))
+        self.assertIn("of its 300,000 steps", self.place.run("compare", base, twice)[1])
+        self.assertEqual(self.place.run("compare", base, lost, "--gate")[0], 13)
+
     def test_a_gain_with_another_batch_is_split(self):
         ladder = self.database.execute("insert into ladders (name, created_at) values ('l', 1)").lastrowid
         # t = 20 ms + 0.01 ms a token, and a stage that halves both.

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "storage/target_search.h"
+
 namespace stepladder {
 namespace {
 
@@ -136,6 +138,25 @@ TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
   const TargetReached validated = reach(series, 0, 7.5);
   EXPECT_EQ(validated.step, 17);
   EXPECT_TRUE(is_missing(validated.seconds) && is_missing(validated.tokens));
+}
+
+TEST(TargetSearch, finds_the_same_however_the_run_is_cut) {
+  Series whole;
+  for (int i = 1; i <= 40; ++i) whole.append({.step = i, .tokens = 10 * i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i});
+  const TargetReached at_once = reach(whole, 0, 4);
+  for (const int cut : {1, 2, 3, 7, 40}) {
+    TargetSearch search(0, 4, false);
+    for (int first = 1; first <= 40; first += cut) {
+      Series piece;
+      for (int i = first; i < first + cut && i <= 40; ++i)
+        piece.append({.step = i, .tokens = 10 * i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i});
+      search.add(piece);
+    }
+    ASSERT_TRUE(search.found());
+    EXPECT_EQ(search.reached().step, at_once.step);
+    EXPECT_EQ(search.reached().seconds, at_once.seconds);
+    EXPECT_EQ(search.reached().tokens, at_once.tokens);
+  }
 }
 
 TEST(Verdict, weighs_interval_and_noise_floor) {

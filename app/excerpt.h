@@ -1,0 +1,26 @@
+// How much is read of runs that are put beside each other: all steps of short ones, excerpts (RunStore::excerpt) of
+// long ones. One rule for the window and the command line, so that both give the same verdicts.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace stepladder {
+
+// Longer runs are shown by their glances; their steps are read for what is zoomed to only.
+inline constexpr std::int64_t most_steps_read_whole = 200'000;
+inline constexpr std::int64_t longest_excerpt = 100'000;
+
+// The longest run that is read whole where so many are compared: of all together some four million steps, whole or in
+// excerpts, at some seventy bytes each and a microsecond to read.
+inline std::int64_t most_steps_of_each(std::size_t runs) {
+  constexpr std::int64_t in_all = 4'000'000, least = 2'000;
+  return std::clamp(in_all / std::max<std::int64_t>(1, static_cast<std::int64_t>(runs)), least, most_steps_read_whole);
+}
+
+inline std::int64_t excerpt_of(std::int64_t most_steps) {
+  return std::min(most_steps, longest_excerpt);
+}
+
+}  // namespace stepladder
