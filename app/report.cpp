@@ -30,6 +30,11 @@ std::string with_detail(const std::string& text, const std::string& detail) {
   return text + "  (" + detail + ")";
 }
 
+std::string left_out_text(std::int64_t warmup_steps) {
+  if (warmup_steps == 0) return "no step left out";
+  return "the first " + (warmup_steps == 1 ? "step" : grouped(warmup_steps) + " steps") + " left out";
+}
+
 double seed_tokens_per_s(const LadderPlan& plan, int rung) {
   const auto place = static_cast<std::size_t>(rung);
   return place < plan.rungs.size() ? plan.rungs[place].seed_tokens_per_s : missing;
@@ -319,18 +324,16 @@ std::string run_text(const LoadedRun& loaded, const Judge& judge) {
       {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "")}};
   if (summary.steps == 0) return table(rows, {false, false});
   const auto known = [](double figure, const std::string& text) { return is_missing(figure) ? "-" : text; };
-  rows.insert(
-      rows.end(),
-      {{"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
-                    loss_text(summary.loss_min)},
-       {"validation loss",
-        known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", lowest " + loss_text(summary.val_loss_min))},
-       {"step time",
-        known(summary.dt_ms_median, milliseconds_text(summary.dt_ms_median) + " median, " + compact(summary.dt_ms_p25) +
-                                        " - " + compact(summary.dt_ms_p75) + " ms between the quartiles")},
-       {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
-       {"clock", "sync " + std::string(to_string(run.sync)) + ", the first " +
-                     (summary.warmup_steps == 1 ? "step" : grouped(summary.warmup_steps) + " steps") + " left out"}});
+  rows.insert(rows.end(),
+              {{"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
+                            loss_text(summary.loss_min)},
+               {"validation loss", known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", lowest " +
+                                                                    loss_text(summary.val_loss_min))},
+               {"step time", known(summary.dt_ms_median, milliseconds_text(summary.dt_ms_median) + " median, " +
+                                                             compact(summary.dt_ms_p25) + " - " +
+                                                             compact(summary.dt_ms_p75) + " ms between the quartiles")},
+               {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
+               {"clock", "sync " + std::string(to_string(run.sync)) + ", " + left_out_text(summary.warmup_steps)}});
   const bool has_all = static_cast<std::int64_t>(series.size()) == summary.steps;
   Summary of_series = summary;
   if (!has_all) of_series.warmup_steps = 0;

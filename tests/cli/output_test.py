@@ -160,6 +160,9 @@ class Tables(Case):
                     .replace("validation loss", "validation-loss").splitlines() if len(line.split()) == 2)
         for name in ("stage", "device", "precision", "attention", "validation-loss", "step-time", "throughput"):
             self.assertEqual(told.get(name), "-", told)
+        for steps, words in ((3, "no step left out"), (10, "the first step left out"), (30, "the first 3 steps left out")):
+            run = self.imported(f"{steps}.log", "".join(STEPS.splitlines(True)[:steps]))
+            self.assertIn(words, self.place.run("show", run["id"])[1])
 
     def test_a_name_with_a_line_end_stays_on_its_line(self):
         self.imported("two\nlines \x1b[31m.log")

@@ -169,7 +169,8 @@ TEST(Recipe, ValuesAreSetByNameAndText) {
     }
   };
   EXPECT_EQ(complaint("weight_decay", "much"), "--weight-decay: must be a number, not 'much'");
-  EXPECT_EQ(complaint("batch", "2.5"), "--batch: must be a number, not '2.5'");
+  EXPECT_EQ(complaint("batch", "2.5"), "--batch: must be a whole number, not '2.5'");
+  EXPECT_EQ(complaint("seed", "-5"), "--seed: must be a whole number of at least 0, not '-5'");
   EXPECT_EQ(complaint("schedule", "cosin"), "--schedule: \"cosin\" is unknown; did you mean cosine?");
   EXPECT_NE(complaint("batsch", "1"), "");
 }

@@ -142,14 +142,14 @@ TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
 
 TEST(TargetSearch, finds_the_same_however_the_run_is_cut) {
   Series whole;
-  for (int i = 1; i <= 40; ++i) whole.append({.step = i, .tokens = 10 * i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i});
+  for (int i = 1; i <= 40; ++i) whole.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i, .tokens = 10 * i});
   const TargetReached at_once = reach(whole, 0, 4);
   for (const int cut : {1, 2, 3, 7, 40}) {
     TargetSearch search(0, 4, false);
     for (int first = 1; first <= 40; first += cut) {
       Series piece;
       for (int i = first; i < first + cut && i <= 40; ++i)
-        piece.append({.step = i, .tokens = 10 * i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i});
+        piece.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i, .tokens = 10 * i});
       search.add(piece);
     }
     ASSERT_TRUE(search.found());
