@@ -42,7 +42,7 @@ std::vector<LoadedRun> repeats_of(RunStore& store, const Run& run, bool with_ste
 
 // One recorded step and the next, on average: 10 where a log has every tenth.
 std::int64_t steps_apart(const Summary& summary) {
-  return (summary.last_step - summary.first_step) / summary.steps + 1;
+  return (summary.last_step - summary.first_step) / std::max<std::int64_t>(1, summary.steps) + 1;
 }
 
 // The loss that a run ends with: validation loss where there is any, else the median of the last five.
@@ -232,7 +232,7 @@ std::string compare_table(const ComparedRun& base, const std::vector<Comparison>
   std::vector<std::vector<std::string>> rows = {
       {"run", "name", "tokens/s", "vs previous", "vs base", "95 % interval", "verdict", "loss", "largest gap"}};
   rows.push_back({std::to_string(base_run.id), base_run.name, tokens_per_s_text(base_summary.tokens_per_s), "-",
-                  "1.00 x", "-", "base", "reference", "-"});
+                  factor_text(speedup(base_summary, base_summary)), "-", "base", "reference", "-"});
   std::string notes = excerpt_note(base);
   for (const Comparison& comparison : comparisons) {
     const auto& [run, summary, series] = comparison.run->loaded;

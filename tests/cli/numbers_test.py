@@ -61,6 +61,16 @@ class Numbers(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("faster", out)
 
+    def test_runs_without_times_or_steps_are_compared_too(self):
+        base, empty = self.add_run("base", 100), self.add_run("empty", 100, steps=0)
+        for pair in ((base, empty), (empty, base), (empty, empty)):
+            compared, = self.place.json("compare", *pair)["runs"]
+            self.assertEqual((compared["speedup"], compared["ci95"], compared["verdict"], compared["reached_base_loss"]),
+                             (None, None, "cannot-tell", None))
+            self.assertEqual(compared["loss"], {"verdict": "not-comparable", "max_gap": None, "at_step": None})
+        self.assertIn("1.00 x", self.place.run("compare", base, empty)[1])
+        self.assertNotIn("1.00 x", self.place.run("compare", empty, base)[1])
+
     def test_a_target_loss_is_told_in_words_too(self):
         base, run = self.add_run("base", 100), self.add_run("run", 100, noise=0, losses=[5 - i / 100 for i in range(200)])
         out = self.place.run("compare", base, run, "--target-loss", 4)[1]
