@@ -272,7 +272,6 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   CLI::App app("Stepladder: what did each step buy, is the number true, did the loss stay the same?", "stepladder");
   app.set_version_flag("--version", std::string("stepladder ") + STEPLADDER_VERSION);
   app.add_option("--db", database, "The database (STEPLADDER_DB, else stepladder.db in the user's data folder)");
-  app.footer("Without a command the desktop opens, or, where there is no display, the quick ladder runs here.");
   std::string project;
   app.add_option("project", project, "A project to open: FILE.stepladder, as --db FILE.stepladder");
   app.failure_message(usage_text);
@@ -302,6 +301,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       worker_processes_command(app),
       screenshot_command(app, common, desktop),
   };
+  // Only now: a command would inherit it.
+  app.footer("Without a command the desktop opens, or, where there is no display, the quick ladder runs here.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

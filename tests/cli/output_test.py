@@ -118,6 +118,10 @@ class Sentences(Case):
         self.refused(["--as"], "watch", "--as", "log", "--", "true")
         self.refused(["--nope"], "--nope")
 
+    def test_help_is_of_the_command(self):
+        self.assertIn("Without a command", self.place.run("--help")[1])
+        self.assertNotIn("Without a command", self.place.run("runs", "--help")[1])
+
     def test_numbers_out_of_range_are_said_shortly(self):
         for option in ("--params", "--layers", "--gpus", "--throughput", "--peak-tflops"):
             for value in (0, -1, "nan", "inf", "many"):
