@@ -23,7 +23,7 @@ struct CompareOptions {
 };
 
 LoadedRun load(RunStore& store, const Run& run, std::int64_t most_steps) {
-  LoadedRun loaded{.run = run, .summary = store.summary(run), .series = {}};
+  LoadedRun loaded{.run = run, .summary = store.summary(run), .series = {}, .profile = {}};
   const bool whole = loaded.summary.steps <= most_steps;
   loaded.series = whole ? store.series(run.id) : store.excerpt(run.id, excerpt_of(most_steps));
   return loaded;
@@ -35,7 +35,7 @@ std::vector<LoadedRun> repeats_of(RunStore& store, const Run& run, bool with_ste
   if (!run.ladder) return repeats;
   for (const Run& other : store.runs_of(*run.ladder)) {
     if (other.rung != run.rung || other.id == run.id || other.status != RunStatus::finished) continue;
-    repeats.push_back(with_steps ? load(store, other, most_steps) : LoadedRun{other, store.summary(other), {}});
+    repeats.push_back(with_steps ? load(store, other, most_steps) : LoadedRun{other, store.summary(other), {}, {}});
   }
   return repeats;
 }
@@ -61,7 +61,7 @@ double final_loss(RunStore& store, const ComparedRun& run) {
 
 // From an excerpt seconds and tokens cannot be summed up: of a long run all steps are read, some at a time.
 TargetReached find_target(RunStore& store, const ComparedRun& run, double target_loss) {
-  const auto& [of, summary, series] = run.loaded;
+  const auto& [of, summary, series, profile] = run.loaded;
   if (!run.is_excerpt()) return reach(series, of.tokens_per_step, target_loss);
   TargetSearch search(of.tokens_per_step, target_loss, !is_missing(summary.val_loss_last));
   const std::int64_t at_once = longest_excerpt * steps_apart(summary);
@@ -176,7 +176,7 @@ std::vector<Comparison> compare_runs(const ComparedRun& base, std::span<const Co
   const Summary* previous = &base.loaded.summary;
   Sample previous_sample = base_sample;
   for (const ComparedRun& compared : runs) {
-    const auto& [run, summary, series] = compared.loaded;
+    const auto& [run, summary, series, profile] = compared.loaded;
     const Summary& base_summary = base.loaded.summary;
     Sample own = sample(compared);
     comparisons.push_back(
@@ -195,10 +195,10 @@ std::vector<Comparison> compare_runs(const ComparedRun& base, std::span<const Co
 }
 
 Json compare_json(const ComparedRun& base, const std::vector<Comparison>& comparisons) {
-  const auto& [base_run, base_summary, base_series] = base.loaded;
+  const auto& [base_run, base_summary, base_series, base_profile] = base.loaded;
   Json compared = Json::array();
   for (const Comparison& comparison : comparisons) {
-    const auto& [run, summary, series] = comparison.run->loaded;
+    const auto& [run, summary, series, profile] = comparison.run->loaded;
     Json flags = Json::array();
     for (const Flag& flag : comparison.flags) flags.push_back(to_string(flag.id));
     Json row = {{"id", run.id},
@@ -228,14 +228,14 @@ Json compare_json(const ComparedRun& base, const std::vector<Comparison>& compar
 }
 
 std::string compare_table(const ComparedRun& base, const std::vector<Comparison>& comparisons) {
-  const auto& [base_run, base_summary, base_series] = base.loaded;
+  const auto& [base_run, base_summary, base_series, base_profile] = base.loaded;
   std::vector<std::vector<std::string>> rows = {
       {"run", "name", "tokens/s", "vs previous", "vs base", "95 % interval", "verdict", "loss", "largest gap"}};
   rows.push_back({std::to_string(base_run.id), base_run.name, tokens_per_s_text(base_summary.tokens_per_s), "-",
                   factor_text(speedup(base_summary, base_summary)), "-", "base", "reference", "-"});
   std::string notes = excerpt_note(base);
   for (const Comparison& comparison : comparisons) {
-    const auto& [run, summary, series] = comparison.run->loaded;
+    const auto& [run, summary, series, profile] = comparison.run->loaded;
     const LossParity& loss = comparison.loss;
     const bool gap = !is_missing(loss.max_gap);
     rows.push_back({std::to_string(run.id), run.name, tokens_per_s_text(summary.tokens_per_s),
