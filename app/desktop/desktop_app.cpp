@@ -21,7 +21,22 @@
 namespace stepladder {
 namespace {
 
-constexpr float side_bar_width = 210;
+// A sixth of a narrow window.
+float side_bar_width(float window_width) {
+  return std::clamp(window_width / 6, px(168), px(210));
+}
+
+// A view in less room than it needs is as large as it needs, and scrolls.
+ImGuiWindowFlags keep_least_size(const Panel& panel, const char* name, ImVec2 padding) {
+  const ImGuiWindow* window = ImGui::FindWindowByName(name);
+  if (!window) return 0;
+  const float width = window->Size.x - 2 * padding.x;
+  const float height = window->Size.y - window->DecoOuterSizeY1 - 2 * padding.y;
+  const ImVec2 least(px(panel.least_width), px(panel.least_height));
+  const bool narrow = width < least.x;
+  ImGui::SetNextWindowContentSize(ImVec2(narrow ? least.x : 0, height < least.y ? least.y : 0));
+  return narrow ? ImGuiWindowFlags_HorizontalScrollbar : ImGuiWindowFlags_None;
+}
 
 constexpr double notice_seconds = 6;
 
@@ -205,7 +220,7 @@ void DesktopApp::draw() {
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus);
   ImGui::PopStyleVar();
-  const float width = px(side_bar_width);
+  const float width = side_bar_width(viewport->WorkSize.x);
   draw_side_bar(width);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();
@@ -248,10 +263,12 @@ void DesktopApp::draw_panels() {
     if (place == open_.end()) continue;
     bool keep = true;
     // The id is the window's name for docking; the title is what the tab says.
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(20)));
+    const ImVec2 padding(px(26), px(20));
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, padding);
     const std::string name = panel.title + "###" + panel.id;
+    const ImGuiWindowFlags flags = ImGuiWindowFlags_NoCollapse | keep_least_size(panel, name.c_str(), padding);
     if (focus && panel.id == open_.back()) ImGui::SetNextWindowFocus();
-    const bool is_visible = ImGui::Begin(name.c_str(), open_.size() > 1 ? &keep : nullptr, ImGuiWindowFlags_NoCollapse);
+    const bool is_visible = ImGui::Begin(name.c_str(), open_.size() > 1 ? &keep : nullptr, flags);
     ImGui::PopStyleVar();
     if (is_visible) panel.draw(workspace_, commands_);
     ImGui::End();
@@ -273,15 +290,18 @@ void DesktopApp::draw_side_bar(float width) {
   ImGui::PushFont(fonts().display, 19);
   ImGui::TextUnformatted("Stepladder");
   ImGui::PopFont();
-  ImGui::SetCursorPosY(px(70));
   const float margin = px(12);
+  const float top = px(70);
+  const float machine = px(168);
+  const float pitch =
+      std::clamp((ImGui::GetWindowHeight() - top - machine) / static_cast<float>(panels_.size()), px(26), px(40));
   ImDrawList* draw = ImGui::GetWindowDrawList();
   for (std::size_t i = 0; i < panels_.size(); ++i) {
     const Panel& panel = panels_[i];
     const bool is_open = std::find(open_.begin(), open_.end(), panel.id) != open_.end();
-    ImGui::SetCursorPosX(margin);
+    ImGui::SetCursorPos(ImVec2(margin, top + pitch * static_cast<float>(i)));
     ImGui::PushID(panel.id.c_str());
-    const ImVec2 size(width - 2 * margin, px(32));
+    const ImVec2 size(width - 2 * margin, pitch * 0.8f);
     const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::InvisibleButton("##open", size)) {
       commands_.push_back(ShowPanel{panel.id, ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift});
@@ -302,16 +322,17 @@ void DesktopApp::draw_side_bar(float width) {
     }
     ImGui::PopID();
   }
-  draw_machine();
+  // In a low window the views come first; what stands below them is in Ctrl+K as well.
+  if (ImGui::GetWindowHeight() - ImGui::GetCursorPosY() >= machine - px(20)) draw_machine(width, machine);
   ImGui::EndChild();
   const ImVec2 corner = ImGui::GetItemRectMax();
   ImGui::GetWindowDrawList()->AddLine(ImVec2(corner.x, ImGui::GetItemRectMin().y), corner, u32(palette().line));
 }
 
-void DesktopApp::draw_machine() {
+void DesktopApp::draw_machine(float bar_width, float height) {
   const float left = px(22);
-  const float width = px(side_bar_width) - left - px(14);
-  ImGui::SetCursorPosY(std::max(ImGui::GetCursorPosY() + px(20), ImGui::GetWindowHeight() - px(168)));
+  const float width = bar_width - left - px(14);
+  ImGui::SetCursorPosY(ImGui::GetWindowHeight() - height);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(4)));
   ImGui::SetCursorPosX(left);
   text_quiet("This machine");

@@ -42,7 +42,7 @@ class DesktopApp {
 
  private:
   void draw_side_bar(float width);
-  void draw_machine();
+  void draw_machine(float bar_width, float height);
   void draw_messages();
   void draw_notice();
   void draw_panels();

@@ -19,6 +19,10 @@ struct Panel {
   // What it wants to find again at the next start, as text of its own; null where there is nothing.
   std::function<std::string()> remember = {};
   std::function<void(const std::string&)> recall = {};
+  // The least room in which all of it can be read, before scaling; in a smaller window it scrolls instead of being
+  // squeezed. 0: it looks after itself.
+  float least_width = 640;
+  float least_height = 480;
 };
 
 namespace panels {

@@ -26,20 +26,24 @@ void keep_error(int, const char* text) {
   last_glfw_error = text;
 }
 
+// A size that was remembered on a larger screen, or that suits most, may not fit on this one.
+void fit_on_screen(GLFWwindow* window) {
+  int x = 0;
+  int y = 0;
+  int most_width = 0;
+  int most_height = 0;
+  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
+  if (monitor) glfwGetMonitorWorkarea(monitor, &x, &y, &most_width, &most_height);
+  int width = 0;
+  int height = 0;
+  glfwGetWindowSize(window, &width, &height);
+  if (most_width <= 0 || most_height <= 0 || (width <= most_width && height <= most_height)) return;
+  glfwSetWindowSize(window, std::min(width, most_width), std::min(height, most_height));
+}
+
 template <class Function>
 Function gl(const char* name) {
   return reinterpret_cast<Function>(glfwGetProcAddress(name));
-}
-
-// The size that is asked for may be that of another screen, or more than a laptop has.
-void fit_to_screen(GLFWwindow* window) {
-  GLFWmonitor* monitor = glfwGetPrimaryMonitor();
-  if (!monitor) return;
-  int left = 0, top = 0, screen_width = 0, screen_height = 0, width = 0, height = 0;
-  glfwGetMonitorWorkarea(monitor, &left, &top, &screen_width, &screen_height);
-  glfwGetWindowSize(window, &width, &height);
-  if (width > screen_width || height > screen_height)
-    glfwSetWindowSize(window, std::min(width, screen_width), std::min(height, screen_height));
 }
 
 }  // namespace
@@ -64,7 +68,7 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
     glfwTerminate();
     throw std::runtime_error(std::string("no window can be opened: ") + last_glfw_error);
   }
-  if (!off_screen_) fit_to_screen(window_);
+  if (!off_screen_) fit_on_screen(window_);
   glfwMakeContextCurrent(window_);
   glfwSwapInterval(1);
   imgl3wInit2(glfwGetProcAddress);

@@ -103,6 +103,16 @@ class MainJob(unittest.TestCase):
         self.assertEqual(desktop.rows("select count(*) from runs where source = 'example'"), [(3,)])
         self.assertEqual(desktop.stop(), 0)
 
+    def test_the_window_fits_on_a_small_screen(self):
+        self.desktop.close()
+        self.desktop = Desktop(1280, 720)
+        self.addCleanup(self.desktop.close)
+        self.desktop.start()
+        self.desktop.go("side.launch", "launch.start")
+        boxes = self.desktop.landmarks()
+        self.assertLessEqual(max(x1 for _, _, x1, _ in boxes.values()), 1280)
+        self.assertLessEqual(boxes["launch.start"][3], 720)
+
     def press_start(self):
         """Until this machine has been looked at the button is off."""
         self.desktop.click("launch.start")
