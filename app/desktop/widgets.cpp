@@ -10,6 +10,23 @@
 namespace stepladder {
 namespace {
 
+// Whole UTF-8 characters only.
+void pop_character(std::string& text) {
+  while (text.size() > 1 && (text.back() & 0xC0) == 0x80) text.pop_back();
+  text.pop_back();
+}
+
+// The last characters that are no wider than `width`.
+std::string end_within(const std::string& text, float width) {
+  std::size_t begin = text.size();
+  for (std::size_t at = text.size(); at-- > 0;) {
+    if ((text[at] & 0xC0) == 0x80) continue;
+    if (ImGui::CalcTextSize(text.c_str() + at).x > width) break;
+    begin = at;
+  }
+  return text.substr(begin);
+}
+
 void text_in(const std::string& text, ImFont* font, float size, const ImVec4& colour) {
   ImGui::PushFont(font, size);
   ImGui::PushStyleColor(ImGuiCol_Text, colour);
@@ -38,6 +55,9 @@ ImVec4 tone_colour(Tone tone) {
 
 void text_title(const std::string& text) {
   text_in(text, fonts().display, title_size, palette().text);
+  std::string name = text;
+  std::replace(name.begin(), name.end(), ' ', '_');
+  mark("title." + name);
 }
 void text_strong(const std::string& text) {
   text_in(text, fonts().semibold, text_size, palette().text);
@@ -71,18 +91,19 @@ void text_right(const std::string& text, float right, ImFont* font, float size, 
   ImGui::PopFont();
 }
 
-void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size) {
-  ImGui::PushFont(font, size);
+std::string cut_to(const std::string& text, float width, Cut cut) {
+  if (ImGui::CalcTextSize(text.c_str()).x <= width) return text;
+  const float room = width - ImGui::CalcTextSize("...").x;
+  const std::string end = cut == Cut::middle ? end_within(text, room * 0.6f) : "";
+  const float begin_room = room - ImGui::CalcTextSize(end.c_str()).x;
   std::string shown = text;
-  if (ImGui::CalcTextSize(shown.c_str()).x > width) {
-    const float dots = ImGui::CalcTextSize("...").x;
-    while (!shown.empty() && ImGui::CalcTextSize(shown.c_str()).x + dots > width) {
-      // Whole UTF-8 characters only.
-      do shown.pop_back();
-      while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0);
-    }
-    shown += "...";
-  }
+  while (!shown.empty() && ImGui::CalcTextSize(shown.c_str()).x > begin_room) pop_character(shown);
+  return shown + "..." + end;
+}
+
+void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size, Cut cut) {
+  ImGui::PushFont(font, size);
+  const std::string shown = cut_to(text, width, cut);
   ImGui::PushStyleColor(ImGuiCol_Text, colour);
   ImGui::TextUnformatted(shown.c_str());
   ImGui::PopStyleColor();
@@ -95,6 +116,20 @@ ImVec2 pill_size(const std::string& text) {
   const ImVec2 size = ImGui::CalcTextSize(text.c_str());
   ImGui::PopFont();
   return {size.x + px(16), size.y + px(8)};
+}
+
+void figure_tiles(std::span<const FigureTile> tiles) {
+  const float each = ImGui::GetContentRegionAvail().x / static_cast<float>(tiles.size());
+  const float start = ImGui::GetCursorPosX();
+  const float room = each - px(10);
+  for (std::size_t i = 0; i < tiles.size(); ++i) {
+    if (i > 0) ImGui::SameLine(start + each * static_cast<float>(i));
+    ImGui::BeginGroup();
+    text_cut(tiles[i].name, room, palette().quiet, fonts().regular, small_size);
+    text_cut(tiles[i].value, room, palette().text, fonts().semibold, 19);
+    if (!tiles[i].detail.empty()) text_cut(tiles[i].detail, room, palette().quiet, fonts().regular, small_size);
+    ImGui::EndGroup();
+  }
 }
 
 void pill(const std::string& text, Tone tone) {
@@ -111,11 +146,13 @@ void pill(const std::string& text, Tone tone) {
 }
 
 void pill_beside_buttons(const std::string& text, Tone tone) {
-  const float top = ImGui::GetCursorPosY();
-  ImGui::SetCursorPosY(top + (ImGui::GetFrameHeight() - pill_size(text).y) / 2);
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const ImVec2 size = pill_size(text);
+  ImGui::SetCursorPosY(corner.y + (ImGui::GetFrameHeight() - size.y) / 2);
   pill(text, tone);
+  ImGui::SetCursorPos(corner);
+  ImGui::Dummy(ImVec2(size.x, ImGui::GetFrameHeight()));  // as high as what comes after it
   ImGui::SameLine();
-  ImGui::SetCursorPosY(top);
 }
 
 bool primary_button(const char* label, bool enabled) {
@@ -139,7 +176,10 @@ bool quiet_button(const char* label) {
 }
 
 void flow_to(const char* label, float gap) {
-  const float width = ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  flow_for(ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x, gap);
+}
+
+void flow_for(float width, float gap) {
   const float right = ImGui::GetWindowPos().x + ImGui::GetContentRegionMax().x;
   if (ImGui::GetItemRectMax().x + px(gap) + width <= right) ImGui::SameLine(0, px(gap));
 }
@@ -179,7 +219,9 @@ void begin_card(const char* id, ImVec2 size, bool scrolls) {
   ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
   ImGui::BeginChild(
-      id, size, ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding,
+      id, size,
+      // Flattened: Escape would leave the card and draw a frame around it.
+      ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_NavFlattened,
       scrolls ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor();
@@ -229,7 +271,9 @@ void empty_state(const std::string& what, const std::string& what_to_do) {
     const float width = ImGui::CalcTextSize(text.c_str()).x;
     ImGui::PopFont();
     ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room.x - width) / 2));
+    ImGui::PushTextWrapPos(0);
     text_in(text, font, size, colour);
+    ImGui::PopTextWrapPos();
   };
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(30)));
   centred(what, fonts().semibold, text_size, palette().text);

@@ -3,6 +3,7 @@
 
 #include <imgui.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,19 @@ void text_sentence(const std::string& text, Tone tone = Tone::neutral);  // wrap
 void text_right(const std::string& text, float right, ImFont* font = nullptr, float size = 0,
                 const ImVec4* colour = nullptr);
 
-// Text cut to `width` pixels with an ellipsis; the whole of it shows on hover.
-void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size);
+// Text cut to `width` pixels with an ellipsis; the whole of it shows on hover. Names of runs differ at their end, so
+// theirs is cut from the middle.
+enum class Cut { end, middle };
+std::string cut_to(const std::string& text, float width, Cut cut = Cut::end);  // in the font that is current
+void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size, Cut cut = Cut::end);
+
+// Large numbers in a row, equally wide, each cut to its room.
+struct FigureTile {
+  std::string name;
+  std::string value;
+  std::string detail = {};
+};
+void figure_tiles(std::span<const FigureTile> tiles);
 
 // A coloured word in a rounded box.
 void pill(const std::string& text, Tone tone);
@@ -35,6 +47,7 @@ bool quiet_button(const char* label);
 
 // The next button goes beside the last item, or begins a line where there is no room for it.
 void flow_to(const char* label, float gap = 8);
+void flow_for(float width, float gap = 8);  // the same for what is `width` pixels wide
 
 // A button that is on or off. Returns whether it was pressed.
 bool chip(const char* label, bool on);

@@ -47,10 +47,11 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
   if (shown.run.ladder) {
     for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
       if (other->run.id == shown.run.id) continue;
-      add(*other, {.label = other->run.title + "##" + std::to_string(other->run.id),
+      const std::string repeat = other->run.repeat > 0 ? ", repeat " + std::to_string(other->run.repeat + 1) : "";
+      add(*other, {.label = other->run.title + repeat + "##" + std::to_string(other->run.id),
                    .colour = faded(rung_colour(other->run.rung), 0.55f),
                    .weight = 1,
-                   .in_legend = other->run.repeat == 0,
+                   .in_legend = other->run.repeat == 0 && other->run.rung != shown.run.rung,
                    .order = other->run.rung});
     }
   }
@@ -66,11 +67,14 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   };
   const float stop_width = button_width("Stop run");
   const float right = ImGui::GetContentRegionMax().x;
+  const float top = ImGui::GetCursorPosY();
   ImGui::BeginGroup();
+  ImGui::SetCursorPosY(top + px(6));
   colour_square(rung_colour(shown.run.rung));
   ImGui::SameLine();
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(6));
-  text_title(shown.run.title);
+  ImGui::SetCursorPosY(top);
+  text_cut(shown.run.title.empty() ? shown.run.name : shown.run.title, right - px(360), palette().text, fonts().display,
+           title_size, Cut::middle);
   std::string line = shown.run.name;
   if (!shown.run.hardware.empty()) line += "  -  " + shown.run.hardware;
   line += "  -  " + shown.run.precision;
@@ -101,15 +105,6 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   }
 }
 
-void figure(const std::string& name, const std::string& value) {
-  ImGui::BeginGroup();
-  text_quiet(name);
-  ImGui::PushFont(fonts().semibold, 19);
-  ImGui::TextUnformatted(value.c_str());
-  ImGui::PopFont();
-  ImGui::EndGroup();
-}
-
 void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   const Series& series = shown.series();
   const auto done = static_cast<std::int64_t>(series.size());
@@ -120,9 +115,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   for (std::size_t i = series.size(); i > 0 && is_missing(val_loss); --i) val_loss = series.val_loss[i - 1];
   const bool is_running = shown.run.status == RunStatus::running;
 
-  const float each = ImGui::GetContentRegionAvail().x / 6;
-  const float start = ImGui::GetCursorPosX();
-  const std::array<std::pair<const char*, std::string>, 6> figures = {
+  const std::array<FigureTile, 6> tiles = {
       {{"step", grouped(done) + " of " + grouped(shown.run.planned_steps)},
        {"loss", any ? loss_text(series.loss.back()) : "-"},
        {"validation loss", loss_text(val_loss)},
@@ -133,10 +126,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
                       : is_missing(off) ? duration_text(left)
                                         : duration_text(left) + " +/- " + duration_text(off))
                    : std::string(to_string(shown.run.status))}}};
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    if (i > 0) ImGui::SameLine(start + each * static_cast<float>(i));
-    figure(figures[i].first, figures[i].second);
-  }
+  figure_tiles(tiles);
   if (is_running || shown.run.status != RunStatus::finished) {
     progress_bar(static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, shown.run.planned_steps)),
                  ImGui::GetContentRegionAvail().x);
@@ -278,7 +268,7 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
                 .title = "Loss",
                 .curves = std::move(losses),
                 .floor = shown.run.loss_floor,
-                .floor_label = "entropy of the source: no model gets below"},
+                .floor_label = "entropy of the source"},
                state.x, commands);
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();

@@ -67,7 +67,7 @@ void take_run(State& state, const Workspace& workspace, const RunEntry& entry) {
 
 void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   for (std::size_t i = 0; i < tab_names.size(); ++i) {
-    if (i > 0) ImGui::SameLine(0, px(4));
+    if (i > 0) flow_to(tab_names[i], 4);
     const bool on = static_cast<std::size_t>(state.tab) == i;
     ImGui::PushStyleColor(ImGuiCol_Button, on ? faded(palette().accent, 0.2f) : ImVec4(0, 0, 0, 0));
     ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
@@ -145,7 +145,9 @@ Panel panels::run() {
               [state](const std::string& text) {
                 const int tab = text.size() == 1 ? text[0] - '0' : 0;
                 if (tab >= 0 && tab < static_cast<int>(tab_names.size())) state->tab = static_cast<Tab>(tab);
-              }};
+              },
+          .least_width = 660,
+          .least_height = 580};
 }
 
 }  // namespace stepladder

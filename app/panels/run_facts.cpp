@@ -62,13 +62,14 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
   if (!ImGui::BeginTable(id, other ? 3 : 2, flags, ImGui::GetContentRegionAvail())) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthFixed, px(170));
-  ImGui::TableSetupColumn("this run", ImGuiTableColumnFlags_WidthStretch);
-  if (other) ImGui::TableSetupColumn(other_name.c_str(), ImGuiTableColumnFlags_WidthStretch);
-  ImGui::PushFont(fonts().regular, small_size);
-  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
-  ImGui::TableHeadersRow();
-  ImGui::PopStyleColor();
-  ImGui::PopFont();
+  // Weights of their own: else a long name in the head would take the room from the values.
+  ImGui::TableSetupColumn("this run", ImGuiTableColumnFlags_WidthStretch, 1);
+  if (other) ImGui::TableSetupColumn("other", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (const std::string& head : {std::string("value"), std::string("this run"), other_name}) {
+    if (ImGui::TableNextColumn())
+      text_cut(head, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size, Cut::middle);
+  }
   for (const Row& row : rows) {
     const bool differs = other && *row.own != *row.other;
     ImGui::TableNextRow();

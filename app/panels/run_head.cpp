@@ -14,16 +14,6 @@
 namespace stepladder {
 namespace {
 
-void figure_tile(const char* name, const std::string& value, const std::string& detail) {
-  ImGui::BeginGroup();
-  text_quiet(name);
-  ImGui::PushFont(fonts().semibold, 19);
-  ImGui::TextUnformatted(value.c_str());
-  ImGui::PopFont();
-  text_quiet(detail);
-  ImGui::EndGroup();
-}
-
 std::string origin(const Workspace& workspace, const Run& run) {
   std::string line = "run " + std::to_string(run.id);
   if (run.ladder) {
@@ -36,9 +26,9 @@ std::string origin(const Workspace& workspace, const Run& run) {
     line += "  -  forked from " + (parent ? parent->run.name : "run " + std::to_string(*run.parent)) + " at step " +
             grouped(run.forked_at_step);
   }
-  line += run.source == "launched"
-              ? "  -  trained here, " + local_time_text(run.created_at)
-              : "  -  " + run.source + (run.source_path.empty() ? "" : ", from " + run.source_path);
+  line += run.source == "launched" ? "  -  trained here, " + local_time_text(run.created_at)
+                                   : (run.source.empty() ? "" : "  -  " + run.source) +
+                                         (run.source_path.empty() ? "" : ", from " + run.source_path);
   return line;
 }
 
@@ -57,7 +47,7 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
     if (done) commands.push_back(RenameRun{shown.run.id, name.data()});
     if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) renaming = false;
   } else {
-    text_cut(shown.run.name, name_width, palette().text, fonts().display, title_size);
+    text_cut(shown.run.name, name_width, palette().text, fonts().display, title_size, Cut::middle);
     mark("run.name");
     ImGui::SetItemTooltip("Double click to rename");
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
@@ -75,21 +65,16 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
 }
 
 void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  const float top = ImGui::GetCursorPosY();
   pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
   const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
-  const auto next = [top] {
-    ImGui::SameLine(0, px(8));
-    ImGui::SetCursorPosY(top);
-  };
   if (shown.run.source == "launched" && over) {
-    next();
+    flow_to("Run again exactly");
     if (quiet_button("Run again exactly")) commands.push_back(Repeat{{shown.run.id}, 1});
     mark("run.again");
     ImGui::SetItemTooltip("The same recipe once more%s. What differs now stands under Environment.",
                           shown.run.ladder ? ", as a repeat of its rung" : "");
     if (shown.run.ladder && shown.run.rung > 0) {
-      next();
+      flow_to("Is it real?");
       if (quiet_button("Is it real?"))
         commands.push_back(AskWhetherReal{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
       mark("run.real");
@@ -97,7 +82,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
           "Repeats this rung and the baseline in turns until the factor is clear, at most six times.");
     }
   }
-  next();
+  flow_to("Compare");
   if (quiet_button("Compare")) {
     std::vector<RunId> both{shown.run.id};
     if (shown.run.ladder) {
@@ -110,7 +95,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
     commands.push_back(ShowPanel{"compare"});
   }
   mark("run.compare");
-  next();
+  flow_to("Unpinned");
   Curation changed = shown.curation;
   changed.pinned = !changed.pinned;
   if (chip(shown.curation.pinned ? "Pinned" : "Pin", shown.curation.pinned))
@@ -118,7 +103,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
         Curate{changed.pinned ? "Pinned " + shown.run.name : "Unpinned " + shown.run.name, {{shown.run.id, changed}}});
   mark("run.pin");
   if (over) {
-    next();
+    flow_to("Delete");
     if (quiet_button("Delete")) {
       Curation deleted = shown.curation;
       deleted.deleted_at = unix_now();
@@ -135,7 +120,7 @@ void draw_run_figures(const Workspace& workspace, const RunEntry& shown) {
   std::array<char, 48> mfu{};
   if (!is_missing(use.mfu)) std::snprintf(mfu.data(), mfu.size(), "%.1f %%", use.mfu * 100);
   const bool known = !is_missing(summary.tokens_per_s_p25);
-  const std::array<std::array<std::string, 3>, 6> tiles{{
+  const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
        known ? "quartiles " + tokens_per_s_text(summary.tokens_per_s_p25) + " - " +
                    tokens_per_s_text(summary.tokens_per_s_p75)
@@ -148,12 +133,7 @@ void draw_run_figures(const Workspace& workspace, const RunEntry& shown) {
       {"MFU", mfu[0] ? mfu.data() : "-", mfu[0] ? use.convention : "peak or model not known"},
       {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " are warm-up"},
   }};
-  const float each = ImGui::GetContentRegionAvail().x / static_cast<float>(tiles.size());
-  const float start = ImGui::GetCursorPosX();
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    if (i > 0) ImGui::SameLine(start + each * static_cast<float>(i));
-    figure_tile(tiles[i][0].c_str(), tiles[i][1], tiles[i][2]);
-  }
+  figure_tiles(tiles);
 }
 
 }  // namespace stepladder
