@@ -9,6 +9,7 @@
 
 #include "app/decimate.h"
 #include "app/desktop/chart_export.h"
+#include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -86,7 +87,8 @@ Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, 
   }
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
-  if (range.known() && !is_missing(chart.floor)) range.include(chart.floor);
+  // A floor that is still far below would press the curves flat: it comes into sight as they come near.
+  if (range.known() && chart.floor >= range.low - (range.high - range.low)) range.include(chart.floor);
   if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
   return padded(range, 0.05);
 }
@@ -115,6 +117,43 @@ void set_up_log_ticks(ImAxis axis, const Range& range) {
   }
   if (ticks.size() < 2 || ticks.size() > 12) return;
   ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+// Labels of a y axis that has room for `most` of them: multiples of 1, 2 or 5 times a power of ten. ImPlot's own would
+// stand on top of each other in a low plot.
+void set_up_ticks(ImAxis axis, const Range& range, int most) {
+  const double width = range.high - range.low;
+  if (!(width > 0) || !std::isfinite(width)) return;
+  std::vector<double> ticks;
+  double decade = std::pow(10, std::floor(std::log10(width)) - 2);
+  for (int i = 0; ticks.empty() || ticks.size() > static_cast<std::size_t>(std::max(most, 3)); ++i) {
+    const double step = decade * std::array{1, 2, 5}[static_cast<std::size_t>(i % 3)];
+    if (i % 3 == 2) decade *= 10;
+    ticks.clear();
+    for (double at = std::ceil(range.low / step); at <= range.high / step; ++at) ticks.push_back(at * step + 0.0);
+    if (step > width) break;
+  }
+  if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+// Where the legend hides least of the curves; at the top right unless another corner has less than half as many points.
+ImPlotLocation emptiest_corner(std::span<const Polyline> lines, const Range& x, const Range& y) {
+  constexpr std::array corners{ImPlotLocation_NorthEast, ImPlotLocation_SouthWest, ImPlotLocation_NorthWest,
+                               ImPlotLocation_SouthEast};
+  std::array<std::size_t, corners.size()> points{};
+  for (const Polyline& line : lines) {
+    for (std::size_t i = 0; i < line.x.size(); ++i) {
+      if (!(line.x[i] >= x.low && line.x[i] <= x.high)) continue;
+      const bool east = line.x[i] > (x.low + x.high) / 2;
+      const bool north = line.y[i] > (y.low + y.high) / 2;
+      ++points[east ? (north ? 0 : 3) : (north ? 2 : 1)];
+    }
+  }
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < corners.size(); ++i) {
+    if (2 * points[i] < points[best]) best = i;
+  }
+  return corners[best];
 }
 
 // What the line under a chart's title says: nothing is off-screen or not a number without a word.
@@ -255,8 +294,22 @@ void draw_floor(const Chart& chart) {
   ImGui::PopFont();
 }
 
+// As the legend names it: cut, so that long names leave the plot to the curves. What is behind ## tells equal ones
+// apart.
+std::string legend_label(const Curve& curve, float plot_width) {
+  const std::string name = curve.label.substr(0, curve.label.find("##"));
+  const std::string cut = cut_to(name, std::max(px(60), plot_width * 0.4f), Cut::middle);
+  return cut == name ? curve.label : cut + "##" + curve.label;
+}
+
+// Where the legend would hide more than half of the plot there is none: the read-out under the mouse names the curves.
+bool has_room_for_legend(const Chart& chart, float height) {
+  const auto rows = std::count_if(chart.curves.begin(), chart.curves.end(), [](const Curve& c) { return c.in_legend; });
+  return chart.legend && px(14) + px(17) * static_cast<float>(rows) < 0.6f * (height - px(40));
+}
+
 // The legend's order is that of first mention, which must not be the order in which curves cover each other.
-void list_in_legend(const Chart& chart) {
+void list_in_legend(const Chart& chart, float plot_width) {
   std::vector<const Curve*> curves;
   for (const Curve& curve : chart.curves) {
     if (curve.in_legend) curves.push_back(&curve);
@@ -265,7 +318,7 @@ void list_in_legend(const Chart& chart) {
   for (const Curve* curve : curves) {
     ImPlotSpec spec;
     spec.LineColor = faded(curve->colour, 1 / std::max(curve->colour.w, 0.1f));
-    ImPlot::PlotDummy(curve->label.c_str(), spec);
+    ImPlot::PlotDummy(legend_label(*curve, plot_width).c_str(), spec);
   }
 }
 
@@ -302,7 +355,9 @@ void draw_dashed(const Polyline& line, const ImVec4& colour, float weight, int p
   ImPlot::PopPlotClipRect();
 }
 
-void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, float weight, bool steps_up) {
+void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, float weight, bool steps_up,
+               float plot_width) {
+  const std::string label = curve.in_legend ? legend_label(curve, plot_width) : curve.label;
   ImPlotSpec spec;
   spec.LineColor = colour;
   spec.LineWeight = px(weight);
@@ -312,13 +367,13 @@ void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, f
     spec.Marker = ImPlotMarker_Circle;
     spec.MarkerSize = px(3.5f);
     spec.MarkerFillColor = colour;
-    ImPlot::PlotScatter(curve.label.c_str(), line.x.data(), line.y.data(), count, spec);
+    ImPlot::PlotScatter(label.c_str(), line.x.data(), line.y.data(), count, spec);
   } else if (steps_up) {
-    ImPlot::PlotStairs(curve.label.c_str(), line.x.data(), line.y.data(), count, spec);
+    ImPlot::PlotStairs(label.c_str(), line.x.data(), line.y.data(), count, spec);
   } else if (line_styles_on && curve.dash % static_cast<int>(dashes.size()) != 0) {
     draw_dashed(line, colour, px(weight), curve.dash);
   } else {
-    ImPlot::PlotLine(curve.label.c_str(), line.x.data(), line.y.data(), count, spec);
+    ImPlot::PlotLine(label.c_str(), line.x.data(), line.y.data(), count, spec);
   }
 }
 
@@ -428,6 +483,7 @@ void draw_chart(const Chart& chart) {
   const std::span lines(kept.data(), chart.curves.size());
   std::size_t off_screen = 0;
   bool reset = false;
+  bool floor_is_below = false;
   ImVec2 size = chart.size;
   if (size.x <= 0) size.x = ImGui::GetContentRegionAvail().x;
   if (size.y <= 0) size.y = ImGui::GetContentRegionAvail().y;
@@ -435,7 +491,7 @@ void draw_chart(const Chart& chart) {
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
   if (ImPlot::BeginPlot("##plot", size,
                         ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus | ImPlotFlags_NoBoxSelect |
-                            (chart.legend ? 0 : ImPlotFlags_NoLegend))) {
+                            (has_room_for_legend(chart, size.y) ? 0 : ImPlotFlags_NoLegend))) {
     // In the plot the wheel is x's alone, and y follows; over its own axis y can be taken.
     const bool y_free = y_taken || storage->GetBool(on_y_id, false);
     ImPlot::SetupAxes(chart.x_label.c_str(), nullptr,
@@ -445,7 +501,6 @@ void draw_chart(const Chart& chart) {
     ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number);
     if (chart.log_x) ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
     if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
-    ImPlot::SetupLegend(ImPlotLocation_NorthEast, ImPlotLegendFlags_NoButtons);
     const std::size_t share = chart.most_points / (2 * std::max<std::size_t>(1, chart.curves.size()));
     const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
     const Range all = x_range(chart);
@@ -461,15 +516,22 @@ void draw_chart(const Chart& chart) {
       }
     }
     ImPlot::SetupAxisLinks(ImAxis_X1, &moved.low, &moved.high);  // limits that are always set could not be moved
+    ImPlotLocation corner = ImPlotLocation_NorthEast;
     if (!y_free) {
       const Range y = y_range(chart, lines, sight.low, sight.high, leaves_out);
-      if (chart.log_y) set_up_log_ticks(ImAxis_Y1, y);
+      if (chart.log_y) {
+        set_up_log_ticks(ImAxis_Y1, y);
+      } else {
+        set_up_ticks(ImAxis_Y1, y, static_cast<int>((size.y - px(40)) / px(20)));
+      }
+      if (chart.legend) corner = emptiest_corner(lines, sight, y);
       ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
     }
+    ImPlot::SetupLegend(corner, ImPlotLegendFlags_NoButtons);
     ImPlot::SetupFinish();
     const ImPlotRect limits = ImPlot::GetPlotLimits();
     draw_shade(chart);
-    list_in_legend(chart);
+    list_in_legend(chart, size.x);
     if (!is_missing(chart.zero_line)) {
       ImPlotSpec spec;
       spec.LineColor = faded(palette().quiet, 0.8f);
@@ -486,13 +548,14 @@ void draw_chart(const Chart& chart) {
       if (lines[i].x.empty()) continue;
       draw_band(curve, sight.low, sight.high, columns);
       if (curve.smoothed.empty()) {
-        draw_line(curve, lines[i], curve.colour, curve.weight, chart.steps_up);
+        draw_line(curve, lines[i], curve.colour, curve.weight, chart.steps_up, size.x);
       } else {
-        draw_line(curve, lines[i], faded(curve.colour, 0.28f), 1, chart.steps_up);
+        draw_line(curve, lines[i], faded(curve.colour, 0.28f), 1, chart.steps_up, size.x);
         draw_line(curve, decimate(curve.x, curve.smoothed, sight.low, sight.high, columns), curve.colour, curve.weight,
-                  chart.steps_up);
+                  chart.steps_up, size.x);
       }
     }
+    floor_is_below = chart.floor < limits.Y.Min;
     draw_floor(chart);
     draw_marks(chart);
     const ImGuiIO& io = ImGui::GetIO();
@@ -518,6 +581,9 @@ void draw_chart(const Chart& chart) {
       ImGui::OpenPopup("##menu");
     draw_menu(chart, reset, leaves_out);
     if (on_plot && chart.commands && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_E)) save(chart, ".png");
+    const ImVec2 low = ImPlot::GetPlotPos();
+    const ImVec2 plot = ImPlot::GetPlotSize();
+    landmarks::note(std::string("chart.") + chart.id, low.x, low.y, low.x + plot.x, low.y + plot.y);
     ImPlot::EndPlot();  // here the linked range takes what the mouse did
     if ((on_plot || on_x) && moves && (moved.low != sight.low || moved.high != sight.high))
       x_range_now.low = moved.low, x_range_now.high = moved.high;
@@ -526,8 +592,10 @@ void draw_chart(const Chart& chart) {
   ImGui::PopFont();
   ImGui::SetCursorPos(caption_at);
   text_cut((chart.note.empty() ? "" : chart.note + "  -  ") + caption(lines, off_screen) +
-               (chart.smoothing.empty() ? "" : ", " + chart.smoothing),
+               (chart.smoothing.empty() ? "" : ", " + chart.smoothing) +
+               (floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " is below" : ""),
            ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);
+  mark(std::string("chart.") + chart.id + ".off_screen." + std::to_string(off_screen));
   if (reset) {
     y_taken = false;
     x_range_now.low = x_range_now.high = missing;
