@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "engine/nearest.h"
 #include "engine/recipe.h"
 
 namespace stepladder {
@@ -68,8 +69,12 @@ RunFilter::RunFilter(const std::string& expression) {
       continue;
     }
     const std::string field = word.substr(0, at);
-    if (!fields.contains(field) && !is_of_recipe(field))
-      throw FilterError("--filter: there is no field '" + field + "'");
+    if (!fields.contains(field) && !is_of_recipe(field)) {
+      std::vector<std::string> known;
+      for (const auto& [name, value] : fields.items()) known.push_back(name);
+      for (const auto& value : recipe_values) known.push_back(value.first);
+      throw FilterError("--filter: the field " + unknown_name(field, known));
+    }
     const std::size_t end = word.find_first_not_of("=!<>~", at);
     const std::string comparison = word.substr(at, end == std::string::npos ? end : end - at);
     static const std::vector<std::string> known = {"=", "!=", "<", "<=", ">", ">=", "~"};

@@ -44,7 +44,7 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
   HistoryRows& list = table.list;
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
   ImGui::InputTextWithHint("##filter", "filter: nano status=finished tokens_per_s>20000 batch=12 tags~night",
-                           list.filter.data(), list.filter.size());
+                           list.filter.data(), list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
   mark("history.filter");
   flow_to("grouped by", 12);
   int group = static_cast<int>(list.group);
@@ -67,10 +67,14 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
     mark("history.archived");
   }
   if (list.filter[0] != 0) {
-    ImGui::SameLine(0, px(12));
+    flow_for(px(160), 12);
     ImGui::AlignTextToFramePadding();
-    text_quiet(list.filter_problem.empty() ? grouped(static_cast<std::int64_t>(list.matching)) + " match"
-                                           : list.filter_problem);
+    const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
+    if (list.filter_problem.empty()) {
+      text_quiet(grouped(static_cast<std::int64_t>(list.matching)) + (list.matching == 1 ? " matches" : " match"));
+    } else {
+      text_cut(list.filter_problem, room, palette().warning, fonts().regular, small_size);
+    }
   }
 }
 
@@ -132,6 +136,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const float overlay = workspace.selected_runs.empty() ? px(92) : std::max(px(240), room.y * 0.44f);
   begin_card("##table", ImVec2(0, std::max(px(120), room.y - gap - overlay)));
   draw_history_table(state.table, state.tags, workspace, commands);
+  if (state.table.list.rows.empty()) {
+    ImGui::SetCursorPosY(px(60));  // beneath the table's head
+    empty_state("No run to show.", state.table.list.filter[0] != 0 ? "None matches the filter; Escape in it clears it."
+                                                                   : "All of them are in the archive.");
+  }
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   begin_card("##overlay", ImVec2(0, 0));
@@ -147,7 +156,9 @@ Panel panels::history() {
           .title = "History",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
           .remember = [state] { return remember(*state); },
-          .recall = [state](const std::string& text) { recall(*state, text); }};
+          .recall = [state](const std::string& text) { recall(*state, text); },
+          .least_width = 560,
+          .least_height = 430};
 }
 
 }  // namespace stepladder

@@ -76,7 +76,8 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
       if (listed(entry) && filter.accepts(entry.run, entry.summary, judge, entry.curation)) found.push_back(&entry);
     }
   } catch (const FilterError& error) {
-    list.filter_problem = error.what();
+    const std::string said = error.what();  // after the name of the command line's option
+    list.filter_problem = said.substr(said.starts_with("--filter: ") ? 10 : 0);
     for (const RunEntry& entry : workspace.runs()) {
       if (listed(entry)) found.push_back(&entry);
     }

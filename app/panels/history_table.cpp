@@ -10,6 +10,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "storage/plausibility.h"
 
 namespace stepladder {
 namespace {
@@ -93,6 +94,11 @@ void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspac
   table.last_clicked = entry.run.id;
 }
 
+// In the middle of a row whose pills are higher than its text.
+void middle_line() {
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+}
+
 void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
   const RunEntry& entry = *row.entry;
   if (row.depth > 0) {
@@ -111,6 +117,7 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
     if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) table.renaming = 0;
     return;
   }
+  middle_line();
   float room = ImGui::GetContentRegionAvail().x;
   if (entry.curation.pinned) {
     text_toned("*", Tone::accent);
@@ -118,8 +125,8 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
     ImGui::SameLine(0, px(6));
     room = ImGui::GetContentRegionAvail().x;
   }
-  text_cut(entry.run.name, room, entry.curation.archived ? palette().quiet : palette().text, fonts().regular,
-           text_size);
+  text_cut(entry.run.name, room, entry.curation.archived ? palette().quiet : palette().text, fonts().regular, text_size,
+           Cut::middle);
 }
 
 void draw_tags(const RunEntry& entry) {
@@ -137,7 +144,22 @@ void draw_tags(const RunEntry& entry) {
   }
 }
 
-void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, Commands& commands) {
+bool rests_on_times(const std::string& column) {
+  return column.starts_with("dt_ms") || column == "tokens_per_s" || column == "factor" || column == "mfu";
+}
+
+// Grey as in Ladder, where the times cannot be true.
+void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
+  const std::string text = cell_text(column.id, entry, context);
+  const bool doubted = impossible && rests_on_times(column.id);
+  middle_line();
+  text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
+             text == "-" || doubted ? &palette().quiet : &palette().text);
+  if (doubted) ImGui::SetItemTooltip("Cannot be true: more arithmetic than the hardware can do. Run shows the sum.");
+}
+
+void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible,
+               Commands& commands) {
   switch (column.kind) {
     case ColumnKind::spark:
       return draw_spark(entry, column.id == "spark_dt" ? Quantity::dt_ms : Quantity::loss, *context.workspace,
@@ -146,15 +168,13 @@ void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnConte
       return pill(std::string(to_string(entry.run.status)), status_tone(entry.run.status));
     case ColumnKind::tags:
       return draw_tags(entry);
-    case ColumnKind::number: {
-      const std::string text = cell_text(column.id, entry, context);
-      const ImVec4* colour = text == "-" ? &palette().quiet : &palette().text;
-      return text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0, colour);
-    }
+    case ColumnKind::number:
+      return draw_number(column, entry, context, impossible);
     case ColumnKind::text:
       break;
   }
   const std::string text = cell_text(column.id, entry, context);
+  middle_line();
   text_cut(text.empty() ? "-" : text, ImGui::GetContentRegionAvail().x, text.empty() ? palette().quiet : palette().text,
            fonts().regular, text_size);
 }
@@ -188,9 +208,10 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   }
   ImGui::TableNextColumn();
   draw_name(table, row, commands);
+  const bool impossible = is_impossible(flags_of(entry.run, entry.summary, 1, workspace.hardware));
   for (const RunColumn* column : columns) {
     ImGui::TableNextColumn();
-    draw_cell(*column, entry, context, commands);
+    draw_cell(*column, entry, context, impossible, commands);
   }
   ImGui::PopID();
 }

@@ -49,6 +49,12 @@ TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
 
 TEST(RunFilter, WhatCannotBeUnderstoodIsSaid) {
   EXPECT_THROW(accepts("colour=red"), FilterError);
+  try {
+    accepts("loss<3");
+    ADD_FAILURE() << "there are several losses";
+  } catch (const FilterError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean loss_first?"), std::string::npos) << error.what();
+  }
   EXPECT_THROW(accepts("steps=<5"), FilterError);
   EXPECT_THROW(accepts("steps="), FilterError);
   EXPECT_THROW(accepts("=5"), FilterError);
