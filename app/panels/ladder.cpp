@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "app/desktop/chart_export.h"
 #include "app/desktop/panel.h"
@@ -27,7 +30,46 @@ struct State {
   LadderAxis axis;
   bool shows_operators = true;  // where there are any; else the step times
   LadderId x_of = 0;
+  std::optional<std::string> project;                          // the database whose ladders stand beside
+  std::map<std::string, std::vector<LadderId>> beside_before;  // by project, as last remembered
 };
+
+// Ladders are numbered by project, so those that stood beside are kept for each.
+void take_project(State& state, const std::string& database) {
+  if (state.project == database) return;
+  state.project = database;
+  state.head.beside.clear();
+  for (const LadderId ladder : state.beside_before[database]) {
+    if (state.head.beside.size() < most_beside) state.head.beside.emplace_back().ladder = ladder;
+  }
+}
+
+std::string remember(const State& state) {
+  auto beside = state.beside_before;
+  if (state.project) {
+    std::vector<LadderId>& now = beside[*state.project];
+    now.clear();
+    for (const FollowedBeside& other : state.head.beside) now.push_back(other.ladder);
+    if (now.empty()) beside.erase(*state.project);
+  }
+  return nlohmann::json{{"lens", static_cast<int>(state.axis.lens)},
+                        {"waterfall", state.head.waterfall},
+                        {"operators", state.shows_operators},
+                        {"beside", beside}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void recall(State& state, const std::string& text) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    if (const int lens = json.value("lens", 0); lens >= 0 && lens < static_cast<int>(all_lenses.size()))
+      state.axis.lens = all_lenses[static_cast<std::size_t>(lens)];
+    state.head.waterfall = json.value("waterfall", false);
+    state.shows_operators = json.value("operators", true);
+    state.beside_before = json.value("beside", state.beside_before);
+  } catch (const nlohmann::json::exception&) {  // of another version: the defaults will do
+  }
+}
 
 void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
@@ -83,6 +125,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("No ladder yet.", "Start one in Launch: the baseline, then one optimisation more on every rung.");
     return;
   }
+  take_project(state, workspace.database);
   if (state.x_of != ladder->id) {
     state.axis.x = {};
     state.x_of = ladder->id;
@@ -113,14 +156,18 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::Dummy(ImVec2(0, px(2)));
   if (!beside.empty()) draw_beside_legend(ladder->name, beside);
   const float room = ImGui::GetContentRegionAvail().y;
-  const float height = std::min(ladder_table_height(state.shown.model, beside), room * (beside.empty() ? 0.5f : 0.64f));
+  std::vector<BesideRow> rows;
+  if (!beside.empty()) rows = beside_rows(state.shown.model, beside);
+  const float wanted = ladder_table_height(beside.empty() ? state.shown.model.rungs.size() : rows.size());
+  const float height = std::min(wanted, room * (beside.empty() ? 0.5f : 0.64f));
   begin_card("##table", ImVec2(0, height), true);
   draw_ladder_table(state.shown.model,
                     {.waterfall = state.head.waterfall,
                      .selected = selected,
                      .baseline = baseline,
                      .is_over = state.shown.model.is_over,
-                     .beside = beside},
+                     .beside = beside,
+                     .rows = std::move(rows)},
                     commands);
   end_card();
   ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));
@@ -136,25 +183,9 @@ Panel panels::ladder() {
   return {.id = "ladder",
           .title = "Ladder",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
-          .remember =
-              [state] {
-                return nlohmann::json{{"lens", static_cast<int>(state->axis.lens)},
-                                      {"waterfall", state->head.waterfall},
-                                      {"operators", state->shows_operators}}
-                    .dump();
-              },
-          .recall =
-              [state](const std::string& text) {
-                const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-                if (!json.is_object()) return;
-                if (json.contains("lens") && json["lens"].is_number_integer()) {
-                  const int lens = json["lens"];
-                  if (lens >= 0 && lens < static_cast<int>(all_lenses.size()))
-                    state->axis.lens = all_lenses[static_cast<std::size_t>(lens)];
-                }
-                state->head.waterfall = json.contains("waterfall") && json["waterfall"] == true;
-                state->shows_operators = !json.contains("operators") || json["operators"] != false;
-              }};
+          .remember = [state] { return remember(*state); },
+          .recall = [state](const std::string& text) { recall(*state, text); },
+          .least_height = 560};
 }
 
 }  // namespace stepladder

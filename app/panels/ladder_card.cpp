@@ -61,10 +61,11 @@ void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline) {
     }
   }
   if (!is_baseline && !is_missing(rung.sum.speedup)) {
+    const SpeedUp& sure = rung.sum.verdict;
+    const std::string verdict =
+        sure.verdict == Verdict::cannot_tell ? "could be noise" : std::string(to_string(sure.verdict));
     text_sentence(factor_text(rung.sum.speedup) + " over the baseline" +
-                  (rung.sum.verdict.ci95.known() ? ", " + std::string(to_string(rung.sum.verdict.verdict)) +
-                                                       " (95 %: " + ci95_text(rung.sum.verdict.ci95) + ")"
-                                                 : ""));
+                  (sure.ci95.known() ? ", " + verdict + " (95 %: " + ci95_text(sure.ci95) + ")" : ""));
   }
 }
 
@@ -82,7 +83,8 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   text_strong(title_of(run) == number ? number : number + ": " + title_of(run));
   ImGui::PopTextWrapPos();
   if (run.status == RunStatus::failed || run.status == RunStatus::interrupted || run.status == RunStatus::stopped) {
-    toned(std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason),
+    const std::string status(to_string(run.status));
+    toned(run.reason.starts_with(status) ? run.reason : status + (run.reason.empty() ? "" : ": " + run.reason),
           run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   }
   if (summary.steps == 0) {

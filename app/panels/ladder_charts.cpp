@@ -15,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the table above has the colours
+constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the rows above have the colours
 
 // All rungs, the baseline and the selected one strong, the others thin. `values` gives each run's points, and their
 // levels where they have any.
@@ -63,7 +63,7 @@ bool needs_log_axis(const LadderModel& model) {
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands) {
   const LadderModel& model = shown.model;
   const float gap = px(16);
-  const bool strip = size.y > px(290);
+  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone differs from nothing
   const float upper = strip ? (size.y - gap) * 0.52f : size.y;
   ImGui::BeginGroup();
   begin_card("##loss", ImVec2(size.x, upper));

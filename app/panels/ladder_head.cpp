@@ -69,7 +69,17 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   const float picker = px(200);
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
-  draw_name(head, ladder, right - picker - px(260), commands);
+  std::vector<std::pair<std::string, Tone>> pills;
+  if (workspace.baseline_rung != 0)
+    pills.emplace_back("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
+  if (model.impossible > 0) {
+    pills.emplace_back(
+        std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " times are impossible",
+        Tone::bad);
+  }
+  float taken = picker + px(16);
+  for (const auto& [text, tone] : pills) taken += pill_size(text).x + px(8);
+  draw_name(head, ladder, std::max(px(80), right - ImGui::GetCursorPosX() - taken), commands);
   const float below = ImGui::GetCursorPosY();
   float at = right - picker;
   ImGui::SetCursorPos(ImVec2(at, top));
@@ -78,21 +88,14 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   if (ladder_combo("##ladder", "Other ladders", workspace, ladder.id, &chosen))
     commands.push_back(SelectLadder{chosen});
   mark("ladder.picker");
-  const auto before = [&](const std::string& text, Tone tone) {
+  for (const auto& [text, tone] : pills) {
     at -= pill_size(text).x + px(8);
     ImGui::SetCursorPos(ImVec2(at, top + (ImGui::GetFrameHeight() - pill_size(text).y) / 2));
     pill(text, tone);
-  };
-  if (workspace.baseline_rung != 0) {
-    before("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
-    mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
-  }
-  if (model.impossible > 0) {
-    before(std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " times are impossible",
-           Tone::bad);
+    if (tone == Tone::neutral) mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
   }
   ImGui::SetCursorPosY(below);
-  text_cut(ladder_line(ladder, model), right, palette().quiet, fonts().regular, small_size);
+  text_cut(ladder_line(ladder, model), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
 }
 
 void draw_export_popup(const Ladder& ladder, Commands& commands) {
@@ -129,7 +132,8 @@ void draw_question(const Workspace& workspace, const Ladder& ladder, Commands& c
     if (quiet_button("Stop asking")) commands.push_back(StopAsking{});
     mark("ladder.stop_asking");
   } else {
-    text_strong(text + "  " + std::string(to_string(question.answers.back().verdict)));
+    const Verdict verdict = question.answers.back().verdict;
+    text_strong(text + "  " + (verdict == Verdict::cannot_tell ? "cannot tell" : std::string(to_string(verdict))));
   }
 }
 

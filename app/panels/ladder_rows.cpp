@@ -259,6 +259,11 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   }
   draw->AddLine(ImVec2(corner.x, corner.y + height), ImVec2(corner.x + width, corner.y + height),
                 u32(palette().line, 0.7f));
+  // The colour of its curves, which a hatched bar does not have. Beside others, colours tell ladders apart.
+  if (!beside) {
+    draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(12)),
+                        ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(sum.rung)), px(1.5f));
+  }
   const float first_line = top + px(6);
   const float middle = top + (height - px(18)) / 2;
   ImGui::SetCursorPos(ImVec2(at.number, middle));
@@ -336,8 +341,7 @@ void hatch(ImVec2 low, ImVec2 high) {
   draw->PopClipRect();
 }
 
-float ladder_table_height(const LadderModel& model, const std::vector<BesideLadder>& beside) {
-  const std::size_t rows = beside.empty() ? model.rungs.size() : beside_rows(model, beside).size();
+float ladder_table_height(std::size_t rows) {
   return px(52) + px(row_height + 1) * static_cast<float>(rows);
 }
 
@@ -353,12 +357,11 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
       draw_row(model, i, nullptr, nullptr, table, at, scale, commands);
   } else {
     const BesideBars bars(model, table.beside);
-    const std::vector<BesideRow> rows = beside_rows(model, table.beside);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      if (rows[i].own) {
-        draw_row(model, i, &rows[i], &bars, table, at, scale, commands);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      if (table.rows[i].own) {
+        draw_row(model, i, &table.rows[i], &bars, table, at, scale, commands);
       } else {
-        draw_row_of_others(rows[i], i - model.rungs.size(), bars, table, at);
+        draw_row_of_others(table.rows[i], i - model.rungs.size(), bars, table, at);
       }
     }
   }

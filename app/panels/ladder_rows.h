@@ -14,9 +14,10 @@ struct LadderTable {
   int baseline = 0;
   bool is_over = true;               // then a factor without an interval is one that cannot be judged
   std::vector<BesideLadder> beside;  // other ladders, whose rungs of the same stage stand beside
+  std::vector<BesideRow> rows;       // then one a stage (beside_rows); empty: the model's rungs
 };
 
-float ladder_table_height(const LadderModel& model, const std::vector<BesideLadder>& beside);  // that it would like
+float ladder_table_height(std::size_t rows);  // that it would like
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands);
 
 // What cannot be believed is hatched: a texture, since colour alone would not say it.
