@@ -106,7 +106,10 @@ class StoreSink : public ImportSink {
   std::vector<Note>& notes() { return notes_; }
 
  private:
-  std::string stem() const { return path_.empty() ? "stdin" : path_.stem().string(); }
+  std::string stem() const {
+    if (!path_.empty()) return path_.stem().string();
+    return file_ == "standard input" ? "stdin" : file_;
+  }
 
   void complete(Run& run) const {
     if (run.name.empty()) run.name = stem();

@@ -277,6 +277,7 @@ void draw_gap(State& state, ImVec2 size, Commands& commands) {
 
 void cell(const std::string& text) {
   ImGui::TableNextColumn();
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));  // the pills beside it are higher
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x);
 }
 
@@ -365,11 +366,11 @@ void draw_numbers(State& state, Commands& commands) {
       mark("compare.row." + std::to_string(id));
       ImGui::SetItemTooltip("Click: the others are compared with it. Double click: all about the run.");
       ImGui::SameLine(px(12));
-      ImGui::SetCursorPosY(top);
+      ImGui::SetCursorPosY(top + px(2));
       colour_square(rung_colour(line.colour));
       ImGui::SameLine();
       text_cut(line.label, ImGui::GetContentRegionAvail().x, palette().text,
-               is_base ? fonts().semibold : fonts().regular, text_size);
+               is_base ? fonts().semibold : fonts().regular, text_size, Cut::middle);
       const RangeStatistics& seen = seen_between(state, line, low, high);
       const auto judged = state.shown.verdicts.find(id);
       if (judged == state.shown.verdicts.end()) {  // it is being made
@@ -458,7 +459,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const std::vector<const RunEntry*> runs = workspace.compared();
   draw_head(state, workspace, runs.size(), commands);
   if (runs.empty()) {
-    empty_state("No runs to compare yet.", "Start a ladder in Launch, or drop a log on the window.");
+    if (workspace.runs().empty()) {
+      empty_state("No runs to compare yet.", "Start a ladder in Launch, or drop a log on the window.");
+    } else {
+      empty_state("No run is selected.", "Choose runs at the top right, or click them in History.");
+    }
     return;
   }
   state.x.begin_frame();
@@ -504,7 +509,9 @@ Panel panels::compare() {
           .title = "Compare",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
           .remember = [state] { return remember(*state); },
-          .recall = [state](const std::string& text) { recall(*state, text); }};
+          .recall = [state](const std::string& text) { recall(*state, text); },
+          .least_width = 640,
+          .least_height = 680};
 }
 
 }  // namespace stepladder

@@ -265,7 +265,7 @@ void draw_plan(Form& form, const Workspace& workspace) {
 }
 
 void draw_ready_plans(Form& form, const Workspace& workspace) {
-  ImGui::SameLine();
+  flow_for(px(110));
   ImGui::BeginDisabled(!workspace.device);
   ImGui::SetNextItemWidth(px(110));
   if (ImGui::BeginCombo("##plan", "A plan...")) {
@@ -286,7 +286,7 @@ void draw_rungs(Form& form, const Workspace& workspace) {
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   text_quiet("each keeps the ones above it");
   const auto choose = [&](const char* words, const std::string& id, const std::function<bool(const Stage&)>& wanted) {
-    ImGui::SameLine();
+    flow_to(words);
     if (quiet_button(words)) {
       for (std::size_t i = 0; i < form.rungs.size(); ++i) form.rungs[i] = wanted(all_stages()[i]);
     }
@@ -344,11 +344,13 @@ void draw_start(Form& form, const Workspace& workspace, Commands& commands) {
   if (primary_button("Start the ladder", problem.empty())) commands.push_back(LaunchLadder{request_of(form, stages)});
   mark("launch.start");
   ImGui::SameLine();
-  ImGui::AlignTextToFramePadding();
   if (problem.empty()) {
-    text_quiet(std::to_string(stages.size()) + " rungs x " + std::to_string(form.repeats) + " x " +
-               grouped(form.steps) + " steps of " + grouped(tokens) +
-               " tokens: " + grouped(runs * form.steps * tokens) + " tokens in all");
+    ImGui::BeginGroup();
+    text_quiet_wrapped((stages.size() == 1 ? "1 rung" : std::to_string(stages.size()) + " rungs") +
+                       (form.repeats > 1 ? " x " + std::to_string(form.repeats) + " repeats" : "") + " x " +
+                       grouped(form.steps) + " steps of " + grouped(tokens) + " tokens");
+    text_quiet_wrapped(grouped(runs * form.steps * tokens) + " tokens in all");
+    ImGui::EndGroup();
   } else {
     ImGui::PushTextWrapPos(0);
     text_toned(problem, workspace.device ? Tone::warning : Tone::neutral);
@@ -361,7 +363,7 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
   const RunEntry* running = workspace.running();
   const std::vector<const RunEntry*> waiting = workspace.waiting();
   if (!running && waiting.empty()) {
-    text_quiet("Nothing is running. What you start waits here for its turn.");
+    text_quiet_wrapped("Nothing is running. What you start waits here for its turn.");
     return;
   }
   const double left = workspace.seconds_left_of_all();
@@ -414,41 +416,43 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
 Panel panels::launch() {
   return {.id = "launch",
           .title = "Launch",
-          .draw = [form = std::make_shared<Form>()](const Workspace& workspace, Commands& commands) {
-            if (workspace.proposal && form->proposals_taken != workspace.proposals) {
-              form->proposals_taken = workspace.proposals;
-              take_plan(*form, *workspace.proposal);
-            }
-            text_title("Launch a ladder");
-            text_quiet("The baseline first, then one optimisation more on every rung; same seed, same tokens.");
-            ImGui::Dummy(ImVec2(0, px(6)));
-            const ImVec2 room = ImGui::GetContentRegionAvail();
-            const float gap = px(16);
-            const float left = std::clamp(room.x * 0.36f, px(330), px(520));
-            const bool is_idle = !workspace.running() && workspace.waiting().empty();
-            const float queue = is_idle ? px(84) : std::clamp(room.y * 0.3f, px(150), px(280));
-            begin_card("##what", ImVec2(left, room.y), true);
-            draw_model(*form);
-            draw_data(*form);
-            ImGui::Dummy(ImVec2(0, px(2)));
-            draw_settings(*form);
-            end_card();
-            ImGui::SameLine(0, gap);
-            ImGui::BeginGroup();
-            const float start = px(64);
-            begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
-            draw_rungs(*form, workspace);
-            end_card();
-            ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
-            begin_card("##start", ImVec2(0, start));
-            draw_start(*form, workspace, commands);
-            end_card();
-            ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
-            begin_card("##queue", ImVec2(0, 0), true);
-            draw_queue(workspace, commands);
-            end_card();
-            ImGui::EndGroup();
-          }};
+          .draw =
+              [form = std::make_shared<Form>()](const Workspace& workspace, Commands& commands) {
+                if (workspace.proposal && form->proposals_taken != workspace.proposals) {
+                  form->proposals_taken = workspace.proposals;
+                  take_plan(*form, *workspace.proposal);
+                }
+                text_title("Launch a ladder");
+                text_quiet("The baseline first, then one optimisation more on every rung; same seed, same tokens.");
+                ImGui::Dummy(ImVec2(0, px(6)));
+                const ImVec2 room = ImGui::GetContentRegionAvail();
+                const float gap = px(16);
+                const float left = std::clamp(room.x * 0.36f, px(330), px(520));
+                const bool is_idle = !workspace.running() && workspace.waiting().empty();
+                const float queue = is_idle ? px(84) : std::clamp(room.y * 0.3f, px(150), px(280));
+                begin_card("##what", ImVec2(left, room.y), true);
+                draw_model(*form);
+                draw_data(*form);
+                ImGui::Dummy(ImVec2(0, px(2)));
+                draw_settings(*form);
+                end_card();
+                ImGui::SameLine(0, gap);
+                ImGui::BeginGroup();
+                const float start = px(72);
+                begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
+                draw_rungs(*form, workspace);
+                end_card();
+                ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
+                begin_card("##start", ImVec2(0, start), true);
+                draw_start(*form, workspace, commands);
+                end_card();
+                ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
+                begin_card("##queue", ImVec2(0, 0), true);
+                draw_queue(workspace, commands);
+                end_card();
+                ImGui::EndGroup();
+              },
+          .least_width = 660};
 }
 
 }  // namespace stepladder

@@ -90,7 +90,7 @@ void draw(State& state, const Workspace& workspace) {
   const float space = px(14);
   const float upper = px(310);
   // What is too small for all four scrolls, one under the other.
-  if (room.x < px(760) || room.y < px(500)) {
+  if (room.x < px(860) || room.y < px(500)) {
     card("##calculator", 0, upper, false, calculator);
     gap(14);
     card("##answer", 0, upper, true, answer);
@@ -123,7 +123,9 @@ Panel panels::mfu() {
                 for (const MfuConvention convention : all_conventions) {
                   if (text == to_string(convention)) state->convention = convention;
                 }
-              }};
+              },
+          .least_width = 560,
+          .least_height = 0};
 }
 
 }  // namespace stepladder

@@ -86,11 +86,13 @@ Roof roof_of(const MfuForm& form, const HardwareTable& table) {
   return roof;
 }
 
-void label_at(double x, double y, const std::string& text, const ImVec4& colour, float align_x) {
+// Ends at x, above the line or beneath it.
+void label_at(double x, double y, const std::string& text, const ImVec4& colour, bool above) {
   const ImVec2 at = ImPlot::PlotToPixels(x, y);
   const ImVec2 size = ImGui::CalcTextSize(text.c_str());
   ImPlot::PushPlotClipRect();
-  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x * align_x, at.y - size.y - px(2)), u32(colour), text.c_str());
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x, at.y + (above ? -size.y - px(2) : px(2))), u32(colour),
+                                     text.c_str());
   ImPlot::PopPlotClipRect();
 }
 
@@ -178,7 +180,7 @@ void draw_head(const Roofline& roofline, const Hardware* hardware) {
   text_cut(note, std::max(px(20), ImGui::GetContentRegionAvail().x - help - px(8)), palette().quiet, fonts().regular,
            small_size);
   ImGui::SameLine(ImGui::GetContentRegionMax().x - help);
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(9));
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(7));
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::Button("How estimated", ImVec2(help, 0));
   ImGui::PopFont();
@@ -195,7 +197,7 @@ void draw_ceilings(const Roof& roof, const Range& x, const Range& y) {
     plot_line(("##" + ceiling.words).c_str(), is_missing(ridge) ? x.low : ridge, ceiling.tflops, x.high, ceiling.tflops,
               colour, is_chosen ? 2.0f : 1.2f);
     label_at(x.high * 0.97, ceiling.tflops, ceiling.words + "  " + compact(ceiling.tflops),
-             is_chosen ? palette().text : palette().quiet, 1);
+             is_chosen ? palette().text : palette().quiet, ceiling.tflops == highest);
   }
   const double ridge = ridge_intensity(highest, roof.bandwidth);
   if (is_missing(ridge)) return;

@@ -215,7 +215,7 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
            table.published_problem.empty() ? palette().quiet : palette().bad, fonts().regular, small_size);
   ImGui::SameLine(ImGui::GetContentRegionMax().x - field);
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(9));
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(7));
   ImGui::SetNextItemWidth(field);
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::InputTextWithHint("##filter", "filter", table.filter.data(), table.filter.size());
