@@ -1,0 +1,145 @@
+// What a view does with little room or with nothing to show, and what Ladder remembers.
+#include <gtest/gtest.h>
+
+#include "app/desktop/widgets.h"
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+bool shows(Headless& imgui, DesktopApp& app, const std::string& landmark) {
+  landmarks::keep();
+  for (int i = 0; i < 4; ++i) imgui.frame(app);
+  return landmarks::find(landmark).has_value();
+}
+
+// One run a stage, of a hundred steps; the loss of step 50 is a spike.
+LadderId add_ladder(RunStore& store, const std::string& name, const std::vector<std::string>& stages) {
+  const LadderId ladder = store.create_ladder({.name = name, .source = "launched", .created_at = 1});
+  std::vector<StepRecord> steps;
+  for (std::int64_t i = 1; i <= 100; ++i) {
+    const double loss = i == 50 ? 50 : 5 - 0.01 * static_cast<double>(i);
+    steps.push_back({.step = i, .loss = loss, .dt_ms = 20, .tokens = 768});
+  }
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    Run run;
+    run.name = name + ": " + stages[i];
+    run.ladder = ladder;
+    run.rung = static_cast<int>(i);
+    run.stage = run.title = stages[i];
+    run.status = RunStatus::finished;
+    run.source = "launched";
+    run.created_at = run.started_at = 1;
+    run.tokens_per_step = 768;
+    store.insert_finished(run, steps);
+  }
+  return ladder;
+}
+
+TEST(EmptyView, SaysItsName) {
+  RunStore store = RunStore::in_memory();
+  for (const char* view : {"live", "ladder", "run", "compare", "history", "advisor"}) {
+    Headless imgui;
+    DesktopApp app(store, nullptr, {.panels = {view}});
+    std::string title = view;
+    title.front() = static_cast<char>(std::toupper(title.front()));
+    EXPECT_TRUE(shows(imgui, app, "title." + title)) << view;
+  }
+}
+
+TEST(Chart, TheKeyOLeavesOutliersOffScreenAndCountsThem) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"baseline"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"ladder"}});
+  ASSERT_TRUE(imgui.click(app, "chart.loss"));  // the mouse is over it now
+  EXPECT_TRUE(shows(imgui, app, "chart.loss.off_screen.0"));
+  imgui.press(app, ImGuiKey_O);
+  EXPECT_TRUE(shows(imgui, app, "chart.loss.off_screen.1")) << "the spike";
+  imgui.press(app, ImGuiKey_O);
+  EXPECT_TRUE(shows(imgui, app, "chart.loss.off_screen.0"));
+}
+
+TEST(SmallWindow, EveryTabOfRunCanBeReached) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"baseline"});
+  for (const ImVec2 size : {ImVec2(1024, 640), ImVec2(900, 1400)}) {
+    Headless imgui;
+    DesktopApp app(store, nullptr, {.panels = {"run"}});
+    ImGui::GetIO().DisplaySize = size;
+    ASSERT_TRUE(imgui.click(app, "run.tab.6"));
+    EXPECT_TRUE(shows(imgui, app, "run.note")) << size.x;
+  }
+}
+
+TEST(SmallWindow, EveryViewIsReachedAndKeepsTheRoomThatItNeeds) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"baseline", "bf16"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"history"}});
+  ImGui::GetIO().DisplaySize = ImVec2(640, 400);
+  for (const char* view : {"launch", "live", "ladder", "compare", "history", "run", "mfu", "import", "advisor"}) {
+    ASSERT_TRUE(imgui.click(app, std::string("side.") + view)) << view;
+    const auto item = landmarks::find(std::string("side.") + view);
+    ASSERT_TRUE(item);
+    EXPECT_LE(item->y1, 400) << view;
+  }
+  ASSERT_TRUE(imgui.click(app, "side.compare"));
+  ASSERT_TRUE(shows(imgui, app, "chart.gap"));
+  const auto chart = landmarks::find("chart.gap");
+  EXPECT_GT(chart->x1 - chart->x0, 150) << "it scrolls instead of being squeezed";
+  EXPECT_GT(chart->y1 - chart->y0, 60);
+}
+
+TEST(Ladder, LaddersThatStoodBesideComeBackInTheirProjectOnly) {
+  TemporaryFolder folder;
+  DesktopSettings settings{.panels = {"ladder"}};
+  for (const char* project : {"a.db", "b.db"}) {
+    RunStore store = RunStore::open(folder / project);
+    const LadderId theirs = add_ladder(store, "theirs", {"baseline", "flash-attention"});
+    const LadderId own = add_ladder(store, "own", {"baseline", "bf16"});
+    const std::string others = "ladder.others.0";  // the stage that only theirs has
+    {
+      Headless imgui;
+      DesktopApp app(store, nullptr, settings);
+      app.workspace().selected_ladder = own;
+      EXPECT_FALSE(shows(imgui, app, others)) << project << ": the other project's are not its own";
+      ASSERT_TRUE(imgui.click(app, "ladder.beside"));
+      ASSERT_TRUE(imgui.click(app, "ladder.beside." + std::to_string(theirs)));
+      imgui.press(app, ImGuiKey_Escape);
+      ASSERT_TRUE(shows(imgui, app, others));
+      settings.views = app.settings().views;
+    }
+    Headless imgui;
+    DesktopApp app(store, nullptr, settings);
+    app.workspace().selected_ladder = own;
+    EXPECT_TRUE(shows(imgui, app, others)) << project;
+    settings.views = app.settings().views;
+  }
+}
+
+TEST(CutText, KeepsWholeCharactersAndTheEndOfAName) {
+  RunStore store = RunStore::in_memory();
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"history"}});
+  imgui.frame(app);
+  ImGui::NewFrame();
+  const std::string greek = "\xCE\xB1\xCE\xB2\xCE\xB3\xCE\xB4\xCE\xB5\xCE\xB6\xCE\xB7\xCE\xB8";
+  const float width = ImGui::CalcTextSize(greek.c_str()).x;
+  EXPECT_EQ(cut_to(greek, width), greek);
+  const std::string cut = cut_to(greek, width * 0.8f);
+  EXPECT_GT(cut.size(), 3u) << "more than the dots";
+  EXPECT_TRUE(cut.ends_with("..."));
+  EXPECT_EQ(greek.find(cut.substr(0, cut.size() - 3)), 0u);
+  EXPECT_EQ(cut.size() % 2, 1u) << "letters of two bytes, and three dots";
+  const std::string name = "nano on tinyshakespeare.txt: Cosine schedule #12";
+  const std::string middle = cut_to(name, ImGui::CalcTextSize(name.c_str()).x * 0.5f, Cut::middle);
+  EXPECT_TRUE(middle.starts_with("nano"));
+  EXPECT_TRUE(middle.ends_with("#12"));
+  EXPECT_EQ(cut_to(name, 0), "...");
+  ImGui::EndFrame();
+}
+
+}  // namespace
+}  // namespace stepladder
