@@ -49,13 +49,13 @@ const RunEntry* shown_run(const Workspace& workspace) {
   return workspace.runs().empty() ? nullptr : &workspace.runs().back();
 }
 
-void take_run(State& state, const Workspace& workspace, const RunEntry& entry) {
+void take_run(State& state, const Workspace& workspace, const RunEntry& entry, Commands& commands) {
   state.shown = entry.run.id;
   state.x = {};
   state.head.renaming = false;
   state.sample = -1;
   state.lanes.made_of = 0;
-  state.note.show(entry.curation);
+  state.note.show(entry, commands);
   // The rung before says best what this one is; a fork's parent does the same.
   state.facts.against = entry.run.parent.value_or(0);
   if (state.facts.against == 0 && entry.run.ladder && entry.run.rung > 0) {
@@ -105,7 +105,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("No run yet.", "Start one in Launch, or drop a log on the window.");
     return;
   }
-  if (shown->run.id != state.shown) take_run(state, workspace, *shown);
+  if (shown->run.id != state.shown) take_run(state, workspace, *shown, commands);
   if (!workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
   state.x.begin_frame();
   state.head.draw(workspace, *shown, commands);

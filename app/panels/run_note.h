@@ -1,19 +1,31 @@
-// What its user says of a run: tags and a note, kept when a field is left. UI thread.
+// What its user says of a run: tags and a note. Kept when a field is left, by Escape too, or when three seconds go by
+// without a letter: what was typed is never thrown away. UI thread.
 #pragma once
 
-#include <array>
+#include <string>
 
 #include "app/desktop/commands.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
 
-struct RunNote {
-  std::array<char, 256> tags{};
-  std::array<char, 4096> note{};
-
-  void show(const Curation& curation);
+class RunNote {
+ public:
+  // Another run's; what is still to be kept of the one before is.
+  void show(const RunEntry& run, Commands& commands);
   void draw(const RunEntry& shown, Commands& commands);
+
+ private:
+  void take(const Curation& curation);
+  void keep(Commands& commands);  // where something differs from what is known to be kept
+
+  RunId run_ = 0;
+  std::string name_;
+  Curation kept_;
+  std::string tags_;  // as typed, as is the note
+  std::string note_;
+  bool is_typing_ = false;
+  double typed_at_ = 0;  // ImGui's clock
 };
 
 }  // namespace stepladder
