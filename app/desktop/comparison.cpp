@@ -70,12 +70,24 @@ void shorten_labels(std::vector<ComparedLine>& lines) {
     while (same < common.size() && same < line.label.size() && common[same] == line.label[same]) ++same;
     common.resize(same);
   }
+  const bool one_is_all = std::any_of(lines.begin(), lines.end(),
+                                      [&](const ComparedLine& line) { return line.label.size() == common.size(); });
+  if (one_is_all) return;
   const std::size_t cut = common.find_last_of(" :/");
   if (cut == std::string::npos) return;
   for (const ComparedLine& line : lines) {
     if (line.label.size() <= cut + 1) return;
   }
   for (ComparedLine& line : lines) line.label.erase(0, cut + 1);
+}
+
+// Runs that were given the same name are told apart by their numbers.
+void number_equal_labels(std::vector<ComparedLine>& lines) {
+  std::map<std::string, int> named;
+  for (const ComparedLine& line : lines) ++named[line.label];
+  for (ComparedLine& line : lines) {
+    if (named[line.label] > 1) line.label += ", run " + std::to_string(line.runs.front());
+  }
 }
 
 // One run's part of a line.
@@ -141,6 +153,7 @@ ComparedCurves curves_of(const std::vector<Evidence>& runs, RunId base, const Co
   if (curves.lines.empty()) return curves;
   colour(curves.lines, lines);
   shorten_labels(curves.lines);
+  number_equal_labels(curves.lines);
   const Points& reference = curves.lines[curves.base].values(0);
   for (ComparedLine& line : curves.lines) {
     if (!reference.is_path) break;

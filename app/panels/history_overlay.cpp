@@ -86,12 +86,19 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
          ++tries)
       colour = (colour + 1) % rung_colour_count;
     colours.push_back(colour);
-    Curve curve{.label = entry->run.name + "##" + std::to_string(id),
-                .colour = rung_colour(colour),
-                .weight = count > 12 ? 1.0f : 1.7f,
-                .in_legend = count <= 8,
-                .order = static_cast<int>(colours.size()),
-                .dash = colour};
+    const bool in_legend = count <= 8;
+    const bool has_namesake =
+        in_legend && std::any_of(workspace.selected_runs.begin(), workspace.selected_runs.end(), [&](RunId other) {
+          const RunEntry* same = workspace.find(other);
+          return other != id && same && same->run.name == entry->run.name;
+        });
+    Curve curve{
+        .label = entry->run.name + (has_namesake ? ", run " + std::to_string(id) : "") + "##" + std::to_string(id),
+        .colour = rung_colour(colour),
+        .weight = count > 12 ? 1.0f : 1.7f,
+        .in_legend = in_legend,
+        .order = static_cast<int>(colours.size()),
+        .dash = colour};
     // Few runs: what was zoomed to is read as finely as the window is wide.
     const RunPoints points =
         run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::glance);
