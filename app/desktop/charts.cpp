@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "app/decimate.h"
 #include "app/desktop/chart_export.h"
@@ -124,15 +125,18 @@ void set_up_log_ticks(ImAxis axis, const Range& range) {
 void set_up_ticks(ImAxis axis, const Range& range, int most) {
   const double width = range.high - range.low;
   if (!(width > 0) || !std::isfinite(width)) return;
+  const auto room = static_cast<std::size_t>(std::max(most, 3));
   std::vector<double> ticks;
+  std::vector<double> finer;
   double decade = std::pow(10, std::floor(std::log10(width)) - 2);
-  for (int i = 0; ticks.empty() || ticks.size() > static_cast<std::size_t>(std::max(most, 3)); ++i) {
+  for (int i = 0; ticks.empty() || ticks.size() > room; ++i) {
     const double step = decade * std::array{1, 2, 5}[static_cast<std::size_t>(i % 3)];
     if (i % 3 == 2) decade *= 10;
-    ticks.clear();
+    finer = std::exchange(ticks, {});
     for (double at = std::ceil(range.low / step); at <= range.high / step; ++at) ticks.push_back(at * step + 0.0);
     if (step > width) break;
   }
+  if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label says no scale
   if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
@@ -167,7 +171,7 @@ std::string caption(std::span<const Polyline> lines, std::size_t off_screen) {
     not_finite += line.not_finite;
   }
   if (points + not_finite == 0) return "no steps yet";
-  std::string text = grouped(static_cast<std::int64_t>(points)) + " points, " +
+  std::string text = grouped(static_cast<std::int64_t>(points)) + (points == 1 ? " point, " : " points, ") +
                      grouped(static_cast<std::int64_t>(std::min(drawn, points))) + " drawn, " +
                      grouped(static_cast<std::int64_t>(off_screen)) + " off-screen";
   if (not_finite > 0) text += ", " + grouped(static_cast<std::int64_t>(not_finite)) + " not a number";

@@ -283,7 +283,9 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   // A table for each set of columns, so that each keeps its own widths and order.
   std::string id = "##runs";
   for (const RunColumn* column : columns) id += "," + column->id;
-  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, room)) return;
+  // As wide as what is visible beside a vertical scroll bar, which else would bring a horizontal one with it.
+  const float inner_width = room.x - ImGui::GetStyle().ScrollbarSize;
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, room, inner_width)) return;
   ImGui::TableSetupScrollFreeze(2, 1);
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
   ImGui::TableSetupColumn(
