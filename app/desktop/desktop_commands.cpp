@@ -83,9 +83,13 @@ void DesktopApp::curate(const Curate& asked) {
       store_.curate(run, curation);
     }
   });
+  std::vector<RunId> selected;  // deleting ends it, taking back brings it back
+  for (const auto& [run, curation] : before) {
+    if (workspace_.selected_runs.contains(run)) selected.push_back(run);
+  }
   for (const auto& [run, curation] : asked.changes) workspace_.curate(run, curation);
   if (lists_change) workspace_.load(store_);
-  can_undo(asked.what, [this, before] {
+  can_undo(asked.what, [this, before, selected, lists_change] {
     store_.in_one_transaction([&] {
       for (const auto& [run, curation] : before) {
         if (!store_.run(run)) throw std::runtime_error("Another program has emptied the bin: a run is gone for good.");
@@ -93,6 +97,7 @@ void DesktopApp::curate(const Curate& asked) {
       }
     });
     workspace_.load(store_);
+    if (lists_change) workspace_.selected_runs.insert(selected.begin(), selected.end());
   });
 }
 

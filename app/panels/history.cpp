@@ -43,8 +43,8 @@ void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Co
 void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& commands) {
   HistoryRows& list = table.list;
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
-  ImGui::InputTextWithHint("##filter", "filter: nano status=finished tokens_per_s>20000 batch=12 tags~night",
-                           list.filter.data(), list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
+  ImGui::InputTextWithHint("##filter", "filter: nano status=finished loss_last<3 tags~night", list.filter.data(),
+                           list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
   mark("history.filter");
   flow_to("grouped by", 12);
   int group = static_cast<int>(list.group);

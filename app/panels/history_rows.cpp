@@ -152,6 +152,7 @@ void HistoryRows::update(const HistoryColumns& columns, const Workspace& workspa
   if (wanted == made_for) return;
   made_for = std::move(wanted);
   rows.clear();
+  impossible.clear();
   const std::vector<const RunEntry*> found = matching_runs(*this, workspace);
   matching = found.size();
   const std::vector<const RunEntry*> entries = sorted(found, *this, columns, workspace);

@@ -208,10 +208,14 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   }
   ImGui::TableNextColumn();
   draw_name(table, row, commands);
-  const bool impossible = is_impossible(flags_of(entry.run, entry.summary, 1, workspace.hardware));
+  auto known = table.list.impossible.find(entry.run.id);
+  if (known == table.list.impossible.end()) {
+    const bool impossible = is_impossible(flags_of(entry.run, entry.summary, 1, workspace.hardware));
+    known = table.list.impossible.emplace(entry.run.id, impossible).first;
+  }
   for (const RunColumn* column : columns) {
     ImGui::TableNextColumn();
-    draw_cell(*column, entry, context, impossible, commands);
+    draw_cell(*column, entry, context, known->second, commands);
   }
   ImGui::PopID();
 }

@@ -59,6 +59,7 @@ class Views(unittest.TestCase):
         desktop.picture("history-deleted")
         desktop.click("notice.undo")
         desktop.wait(lambda: self.curated(2)[3] == 0 and "history.run.2" in desktop.landmarks(), "both runs back")
+        self.assertIn("history.clear", desktop.landmarks(), "and selected, as they were")
         self.assertEqual(desktop.rows("select count(*) from steps where run_id = 2")[0][0],
                          desktop.rows("select count(*) from latest_steps where run_id = 2")[0][0])
 
