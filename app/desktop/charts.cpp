@@ -78,7 +78,7 @@ Range y_range(const Chart& chart, std::span<const Polyline> lines, double left, 
   };
   if (chart.from_zero && !chart.log_y) {
     if (values.empty()) return {0, 1};
-    const double most = at_share(0.98);
+    const double most = values.size() < 10 ? std::ranges::max(values) : at_share(0.98);
     return {0, most > 0 ? most * 1.2 : 1};
   }
   if (leave_out && !values.empty()) {
@@ -137,6 +137,13 @@ void set_up_ticks(ImAxis axis, const Range& range, int most) {
     if (step > width) break;
   }
   if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label says no scale
+  if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+// There is no step 1.2.
+void set_up_whole_ticks(ImAxis axis, const Range& range) {
+  std::vector<double> ticks;
+  for (double at = std::ceil(range.low); at <= range.high; ++at) ticks.push_back(at);
   if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
@@ -511,6 +518,7 @@ void draw_chart(const Chart& chart) {
     const Range sight = x_range_now.zoomed() ? Range{x_range_now.low, x_range_now.high} : all;
     Range moved = sight;
     if (chart.log_x) set_up_log_ticks(ImAxis_X1, sight);
+    if (!chart.log_x && chart.x_label == "step" && sight.high - sight.low < 8) set_up_whole_ticks(ImAxis_X1, sight);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const Curve& curve = chart.curves[i];
       if (curve.levels) {

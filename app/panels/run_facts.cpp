@@ -66,7 +66,9 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
   ImGui::TableSetupColumn("this run", ImGuiTableColumnFlags_WidthStretch, 1);
   if (other) ImGui::TableSetupColumn("other", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (const std::string& head : {std::string("value"), std::string("this run"), other_name}) {
+  std::vector<std::string> heads{"value", "this run"};
+  if (other) heads.push_back(other_name);
+  for (const std::string& head : heads) {
     if (ImGui::TableNextColumn())
       text_cut(head, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size, Cut::middle);
   }
