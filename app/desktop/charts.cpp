@@ -534,7 +534,7 @@ void draw_chart(const Chart& chart) {
       if (chart.log_y) {
         set_up_log_ticks(ImAxis_Y1, y);
       } else {
-        set_up_ticks(ImAxis_Y1, y, static_cast<int>((size.y - px(40)) / px(20)));
+        set_up_ticks(ImAxis_Y1, y, static_cast<int>((size.y - px(40)) / px(25)));
       }
       if (chart.legend) corner = emptiest_corner(lines, sight, y);
       ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);

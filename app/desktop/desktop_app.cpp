@@ -253,6 +253,9 @@ void DesktopApp::lay_out(unsigned dockspace) {
   ImGui::DockBuilderDockWindow(open_.back().c_str(), rest);
   // One panel alone needs no tab; side by side they can be dragged and closed by theirs.
   if (open_.size() == 1) ImGui::DockBuilderGetNode(rest)->LocalFlags |= ImGuiDockNodeFlags_NoTabBar;
+  // ImGui keeps a central node when its last panel is dragged away; its room is the others' here.
+  if (ImGuiDockNode* central = ImGui::DockBuilderGetCentralNode(dockspace); central && open_.size() > 1)
+    central->SetLocalFlags(central->LocalFlags & ~ImGuiDockNodeFlags_CentralNode);
   ImGui::DockBuilderFinish(dockspace);
 }
 
