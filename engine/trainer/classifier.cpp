@@ -1,12 +1,12 @@
 #include "engine/trainer/classifier.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/autocast_mode.h>
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
+#include "engine/trainer/settings.h"
 #include "engine/trainer/softmax_rows.h"
 
 namespace stepladder {
@@ -83,8 +83,7 @@ struct FusedClassifier : torch::autograd::Function<FusedClassifier> {
 
 at::Tensor fused_classifier(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets,
                             std::int64_t vocab) {
-  const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
-  const at::ScalarType type = autocast ? at::autocast::get_autocast_dtype(at::kCPU) : hidden.scalar_type();
+  const at::ScalarType type = product_type(hidden);
   // Types are chosen here, so autocast stays out of what follows.
   const c10::impl::ExcludeDispatchKeyGuard by_hand(c10::autocast_dispatch_keyset);
   const at::Tensor rows = hidden.contiguous();

@@ -7,6 +7,7 @@
 
 #include "engine/trainer/attention.h"
 #include "engine/trainer/classifier.h"
+#include "engine/trainer/fused_blocks.h"
 
 namespace stepladder {
 namespace {
@@ -68,12 +69,16 @@ SelfAttention::SelfAttention(const Recipe& recipe)
       c_proj(register_module("c_proj", std::make_shared<Linear>(recipe, recipe.d_model, recipe.d_model, true))) {}
 
 at::Tensor SelfAttention::forward(const at::Tensor& x, const at::Tensor& future) const {
+  return c_proj->forward(mix(x, future));
+}
+
+at::Tensor SelfAttention::mix(const at::Tensor& x, const at::Tensor& future) const {
   const auto B = x.size(0), T = x.size(1), C = x.size(2);
   const auto qkv = c_attn->forward(x).split(C, 2);  // three of (B, T, C)
   const auto heads_first = [&](const at::Tensor& t) { return t.view({B, T, heads, C / heads}).transpose(1, 2); };
   const at::Tensor y =
       attend(way, heads_first(qkv[0]), heads_first(qkv[1]), heads_first(qkv[2]), future);  // (B, heads, T, d)
-  return c_proj->forward(y.transpose(1, 2).reshape({B, T, C}));
+  return y.transpose(1, 2).reshape({B, T, C});
 }
 
 Mlp::Mlp(const Recipe& recipe)
@@ -99,7 +104,7 @@ Gpt::Gpt(const Recipe& recipe)
     : wte(register_module("wte", std::make_shared<Embedding>(recipe, recipe.vocab, recipe.padded_vocab()))),
       wpe(register_module("wpe", std::make_shared<Embedding>(recipe, recipe.seq, recipe.seq))),
       vocab_(recipe.vocab),
-      fused_classifier_(recipe.compile == Compile::on && recipe.device == "cpu") {
+      fused_on_cpu_(recipe.compile == Compile::on && recipe.device == "cpu") {
   auto list = register_module("h", std::make_shared<torch::nn::ModuleListImpl>());
   for (int layer = 0; layer < recipe.layers; ++layer) {
     blocks.push_back(std::make_shared<Block>(recipe));
@@ -119,6 +124,7 @@ Gpt::Gpt(const Recipe& recipe)
 at::Tensor Gpt::hidden(const at::Tensor& tokens) const {
   const auto T = tokens.size(1);
   at::Tensor x = at::embedding(wte->weight, tokens) + wpe->weight.narrow(0, 0, T);  // (B, T, C)
+  if (fused_on_cpu_) return fused_blocks(blocks, *ln_f, x);
   const at::Tensor mask = future.defined() ? future.narrow(0, 0, T).narrow(1, 0, T) : future;
   for (const auto& block : blocks) x = block->forward(x, mask);
   return ln_f->forward(x);
@@ -129,7 +135,7 @@ at::Tensor Gpt::forward(const at::Tensor& tokens) const {
 }
 
 at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const {
-  if (fused_classifier_) {
+  if (fused_on_cpu_) {
     return fused_classifier(hidden(tokens).flatten(0, 1), lm_head->weight, targets.flatten(), vocab_);
   }
   const at::Tensor logits = forward(tokens).flatten(0, 1);  // (B T, V')

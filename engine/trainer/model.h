@@ -44,6 +44,7 @@ struct Head : torch::nn::Module {
 struct SelfAttention : torch::nn::Module {
   explicit SelfAttention(const Recipe& recipe);
   at::Tensor forward(const at::Tensor& x, const at::Tensor& future) const;
+  at::Tensor mix(const at::Tensor& x, const at::Tensor& future) const;  // what c_proj is given, (B, T, C)
   Attention way;
   int heads;
   std::shared_ptr<Linear> c_attn;  // (C) -> (3 C): queries, keys, values
@@ -90,7 +91,7 @@ struct Gpt : torch::nn::Module {
   at::Tensor hidden(const at::Tensor& tokens) const;  // (B, T) -> (B, T, C), what the head sees
 
   int vocab_;
-  bool fused_classifier_;
+  bool fused_on_cpu_;  // blocks and classifier by fused kernels: the `compile` stage on a CPU
 };
 
 // The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head is not among them. The tensors

@@ -34,6 +34,10 @@ AutocastScope::~AutocastScope() {
   at::autocast::set_autocast_dtype(device_, dtype_before_);
 }
 
+at::ScalarType product_type(const at::Tensor& x) {
+  return at::autocast::is_autocast_enabled(at::kCPU) ? at::autocast::get_autocast_dtype(at::kCPU) : x.scalar_type();
+}
+
 int default_threads() {
   static const int threads = at::get_num_threads();
   return threads;

@@ -34,6 +34,9 @@ class AutocastScope {
   at::ScalarType dtype_before_{};
 };
 
+// The type in which products with `x` run under the present autocast of the CPU.
+at::ScalarType product_type(const at::Tensor& x);
+
 // LibTorch's own choice, one per physical core; asked before anybody changes it.
 int default_threads();
 
