@@ -1,12 +1,17 @@
-"""The engine against PyTorch in Python, eager, on the same model: milliseconds a step, in turns, one process each.
+"""The engine against PyTorch in Python on the same model: milliseconds a step, in turns, one process each.
 
     python tests/bench/throughput.py build/engine_run [--rounds 5] [--steps 30] [--threads N] [--model nano]
+    python tests/bench/throughput.py build/engine_run --compile [--autocast bf16] ...
 
-Used by hand; a quiet machine is needed for figures worth quoting.
+The first holds both against each other as they are; the second what the engine's `compile` stage buys against what
+torch.compile(model) buys, four sides in turns. Used by hand; a quiet machine is needed for figures worth quoting. On a
+busy one `--cpu-time` counts the CPU time of the process instead of the clock: take one thread (`--threads 1`) with it,
+since threads that wait for each other count too.
 """
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -19,8 +24,13 @@ MODELS = {
 }
 
 
+def warm_up(recipe):
+    return max(2, recipe["steps"] // 5)
+
+
 def python_steps(recipe):
-    """The baseline as the engine has it: explicit attention, AdamW tensor by tensor. Same timed section."""
+    """The baseline as the engine has it: explicit attention, AdamW tensor by tensor. Same timed section.
+    With compile, torch.compile of the model, which leaves the optimiser as it is, as the stage does on a CPU."""
     import torch
 
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "parity"))
@@ -35,30 +45,49 @@ def python_steps(recipe):
             if parameter.dim() == 2:
                 parameter.normal_(0.0, 0.02)
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe["lr"], weight_decay=0.01, foreach=False)
+    compiled = torch.compile(model) if recipe["compile"] == "on" else model
     tokens = torch.randint(256, (recipe["steps"], recipe["batch"], recipe["seq"] + 1))
+    now = time.process_time if recipe["cpu_time"] else time.perf_counter
     dt_ms = []
     for step in range(recipe["steps"]):
-        started = time.perf_counter()
+        started = now()
         optimizer.zero_grad(set_to_none=True)
-        loss = model(tokens[step, :, :-1].contiguous(), tokens[step, :, 1:].contiguous())
+        with torch.autocast("cpu", torch.bfloat16, enabled=recipe["autocast"] == "bf16"):
+            loss = compiled(tokens[step, :, :-1].contiguous(), tokens[step, :, 1:].contiguous())
         loss.backward()
         optimizer.step()
-        dt_ms.append((time.perf_counter() - started) * 1e3)
+        dt_ms.append((now() - started) * 1e3)
         loss.item()
     return dt_ms
 
 
 def run_engine(program, recipe):
-    output = subprocess.run([program, json.dumps(recipe)], check=True, capture_output=True, text=True).stdout
-    lines = [json.loads(line) for line in output.splitlines()]
-    if lines[-1].get("status") != "finished":
-        sys.exit(f"the engine failed: {lines[-1]}")
-    return [line["dt_ms"] for line in lines if "dt_ms" in line]
+    """Milliseconds of each step after the first fifth; of CPU time only their mean is known from outside."""
+    def run(steps):
+        before = os.times()
+        lines = subprocess.run([program, json.dumps(dict(recipe, steps=steps))], check=True, capture_output=True,
+                               text=True).stdout.splitlines()
+        after = os.times()
+        lines = [line for line in map(json.loads, lines) if line]
+        if lines[-1].get("status") != "finished":
+            sys.exit(f"the engine failed: {lines[-1]}")
+        cpu_ms = (after.children_user + after.children_system - before.children_user - before.children_system) * 1e3
+        return cpu_ms, [line["dt_ms"] for line in lines if "dt_ms" in line]
+
+    few = warm_up(recipe)
+    cpu_ms, dt_ms = run(recipe["steps"])
+    if recipe["cpu_time"]:
+        return [(cpu_ms - run(few)[0]) / (recipe["steps"] - few)]
+    return dt_ms[few:]
 
 
 def run_python(recipe):
     command = [sys.executable, __file__, "--python-side", json.dumps(recipe)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)[warm_up(recipe):]
+
+
+def range_of(values):
+    return f"{statistics.median(values):.3f} (rounds {min(values):.3f} to {max(values):.3f})"
 
 
 def main():
@@ -68,6 +97,9 @@ def main():
     parser.add_argument("--steps", type=int, default=30)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--model", choices=MODELS, action="append")
+    parser.add_argument("--autocast", choices=["off", "bf16"], default="off")
+    parser.add_argument("--compile", action="store_true", help="what compiling buys on either side")
+    parser.add_argument("--cpu-time", action="store_true", help="CPU time instead of the clock, for a busy machine")
     parser.add_argument("--python-side", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.python_side:
@@ -77,23 +109,31 @@ def main():
         parser.error("which program? (engine_run of the build)")
 
     print("command:", " ".join(sys.argv))
+    engine = lambda recipe: run_engine(options.program, recipe)
+    sides = {"engine": (engine, "off"), "python": (run_python, "off")}
+    if options.compile:
+        sides |= {"engine, compile": (engine, "on"), "python, torch.compile": (run_python, "on")}
     for name in options.model or MODELS:
-        recipe = dict(MODELS[name], steps=options.steps, threads=options.threads, device="cpu")
-        warm = max(1, options.steps // 5)
-        engine, python, ratios = [], [], []
+        recipe = dict(MODELS[name], steps=options.steps, threads=options.threads, device="cpu", autocast=options.autocast,
+                      cpu_time=options.cpu_time)
+        ms = {side: [] for side in sides}
         for round_number in range(options.rounds):
-            sides = [lambda: run_engine(options.program, recipe), lambda: run_python(recipe)]
+            turn = list(sides)
             if round_number % 2:  # A B, B A, ...: a machine that slows down favours neither
-                python_ms, engine_ms = (statistics.median(side()[warm:]) for side in reversed(sides))
-            else:
-                engine_ms, python_ms = (statistics.median(side()[warm:]) for side in sides)
-            engine.append(engine_ms)
-            python.append(python_ms)
-            ratios.append(python_ms / engine_ms)
-            print(f"  {name} round {round_number + 1}: engine {engine_ms:.2f} ms, python {python_ms:.2f} ms", flush=True)
-        print(f"{name}: engine {statistics.median(engine):.2f} ms, python {statistics.median(python):.2f} ms, "
-              f"engine's throughput is {statistics.median(ratios):.3f} of python's "
-              f"(rounds {min(ratios):.3f} to {max(ratios):.3f})", flush=True)
+                turn.reverse()
+            for side in turn:
+                run, compiled = sides[side]
+                ms[side].append(statistics.median(run(dict(recipe, compile=compiled))))
+            print(f"  {name} round {round_number + 1}: " + ", ".join(f"{side} {ms[side][-1]:.2f} ms" for side in sides),
+                  flush=True)
+        ratios = lambda over, under: range_of([a / b for a, b in zip(ms[over], ms[under])])
+        print(f"{name}: " + ", ".join(f"{side} {statistics.median(ms[side]):.2f} ms" for side in sides))
+        print(f"{name}: engine's throughput over python's: {ratios('python', 'engine')}", flush=True)
+        if options.compile:
+            print(f"{name}: compile buys the engine {ratios('engine', 'engine, compile')}, "
+                  f"torch.compile python {ratios('python', 'python, torch.compile')}, "
+                  f"compiled engine's throughput over compiled python's: "
+                  f"{ratios('python, torch.compile', 'engine, compile')}", flush=True)
 
 
 if __name__ == "__main__":
