@@ -55,6 +55,7 @@ TEST_F(CheckpointTest, AResumedRunIsTheOneThatWasNeverStoppedBitForBit) {
       recipe.steps = 12;
       recipe.tied_head = tied;
       recipe.optimizer = optimizer;
+      recipe.compile = tied ? Compile::on : Compile::off;
       recipe.decay = Decay::matrices;
       recipe.schedule = Schedule::cosine;
       recipe.clip = 1;
