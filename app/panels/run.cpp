@@ -73,7 +73,7 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
     ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
     if (ImGui::Button(tab_names[i])) state.tab = static_cast<Tab>(i);
     ImGui::PopStyleColor(2);
-    mark(std::string("run.tab.") + std::to_string(i));
+    mark(std::string("run.tab.") + tab_names[i]);
   }
   ImGui::Dummy(ImVec2(0, px(2)));
   const RunDetail* detail = workspace.detail(shown.run.id);
@@ -140,11 +140,11 @@ Panel panels::run() {
   return {.id = "run",
           .title = "Run",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
-          .remember = [state] { return std::to_string(static_cast<int>(state->tab)); },
+          .remember = [state] { return std::string(tab_names[static_cast<std::size_t>(state->tab)]); },
           .recall =
               [state](const std::string& text) {
-                const int tab = text.size() == 1 ? text[0] - '0' : 0;
-                if (tab >= 0 && tab < static_cast<int>(tab_names.size())) state->tab = static_cast<Tab>(tab);
+                const auto tab = std::find(tab_names.begin(), tab_names.end(), text);
+                if (tab != tab_names.end()) state->tab = static_cast<Tab>(tab - tab_names.begin());
               },
           .least_width = 660,
           .least_height = 580};

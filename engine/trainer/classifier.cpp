@@ -1,6 +1,7 @@
 #include "engine/trainer/classifier.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <numeric>
@@ -39,6 +40,7 @@ double classify(const at::Tensor& hidden, const at::Tensor& weight, const at::Te
       at::mm_out(logits, h, weight.t());
     }
     const std::int64_t* const wanted = targets.const_data_ptr<std::int64_t>() + begin;
+    RECORD_USER_SCOPE("stepladder::classifier");
     at::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
       softmax_rows(logits.mutable_data_ptr<float>() + first * V, last - first, V, vocab, wanted + first, scale,
                    losses.data() + begin + first);

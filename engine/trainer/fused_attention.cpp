@@ -27,7 +27,7 @@ struct Heads {
     const std::int64_t bytes = d * static_cast<std::int64_t>(rows.element_size());
     char* const in_rows = static_cast<char*>(rows.mutable_data_ptr());
     char* const in_heads = static_cast<char*>(apart.mutable_data_ptr());
-    RowBlocks(B * T).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+    RowBlocks("stepladder::split_heads", B * T).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
       for (std::int64_t row = first; row < first + count; ++row) {
         for (std::int64_t part = 0; part < parts; ++part) {
           for (std::int64_t head = 0; head < heads; ++head) {
@@ -49,7 +49,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     const at::Tensor probabilities = at::bmm(apart[0], apart[1].transpose(1, 2));  // (B heads, T, T): the scores yet
     with_type_of(probabilities, [&](auto zero) {
       using Scalar = decltype(zero);
-      RowBlocks(B * heads).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+      RowBlocks("stepladder::causal_softmax", B * heads).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
         causal_softmax_rows(elements<Scalar>(probabilities) + first * T * T, count * T, T, scale(d));
       });
     });
@@ -76,10 +76,11 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     const at::Tensor d_scores = at::bmm(d_mixed, apart[2].transpose(1, 2));  // of the probabilities yet
     with_type_of(d_scores, [&](auto zero) {
       using Scalar = decltype(zero);
-      RowBlocks(B * heads).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
-        causal_softmax_backward_rows(elements<Scalar>(probabilities) + first * T * T, count * T, T, scale(d),
-                                     elements<Scalar>(d_scores) + first * T * T);
-      });
+      RowBlocks("stepladder::causal_softmax_backward", B * heads)
+          .run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+            causal_softmax_backward_rows(elements<Scalar>(probabilities) + first * T * T, count * T, T, scale(d),
+                                         elements<Scalar>(d_scores) + first * T * T);
+          });
     });
     at::bmm_out(d_q, d_scores, apart[1]);
     at::bmm_out(d_k, d_scores.transpose(1, 2), apart[0]);

@@ -18,7 +18,7 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
     const std::int64_t D = slope.size(1);
     with_type_of(slope, [&](auto zero) {
       using T = decltype(zero);
-      RowBlocks(slope.size(0)).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+      RowBlocks("stepladder::gelu", slope.size(0)).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
         gelu_rows(elements<T>(slope) + first * D, elements<float>(bias), count, D, elements<T>(after) + first * D);
       });
     });
@@ -40,7 +40,7 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
     const at::Tensor d_proj = at::mm(d_out.t(), after);
     const at::Tensor gradient = at::mm(d_out, proj);  // (N, D): of `after`, then of what comes before it
     const std::int64_t D = gradient.size(1);
-    const RowBlocks blocks(gradient.size(0));
+    const RowBlocks blocks("stepladder::gelu_backward", gradient.size(0));
     const at::Tensor d_bias = at::zeros({blocks.count(), D}, at::kFloat);
     with_type_of(gradient, [&](auto zero) {
       using T = decltype(zero);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/Parallel.h>
+#include <ATen/record_function.h>
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -15,13 +16,15 @@ namespace stepladder {
 struct RowBlocks {
   static constexpr std::int64_t most = 32;
 
-  explicit RowBlocks(std::int64_t rows) : all(rows), each((rows + most - 1) / most) {}
+  // The kernel goes by that name where operators are timed (operator_watch.h).
+  RowBlocks(const char* kernel, std::int64_t rows) : name(kernel), all(rows), each((rows + most - 1) / most) {}
 
   std::int64_t count() const { return all == 0 ? 0 : (all + each - 1) / each; }
 
   // work(block, first row, number of rows), on LibTorch's threads.
   template <class Work>
   void run(const Work& work) const {
+    RECORD_USER_SCOPE(name);
     at::parallel_for(0, count(), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t block = begin; block < end; ++block) {
         work(block, block * each, std::min(each, all - block * each));
@@ -29,6 +32,7 @@ struct RowBlocks {
     });
   }
 
+  const char* name;
   std::int64_t all, each;
 };
 

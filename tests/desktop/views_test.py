@@ -72,8 +72,8 @@ class Views(unittest.TestCase):
 
         # The run by itself: its name, a note.
         desktop.click("history.run.3")
-        self.palette("run tf32", "run.tab.0")
-        desktop.click("run.tab.7")
+        self.palette("run tf32", "run.tab.Recipe")
+        desktop.click("run.tab.Note")
         desktop.wait(lambda: "run.note" in desktop.landmarks(), "the note")
         desktop.click("run.note")
         desktop.xdotool("type", "--delay", 30, "worth another look")

@@ -19,7 +19,7 @@ class Note : public testing::Test {
     }
   }
   void open(RunId run) {
-    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}, .views = {{"run", "6"}}});
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}, .views = {{"run", "Note"}}});
     app_->workspace().shown_run = run;
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   }

@@ -91,7 +91,7 @@ TEST_F(Operators, ARunComesWithThoseOfTheRungBefore) {
   profile(2, 3);
   open("run");
   app_->workspace().shown_run = 2;
-  ASSERT_TRUE(imgui_.click(*app_, "run.tab.1"));
+  ASSERT_TRUE(imgui_.click(*app_, "run.tab.Operators"));
   EXPECT_TRUE(shows("run.operators"));
   EXPECT_NE(app_->workspace().profile(1), nullptr) << "what it is held against was read too";
   app_->workspace().shown_run = 3;

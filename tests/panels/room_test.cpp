@@ -68,7 +68,7 @@ TEST(SmallWindow, EveryTabOfRunCanBeReached) {
     Headless imgui;
     DesktopApp app(store, nullptr, {.panels = {"run"}});
     ImGui::GetIO().DisplaySize = size;
-    ASSERT_TRUE(imgui.click(app, "run.tab.6"));
+    ASSERT_TRUE(imgui.click(app, "run.tab.Note"));
     EXPECT_TRUE(shows(imgui, app, "run.note")) << size.x;
   }
 }
