@@ -118,6 +118,7 @@ int open_desktop(const std::filesystem::path& database) {
     if (asked) frames_to_settle = 3;
   }
   close_signals.window_closes();
+  app.close();
   DesktopSettings now = app.settings();
   now.maximised = window.is_maximised();
   if (!now.maximised) window.size(now.width, now.height);

@@ -263,7 +263,10 @@ void DesktopApp::draw_panels() {
   const bool focus = std::exchange(focus_is_stale_, false);
   for (Panel& panel : panels_) {
     const auto place = std::find(open_.begin(), open_.end(), panel.id);
-    if (place == open_.end()) continue;
+    if (place == open_.end()) {
+      if (panel.leave) panel.leave(commands_);
+      continue;
+    }
     bool keep = true;
     // The id is the window's name for docking; the title is what the tab says.
     const ImVec2 padding(px(26), px(20));
@@ -273,13 +276,24 @@ void DesktopApp::draw_panels() {
     if (focus && panel.id == open_.back()) ImGui::SetNextWindowFocus();
     const bool is_visible = ImGui::Begin(name.c_str(), open_.size() > 1 ? &keep : nullptr, flags);
     ImGui::PopStyleVar();
-    if (is_visible) panel.draw(workspace_, commands_);
+    if (is_visible) {
+      panel.draw(workspace_, commands_);
+    } else if (panel.leave) {
+      panel.leave(commands_);
+    }
     ImGui::End();
     if (!keep) {
       open_.erase(place);
       layout_is_stale_ = true;
     }
   }
+}
+
+void DesktopApp::close() {
+  for (const Panel& panel : panels_) {
+    if (panel.leave) panel.leave(commands_);
+  }
+  execute();
 }
 
 void DesktopApp::draw_side_bar(float width) {

@@ -36,6 +36,8 @@ class DesktopApp {
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
   void say_of_bin(const EmptiedBin& emptied);         // nothing where nothing was taken out
 
+  void close();  // after the last frame: what was typed and is not kept yet is written
+
   // With the layout and what the panels remember as they are now. Inside the ImGui context.
   DesktopSettings settings();
   Workspace& workspace() { return workspace_; }

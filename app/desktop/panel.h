@@ -16,6 +16,8 @@ struct Panel {
   // Called once a frame while the panel is open, inside its window. Reads the workspace, pushes commands, keeps its own
   // small state; touches neither disk nor engine.
   std::function<void(const Workspace&, Commands&)> draw;
+  // Asks for what was typed to be kept. Called in frames in which the panel is not drawn, and before the window closes.
+  std::function<void(Commands&)> leave = {};
   // What it wants to find again at the next start, as text of its own; null where there is nothing.
   std::function<std::string()> remember = {};
   std::function<void(const std::string&)> recall = {};

@@ -140,6 +140,7 @@ Panel panels::run() {
   return {.id = "run",
           .title = "Run",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .leave = [state](Commands& commands) { state->note.keep(commands); },
           .remember = [state] { return std::string(tab_names[static_cast<std::size_t>(state->tab)]); },
           .recall =
               [state](const std::string& text) {

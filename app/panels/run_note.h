@@ -1,5 +1,5 @@
 // What its user says of a run: tags and a note. Kept when a field is left, by Escape too, or when three seconds go by
-// without a letter: what was typed is never thrown away. UI thread.
+// without a letter, or when another view or no window is shown: what was typed is never thrown away. UI thread.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ class RunNote {
   // Another run's; what is still to be kept of the one before is.
   void show(const RunEntry& run, Commands& commands);
   void draw(const RunEntry& shown, Commands& commands);
+  void keep(Commands& commands);  // where something differs from what is known to be kept
 
  private:
   void take(const Curation& curation);
-  void keep(Commands& commands);  // where something differs from what is known to be kept
 
   RunId run_ = 0;
   std::string name_;

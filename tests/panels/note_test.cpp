@@ -57,6 +57,18 @@ TEST_F(Note, IsKeptWithItsRunWhenAnotherIsShown) {
   EXPECT_EQ(kept(runs_[1]).note, "");
 }
 
+TEST_F(Note, IsKeptWhenAnotherViewIsShownOrTheWindowCloses) {
+  open(runs_[0]);
+  type("run.note", "left by a key");
+  app_->show("history");
+  for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
+  EXPECT_EQ(kept(runs_[0]).note, "left by a key");
+  open(runs_[1]);
+  type("run.note", "the window goes");
+  app_->close();
+  EXPECT_EQ(kept(runs_[1]).note, "the window goes");
+}
+
 TEST_F(Note, ALongOneIsNotCutWhenTagsChange) {
   const std::string note(20'000, 'x');
   store_.curate(runs_[0], {.note = note});

@@ -92,5 +92,15 @@ TEST(Example, a_missing_or_malformed_file_is_named_and_adds_nothing) {
   EXPECT_FALSE(store.setting("example_added"));
 }
 
+TEST(Example, stays_away_from_a_project_that_has_runs) {
+  RunStore store = RunStore::in_memory();
+  const RunId own = store.create_run({.name = "own", .status = RunStatus::finished});
+  add_example(store, assets);
+  EXPECT_TRUE(store.ladders().empty());
+  store.curate(own, {.deleted_at = 1000});
+  add_example(store, assets);
+  EXPECT_TRUE(store.ladders().empty()) << "later neither";
+}
+
 }  // namespace
 }  // namespace stepladder
