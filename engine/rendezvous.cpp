@@ -92,6 +92,11 @@ std::optional<Placement> placement_from_environment() {
   return std::nullopt;
 }
 
+std::optional<int> gpu_of(const Placement& placement, int gpus_in_sight) {
+  if (placement.local_rank < gpus_in_sight) return placement.local_rank;
+  return gpus_in_sight == 1 ? std::optional(0) : std::nullopt;
+}
+
 ListeningSocket::ListeningSocket(const std::string& host, int port) {
   const Addresses address = resolve(host, port, SOCK_STREAM);
   descriptor_ = ::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

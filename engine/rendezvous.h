@@ -24,6 +24,11 @@ struct Placement {
 // Nothing where this process was started alone. Throws RecipeError for numbers that cannot be.
 std::optional<Placement> placement_from_environment();
 
+// Which of the GPUs in sight is this process's own: LOCAL_RANK's or, where its launcher shows each process just one
+// (Slurm's --gpus-per-task), that one. Two processes that end up with the same GPU are refused by NCCL, by name.
+// Nothing where there is none for it.
+std::optional<int> gpu_of(const Placement& placement, int gpus_in_sight);
+
 // A TCP socket that listens on one address only and is closed in child processes.
 class ListeningSocket {
  public:

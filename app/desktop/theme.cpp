@@ -3,6 +3,8 @@
 #include <implot.h>
 
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 namespace stepladder {
@@ -49,6 +51,35 @@ ImFont* load(const std::filesystem::path& file) {
   return atlas->AddFontDefaultVector();
 }
 
+// Chinese, Japanese and Korean, which our fonts have not: the first of these that the system has, read once.
+const std::string& font_of_other_scripts() {
+  static const std::string content = [] {
+    for (const char* file :
+         {"/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",               // Debian, Ubuntu
+          "/usr/share/fonts/google-noto-sans-cjk-fonts/NotoSansCJK-Regular.ttc",  // Fedora
+          "/usr/share/fonts/google-noto-cjk/NotoSansCJK-Regular.ttc",
+          "/usr/share/fonts/noto-cjk/NotoSansCJK-Regular.ttc",  // Arch
+          "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
+          "/System/Library/Fonts/PingFang.ttc"}) {
+      std::ifstream stream(file, std::ios::binary);
+      if (stream) return std::string(std::istreambuf_iterator<char>(stream), {});
+    }
+    return std::string();
+  }();
+  return content;
+}
+
+// Into the font that was added last.
+void merge_other_scripts() {
+  const std::string& content = font_of_other_scripts();
+  if (content.empty()) return;
+  ImFontConfig config;
+  config.MergeMode = true;
+  config.FontDataOwnedByAtlas = false;
+  ImGui::GetIO().Fonts->AddFontFromMemoryTTF(const_cast<char*>(content.data()), static_cast<int>(content.size()), 0,
+                                             &config);
+}
+
 void apply_plot_theme(const Palette& colours) {
   ImPlotStyle& style = ImPlot::GetStyle();
   style = ImPlotStyle();
@@ -81,10 +112,14 @@ void apply_plot_theme(const Palette& colours) {
 }  // namespace
 
 void load_fonts(const std::filesystem::path& folder) {
-  loaded.regular = load(folder / "Inter-Regular.otf");
-  loaded.semibold = load(folder / "Inter-SemiBold.otf");
-  loaded.display = load(folder / "InterDisplay-SemiBold.otf");
-  loaded.mono = load(folder / "JetBrainsMono-Regular.ttf");
+  const auto add = [&](ImFont*& font, const char* name) {
+    font = load(folder / name);
+    merge_other_scripts();
+  };
+  add(loaded.regular, "Inter-Regular.otf");
+  add(loaded.semibold, "Inter-SemiBold.otf");
+  add(loaded.display, "InterDisplay-SemiBold.otf");
+  add(loaded.mono, "JetBrainsMono-Regular.ttf");
   ImGui::GetIO().FontDefault = loaded.regular;
 }
 

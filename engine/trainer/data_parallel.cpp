@@ -41,7 +41,7 @@ void require_gpu(const Recipe& recipe, const std::optional<Placement>& launched)
   if (!launched && recipe.nproc > gpus) {
     throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes need a GPU each, but " + have);
   }
-  if (launched && launched->local_rank >= gpus) {
+  if (launched && !gpu_of(*launched, gpus)) {
     throw RecipeError("LOCAL_RANK", std::to_string(launched->local_rank) + " has no GPU: " + have);
   }
 }
@@ -274,7 +274,8 @@ bool DataParallel::is_rank0() const {
 
 std::optional<at::Device> DataParallel::own_gpu() const {
   if (!group_ || group_->device != at::kCUDA) return std::nullopt;
-  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(group_->placement.local_rank));
+  const int gpu = gpu_of(group_->placement, static_cast<int>(cuda_library().gpus.size())).value();
+  return at::Device(at::kCUDA, static_cast<at::DeviceIndex>(gpu));
 }
 
 double DataParallel::waited_ms() const {

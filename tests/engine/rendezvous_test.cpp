@@ -23,6 +23,14 @@ std::optional<Placement> placement_with(const std::map<std::string, std::string>
   return placement_from_environment();
 }
 
+TEST(Rendezvous, AProcessHasTheGpuOfItsPlaceOrTheOneItSees) {
+  EXPECT_EQ(gpu_of({.local_rank = 0}, 8), 0);
+  EXPECT_EQ(gpu_of({.local_rank = 7}, 8), 7);
+  EXPECT_EQ(gpu_of({.local_rank = 8}, 8), std::nullopt);
+  EXPECT_EQ(gpu_of({.local_rank = 3}, 1), 0) << "its launcher shows it no other";
+  EXPECT_EQ(gpu_of({.local_rank = 0}, 0), std::nullopt);
+}
+
 TEST(Placement, NoneWhereStartedAlone) {
   EXPECT_EQ(placement_with({}), std::nullopt);
   EXPECT_EQ(placement_with({{"RANK", "1"}}), std::nullopt);
