@@ -81,7 +81,7 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
   return text;
 }
 
-// A row a kind, a column a run; of two runs what moved, the most first.
+// A row a kind, a column a run; of two runs what moved.
 std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   std::vector<std::string> head{""};
   for (const ProfiledRun& each : runs) head.push_back("run " + std::to_string(each.run.id));
@@ -96,9 +96,10 @@ std::string kinds_text(const std::vector<ProfiledRun>& runs) {
     if (runs.size() == 2) line.push_back(change(ms_of(runs[1].profile) - ms_of(runs[0].profile)));
     cells.push_back(std::move(line));
   };
-  for (const Moved& moved : what_moved(runs.front().profile, runs.back().profile)) {
-    add(to_string(moved.kind), [&](const StepProfile& profile) { return ms_in(moved.kind, profile); });
-  }
+  std::vector<const StepProfile*> profiles;
+  for (const ProfiledRun& each : runs) profiles.push_back(&each.profile);
+  for (const OperatorKind kind : kinds_in(profiles))
+    add(to_string(kind), [&](const StepProfile& profile) { return ms_in(kind, profile); });
   add("a step", step_ms);
   std::string text;
   for (const ProfiledRun& each : runs) text += heading(each) + "\n";

@@ -1,7 +1,7 @@
 #include "storage/step_profile.h"
 
 #include <algorithm>
-#include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -170,15 +170,17 @@ std::vector<OperatorTime> by_name(const StepProfile& profile) {
   return rows;
 }
 
-std::vector<Moved> what_moved(const StepProfile& before, const StepProfile& after) {
-  std::vector<Moved> moved;
-  for (const OperatorKind kind : all_operator_kinds) {
-    const Moved each{kind, ms_in(kind, before), ms_in(kind, after)};
-    if (each.before_ms > 0 || each.after_ms > 0) moved.push_back(each);
-  }
-  std::stable_sort(moved.begin(), moved.end(),
-                   [](const Moved& a, const Moved& b) { return std::fabs(a.change_ms()) > std::fabs(b.change_ms()); });
-  return moved;
+std::vector<OperatorKind> kinds_in(std::span<const StepProfile* const> profiles) {
+  const auto most = [&](OperatorKind kind) {
+    double ms = 0;
+    for (const StepProfile* profile : profiles) ms = std::max(ms, ms_in(kind, *profile));
+    return ms;
+  };
+  std::vector<OperatorKind> kinds;
+  std::copy_if(all_operator_kinds.begin(), all_operator_kinds.end(), std::back_inserter(kinds),
+               [&](OperatorKind kind) { return most(kind) > 0; });
+  std::stable_sort(kinds.begin(), kinds.end(), [&](OperatorKind a, OperatorKind b) { return most(a) > most(b); });
+  return kinds;
 }
 
 }  // namespace stepladder

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,14 +45,7 @@ std::string why_no_profile(const Run& run);        // a sentence
 // One row for each part and name, whatever the shapes; the most expensive first.
 std::vector<OperatorTime> by_name(const StepProfile& profile);
 
-// What a kind took in one profile and takes in another, the largest difference first; kinds that neither has are left
-// out.
-struct Moved {
-  OperatorKind kind = OperatorKind::between;
-  double before_ms = 0;
-  double after_ms = 0;
-  double change_ms() const { return after_ms - before_ms; }
-};
-std::vector<Moved> what_moved(const StepProfile& before, const StepProfile& after);
+// The kinds in which any of them spends time, the most expensive first.
+std::vector<OperatorKind> kinds_in(std::span<const StepProfile* const> profiles);
 
 }  // namespace stepladder

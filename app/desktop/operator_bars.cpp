@@ -1,7 +1,9 @@
 #include "app/desktop/operator_bars.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "app/desktop/theme.h"
@@ -37,14 +39,11 @@ void draw_figures(const Columns& at, double ms, const double* before_ms, double 
 }  // namespace
 
 void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before) {
-  static const StepProfile none;
-  std::vector<Moved> rows = what_moved(before ? *before : none, shown);
-  std::stable_sort(rows.begin(), rows.end(), [](const Moved& a, const Moved& b) {
-    return std::max(a.before_ms, a.after_ms) > std::max(b.before_ms, b.after_ms);
-  });
-  if (rows.empty()) return;
+  const std::array profiles{&shown, before};
+  const std::vector<OperatorKind> kinds = kinds_in(std::span(profiles).first(before ? 2 : 1));
+  if (kinds.empty()) return;
   const double whole = step_ms(shown), whole_before = before ? step_ms(*before) : 0;
-  const double longest = std::max(rows.front().before_ms, rows.front().after_ms);
+  const double longest = std::max(ms_in(kinds.front(), shown), before ? ms_in(kinds.front(), *before) : 0);
   const float left = ImGui::GetCursorPosX();
   const float right = left + ImGui::GetContentRegionAvail().x - px(4);
   const float ms_right = before ? right - px(62) : right;
@@ -62,21 +61,22 @@ void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const St
     text_right("change", at.change_right, nullptr, small_size, &palette().quiet);
   }
   ImGui::Dummy(ImVec2(0, px(4)));
-  for (const Moved& row : rows) {
+  for (const OperatorKind kind : kinds) {
+    const double ms = ms_in(kind, shown), ms_before = before ? ms_in(kind, *before) : 0;
     const ImVec2 place(left, ImGui::GetCursorPosY());
-    text_cut(std::string(to_string(row.kind)), at.bars - left - px(6), palette().text, fonts().regular, small_size);
+    text_cut(std::string(to_string(kind)), at.bars - left - px(6), palette().text, fonts().regular, small_size);
     const float y = corner.y + place.y - ImGui::GetScrollY() + px(8);
-    const auto bar = [&](double ms, float top, float height, const ImVec4& fill) {
-      const float width = (at.bars_end - at.bars) * static_cast<float>(ms / longest);
+    const auto bar = [&](double length_ms, float top, float height, const ImVec4& fill) {
+      const float width = (at.bars_end - at.bars) * static_cast<float>(length_ms / longest);
       const float x = corner.x + at.bars - ImGui::GetScrollX();
-      if (ms > 0)
+      if (length_ms > 0)
         draw->AddRectFilled(ImVec2(x, top), ImVec2(x + std::max(px(1), width), top + height), u32(fill), px(2));
     };
     if (at.bars_end - at.bars > px(24)) {
-      bar(row.after_ms, y - px(5), px(7), colour);
-      if (before) bar(row.before_ms, y + px(4), px(3), palette().quiet);
+      bar(ms, y - px(5), px(7), colour);
+      if (before) bar(ms_before, y + px(4), px(3), palette().quiet);
     }
-    draw_figures(at, row.after_ms, before ? &row.before_ms : nullptr, whole, fonts().regular);
+    draw_figures(at, ms, before ? &ms_before : nullptr, whole, fonts().regular);
     ImGui::SetCursorPos(ImVec2(left, place.y + row_height));
   }
   ImGui::Dummy(ImVec2(0, px(3)));
