@@ -28,11 +28,10 @@ constexpr double least_share = 0.005;
 
 Json operators_json(const ProfiledRun& profiled) {
   const StepProfile& profile = profiled.profile;
+  const KindTimes times(profile);
   Json kinds = Json::array();
-  for (const OperatorKind kind : all_operator_kinds) {
-    const double ms = ms_in(kind, profile);
-    if (ms > 0) kinds.push_back({{"kind", to_string(kind)}, {"ms", ms}});
-  }
+  for (const OperatorKind kind : kinds_in({&times, 1}))
+    kinds.push_back({{"kind", to_string(kind)}, {"ms", times.of(kind)}});
   Json rows = Json::array();
   for (const OperatorTime& each : profile.operators) {
     rows.push_back({{"part", each.part},
@@ -90,17 +89,24 @@ std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   std::vector<bool> right(head.size(), true);
   right.front() = false;
   const auto change = [](double ms) { return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms)); };
-  const auto add = [&](std::string_view title, auto&& ms_of) {
+  const auto add = [&](std::string_view title, const std::vector<double>& ms) {
     std::vector<std::string> line{std::string(title)};
-    for (const ProfiledRun& each : runs) line.push_back(milliseconds_text(ms_of(each.profile)));
-    if (runs.size() == 2) line.push_back(change(ms_of(runs[1].profile) - ms_of(runs[0].profile)));
+    for (const double each : ms) line.push_back(milliseconds_text(each));
+    if (ms.size() == 2) line.push_back(change(ms[1] - ms[0]));
     cells.push_back(std::move(line));
   };
-  std::vector<const StepProfile*> profiles;
-  for (const ProfiledRun& each : runs) profiles.push_back(&each.profile);
-  for (const OperatorKind kind : kinds_in(profiles))
-    add(to_string(kind), [&](const StepProfile& profile) { return ms_in(kind, profile); });
-  add("a step", step_ms);
+  std::vector<KindTimes> times;
+  std::vector<double> whole;
+  for (const ProfiledRun& each : runs) {
+    times.emplace_back(each.profile);
+    whole.push_back(step_ms(each.profile));
+  }
+  for (const OperatorKind kind : kinds_in(times)) {
+    std::vector<double> ms;
+    for (const KindTimes& each : times) ms.push_back(each.of(kind));
+    add(to_string(kind), ms);
+  }
+  add("a step", whole);
   std::string text;
   for (const ProfiledRun& each : runs) text += heading(each) + "\n";
   return text + "\n" + table(cells, right);

@@ -116,10 +116,8 @@ OperatorKind kind_of(const OperatorTime& each) {
   return OperatorKind::elementwise;
 }
 
-double ms_in(OperatorKind kind, const StepProfile& profile) {
-  double sum = 0;
-  for (const OperatorTime& each : profile.operators) sum += kind_of(each) == kind ? each.self_ms : 0;
-  return sum;
+KindTimes::KindTimes(const StepProfile& profile) {
+  for (const OperatorTime& each : profile.operators) ms_[static_cast<std::size_t>(kind_of(each))] += each.self_ms;
 }
 
 double step_ms(const StepProfile& profile) {
@@ -170,10 +168,10 @@ std::vector<OperatorTime> by_name(const StepProfile& profile) {
   return rows;
 }
 
-std::vector<OperatorKind> kinds_in(std::span<const StepProfile* const> profiles) {
+std::vector<OperatorKind> kinds_in(std::span<const KindTimes> runs) {
   const auto most = [&](OperatorKind kind) {
     double ms = 0;
-    for (const StepProfile* profile : profiles) ms = std::max(ms, ms_in(kind, *profile));
+    for (const KindTimes& times : runs) ms = std::max(ms, times.of(kind));
     return ms;
   };
   std::vector<OperatorKind> kinds;

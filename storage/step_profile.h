@@ -33,8 +33,15 @@ inline constexpr std::array all_operator_kinds{
 std::string_view to_string(OperatorKind kind);  // "matrix products"
 OperatorKind kind_of(const OperatorTime& each);
 
-// Milliseconds of a step.
-double ms_in(OperatorKind kind, const StepProfile& profile);
+// Milliseconds of a step in each kind.
+class KindTimes {
+ public:
+  explicit KindTimes(const StepProfile& profile);
+  double of(OperatorKind kind) const { return ms_[static_cast<std::size_t>(kind)]; }
+
+ private:
+  std::array<double, all_operator_kinds.size()> ms_{};
+};
 
 double step_ms(const StepProfile& profile);  // all operators together
 
@@ -46,6 +53,6 @@ std::string why_no_profile(const Run& run);        // a sentence
 std::vector<OperatorTime> by_name(const StepProfile& profile);
 
 // The kinds in which any of them spends time, the most expensive first.
-std::vector<OperatorKind> kinds_in(std::span<const StepProfile* const> profiles);
+std::vector<OperatorKind> kinds_in(std::span<const KindTimes> runs);
 
 }  // namespace stepladder

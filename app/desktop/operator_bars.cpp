@@ -1,9 +1,7 @@
 #include "app/desktop/operator_bars.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <span>
 #include <vector>
 
 #include "app/desktop/theme.h"
@@ -39,11 +37,12 @@ void draw_figures(const Columns& at, double ms, const double* before_ms, double 
 }  // namespace
 
 void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before) {
-  const std::array profiles{&shown, before};
-  const std::vector<OperatorKind> kinds = kinds_in(std::span(profiles).first(before ? 2 : 1));
+  std::vector<KindTimes> times{KindTimes(shown)};
+  if (before) times.emplace_back(*before);
+  const std::vector<OperatorKind> kinds = kinds_in(times);
   if (kinds.empty()) return;
   const double whole = step_ms(shown), whole_before = before ? step_ms(*before) : 0;
-  const double longest = std::max(ms_in(kinds.front(), shown), before ? ms_in(kinds.front(), *before) : 0);
+  const double longest = std::max(times.front().of(kinds.front()), times.back().of(kinds.front()));
   const float left = ImGui::GetCursorPosX();
   const float right = left + ImGui::GetContentRegionAvail().x - px(4);
   const float ms_right = before ? right - px(62) : right;
@@ -62,7 +61,7 @@ void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const St
   }
   ImGui::Dummy(ImVec2(0, px(4)));
   for (const OperatorKind kind : kinds) {
-    const double ms = ms_in(kind, shown), ms_before = before ? ms_in(kind, *before) : 0;
+    const double ms = times.front().of(kind), ms_before = times.back().of(kind);
     const ImVec2 place(left, ImGui::GetCursorPosY());
     text_cut(std::string(to_string(kind)), at.bars - left - px(6), palette().text, fonts().regular, small_size);
     const float y = corner.y + place.y - ImGui::GetScrollY() + px(8);

@@ -90,7 +90,7 @@ TextTable operators_table(const Study& study) {
   std::vector<OperatorKind> kinds;
   for (const OperatorKind kind : all_operator_kinds) {
     if (std::any_of(rungs.begin(), rungs.end(), [&](const StudyRung* rung) {
-          return ms_in(kind, rung->first->profile) >= 0.01 * step_ms(rung->first->profile);
+          return KindTimes(rung->first->profile).of(kind) >= 0.01 * step_ms(rung->first->profile);
         }))
       kinds.push_back(kind);
   }
@@ -99,11 +99,12 @@ TextTable operators_table(const Study& study) {
   table.right.resize(table.heads.size(), true);
   for (const StudyRung* rung : rungs) {
     const StepProfile& profile = rung->first->profile;
+    const KindTimes times(profile);
     const double whole = step_ms(profile);
     double other = whole;
     std::vector<std::string> row{std::to_string(study.is_ladder ? rung->sum.rung : rung->first->run.id), rung->label};
     for (const OperatorKind kind : kinds) {
-      const double ms = ms_in(kind, profile);
+      const double ms = times.of(kind);
       other -= ms;
       row.push_back(ms > 0 ? ms_figure(ms, whole) : "");
     }

@@ -40,10 +40,11 @@ TEST(StepProfile, OperatorsHaveKinds) {
 
 TEST(StepProfile, KindsAddUpToAStep) {
   const StepProfile profile = small_profile();
-  EXPECT_DOUBLE_EQ(ms_in(OperatorKind::products, profile), 10);
-  EXPECT_DOUBLE_EQ(ms_in(OperatorKind::optimizer, profile), 1);
+  const KindTimes times(profile);
+  EXPECT_DOUBLE_EQ(times.of(OperatorKind::products), 10);
+  EXPECT_DOUBLE_EQ(times.of(OperatorKind::optimizer), 1);
   double sum = 0;
-  for (const OperatorKind kind : all_operator_kinds) sum += ms_in(kind, profile);
+  for (const OperatorKind kind : all_operator_kinds) sum += times.of(kind);
   EXPECT_DOUBLE_EQ(sum, step_ms(profile));
 }
 
@@ -65,7 +66,7 @@ TEST(StepProfile, TheMostExpensiveKindComesFirst) {
   StepProfile after = small_profile();
   after.operators[2].self_ms = 12;                                      // GELU
   after.operators.push_back(forward("aten::scaled_dot_product", 0.2));  // new
-  const std::array profiles{&before, static_cast<const StepProfile*>(&after)};
+  const std::array profiles{KindTimes(before), KindTimes(after)};
   EXPECT_EQ(kinds_in(profiles), (std::vector{OperatorKind::activation, OperatorKind::products, OperatorKind::optimizer,
                                              OperatorKind::between, OperatorKind::attention}));
   EXPECT_EQ(kinds_in(std::span(profiles).first(1)).front(), OperatorKind::products);
