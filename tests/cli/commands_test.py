@@ -23,8 +23,7 @@ class Commands(unittest.TestCase):
         self.place.close()
 
     def test_a_ladder_is_measured_and_kept(self):
-        # By rule the warm-up of a millisecond's steps beside other programs may be long, and an interval then unknown.
-        ladder = self.place.json("ladder", *TINY, "--data", TEXT, "--steps", 30, "--warmup", 3,
+        ladder = self.place.json("ladder", *TINY, "--data", TEXT, "--steps", 30,
                                  "--stages", "baseline,flash-attention,fused-adamw")
         self.assertEqual([r["stage"] for r in ladder["rungs"]], ["baseline", "flash-attention", "fused-adamw"])
         for rung in ladder["rungs"]:
@@ -55,9 +54,12 @@ class Commands(unittest.TestCase):
         self.assertEqual(compared["base"], runs[0]["id"])
         first = compared["runs"][0]
         self.assertEqual(set(first["loss"]), {"verdict", "max_gap", "at_step"})
-        self.assertLess(first["ci95"][0], first["speedup"])
-        self.assertGreater(first["ci95"][1], first["speedup"])
-        self.assertIn(first["verdict"], ("faster", "same", "slower", "cannot-tell"))
+        if first["ci95"]:
+            self.assertLess(first["ci95"][0], first["speedup"])
+            self.assertGreater(first["ci95"][1], first["speedup"])
+            self.assertIn(first["verdict"], ("faster", "same", "slower", "cannot-tell"))
+        else:  # real clocks beside other programs may scatter without end; numbers_test has ones that do not
+            self.assertEqual(first["verdict"], "cannot-tell")
         self.assertAlmostEqual(first["speedup"], runs[1]["tokens_per_s"] / runs[0]["tokens_per_s"], places=6)
 
         with sqlite3.connect(self.place.database) as database:
