@@ -94,8 +94,10 @@ class LifeCycle(unittest.TestCase):
     def test_a_fork_starts_from_its_parents_checkpoint(self):
         parent = self.place.json("train", *RECIPE, "--steps", 30, "--save-every", 10, "--keep", 0)
         # A save that is due while the one before still goes on waits a step: the training waits for no disk.
-        first, second, last = [checkpoint["step"] for checkpoint in self.place.json("show", parent["id"])["checkpoints"]]
-        self.assertEqual((first, last), (10, 30))
+        # On a slow one all that comes after the first may become the last.
+        saved = [checkpoint["step"] for checkpoint in self.place.json("show", parent["id"])["checkpoints"]]
+        self.assertEqual((saved[0], saved[-1]), (10, 30))
+        second = saved[-2]
         same = self.place.json("train", "--fork", f"{parent['id']}@10", "--name", "the same")
         self.assertEqual((same["parent"], same["forked_at_step"]), (parent["id"], 10))
         self.assertEqual((same["first_step"], same["last_step"]), (11, 30))
@@ -108,7 +110,7 @@ class LifeCycle(unittest.TestCase):
 
         status, _, error = self.place.run("train", "--fork", f"{parent['id']}@15")
         self.assertEqual(status, 1)
-        self.assertIn(f"no checkpoint of step 15, but of 10, {second}, 30", error)
+        self.assertIn(f"no checkpoint of step 15, but of {', '.join(map(str, saved))}", error)
         status, _, error = self.place.run("train", "--resume", parent["id"])
         self.assertEqual(status, 2)
         self.assertIn("--steps: 30 are done already", error)
