@@ -80,29 +80,31 @@ TextTable study_table(const Study& study) {
 
 // Kinds that take less than a hundredth of every step are one column.
 TextTable operators_table(const Study& study) {
-  std::vector<const StudyRung*> rungs;
+  struct Profiled {
+    const StudyRung& rung;
+    KindTimes times;
+    double whole;
+  };
+  std::vector<Profiled> rungs;
   for (const StudyRung& rung : study.rungs) {
-    if (rung.first->profile.steps > 0) rungs.push_back(&rung);
+    const StepProfile& profile = rung.first->profile;
+    if (profile.steps > 0) rungs.push_back({rung, KindTimes(profile), step_ms(profile)});
   }
   TextTable table{.heads = {study.is_ladder ? "rung" : "run", study.is_ladder ? "stage" : "name"},
                   .right = {true, false}};
   if (rungs.empty()) return table;
   std::vector<OperatorKind> kinds;
   for (const OperatorKind kind : all_operator_kinds) {
-    if (std::any_of(rungs.begin(), rungs.end(), [&](const StudyRung* rung) {
-          return KindTimes(rung->first->profile).of(kind) >= 0.01 * step_ms(rung->first->profile);
-        }))
+    if (std::any_of(rungs.begin(), rungs.end(),
+                    [&](const Profiled& each) { return each.times.of(kind) >= 0.01 * each.whole; }))
       kinds.push_back(kind);
   }
   for (const OperatorKind kind : kinds) table.heads.emplace_back(to_string(kind));
   table.heads.insert(table.heads.end(), {"other", "a step"});
   table.right.resize(table.heads.size(), true);
-  for (const StudyRung* rung : rungs) {
-    const StepProfile& profile = rung->first->profile;
-    const KindTimes times(profile);
-    const double whole = step_ms(profile);
+  for (const auto& [rung, times, whole] : rungs) {
     double other = whole;
-    std::vector<std::string> row{std::to_string(study.is_ladder ? rung->sum.rung : rung->first->run.id), rung->label};
+    std::vector<std::string> row{std::to_string(study.is_ladder ? rung.sum.rung : rung.first->run.id), rung.label};
     for (const OperatorKind kind : kinds) {
       const double ms = times.of(kind);
       other -= ms;
