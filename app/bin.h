@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/run_store.h"
+#include "storage/database/run_store.h"
 
 namespace stepladder {
 

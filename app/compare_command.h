@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/subcommand.h"
-#include "storage/batch_split.h"
-#include "storage/target_search.h"
+#include "storage/analysis/batch_split.h"
+#include "storage/analysis/target_search.h"
 
 namespace stepladder {
 

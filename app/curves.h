@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/overview.h"
+#include "storage/analysis/overview.h"
 #include "storage/records.h"
 
 namespace stepladder {

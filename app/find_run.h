@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "storage/run_store.h"
+#include "storage/database/run_store.h"
 
 namespace stepladder {
 

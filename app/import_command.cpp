@@ -13,7 +13,7 @@
 #include "app/cli.h"
 #include "app/format.h"
 #include "app/subcommand.h"
-#include "storage/importers/store_folder.h"
+#include "storage/importers/trackers/store_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

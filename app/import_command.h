@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "storage/database/run_store.h"
 #include "storage/importers/importer.h"
-#include "storage/run_store.h"
 
 namespace stepladder {
 

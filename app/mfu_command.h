@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/report.h"
-#include "storage/mfu.h"
+#include "storage/analysis/mfu.h"
 
 namespace CLI {
 class App;

@@ -7,8 +7,8 @@
 #include "app/cli.h"
 #include "app/find_run.h"
 #include "app/format.h"
-#include "storage/step_profile.h"
-#include "storage/wording.h"
+#include "storage/analysis/step_profile.h"
+#include "storage/analysis/wording.h"
 
 namespace stepladder {
 namespace {

@@ -11,7 +11,7 @@
 #include "app/cli.h"
 #include "app/format.h"
 #include "engine/engine.h"
-#include "storage/statistics.h"
+#include "storage/analysis/statistics.h"
 
 namespace stepladder {
 namespace {

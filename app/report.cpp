@@ -8,7 +8,7 @@
 #include "app/environment.h"
 #include "app/format.h"
 #include "engine/checkpoint_folder.h"
-#include "storage/energy.h"
+#include "storage/analysis/energy.h"
 
 namespace stepladder {
 namespace {

@@ -10,9 +10,9 @@
 #include "app/table.h"
 #include "engine/device.h"
 #include "engine/stage.h"
-#include "storage/plausibility.h"
-#include "storage/run_store.h"
-#include "storage/rungs.h"
+#include "storage/analysis/plausibility.h"
+#include "storage/analysis/rungs.h"
+#include "storage/database/run_store.h"
 
 namespace stepladder {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/report.h"
-#include "storage/curation.h"
+#include "storage/database/curation.h"
 
 namespace stepladder {
 

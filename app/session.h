@@ -11,8 +11,8 @@
 
 #include "engine/engine.h"
 #include "engine/stage.h"
-#include "storage/recorder.h"
-#include "storage/run_store.h"
+#include "storage/database/recorder.h"
+#include "storage/database/run_store.h"
 
 namespace stepladder {
 

@@ -18,7 +18,7 @@
 
 #include "app/cli.h"
 #include "app/environment.h"
-#include "storage/recorder.h"
+#include "storage/database/recorder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -66,7 +66,7 @@ struct Run {
   double ended_at = missing;
   std::int64_t planned_steps = 0;
   std::int64_t tokens_per_step = 0;        // 0: not known
-  std::int64_t warmup_steps = -1;          // set by hand; -1: by rule (see storage/summary.h)
+  std::int64_t warmup_steps = -1;          // set by hand; -1: by rule (see storage/analysis/summary.h)
   std::int64_t params = 0;                 // 0: not known
   double model_flops_per_token = missing;  // 6 x params
   double loss_floor = missing;             // entropy of a synthetic source, in nats per token

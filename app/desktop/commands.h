@@ -10,9 +10,9 @@
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
 #include "app/session.h"
-#include "storage/curation.h"
+#include "storage/analysis/overview.h"
+#include "storage/database/curation.h"
 #include "storage/importers/importer.h"
-#include "storage/overview.h"
 
 namespace stepladder {
 

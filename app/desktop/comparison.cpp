@@ -7,9 +7,9 @@
 
 #include "app/desktop/theme.h"
 #include "app/smooth.h"
-#include "storage/plausibility.h"
-#include "storage/rungs.h"
-#include "storage/statistics.h"
+#include "storage/analysis/plausibility.h"
+#include "storage/analysis/rungs.h"
+#include "storage/analysis/statistics.h"
 
 namespace stepladder {
 namespace {

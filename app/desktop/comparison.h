@@ -12,7 +12,7 @@
 #include "app/desktop/charts.h"
 #include "app/desktop/evidence.h"
 #include "app/desktop/workspace.h"
-#include "storage/compare.h"
+#include "storage/analysis/compare.h"
 
 namespace stepladder {
 

@@ -17,7 +17,7 @@
 #include "app/environment.h"
 #include "app/figures/export.h"
 #include "app/find_run.h"
-#include "storage/example.h"
+#include "storage/database/example.h"
 
 namespace stepladder {
 namespace {

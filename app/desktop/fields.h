@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/hardware.h"
+#include "storage/analysis/hardware.h"
 
 namespace stepladder {
 

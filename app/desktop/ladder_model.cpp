@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "storage/known_stage.h"
+#include "storage/analysis/known_stage.h"
 
 namespace stepladder {
 namespace {

@@ -10,9 +10,9 @@
 #include "app/desktop/background.h"
 #include "app/desktop/evidence.h"
 #include "app/desktop/workspace.h"
-#include "storage/energy.h"
-#include "storage/plausibility.h"
-#include "storage/rungs.h"
+#include "storage/analysis/energy.h"
+#include "storage/analysis/plausibility.h"
+#include "storage/analysis/rungs.h"
 
 namespace stepladder {
 

@@ -4,7 +4,7 @@
 
 #include <imgui.h>
 
-#include "storage/step_profile.h"
+#include "storage/analysis/step_profile.h"
 
 namespace stepladder {
 

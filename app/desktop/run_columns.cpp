@@ -6,8 +6,8 @@
 #include <set>
 
 #include "app/format.h"
-#include "storage/compare.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/compare.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 namespace {

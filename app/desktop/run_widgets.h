@@ -6,7 +6,7 @@
 
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace.h"
-#include "storage/compare.h"
+#include "storage/analysis/compare.h"
 
 namespace stepladder {
 

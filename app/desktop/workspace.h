@@ -17,13 +17,13 @@
 #include "app/levels.h"
 #include "engine/checkpoint_folder.h"
 #include "engine/device.h"
-#include "storage/advice.h"
-#include "storage/curation.h"
-#include "storage/hardware.h"
+#include "storage/analysis/advice.h"
+#include "storage/analysis/hardware.h"
+#include "storage/analysis/rungs.h"
+#include "storage/analysis/summary.h"
+#include "storage/database/curation.h"
+#include "storage/database/run_store.h"
 #include "storage/records.h"
-#include "storage/run_store.h"
-#include "storage/rungs.h"
-#include "storage/summary.h"
 
 namespace stepladder {
 

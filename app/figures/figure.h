@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "storage/analysis/statistics.h"
 #include "storage/records.h"
-#include "storage/statistics.h"
 
 namespace stepladder {
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "app/format.h"
-#include "storage/recipe_facts.h"
+#include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
 namespace {

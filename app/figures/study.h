@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/report.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 

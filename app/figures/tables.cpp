@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "app/format.h"
-#include "storage/step_profile.h"
+#include "storage/analysis/step_profile.h"
 
 namespace stepladder {
 namespace {

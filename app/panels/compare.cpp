@@ -1,5 +1,5 @@
 // Compare: any runs over each other, against any axis; their difference to one of them; what is in sight in numbers.
-#include "storage/compare.h"
+#include "storage/analysis/compare.h"
 
 #include <imgui.h>
 

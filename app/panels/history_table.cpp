@@ -10,7 +10,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 namespace {

@@ -21,7 +21,7 @@
 #include "app/panels/import_notes.h"
 #include "app/panels/import_rows.h"
 #include "app/panels/import_waiting.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 namespace {

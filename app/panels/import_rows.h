@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/desktop/workspace.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 

@@ -6,8 +6,8 @@
 
 #include "app/desktop/fields.h"
 #include "app/desktop/workspace.h"
-#include "storage/mfu.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/mfu.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 

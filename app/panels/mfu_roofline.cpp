@@ -11,7 +11,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "storage/roofline.h"
+#include "storage/analysis/roofline.h"
 
 namespace stepladder {
 namespace {

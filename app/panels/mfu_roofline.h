@@ -1,4 +1,5 @@
-// The MFU view's roofline (storage/roofline.h): the chosen hardware's roof, and each run that has a place under it.
+// The MFU view's roofline (storage/analysis/roofline.h): the chosen hardware's roof, and each run that has a place
+// under it.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "storage/plausibility.h"
+#include "storage/analysis/plausibility.h"
 
 namespace stepladder {
 namespace {

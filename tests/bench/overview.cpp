@@ -11,8 +11,8 @@
 #include <exception>
 #include <filesystem>
 
-#include "storage/database.h"
-#include "storage/run_store.h"
+#include "storage/database/database.h"
+#include "storage/database/run_store.h"
 
 namespace {
 using namespace stepladder;

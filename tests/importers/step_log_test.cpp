@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "storage/importers/step_line.h"
-#include "storage/importers/units.h"
+#include "storage/importers/logs/step_line.h"
+#include "storage/importers/logs/units.h"
 #include "tests/importers/told.h"
 
 namespace stepladder {

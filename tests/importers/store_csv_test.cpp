@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "storage/importers/metric_names.h"
-#include "storage/importers/metric_table.h"
+#include "storage/importers/trackers/metric_names.h"
+#include "storage/importers/trackers/metric_table.h"
 #include "tests/importers/collecting_sink.h"
 
 namespace stepladder {

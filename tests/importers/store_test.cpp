@@ -8,12 +8,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "storage/database.h"
-#include "storage/importers/byte_stream.h"
-#include "storage/importers/mlflow.h"
-#include "storage/importers/store_folder.h"
-#include "storage/importers/tensorboard.h"
-#include "storage/importers/wandb.h"
+#include "storage/database/database.h"
+#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/mlflow.h"
+#include "storage/importers/trackers/store_folder.h"
+#include "storage/importers/trackers/tensorboard.h"
+#include "storage/importers/trackers/wandb.h"
 #include "tests/importers/collecting_sink.h"
 #include "tests/storage/temporary_folder.h"
 

@@ -1,7 +1,7 @@
 // A run's tags and note, typed by hand: nothing of them is lost.
 #include <gtest/gtest.h>
 
-#include "storage/run_store.h"
+#include "storage/database/run_store.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {

@@ -14,8 +14,8 @@
 #include "app/desktop/run_columns.h"
 #include "app/desktop/settings.h"
 #include "app/panels/ladder_beside.h"
-#include "storage/known_stage.h"
-#include "storage/run_store.h"
+#include "storage/analysis/known_stage.h"
+#include "storage/database/run_store.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {

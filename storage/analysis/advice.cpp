@@ -1,0 +1,476 @@
+#include "storage/analysis/advice.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "storage/analysis/plausibility.h"
+#include "storage/analysis/recipe_facts.h"
+#include "storage/analysis/wording.h"
+
+namespace stepladder {
+namespace {
+
+using wording::factor;
+using wording::figure;
+using wording::grouped;
+using wording::percent;
+
+constexpr double worth_it = 0.03;   // a share of the step below which nothing is said
+constexpr double noise = 0.01;      // a factor nearer to 1 is none
+constexpr double spike_nats = 0.5;  // a loss that jumps by more than this, and
+constexpr double spike_times = 10;  // so many times as far as it usually scatters
+constexpr std::int64_t long_sequence = 512;
+
+bool is_over(const Run& run) {
+  return run.status != RunStatus::queued && run.status != RunStatus::running;
+}
+
+double median_of(std::vector<double> values) {
+  return quantile(values, 0.5);
+}
+
+// Two models are alike enough to expect one's gain of the other: within a factor of two of parameters.
+bool similar_models(const Run& a, const Run& b) {
+  if (a.params <= 0 || b.params <= 0) return a.params == b.params;
+  return a.params <= 2 * b.params && b.params <= 2 * a.params;
+}
+
+// The repeats of one rung, and what they come to.
+struct MeasuredRung {
+  std::vector<const AdviceRun*> runs;
+  bool impossible = false;
+  double tokens_per_s() const {
+    std::vector<double> figures;
+    for (const AdviceRun* run : runs)
+      if (!is_missing(run->summary->tokens_per_s)) figures.push_back(run->summary->tokens_per_s);
+    return quantile(figures, 0.5);
+  }
+  // Fastest or slowest of the repeats; of one run alone, the quarter of its steps that was.
+  std::pair<double, double> range() const {
+    std::vector<double> figures;
+    for (const AdviceRun* run : runs)
+      if (!is_missing(run->summary->tokens_per_s)) figures.push_back(run->summary->tokens_per_s);
+    if (figures.size() == 1) {
+      for (const AdviceRun* run : runs)
+        if (!is_missing(run->summary->tokens_per_s))
+          return {run->summary->tokens_per_s_p25, run->summary->tokens_per_s_p75};
+    }
+    const auto [low, high] = std::minmax_element(figures.begin(), figures.end());
+    return {*low, *high};
+  }
+};
+
+using Ladders = std::map<LadderId, std::map<int, MeasuredRung>>;
+
+Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hardware) {
+  Ladders ladders;
+  for (const AdviceRun& run : project) {
+    if (!run.run->ladder || !is_over(*run.run) || run.summary->steps == 0) continue;
+    MeasuredRung& rung = ladders[*run.run->ladder][run.run->rung];
+    rung.runs.push_back(&run);
+    rung.impossible = rung.impossible || is_impossible(flags_of(*run.run, *run.summary, 1, hardware));
+  }
+  return ladders;
+}
+
+// What somebody else measured, where it can be true. The A100 log in the seeds: GPT-2 124M, B 4, T 1024, float32 and
+// then TF32 matmuls, medians of fifty steps. (The other log's clock was read before the device had finished.)
+struct Elsewhere {
+  std::string_view stage;
+  std::string_view device;
+  double factor;
+  std::string_view from;
+};
+constexpr std::array elsewhere{Elsewhere{"tf32", "cuda", 32'553.0 / 13'606.0, "a log of GPT-2 124M on an A100"}};
+
+// A stage that is a switch of the recipe, and how to see that it is off.
+struct Switch {
+  std::string_view stage;
+  std::string_view title;
+  std::string_view risk;
+  bool (*is_off)(const Run&, const RecipeFacts&);
+};
+constexpr std::array switches{
+    Switch{"tf32", "TF32 matmuls", "",
+           [](const Run& run, const RecipeFacts& facts) {
+             return run.device == "cuda" && run.precision == "fp32" && facts.autocast != "bf16" &&
+                    (facts.matmul.empty() || facts.matmul == "fp32");
+           }},
+    Switch{"bf16", "bf16 autocast", "hold the loss against the rung below",
+           [](const Run& run, const RecipeFacts& facts) {
+             return facts.autocast == "off" ||
+                    (facts.autocast.empty() && (run.precision == "fp32" || run.precision == "tf32"));
+           }},
+    Switch{"compile", "Compiled step", "", [](const Run&, const RecipeFacts& facts) { return facts.compile == "off"; }},
+    Switch{"flash-attention", "Flash attention", "",
+           [](const Run& run, const RecipeFacts& facts) {
+             return facts.attention.empty() ? run.attention == "explicit" : facts.attention == "explicit";
+           }},
+    Switch{"padded-vocab", "Padded vocabulary", "",
+           [](const Run&, const RecipeFacts& facts) {
+             return facts.vocab > 0 && facts.vocab % 128 != 0 && facts.vocab_multiple % 128 != 0;
+           }},
+    Switch{"fused-adamw", "Fused AdamW", "",
+           [](const Run&, const RecipeFacts& facts) { return facts.optimizer == "adamw"; }},
+};
+
+// The most that a share of the step going away, or getting `times` as fast, can bring (Amdahl 1967).
+double amdahl(double share, double times = INFINITY) {
+  return 1 / (1 - share + share / times);
+}
+
+class Adviser {
+ public:
+  Adviser(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware)
+      : about_(about), run_(*about.run), summary_(*about.summary), facts_(recipe_facts(run_)), hardware_(hardware) {
+    for (const AdviceRun& run : project) repeats_.add(*run.run);
+    ladders_ = ladders_of(project, hardware);
+  }
+
+  std::vector<Advice> advise() {
+    if (!is_over(run_) || summary_.steps == 0) return {};
+    synchronise_first();
+    if (!list_.empty()) return std::move(list_);
+    steady_the_loss();
+    for (const Switch& item : switches)
+      if (item.is_off(run_, facts_)) turn_on(item);
+    load_data_sooner();
+    take_larger_batches();
+    communicate_less();
+    keep_the_gpu_busy();
+    repeat();
+    const auto value = [](const Advice& advice) {
+      return advice.gain.known() ? std::sqrt(advice.gain.low * advice.gain.high) : 1.0;
+    };
+    std::stable_sort(list_.begin(), list_.end(), [&](const Advice& a, const Advice& b) {
+      return a.kind != b.kind ? a.kind < b.kind : value(a) > value(b);
+    });
+    return std::move(list_);
+  }
+
+ private:
+  void add(Advice advice) {
+    if (std::find(advice.evidence.begin(), advice.evidence.end(), run_.id) == advice.evidence.end())
+      advice.evidence.insert(advice.evidence.begin(), run_.id);
+    list_.push_back(std::move(advice));
+  }
+
+  // A part's share of the step; missing where it was not taken.
+  double share(double part_ms) const {
+    return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
+  }
+  std::string part_text(const char* part, double part_ms) const {
+    return std::string(part) + " takes " + figure(part_ms) + " of " + figure(summary_.dt_ms_median) + " ms (" +
+           percent(share(part_ms)) + " of a step)";
+  }
+  static ExpectedGain bound(double high, std::string from) {
+    return {.low = 1, .high = std::max(high, 1.0), .source = GainSource::arithmetic, .from = std::move(from)};
+  }
+
+  void synchronise_first() {
+    for (const Flag& flag : flags_of(run_, summary_, repeats_.of(run_), hardware_)) {
+      if (flag.id != FlagId::impossible_throughput && flag.id != FlagId::no_sync) continue;
+      add({.kind = AdviceKind::trust,
+           .change = "wait for the device before the clock is read",
+           .title = "Synchronise first",
+           .why = flag.why});
+      return;
+    }
+  }
+
+  // How far the loss jumped where it jumped most; missing where it never did.
+  std::optional<Bucket> loss_spike() const {
+    if (!about_.loss || about_.loss->buckets.size() < 8) return std::nullopt;
+    // Against the mean of the bucket before, so that a value alone in its bucket stands out too.
+    const std::vector<Bucket>& buckets = about_.loss->buckets;
+    std::vector<double> jumps;
+    std::size_t at = 0;
+    double farthest = 0;
+    for (std::size_t i = 1; i < buckets.size(); ++i) {
+      if (buckets[i].count == 0 || buckets[i - 1].count == 0) continue;
+      const double jump = buckets[i].max - buckets[i - 1].mean;
+      jumps.push_back(std::abs(jump));
+      if (jump > farthest) {
+        farthest = jump;
+        at = i;
+      }
+    }
+    if (farthest <= spike_nats || farthest <= spike_times * median_of(jumps)) return std::nullopt;
+    return buckets[at];
+  }
+
+  void steady_the_loss() {
+    std::string why;
+    if (summary_.nonfinite_steps > 0) {
+      why = "The loss is NaN or infinite at " + grouped(summary_.nonfinite_steps) + " of " + grouped(summary_.steps) +
+            " steps, first at step " + grouped(summary_.first_nonfinite_step);
+    } else if (const auto spike = loss_spike()) {
+      why = "The loss jumps to " + figure(spike->max) + " at step " +
+            (spike->first_step == spike->last_step ? grouped(spike->first_step)
+                                                   : grouped(spike->first_step) + " to " + grouped(spike->last_step));
+    } else {
+      return;
+    }
+    Advice advice;
+    advice.kind = AdviceKind::stability;
+    advice.why = why + ".";
+    advice.risk = "changes the maths";
+    if (!(facts_.clip > 0)) {
+      advice.stage = "gpt3-adamw";
+      advice.title = "Clip gradients";
+      if (!is_missing(facts_.clip)) advice.why = why + ", and gradients are not clipped.";
+    } else if (facts_.lr_warmup == 0) {
+      advice.stage = "cosine-lr";
+      advice.title = "Warm the learning rate up";
+      advice.why = why + ", and the learning rate begins at its full height.";
+    } else {
+      advice.change = "a lower --lr";
+      advice.title = "Lower the learning rate";
+      advice.why = why + ", though gradients are clipped to " + figure(facts_.clip) + ".";
+    }
+    add(std::move(advice));
+  }
+
+  // The stage on neighbouring rungs of this project's ladders.
+  ExpectedGain measured_here(std::string_view stage, std::vector<RunId>& evidence) const {
+    ExpectedGain gain;
+    int times = 0;
+    for (const auto& [id, rungs] : ladders_) {
+      for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
+        if (rung == rungs.begin() || rung->second.runs.front()->run->stage != stage) continue;
+        const MeasuredRung& before = std::prev(rung)->second;
+        const MeasuredRung& after = rung->second;
+        const Run& on = *after.runs.front()->run;
+        if (before.impossible || after.impossible || on.hardware != run_.hardware || on.device != run_.device ||
+            !similar_models(on, run_) || !(before.tokens_per_s() > 0) || !(after.tokens_per_s() > 0))
+          continue;
+        const auto [before_low, before_high] = before.range();
+        const auto [after_low, after_high] = after.range();
+        const double middle = after.tokens_per_s() / before.tokens_per_s();
+        const double low = std::min(after_low / before_high, middle);
+        const double high = std::max(after_high / before_low, middle);
+        gain.low = is_missing(gain.low) ? low : std::min(gain.low, low);
+        gain.high = is_missing(gain.high) ? high : std::max(gain.high, high);
+        evidence.push_back(on.id);
+        gain.from = "run " + std::to_string(on.id) + " over run " + std::to_string(before.runs.front()->run->id);
+        ++times;
+      }
+    }
+    if (times == 0) return gain;
+    gain.source = GainSource::own_measurement;
+    gain.from += times > 1 ? ", and " + std::to_string(times - 1) + " more" : "";
+    return gain;
+  }
+
+  // Why this run itself asks for the stage, and what follows from its numbers; empty: it does not.
+  struct Case {
+    std::string why;
+    ExpectedGain gain;
+  };
+  Case case_for(std::string_view stage) const {
+    if (stage == "tf32" || stage == "bf16") return case_for_precision(std::string(stage));
+    if (stage == "fused-adamw" && share(about_.parts.optimizer_ms) >= worth_it)
+      return {part_text("AdamW, tensor by tensor,", about_.parts.optimizer_ms) + ".",
+              bound(amdahl(share(about_.parts.optimizer_ms)), "Amdahl, if the update took no time")};
+    if (stage == "flash-attention" && facts_.seq >= long_sequence && facts_.heads > 0 && facts_.batch > 0) {
+      const double bytes = 4.0 * static_cast<double>(facts_.batch * facts_.heads) * static_cast<double>(facts_.seq) *
+                           static_cast<double>(facts_.seq);
+      return {"Each layer writes its scores to memory and reads them again: B x heads x T x T = " +
+                  std::to_string(facts_.batch) + " x " + std::to_string(facts_.heads) + " x " + grouped(facts_.seq) +
+                  " x " + grouped(facts_.seq) + ", " + grouped(bytes / 1e6) + " MB in float32.",
+              {}};
+    }
+    if (stage == "padded-vocab" && run_.device == "cuda")
+      return {"The vocabulary of " + grouped(facts_.vocab) + " is 128 x " + grouped(facts_.vocab / 128) + " + " +
+                  std::to_string(facts_.vocab % 128) + ", so the head's matrix does not fit the tensor cores' tiles.",
+              {}};
+    return {};
+  }
+
+  Case case_for_precision(const std::string& precision) const {
+    if (run_.device != "cuda") return {};
+    const Peak now = hardware_.peak(run_.hardware, run_.precision);
+    const Peak then = hardware_.peak(run_.hardware, precision);
+    if (!now.known() || !then.known() || now.assumed || then.assumed || then.tflops <= now.tflops * (1 + noise))
+      return {};
+    const double times = then.tflops / now.tflops;
+    const double matmuls = share(about_.parts.forward_ms + about_.parts.backward_ms);
+    const std::string peaks = now.hardware->name + " does " + figure(then.tflops) + " TFLOP/s in " + precision +
+                              " and " + figure(now.tflops) + " in " + run_.precision + ", which this run used";
+    if (is_missing(matmuls)) return {peaks + ".", bound(times, "the ratio of the peaks")};
+    return {peaks + "; forward and backward are " + percent(matmuls) + " of a step.",
+            bound(amdahl(matmuls, times), "Amdahl, with the ratio of the peaks")};
+  }
+
+  void turn_on(const Switch& item) {
+    Advice advice;
+    advice.stage = item.stage;
+    advice.title = item.title;
+    advice.risk = item.risk;
+    Case own = case_for(item.stage);
+    const ExpectedGain here = measured_here(item.stage, advice.evidence);
+    if (here.known()) {
+      if (std::sqrt(here.low * here.high) < 1 + noise) return;  // tried, and it does not pay on this machine
+      advice.gain = here;
+      if (own.why.empty())
+        own.why = "It brought " + factor(std::sqrt(here.low * here.high)) + " on this machine (" + here.from + ").";
+    } else if (own.why.empty()) {
+      return;
+    } else {
+      advice.gain = own.gain;
+      for (const Elsewhere& other : elsewhere)
+        if (other.stage == item.stage && other.device == run_.device)
+          advice.gain = {.low = std::min(other.factor, std::max(own.gain.low, 1.0)),
+                         .high = own.gain.known() ? std::min(other.factor, own.gain.high) : other.factor,
+                         .source = GainSource::measured_elsewhere,
+                         .from = factor(other.factor) + " in " + std::string(other.from)};
+    }
+    advice.why = std::move(own.why);
+    add(std::move(advice));
+  }
+
+  void load_data_sooner() {
+    const double waiting = share(about_.parts.data_ms);
+    if (!(waiting >= worth_it)) return;
+    add({.change = "read the next batch while this one trains",
+         .title = "Load data sooner",
+         .why = part_text("Reading and copying tokens", about_.parts.data_ms) + ".",
+         .gain = bound(amdahl(waiting), "Amdahl, if no step waited for its data")});
+  }
+
+  void take_larger_batches() {
+    const RunUtilisation used = utilisation_of(run_, summary_, hardware_);
+    const Hardware* device = hardware_.find(run_.hardware);
+    if (!(used.mfu < 0.3) || facts_.batch <= 0 || run_.peak_memory_bytes <= 0 || !device ||
+        is_missing(device->memory_gb))
+      return;
+    const double memory = device->memory_gb * 1e9;
+    const auto peak = static_cast<double>(run_.peak_memory_bytes);
+    std::int64_t times = 1;
+    while (2 * static_cast<double>(times) * peak <= 0.8 * memory && times < 64) times *= 2;
+    if (times == 1) return;
+    // A micro-batch that replaces accumulation leaves the update as it is.
+    const bool same_update = facts_.grad_accum >= times && facts_.grad_accum % times == 0;
+    const double ceiling = suspicious_share / used.mfu;
+    add({.change = "--batch " + std::to_string(facts_.batch * times) +
+                   (same_update ? " --grad-accum " + std::to_string(facts_.grad_accum / times) : ""),
+         .title = "Larger micro-batch",
+         .why = "MFU is " + percent(used.mfu) + " (" + used.convention + ") with a batch of " +
+                std::to_string(facts_.batch) + " that fills " + figure(peak / 1e9) + " of " +
+                figure(device->memory_gb) + " GB.",
+         .gain = bound(std::min(static_cast<double>(times), ceiling),
+                       std::to_string(times) + " times the tokens, if a step took no longer for them"),
+         .risk = same_update ? "" : "fewer updates for the same tokens: the loss may need another learning rate"});
+  }
+
+  void communicate_less() {
+    const double waiting = share(about_.parts.communication_ms);
+    if (!(waiting >= worth_it) || (facts_.nproc <= 1 && facts_.devices <= 1)) return;
+    constexpr double pieces = 4;
+    add({.stage = "grad-accumulation",
+         .change = "four micro-batches to an update",
+         .title = "Communicate less often",
+         .why = part_text("Waiting for other processes", about_.parts.communication_ms) + ".",
+         .gain = bound(amdahl(waiting, pieces), "Amdahl, with a quarter of the exchanges for the same tokens"),
+         .risk = "a larger batch, unless the micro-batches get smaller"});
+  }
+
+  // NVML counts the time in which any kernel ran at all, so what is missing is time in which none did.
+  void keep_the_gpu_busy() {
+    if (run_.device != "cuda" || !(about_.gpu_load > 0.05) || about_.gpu_load >= 0.9) return;
+    add({.change = "fewer and larger kernels, or work prepared ahead on the CPU",
+         .title = "Keep the GPU busy",
+         .why = "For " + percent(1 - about_.gpu_load) + " of the steady time no kernel ran on the GPU: it waited for " +
+                "the CPU, for data or for other processes.",
+         .gain = bound(1 / about_.gpu_load, "if it never waited")});
+  }
+
+  void repeat() {
+    if (repeats_.of(run_) > 1 || summary_.untimed_steps == summary_.steps) return;
+    const double apart =
+        summary_.dt_ms_median > 0 ? (summary_.dt_ms_p75 - summary_.dt_ms_p25) / summary_.dt_ms_median : missing;
+    add({.kind = AdviceKind::certainty,
+         .change = "--repeats 3 --interleave",
+         .title = "Repeat before believing",
+         .why = "One run alone: the quartiles of its steps lie " + percent(apart) +
+                " apart, and how far other runs of it would lie is not known."});
+  }
+
+  const AdviceRun& about_;
+  const Run& run_;
+  const Summary& summary_;
+  const RecipeFacts facts_;
+  const HardwareTable& hardware_;
+  RepeatCounts repeats_;
+  Ladders ladders_;
+  std::vector<Advice> list_;
+};
+
+Held judge(const ExpectedGain& expected, double came) {
+  if (!expected.known()) return came > 1 + noise ? Held::as_expected : Held::less;
+  if (came < expected.low * (1 - noise)) return Held::less;
+  return came > expected.high * (1 + noise) ? Held::more : Held::as_expected;
+}
+
+}  // namespace
+
+std::string_view to_string(Held held) {
+  switch (held) {
+    case Held::as_expected:
+      return "as expected";
+    case Held::more:
+      return "more than expected";
+    case Held::less:
+      break;
+  }
+  return "less than expected";
+}
+
+std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware) {
+  const auto found =
+      std::find_if(project.begin(), project.end(), [&](const AdviceRun& run) { return run.run->id == about; });
+  if (found == project.end()) return {};
+  return Adviser(project, *found, hardware).advise();
+}
+
+std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware) {
+  std::vector<AdviceOutcome> outcomes;
+  for (const auto& [id, rungs] : ladders_of(project, hardware)) {
+    for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
+      if (rung == rungs.begin()) continue;
+      const MeasuredRung& before = std::prev(rung)->second;
+      const MeasuredRung& after = rung->second;
+      const Run& run = *after.runs.front()->run;
+      if (before.impossible || after.impossible || !(before.tokens_per_s() > 0) || !(after.tokens_per_s() > 0))
+        continue;
+      std::vector<AdviceRun> known;
+      for (const AdviceRun& other : project) {
+        const bool earlier =
+            other.run->ladder == run.ladder ? other.run->rung < run.rung : other.run->created_at < run.created_at;
+        if (earlier) known.push_back(other);
+      }
+      for (Advice& advice : advise(known, before.runs.front()->run->id, hardware)) {
+        if (advice.kind != AdviceKind::speed || advice.stage.empty() || advice.stage != run.stage) continue;
+        AdviceOutcome outcome;
+        outcome.before = before.runs.front()->run->id;
+        outcome.after = run.id;
+        outcome.factor = after.tokens_per_s() / before.tokens_per_s();
+        outcome.held = judge(advice.gain, outcome.factor);
+        outcome.sentence =
+            (advice.gain.known() ? "Expected " + factor(advice.gain.low) + " to " + factor(advice.gain.high)
+                                 : std::string("Expected a gain of unknown size")) +
+            ", came " + factor(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
+        outcome.advice = std::move(advice);
+        outcomes.push_back(std::move(outcome));
+      }
+    }
+  }
+  return outcomes;
+}
+
+}  // namespace stepladder

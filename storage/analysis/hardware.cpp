@@ -1,0 +1,282 @@
+#include "storage/analysis/hardware.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <utility>
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source";
+constexpr std::array<std::string_view, 5> precision_names{"fp32", "tf32", "bf16", "fp16", "fp8"};
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.emplace_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Lower case, in words; digits that follow or precede a maker's letters stand alone: "RTX3080Ti" is rtx, 3080, ti.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words;
+  std::string word;
+  const auto finish = [&] {
+    if (!word.empty()) words.push_back(std::exchange(word, {}));
+  };
+  for (const char c : name) {
+    const char lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (!std::isalnum(static_cast<unsigned char>(c))) {
+      finish();
+      continue;
+    }
+    const bool number = !word.empty() && std::all_of(word.begin(), word.end(), is_digit);
+    if (is_digit(lower) && (word == "rtx" || word == "gtx" || word == "rx")) finish();
+    if (!is_digit(lower) && number && word.size() == 4) finish();  // 3080ti
+    if (number && word.size() < 4 && lower == 'x') {               // 8xA100: a count
+      word.clear();
+      continue;
+    }
+    word += lower;
+  }
+  finish();
+  return words;
+}
+
+// How many words of the alias the name has; 0 where one is not there.
+std::size_t fit(const std::vector<std::string>& name, const std::vector<std::string>& alias) {
+  const bool all = std::all_of(alias.begin(), alias.end(), [&](const std::string& word) {
+    return std::find(name.begin(), name.end(), word) != name.end();
+  });
+  return all ? alias.size() : 0;
+}
+
+bool is_laptop(const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [](const std::string& word) { return word == "laptop" || word == "mobile" || word == "max"; }) &&
+         std::none_of(words.begin(), words.end(), [](const std::string& word) {
+           return word.size() == 2 && word[0] == 'm' && is_digit(word[1]);  // Apple's M1 Max
+         });
+}
+
+// The maker's and family's names say nothing that the model's does not.
+std::vector<std::string> model_words(std::string_view name) {
+  std::vector<std::string> words = words_of(name);
+  std::erase_if(words, [](const std::string& word) {
+    return word == "nvidia" || word == "geforce" || word == "tesla" || word == "amd" || word == "instinct" ||
+           word == "apple" || word == "rtx" || word == "gtx" || word == "rx" || word == "gpu";
+  });
+  return words;
+}
+
+// "8x NVIDIA H100", "2 x Intel Xeon".
+std::optional<int> leading_count(std::string_view hardware) {
+  std::size_t at = 0;
+  while (at < hardware.size() && hardware[at] == ' ') ++at;
+  int count = 0;
+  const auto [end, error] = std::from_chars(hardware.data() + at, hardware.data() + hardware.size(), count);
+  if (error != std::errc() || count < 1 || count > 1'000'000) return std::nullopt;
+  std::string_view rest = hardware.substr(static_cast<std::size_t>(end - hardware.data()));
+  while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
+  const bool times = !rest.empty() && (rest.front() == 'x' || rest.front() == 'X' || rest.front() == '*');
+  return times || rest.substr(0, 2) == "\xC3\x97" ? std::optional(count) : std::nullopt;
+}
+
+// Four digits are more than a measurement has.
+std::string csv_number(double value) {
+  if (is_missing(value)) return "";
+  std::array<char, 32> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 4);
+  return error == std::errc() ? std::string(text.data(), end) : "";
+}
+
+std::string csv_line(const Hardware& row) {
+  std::string aliases;
+  for (const std::string& alias : row.aliases) aliases += (aliases.empty() ? "" : "|") + alias;
+  for (const std::string& text : {row.name, aliases, row.source}) {
+    if (text.find_first_of(",\r\n") != std::string::npos || text.starts_with('#'))
+      throw StorageError("'" + text +
+                         "' cannot stand in a table of hardware: it holds a comma or a new line, or begins with #");
+  }
+  std::string line = row.name + "," + aliases;
+  for (const double tflops : row.peak_tflops) line += "," + csv_number(tflops);
+  return line + "," + csv_number(row.bandwidth_gb_s) + "," + csv_number(row.memory_gb) + "," + row.source;
+}
+
+class Reader {
+ public:
+  explicit Reader(const fs::path& file) : file_(file) {}
+
+  std::vector<Hardware> read() {
+    std::ifstream input(file_);
+    if (!input) throw StorageError(file_.string() + " could not be read");
+    std::vector<Hardware> rows;
+    bool has_header = false;
+    for (std::string line; std::getline(input, line);) {
+      ++line_;
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      if (line.empty() || line.front() == '#') continue;
+      if (has_header) {
+        rows.push_back(row(line));
+      } else if (line != columns) {
+        refuse("does not name the columns " + std::string(columns));
+      }
+      has_header = true;
+    }
+    return rows;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw StorageError(file_.string() + ", line " + std::to_string(line_) + ", " + why);
+  }
+
+  double number_or_missing(const std::string& text) const {
+    if (text.empty()) return missing;
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || !(value > 0))
+      refuse("holds '" + text + "' where a positive number should be");
+    return value;
+  }
+
+  Hardware row(const std::string& line) const {
+    const std::vector<std::string> fields = split(line, ',');
+    if (fields.size() != 10) refuse("has " + std::to_string(fields.size()) + " fields instead of 10");
+    if (fields[0].empty()) refuse("names no device");
+    Hardware hardware{.name = fields[0]};
+    if (!fields[1].empty()) hardware.aliases = split(fields[1], '|');
+    for (std::size_t i = 0; i < hardware.peak_tflops.size(); ++i)
+      hardware.peak_tflops[i] = number_or_missing(fields[2 + i]);
+    hardware.bandwidth_gb_s = number_or_missing(fields[7]);
+    hardware.memory_gb = number_or_missing(fields[8]);
+    hardware.source = fields[9];
+    return hardware;
+  }
+
+  fs::path file_;
+  int line_ = 0;
+};
+
+}  // namespace
+
+std::string_view to_string(Precision precision) {
+  return precision == Precision::unknown ? "unknown" : precision_names[static_cast<std::size_t>(precision)];
+}
+
+Precision precision_from(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const auto has = [&](std::string_view word) { return lower.find(word) != std::string::npos; };
+  if (has("fp8") || has("float8") || has("e4m3")) return Precision::fp8;
+  if (has("bf16") || has("bfloat16")) return Precision::bf16;
+  if (has("tf32") || has("tensorfloat")) return Precision::tf32;
+  if (has("fp16") || has("float16") || has("half")) return Precision::fp16;
+  if (has("fp32") || has("float32") || lower == "float") return Precision::fp32;
+  return Precision::unknown;
+}
+
+HardwareTable HardwareTable::read(const fs::path& file) {
+  HardwareTable table;
+  table.add(file);
+  return table;
+}
+
+void HardwareTable::add(const fs::path& file) {
+  for (Hardware& row : Reader(file).read()) {
+    const auto known = std::find_if(rows_.begin(), rows_.end(), [&](const Hardware& h) { return h.name == row.name; });
+    if (known == rows_.end()) {
+      rows_.push_back(std::move(row));
+    } else {
+      *known = std::move(row);
+    }
+  }
+}
+
+fs::path HardwareTable::user_file() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return fs::path(value ? value : "");
+  };
+  fs::path folder = variable("XDG_CONFIG_HOME");
+  if (!folder.is_absolute()) folder = variable("HOME") / ".config";
+  return folder / "stepladder" / "hardware.csv";
+}
+
+HardwareTable HardwareTable::load(const fs::path& assets_folder) {
+  HardwareTable table = read(assets_folder / "hardware.csv");
+  if (std::error_code ignored; fs::exists(user_file(), ignored)) table.add(user_file());
+  return table;
+}
+
+const Hardware* HardwareTable::find(std::string_view name) const {
+  const std::vector<std::string> words = words_of(name);
+  const Hardware* found = nullptr;
+  std::size_t best = 0;
+  const auto consider = [&](const Hardware& hardware, const std::vector<std::string>& alias) {
+    const std::size_t fitting = alias.empty() ? 0 : fit(words, alias);
+    // Of equals the later counts: a user's own row.
+    if (fitting == 0 || fitting < best || is_laptop(words) != is_laptop(alias)) return;
+    best = fitting;
+    found = &hardware;
+  };
+  for (const Hardware& hardware : rows_) {
+    if (leading_count(hardware.name)) {
+      if (hardware.name == name) return &hardware;
+      continue;
+    }
+    consider(hardware, model_words(hardware.name));
+    for (const std::string& alias : hardware.aliases) consider(hardware, words_of(alias));
+  }
+  return found;
+}
+
+Peak HardwareTable::peak(std::string_view hardware, std::string_view precision) const {
+  Peak peak{.hardware = find(hardware), .devices = device_count(hardware)};
+  if (!peak.hardware) return peak;
+  if (leading_count(peak.hardware->name)) peak.devices = 1;
+  const auto& peaks = peak.hardware->peak_tflops;
+  peak.precision = precision_from(precision);
+  if (peak.precision != Precision::unknown) peak.tflops = peaks[static_cast<std::size_t>(peak.precision)];
+  if (peak.known()) return peak;
+  peak.assumed = true;
+  for (const Precision candidate : {Precision::bf16, Precision::fp16, Precision::tf32, Precision::fp32}) {
+    const double tflops = peaks[static_cast<std::size_t>(candidate)];
+    if (is_missing(tflops) || (peak.known() && tflops <= peak.tflops)) continue;
+    peak.tflops = tflops;
+    peak.precision = candidate;
+  }
+  return peak;
+}
+
+std::string with_row(std::string_view csv, const Hardware& row) {
+  const std::string line = csv_line(row);
+  std::vector<std::string> lines = split(csv, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  std::erase_if(lines, [&](const std::string& old) { return old.starts_with(row.name + ","); });
+  if (std::none_of(lines.begin(), lines.end(), [](const std::string& old) { return old.starts_with(columns); }))
+    lines.emplace_back(columns);
+  lines.push_back(line);
+  std::string all;
+  for (const std::string& each : lines) all += each + "\n";
+  return all;
+}
+
+int device_count(std::string_view hardware) {
+  return leading_count(hardware).value_or(1);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,75 @@
+// What devices can do at best: dense peaks by precision. From a table that names its sources and can be edited;
+// "unknown" is an answer.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/errors.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+enum class Precision { fp32, tf32, bf16, fp16, fp8, unknown };
+std::string_view to_string(Precision precision);  // "tf32"
+Precision precision_from(std::string_view text);  // as runs and logs spell it: "float32", "amp_bf16", "tensorfloat32"
+
+struct Hardware {
+  std::string name;
+  std::vector<std::string> aliases;
+  std::array<double, 5> peak_tflops{missing, missing, missing, missing, missing};  // by Precision; dense
+  double bandwidth_gb_s = missing;
+  double memory_gb = missing;
+  std::string source;  // the document that says so, or "measured here"
+};
+
+// A peak and what it is the peak of.
+struct Peak {
+  double tflops = missing;                   // of one device
+  Precision precision = Precision::unknown;  // the fastest one of bf16 or wider where the run's is not known
+  bool assumed = false;                      // the run's precision is not known, or the device does not have it
+  const Hardware* hardware = nullptr;
+  int devices = 1;
+  bool known() const { return !is_missing(tflops); }
+  double total_tflops() const { return tflops * devices; }
+};
+
+class HardwareTable {
+ public:
+  HardwareTable() = default;
+
+  // CSV with the columns of assets/hardware.csv, in that order; lines that begin with # are comments. Later rows
+  // override earlier ones of the same name. Throws StorageError, with the file's name and the line.
+  static HardwareTable read(const std::filesystem::path& file);
+  void add(const std::filesystem::path& file);
+
+  // assets/hardware.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else under ~/.config)
+  // where there is one. A probe of this machine (`stepladder doctor --probe`) writes its result there, with the source
+  // "measured here".
+  static HardwareTable load(const std::filesystem::path& assets_folder);
+  static std::filesystem::path user_file();
+
+  // However it is written: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the most words
+  // wins. Null where none fits; a laptop's chip is not the desktop's. A row whose own name counts, "2 x Intel Xeon",
+  // was measured as a whole: it is found by exactly that name, and is one device.
+  const Hardware* find(std::string_view name) const;
+
+  Peak peak(std::string_view hardware, std::string_view precision) const;
+
+  const std::vector<Hardware>& all() const { return rows_; }
+
+ private:
+  std::vector<Hardware> rows_;
+};
+
+// The bytes of such a file (none: one that is to be made) with `row` at its end; an earlier row of that name goes;
+// other lines and comments stay as they are. Throws StorageError where a name or source would break a line.
+std::string with_row(std::string_view csv, const Hardware& row);
+
+// "8x NVIDIA H100" is 8 of them; 1 where it does not say.
+int device_count(std::string_view hardware);
+
+}  // namespace stepladder

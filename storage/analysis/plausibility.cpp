@@ -1,0 +1,269 @@
+#include "storage/analysis/plausibility.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "storage/analysis/mfu.h"
+#include "storage/analysis/recipe_facts.h"
+#include "storage/analysis/wording.h"
+
+namespace stepladder {
+namespace {
+
+using wording::figure;
+using wording::grouped;
+using wording::percent;
+
+struct Gpt2 {
+  std::string_view name;
+  std::string_view size;
+  std::int64_t params;
+  std::int64_t layers, d_model;
+};
+
+constexpr std::int64_t gpt2_vocab = 50'257;
+
+// Radford et al. 2019; tied head, position embeddings included. The larger names first, since each begins with the
+// smallest's.
+constexpr std::array gpt2_sizes{
+    Gpt2{"gpt2-xl", "1558m", 1'557'611'200, 48, 1600}, Gpt2{"gpt2-large", "774m", 774'030'080, 36, 1280},
+    Gpt2{"gpt2-medium", "355m", 354'823'168, 24, 1024}, Gpt2{"gpt2", "124m", 124'439'808, 12, 768}};
+
+// Lower case, and "GPT-2 medium", "gpt_2-medium" and "gpt2medium" all the same.
+std::string plain(const std::string& text) {
+  std::string letters;
+  for (const char c : text) {
+    if (c == '-' || c == '_' || c == ' ') continue;
+    letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return letters;
+}
+
+const Gpt2* named_gpt2(const std::string& text) {
+  const std::string letters = plain(text);
+  for (const Gpt2& gpt2 : gpt2_sizes) {
+    const bool size = letters.find(gpt2.size) != std::string::npos && letters.find("gpt") != std::string::npos;
+    if (size || letters.find(plain(std::string(gpt2.name))) != std::string::npos) return &gpt2;
+  }
+  return nullptr;
+}
+
+bool is_cpu(const Run& run) {
+  return run.device == "cpu";
+}
+
+std::string throughput_sum(const Run& run, const Summary& summary) {
+  if (run.tokens_per_step <= 0) return grouped(summary.tokens_per_s) + " tokens/s";
+  return grouped(run.tokens_per_step) + " tokens / " + figure(summary.dt_ms_median) +
+         " ms = " + grouped(summary.tokens_per_s) + " tokens/s";
+}
+
+std::string peak_text(const Peak& peak, const Run& run) {
+  std::string text = figure(peak.total_tflops()) + " TFLOP/s of ";
+  text += peak.devices > 1 ? grouped(std::int64_t{peak.devices}) + " x " + peak.hardware->name : peak.hardware->name;
+  text += " in " + std::string(to_string(peak.precision)) + " (dense; " + peak.hardware->source;
+  if (peak.assumed)
+    text += run.precision.empty() ? "; its fastest training precision, since the run's is not known"
+                                  : "; its fastest, since it lists none for " + run.precision;
+  return text + ")";
+}
+
+void check_throughput(const Run& run, const Summary& summary, const HardwareTable& hardware, std::vector<Flag>& flags) {
+  const Peak peak = peak_of(run, hardware);
+  const AssumedParams params = params_of(run, summary);
+  if (!peak.known() || params.count == 0 || is_missing(summary.tokens_per_s)) return;
+  const double tflops = 6 * static_cast<double>(params.count) * summary.tokens_per_s / 1e12;
+  const double share = tflops / peak.total_tflops();
+  if (share <= suspicious_share) return;
+  std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
+                    " parameters = " + figure(tflops) + " TFLOP/s";
+  if (share > 1) {
+    why += ", over the peak of " + peak_text(peak, run);
+    why += peak.hardware->source == "measured here"
+               ? ": the clock was read before the device had finished, or the probe that measured the peak ran beside "
+                 "other programs (stepladder doctor --probe takes it again)"
+               : ": most likely the clock was read before the device had finished";
+  } else {
+    why += ", which is " + percent(share) + " of the peak of " + peak_text(peak, run) +
+           "; whole training steps hardly ever reach " + percent(suspicious_share);
+  }
+  if (!params.why.empty()) why += "; " + params.why;
+  flags.push_back({share > 1 ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + "."});
+}
+
+void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
+  const RecipeFacts facts = recipe_facts(run);
+  if (facts.throughput_unit.rfind("tokens/ms", 0) == 0 && facts.throughput_unit.find(" as ") != std::string::npos) {
+    const std::string sum = is_missing(summary.tokens_per_s)
+                                ? std::string()
+                                : ": " + throughput_sum(run, summary) + ", which is " +
+                                      figure(summary.tokens_per_s / 1000) + " a millisecond";
+    flags.push_back({FlagId::unit_tokens_per_ms, "The log prints " + facts.throughput_unit + sum + "."});
+  }
+  if (is_missing(facts.printed_tokens_per_s) || is_missing(summary.tokens_per_s)) return;
+  const double ratio = facts.printed_tokens_per_s / summary.tokens_per_s;
+  if (ratio > 0.9 && ratio < 1.1) return;
+  flags.push_back({FlagId::dt_throughput_mismatch, throughput_sum(run, summary) + ", but the log prints " +
+                                                       figure(facts.printed_tokens_per_s) + " tokens/s (" +
+                                                       figure(ratio) + " times that)."});
+}
+
+void check_steps(const Summary& summary, std::vector<Flag>& flags) {
+  const auto of_all = [&](std::int64_t count) { return grouped(count) + " of " + grouped(summary.steps) + " steps"; };
+  if (summary.nonfinite_steps > 0)
+    flags.push_back({FlagId::nonfinite_loss, "The loss of " + of_all(summary.nonfinite_steps) +
+                                                 " is NaN or infinite, first at step " +
+                                                 grouped(summary.first_nonfinite_step) + "."});
+  if (summary.repeated_steps > 0)
+    flags.push_back({FlagId::step_overlap, of_all(summary.repeated_steps) +
+                                               " were written more than once, first step " +
+                                               grouped(summary.first_repeated_step) + "; the newer records count."});
+  if (summary.backwards_step > 0)
+    flags.push_back({FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
+                                                  ": it ended before it began, or before the step before it did."});
+  if (summary.untimed_steps > 0)
+    flags.push_back(
+        {FlagId::missing_dt, of_all(summary.untimed_steps) + " have no step time" +
+                                 (summary.untimed_steps == summary.steps ? ", so there is no throughput."
+                                                                         : "; they take no part in the throughput.")});
+}
+
+}  // namespace
+
+std::string_view to_string(FlagId id) {
+  switch (id) {
+    case FlagId::impossible_throughput:
+      return "impossible-throughput";
+    case FlagId::suspicious_throughput:
+      return "suspicious-throughput";
+    case FlagId::unit_tokens_per_ms:
+      return "unit-tokens-per-ms";
+    case FlagId::dt_throughput_mismatch:
+      return "dt-throughput-mismatch";
+    case FlagId::nonfinite_loss:
+      return "nonfinite-loss";
+    case FlagId::step_overlap:
+      return "step-overlap";
+    case FlagId::clock_backwards:
+      return "clock-backwards";
+    case FlagId::missing_dt:
+      return "missing-dt";
+    case FlagId::no_sync:
+      return "no-sync";
+    case FlagId::not_repeated:
+      return "not-repeated";
+    case FlagId::unknown_hardware:
+      break;
+  }
+  return "unknown-hardware";
+}
+
+AssumedParams params_of(const Run& run, const Summary& summary) {
+  if (run.params > 0) return {.count = run.params};
+  const std::string model = recipe_facts(run).model;
+  const std::string file = run.source_path.substr(run.source_path.find_last_of('/') + 1);
+  for (const std::string* text : {&model, &run.name, &run.title, &file}) {
+    if (const Gpt2* gpt2 = named_gpt2(*text))
+      return {gpt2->params, "the parameters are those of " + std::string(gpt2->name) + ", which it is named after",
+              false};
+  }
+  if (summary.loss_first > 10.5 && summary.loss_first < 11.5 && summary.first_step <= 1) {
+    char loss[32];
+    std::snprintf(loss, sizeof loss, "%.2f", summary.loss_first);
+    return {gpt2_sizes.back().params,
+            "the parameters are assumed to be those of GPT-2 124M, since a first loss of " + std::string(loss) +
+                " is that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.82) and this is the smallest; "
+                "--params says otherwise",
+            true};
+  }
+  return {};
+}
+
+Peak peak_of(const Run& run, const HardwareTable& hardware) {
+  Peak peak = hardware.peak(run.hardware, run.precision);
+  peak.devices = std::max(peak.devices, recipe_facts(run).devices);
+  return peak;
+}
+
+ModelShape shape_of(const Run& run, const Summary& summary) {
+  const RecipeFacts facts = recipe_facts(run);
+  ModelShape shape{.params = params_of(run, summary).count,
+                   .layers = facts.layers,
+                   .d_model = facts.d_model,
+                   .seq_len = facts.seq,
+                   .vocab = facts.vocab};
+  const auto gpt2 =
+      std::find_if(gpt2_sizes.begin(), gpt2_sizes.end(), [&](const Gpt2& size) { return size.params == shape.params; });
+  if (gpt2 == gpt2_sizes.end()) return shape;
+  if (shape.layers == 0) shape.layers = gpt2->layers;
+  if (shape.d_model == 0) shape.d_model = gpt2->d_model;
+  if (shape.vocab == 0) shape.vocab = gpt2_vocab;
+  return shape;
+}
+
+std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware) {
+  std::vector<Flag> flags;
+  if (summary.steps == 0 || run.status == RunStatus::queued || run.status == RunStatus::running) return flags;
+  check_throughput(run, summary, hardware, flags);
+  check_unit(run, summary, flags);
+  check_steps(summary, flags);
+  const bool timed = summary.untimed_steps < summary.steps;
+  if (run.sync == Sync::none && timed && !is_cpu(run))
+    flags.push_back(
+        {FlagId::no_sync, "The clock was read without waiting for the device, so it tells how fast work was queued."});
+  if (repeats < 2 && timed)
+    flags.push_back({FlagId::not_repeated,
+                     "One run alone: its interval holds the scatter of its steps, not the spread between runs."});
+  if (timed && !hardware.peak(run.hardware, run.precision).known())
+    flags.push_back({FlagId::unknown_hardware, run.hardware.empty()
+                                                   ? "It is not known what it ran on, so no peak limits its throughput."
+                                                   : "The table of hardware has no peak for '" + run.hardware +
+                                                         "', so nothing limits its throughput."});
+  return flags;
+}
+
+bool is_impossible(std::span<const Flag> flags) {
+  return std::any_of(flags.begin(), flags.end(),
+                     [](const Flag& flag) { return flag.id == FlagId::impossible_throughput; });
+}
+
+void RepeatCounts::add(const Run& run) {
+  if (run.ladder) ++counts_[{*run.ladder, run.rung}];
+}
+
+int RepeatCounts::of(const Run& run) const {
+  if (!run.ladder) return 1;
+  const auto found = counts_.find({*run.ladder, run.rung});
+  return found == counts_.end() ? 1 : found->second;
+}
+
+PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware) {
+  PhysicalLimit limit;
+  const AssumedParams params = params_of(run, summary);
+  if (params.count == 0) return limit;
+  const double flops_per_token = 6.0 * static_cast<double>(params.count);
+  if (!is_missing(summary.tokens_per_s)) limit.tflops = flops_per_token * summary.tokens_per_s / 1e12;
+  if (const Peak peak = peak_of(run, hardware); peak.known()) {
+    limit.peak_tflops = peak.total_tflops();
+    limit.tokens_per_s = limit.peak_tflops * 1e12 / flops_per_token;
+  }
+  return limit;
+}
+
+RunUtilisation utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware) {
+  RunUtilisation result;
+  const AssumedParams params = params_of(run, summary);
+  if (params.count == 0 || params.from_loss_alone) return result;
+  result.flops_per_token = flops_per_token(MfuConvention::six_n, {.params = params.count});
+  const Peak peak = peak_of(run, hardware);
+  if (!peak.known() || is_missing(summary.tokens_per_s)) return result;
+  result.mfu = utilisation(result.flops_per_token, summary.tokens_per_s, peak.total_tflops());
+  result.convention = to_string(MfuConvention::six_n);
+  if (peak.assumed) result.convention += " of the " + std::string(to_string(peak.precision)) + " peak";
+  return result;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,83 @@
+#include "storage/analysis/recipe_facts.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace stepladder {
+namespace {
+
+using Json = nlohmann::json;
+
+Json object_of(const std::string& text) {
+  if (text.empty()) return Json::object();
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json::object();
+}
+
+std::int64_t integer_or(const Json& object, const char* key, std::int64_t otherwise) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+// The first of `names` that the object has, with or without a path in front ("model.n_layer").
+std::int64_t count_of(const Json& object, std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    for (const auto& [key, value] : object.items()) {
+      const std::string_view last = std::string_view(key).substr(key.find_last_of("./") + 1);
+      if (last == name && value.is_number_integer()) return std::max<std::int64_t>(value.get<std::int64_t>(), 0);
+    }
+  }
+  return 0;
+}
+
+std::optional<std::string> text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end() || !found->is_string()) return std::nullopt;
+  return found->get<std::string>();
+}
+
+}  // namespace
+
+RecipeFacts recipe_facts(const Run& run) {
+  RecipeFacts facts;
+  const Json recipe = object_of(run.recipe);
+  facts.data = text_of(recipe, "data");
+  facts.vocab = count_of(recipe, {"vocab", "vocab_size"});
+  facts.layers = count_of(recipe, {"layers", "n_layer", "n_layers", "num_layers", "num_hidden_layers"});
+  facts.d_model = count_of(recipe, {"d_model", "n_embd", "hidden_size"});
+  facts.heads = count_of(recipe, {"heads", "n_head", "n_heads", "num_attention_heads"});
+  facts.seq = count_of(recipe, {"seq", "block_size", "seq_len", "max_seq_len", "sequence_length", "n_positions"});
+  facts.grad_accum = count_of(recipe, {"grad_accum", "gradient_accumulation_steps"});
+  facts.model = text_of(recipe, "model").value_or("");
+  for (const char* key : {"devices", "world_size", "gpus"})
+    facts.devices = std::max(facts.devices, static_cast<int>(integer_or(recipe, key, 1)));
+  const Json environment = object_of(run.environment);
+  const auto printed = environment.find("printed_tokens_per_s");
+  if (printed != environment.end() && printed->is_number()) facts.printed_tokens_per_s = printed->get<double>();
+  facts.throughput_unit = text_of(environment, "throughput_unit").value_or("");
+  facts.matmul = text_of(recipe, "matmul").value_or("");
+  facts.autocast = text_of(recipe, "autocast").value_or("");
+  facts.optimizer = text_of(recipe, "optimizer").value_or("");
+  facts.attention = text_of(recipe, "attention").value_or("");
+  facts.compile = text_of(recipe, "compile").value_or("");
+  facts.vocab_multiple = integer_or(recipe, "vocab_multiple", 0);
+  facts.batch = integer_or(recipe, "batch", 0);
+  facts.nproc = integer_or(recipe, "nproc", 0);
+  if (const auto clip = recipe.find("clip"); clip != recipe.end() && clip->is_number())
+    facts.clip = clip->get<double>();
+  facts.lr_warmup = integer_or(recipe, "lr_warmup", -1);
+  return facts;
+}
+
+bool same_recipe_but_batch(const Run& a, const Run& b) {
+  const auto rest = [](const Run& run) {
+    Json recipe = object_of(run.recipe);
+    for (const char* key : {"batch", "grad_accum", "steps", "warmup", "eval_every", "eval_batches", "sample_every",
+                            "sample_tokens", "sample_prompt", "save_every", "keep", "lr", "lr_warmup", "seed"})
+      recipe.erase(key);
+    return recipe;
+  };
+  return rest(a) == rest(b);
+}
+
+}  // namespace stepladder

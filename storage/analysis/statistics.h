@@ -1,0 +1,67 @@
+// How certain a median of step times is, when neighbouring steps are alike, and a ratio of two of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct Interval {
+  double low = missing;
+  double high = missing;
+  bool known() const { return !is_missing(low) && !is_missing(high); }
+};
+
+// Length of the blocks that a circular bootstrap of the mean of `values` should draw, at least 1: the automatic
+// selection of Politis & White (2004), "Automatic block-length selection for the dependent bootstrap", with the
+// correction of Patton, Politis & White (2009).
+double block_length(std::span<const double> values);
+
+// Slope per step of the logarithm, by least squares after values far from the median were pulled in. 0 for fewer
+// than 3.
+double log_trend(std::span<const double> values);
+
+// The median of a run's steady step times, and how it varies when blocks of steps are drawn again.
+struct MedianSample {
+  double median = missing;
+  std::size_t steps = 0;
+  double block = missing;              // steps per block
+  double trend = 0;                    // drift: the logarithm's change from the first steady step to the last
+  std::vector<double> log_deviations;  // log(resampled median / median), widened for the few blocks (see below)
+  double log_error = missing;          // their standard deviation
+
+  bool known() const { return !log_deviations.empty(); }
+};
+
+// A circular block bootstrap (Politis & Romano 1992) of the median around the values' own trend: a drift is a fact to
+// be told, not uncertainty about the level. The block length is the one for the series of sides (above or below the
+// median), since these decide a median. Plain block bootstraps are too sure of themselves with a few hundred steps, so
+// the deviations are widened three times. For an error estimated from little: by c / 1.96, where c is the larger of the
+// 97.5 % point that goes with few blocks (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-
+// autocorrelation robust tests", table 1, at block / steps) and Student's t at the degrees of freedom that noise with
+// the correlation between neighbours leaves (Bayley & Hammersley 1946). By what blocks of this length miss of that
+// correlation. And by what the fitted trend took away of slow noise. tests/storage/analysis/statistics_test.cpp holds
+// the intervals against simulated runs of known truth.
+//
+// Deterministic. Not known for fewer than 8 positive, finite values; others take no part. Of more than 8,192 steps
+// every k-th is drawn, which can only widen the interval. At most about ten milliseconds.
+MedianSample sample_median(std::span<const double> values, std::uint64_t seed = 1);
+
+// 95 % interval of the median itself.
+Interval median_interval(const MedianSample& sample);
+
+// 95 % interval of a ratio of two independent medians whose value is `ratio`.
+Interval ratio_interval(double ratio, const MedianSample& numerator, const MedianSample& denominator);
+
+// The point that Student's t with this many degrees of freedom exceeds in 2.5 % of cases.
+double t_critical(double degrees_of_freedom);
+
+// The q-quantile (0..1), linear between order statistics as numpy's default; missing for no values. Reorders its
+// argument.
+double quantile(std::vector<double>& values, double q);
+
+}  // namespace stepladder

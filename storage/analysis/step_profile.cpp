@@ -1,0 +1,184 @@
+#include "storage/analysis/step_profile.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <utility>
+
+namespace stepladder {
+namespace {
+
+// Operators whose name holds one of these words; the first that fits counts.
+struct Word {
+  std::string_view word;
+  OperatorKind kind;
+};
+constexpr std::array words{Word{"scaled_dot_product", OperatorKind::attention},
+                           Word{"flash_attention", OperatorKind::attention},
+                           Word{"addmm", OperatorKind::products},
+                           Word{"bmm", OperatorKind::products},
+                           Word{"aten::mm", OperatorKind::products},
+                           Word{"matmul", OperatorKind::products},
+                           Word{"linear", OperatorKind::products},
+                           Word{"mkldnn", OperatorKind::products},
+                           Word{"classifier", OperatorKind::softmax},
+                           Word{"softmax", OperatorKind::softmax},
+                           Word{"nll_loss", OperatorKind::softmax},
+                           Word{"cross_entropy", OperatorKind::softmax},
+                           Word{"norm", OperatorKind::normalisation},
+                           Word{"gelu", OperatorKind::activation},
+                           Word{"embedding", OperatorKind::embedding},
+                           Word{"copy", OperatorKind::copies},
+                           Word{"aten::to", OperatorKind::copies},
+                           Word{"contiguous", OperatorKind::copies},
+                           Word{"clone", OperatorKind::copies},
+                           Word{"cat", OperatorKind::copies},
+                           Word{"split_heads", OperatorKind::copies},
+                           Word{"allreduce", OperatorKind::communication},
+                           Word{"all_reduce", OperatorKind::communication},
+                           Word{"c10d", OperatorKind::communication},
+                           Word{"gloo", OperatorKind::communication}};
+
+// What does no arithmetic: names for the same memory, and memory itself.
+constexpr std::array views{"autograd",
+                           "aten::view",
+                           "aten::reshape",
+                           "aten::_reshape_alias",
+                           "aten::transpose",
+                           "aten::t",
+                           "aten::as_strided",
+                           "aten::expand",
+                           "aten::split",
+                           "aten::narrow",
+                           "aten::slice",
+                           "aten::select",
+                           "aten::unsqueeze",
+                           "aten::squeeze",
+                           "aten::detach",
+                           "aten::detach_",
+                           "aten::permute",
+                           "aten::flatten",
+                           "aten::empty",
+                           "aten::empty_like",
+                           "aten::empty_strided",
+                           "aten::_unsafe_view",
+                           "aten::resize_",
+                           "aten::set_",
+                           "aten::alias",
+                           "aten::result_type",
+                           "aten::item",
+                           "aten::_local_scalar_dense"};
+
+bool is_view(std::string_view name) {
+  return name.empty() || name == "detach" || std::find(views.begin(), views.end(), name) != views.end();
+}
+
+}  // namespace
+
+std::string_view to_string(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::products:
+      return "matrix products";
+    case OperatorKind::attention:
+      return "attention";
+    case OperatorKind::softmax:
+      return "softmax and loss";
+    case OperatorKind::normalisation:
+      return "layer norm";
+    case OperatorKind::activation:
+      return "GELU";
+    case OperatorKind::elementwise:
+      return "element-wise";
+    case OperatorKind::copies:
+      return "copies and casts";
+    case OperatorKind::embedding:
+      return "embedding";
+    case OperatorKind::optimizer:
+      return "optimiser";
+    case OperatorKind::communication:
+      return "communication";
+    case OperatorKind::data:
+      return "data";
+    case OperatorKind::between:
+      return "between operators";
+  }
+  return "";
+}
+
+OperatorKind kind_of(const OperatorTime& each) {
+  if (each.part == "data") return OperatorKind::data;
+  if (each.part == "optimizer") return OperatorKind::optimizer;
+  if (is_view(each.name)) return OperatorKind::between;
+  for (const Word& word : words) {
+    if (each.name.find(word.word) != std::string::npos) return word.kind;
+  }
+  return OperatorKind::elementwise;
+}
+
+KindTimes::KindTimes(const StepProfile& profile) {
+  for (const OperatorTime& each : profile.operators) ms_[static_cast<std::size_t>(kind_of(each))] += each.self_ms;
+}
+
+double step_ms(const StepProfile& profile) {
+  return std::accumulate(profile.operators.begin(), profile.operators.end(), 0.0,
+                         [](double sum, const OperatorTime& each) { return sum + each.self_ms; });
+}
+
+std::string title_of(const OperatorTime& each) {
+  if (each.name.empty()) return "in no operator";
+  return each.name.starts_with("aten::") ? each.name.substr(6) : each.name;
+}
+
+double gigaflops_per_s(const OperatorTime& each) {
+  return is_missing(each.flops) || each.self_ms <= 0 ? missing : each.flops / each.self_ms / 1e6;
+}
+
+std::string why_no_profile(const Run& run) {
+  if (run.source != "launched") return "operators are timed in runs that are trained here";
+  if (!run.device.empty() && run.device != "cpu")
+    return "it ran on " + run.device + ", and operators are timed on CPUs only";
+  if (run.planned_steps < 10) return "a run of fewer than ten steps is too short for one";
+  switch (run.status) {
+    case RunStatus::finished:
+      return "it was recorded by a version of Stepladder that made none";
+    case RunStatus::queued:
+    case RunStatus::running:
+      return "operators are timed after the last step";
+    default:
+      return "operators are timed after the last step, and it was " + std::string(to_string(run.status)) + " before";
+  }
+}
+
+std::vector<OperatorTime> by_name(const StepProfile& profile) {
+  std::map<std::pair<std::string, std::string>, OperatorTime> sums;
+  for (const OperatorTime& each : profile.operators) {
+    const auto [place, is_new] = sums.try_emplace({each.part, each.name}, each);
+    OperatorTime& sum = place->second;
+    sum.shapes.clear();
+    if (is_new) continue;
+    sum.calls += each.calls;
+    sum.self_ms += each.self_ms;
+    if (!is_missing(each.flops)) sum.flops = (is_missing(sum.flops) ? 0 : sum.flops) + each.flops;
+  }
+  std::vector<OperatorTime> rows;
+  for (auto& [key, sum] : sums) rows.push_back(std::move(sum));
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const OperatorTime& a, const OperatorTime& b) { return a.self_ms > b.self_ms; });
+  return rows;
+}
+
+std::vector<OperatorKind> kinds_in(std::span<const KindTimes> runs) {
+  const auto most = [&](OperatorKind kind) {
+    double ms = 0;
+    for (const KindTimes& times : runs) ms = std::max(ms, times.of(kind));
+    return ms;
+  };
+  std::vector<OperatorKind> kinds;
+  std::copy_if(all_operator_kinds.begin(), all_operator_kinds.end(), std::back_inserter(kinds),
+               [&](OperatorKind kind) { return most(kind) > 0; });
+  std::stable_sort(kinds.begin(), kinds.end(), [&](OperatorKind a, OperatorKind b) { return most(a) > most(b); });
+  return kinds;
+}
+
+}  // namespace stepladder

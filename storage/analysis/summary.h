@@ -1,0 +1,94 @@
+// What a run's steps add up to. Derived from what was measured, never stored as truth.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "storage/analysis/fine_histogram.h"
+#include "storage/analysis/statistics.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct Summary {
+  std::int64_t steps = 0;
+  std::int64_t first_step = 0;
+  std::int64_t last_step = 0;
+  std::int64_t warmup_steps = 0;  // left out of every figure below that is called steady
+  double loss_first = missing;
+  double loss_last = missing;
+  double loss_min = missing;  // over finite losses
+  double val_loss_last = missing;
+  double val_loss_min = missing;
+  double dt_ms_median = missing;      // steady
+  double dt_ms_p25 = missing;         // steady
+  double dt_ms_p75 = missing;         // steady
+  double tokens_per_s = missing;      // tokens per step / dt_ms_median; missing where tokens or dt are not known
+  double tokens_per_s_p25 = missing;  // from dt_ms_p75: the slower quarter
+  double tokens_per_s_p75 = missing;
+  double dt_ms_p5 = missing;   // steady
+  double dt_ms_p95 = missing;  // steady
+  double drift = missing;      // of dt over the steady steps: 0.02 where the last are 2 % slower than the first
+
+  // What there is to know before the figures are believed (storage/analysis/change_point.h,
+  // storage/analysis/plausibility.h).
+  std::int64_t spikes = 0;           // steady steps far slower than the others; they count like any other
+  std::int64_t spike_period = 0;     // steps between regular ones: validation or checkpoints; 0: not regular
+  std::int64_t pauses = 0;           // spikes of over a second and 20 times the median
+  std::int64_t untimed_steps = 0;    // without a positive, finite dt
+  std::int64_t nonfinite_steps = 0;  // whose loss is NaN or infinite
+  std::int64_t first_nonfinite_step = 0;
+  std::int64_t backwards_step = 0;  // the first step whose clock ran backwards; 0: none
+  std::int64_t repeated_steps = 0;  // steps that were written more than once
+  std::int64_t first_repeated_step = 0;
+};
+
+// Steps left out at the start at least: a tenth of the steps, at least 1 and at most 10, none where there are fewer
+// than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves one step.
+std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
+
+// Step by step, in bounded memory (150 MB at most), whatever the number of steps.
+//
+// Warm-up is the fixed minimum or, where nothing was asked for, what follows from the times if that is more
+// (storage/analysis/change_point.h). Steps without a positive, finite dt take no part in the time figures. Where
+// tokens_per_step is not known (0), the steps' own tokens serve if they are all alike. What a series does not hold
+// (repeated steps, the wall clock) is RunStore's to add.
+//
+// Up to `exact_steps` every figure is exact. Beyond, the times are not kept: counts, losses and steps stay exact;
+// quantiles of dt come from a histogram (within 0.006 %, storage/analysis/fine_histogram.h), and so do the numbers of
+// spikes and pauses; warm-up and the spikes' period are those of the first `exact_steps`; drift is that of every k-th
+// steady step, of which there are 32,768 to 65,536.
+class SummaryBuilder {
+ public:
+  static constexpr std::size_t most_exact_steps = 2'000'000;
+
+  SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps = most_exact_steps);
+  void add(const StepRecord& record);  // in the order of steps
+  Summary finish();
+
+ private:
+  void leave_exactness();
+  void take_steady(double dt_ms);
+  void finish_exact();
+  void finish_bounded();
+
+  const std::int64_t asked_warmup_;
+  const std::int64_t tokens_per_step_;
+  const std::size_t exact_steps_;
+  Summary summary_;
+  Series head_;                      // step, dt_ms and val_loss of all steps; empty from exact_steps_ on
+  std::int64_t tokens_ = 0;          // of the last step
+  std::int64_t tokens_changed_ = 0;  // the place of the first step of those that all have these
+  double last_dt_ms_ = missing;
+  FineHistogram steady_;
+  std::vector<double> every_kth_;  // steady dt
+  std::int64_t kth_ = 1;
+  std::int64_t until_next_ = 0;
+};
+
+Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step);
+
+// The dt of the steady steps that have one, in order.
+std::vector<double> steady_dt_ms(const Series& series, const Summary& summary);
+
+}  // namespace stepladder

@@ -1,0 +1,37 @@
+// Where a run reached a loss, looked for piece by piece, so that it need not be read whole.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "storage/analysis/compare.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// reach() (storage/analysis/compare.h) is one of these over a whole series. `validated`: the run has validation losses,
+// so these are looked at.
+class TargetSearch {
+ public:
+  TargetSearch(std::int64_t tokens_per_step, double target_loss, bool validated)
+      : tokens_per_step_(tokens_per_step), target_loss_(target_loss), validated_(validated) {}
+
+  // The steps that follow those of the last call; nothing more is looked at once it is found.
+  void add(const Series& steps);
+
+  bool found() const { return reached_.step != 0; }
+  const TargetReached& reached() const { return reached_; }
+
+ private:
+  double loss_at(const Series& steps, std::size_t i);
+
+  const std::int64_t tokens_per_step_;
+  const double target_loss_;
+  const bool validated_;
+  double milliseconds_ = 0;
+  double tokens_ = 0;
+  std::vector<double> last_;  // training losses, for their median
+  TargetReached reached_;
+};
+
+}  // namespace stepladder

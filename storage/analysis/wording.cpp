@@ -1,0 +1,38 @@
+#include "storage/analysis/wording.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace stepladder::wording {
+
+std::string grouped(std::int64_t value) {
+  std::string text = std::to_string(std::abs(value));
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3)
+    text.insert(static_cast<std::size_t>(at), ",");
+  return (value < 0 ? "-" : "") + text;
+}
+
+std::string grouped(double value) {
+  return grouped(static_cast<std::int64_t>(std::llround(value)));
+}
+
+std::string figure(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.4g", value);
+  return std::abs(value) >= 9999.5 ? grouped(value) : buffer;
+}
+
+std::string percent(double share) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.0f %%", 100 * share);
+  return buffer;
+}
+
+std::string factor(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.2f x", value);
+  return buffer;
+}
+
+}  // namespace stepladder::wording

@@ -1,0 +1,111 @@
+#include "storage/database/attachment_rows.h"
+
+#include "storage/database/column_values.h"
+
+namespace stepladder {
+
+void insert_lane_sample(Database& database, const LaneSample& sample) {
+  Statement insert(database,
+                   "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
+                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason) "
+                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  insert.bind(sample.run).bind(sample.at).bind(sample.step).bind(sample.cpu_load).bind(sample.process_cores);
+  insert.bind(known(sample.resident_bytes)).bind(sample.gpu_load).bind(sample.gpu_clock_mhz);
+  insert.bind(sample.gpu_power_w).bind(sample.gpu_temperature_c).bind(known(sample.gpu_memory_bytes));
+  insert.bind(known(sample.throttle_reason)).run();
+}
+
+void insert_text_sample(Database& database, const TextSample& sample) {
+  Statement insert(database, "INSERT OR REPLACE INTO samples (run_id, step, at, text) VALUES (?, ?, ?, ?)");
+  insert.bind(sample.run).bind(sample.step).bind(sample.at).bind(sample.text).run();
+}
+
+void insert_console(Database& database, const ConsoleText& printed) {
+  Statement insert(database,
+                   "INSERT INTO console (run_id, part, at, text) VALUES (?1, (SELECT coalesce(max(part), 0) + 1 FROM "
+                   "console WHERE run_id = ?1), ?2, ?3)");
+  insert.bind(printed.run).bind(printed.at).bind_blob(printed.text).run();
+}
+
+void replace_profile(Database& database, const StepProfile& profile) {
+  Statement(database, "DELETE FROM operators WHERE run_id = ?").bind(profile.run).run();
+  Statement insert(database, "INSERT OR REPLACE INTO profiles (run_id, at, steps) VALUES (?, ?, ?)");
+  insert.bind(profile.run).bind(profile.at).bind(profile.steps).run();
+  for (const OperatorTime& each : profile.operators) {
+    Statement row(
+        database,
+        "INSERT INTO operators (run_id, part, name, shapes, calls, self_ms, flops) VALUES (?, ?, ?, ?, ?, ?, ?)");
+    row.bind(profile.run).bind(each.part).bind(each.name).bind(each.shapes).bind(each.calls).bind(each.self_ms);
+    row.bind(each.flops).run();
+  }
+}
+
+std::vector<LaneSample> read_lanes(Database& database, RunId run) {
+  Statement rows(database,
+                 "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
+                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason FROM lanes WHERE run_id = ? ORDER BY at");
+  rows.bind(run);
+  std::vector<LaneSample> samples;
+  while (rows.step()) {
+    samples.push_back({.run = run,
+                       .step = rows.integer(0),
+                       .at = rows.real(1),
+                       .cpu_load = rows.real(2),
+                       .process_cores = rows.real(3),
+                       .resident_bytes = rows.integer(4),
+                       .gpu_load = rows.real(5),
+                       .gpu_clock_mhz = rows.real(6),
+                       .gpu_power_w = rows.real(7),
+                       .gpu_temperature_c = rows.real(8),
+                       .gpu_memory_bytes = rows.integer(9),
+                       .throttle_reason = rows.text(10)});
+  }
+  return samples;
+}
+
+std::vector<TextSample> read_text_samples(Database& database, RunId run) {
+  Statement rows(database, "SELECT step, at, text FROM samples WHERE run_id = ? ORDER BY step");
+  rows.bind(run);
+  std::vector<TextSample> samples;
+  while (rows.step()) {
+    samples.push_back({.run = run, .step = rows.integer(0), .at = rows.real(1), .text = rows.text(2)});
+  }
+  return samples;
+}
+
+std::string read_console(Database& database, RunId run, std::size_t most) {
+  Statement rows(database, "SELECT text FROM console WHERE run_id = ? ORDER BY part DESC");
+  rows.bind(run);
+  std::vector<std::string> parts;
+  std::size_t size = 0;
+  while (size < most && rows.step()) {
+    parts.emplace_back(rows.blob(0));
+    size += parts.back().size();
+  }
+  std::string text;
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) text += *part;
+  return text;
+}
+
+StepProfile read_profile(Database& database, RunId run) {
+  StepProfile profile{.run = run};
+  Statement taken(database, "SELECT at, steps FROM profiles WHERE run_id = ?");
+  if (!taken.bind(run).step()) return profile;
+  profile.at = taken.real(0);
+  profile.steps = static_cast<int>(taken.integer(1));
+  Statement rows(
+      database,
+      "SELECT part, name, shapes, calls, self_ms, flops FROM operators WHERE run_id = ? ORDER BY self_ms DESC");
+  rows.bind(run);
+  while (rows.step()) {
+    profile.operators.push_back({.part = rows.text(0),
+                                 .name = rows.text(1),
+                                 .shapes = rows.text(2),
+                                 .calls = rows.real(3),
+                                 .self_ms = rows.real(4),
+                                 .flops = rows.real(5)});
+  }
+  return profile;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,366 @@
+#include "storage/database/database.h"
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+#include "storage/records.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int busy_timeout_ms = 5000;
+
+[[noreturn]] void throw_no_space(const fs::path& file) {
+  throw StorageError("no space is left on the volume of " + file.string());
+}
+
+std::string reason_of(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+fs::path folder_of(const fs::path& file) {
+  return fs::absolute(file).parent_path();
+}
+
+bool volume_is_full(const fs::path& file) {
+  std::error_code error;
+  const fs::space_info space = fs::space(folder_of(file), error);
+  return !error && space.available < 4096;
+}
+
+// Why the last read or write failed; 0 where nobody knows. sqlite3_system_errno is set by opening only, later failures
+// stand with the file that they happened to: the database or its log.
+int error_number_of(sqlite3* connection) {
+  if (const int at_opening = sqlite3_system_errno(connection)) return at_opening;
+  int number = 0;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+  if (number) return number;
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log && log->pMethods) log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+  return number;
+}
+
+// What SQLite reports only as "unable to open database file", told apart before it is asked.
+void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
+  if (file.empty()) throw StorageError("the database's file name is empty");
+  std::error_code error;
+  const fs::file_status status = fs::status(file, error);
+  if (fs::is_directory(status)) throw StorageError(file.string() + " is a folder, not a database file");
+  if (fs::exists(status)) {
+    if (!fs::is_regular_file(status)) throw StorageError(file.string() + " is not a regular file");
+    return;
+  }
+  if (status.type() != fs::file_type::not_found)
+    throw StorageError(file.string() + " could not be opened: " + error.message());
+  if (mode != Database::Mode::read_write) throw StorageError(file.string() + " does not exist");
+  fs::create_directories(folder_of(file), error);
+  if (error) throw StorageError("the folder of " + file.string() + " could not be made: " + error.message());
+}
+
+// A file name as SQLite's "file:" address, which alone can say "immutable".
+std::string immutable_address(const fs::path& file) {
+  std::string address = "file:";
+  for (const char c : fs::absolute(file).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      static constexpr char digits[] = "0123456789abcdef";
+      address += '%';
+      address += digits[static_cast<unsigned char>(c) >> 4];
+      address += digits[static_cast<unsigned char>(c) & 15];
+    } else {
+      address += c;
+    }
+  }
+  return address + "?immutable=1";
+}
+
+bool can_write_folder_of(const fs::path& file) {
+  return faccessat(AT_FDCWD, folder_of(file).c_str(), W_OK, AT_EACCESS) == 0;
+}
+
+bool has_log_beside(const fs::path& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file.string() + "-wal", error);
+  return !error && bytes > 0;
+}
+
+}  // namespace
+
+Database::Database(InMemory) : mode_(Mode::read_write) {
+  connect(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  execute("PRAGMA foreign_keys = ON");
+}
+
+Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
+  refuse_what_is_no_file(file, mode);
+  // Absolute, since SQLite gives names such as ":memory:" a meaning of their own.
+  const std::string address = fs::absolute(file).string();
+  try {
+    if (mode == Mode::read_write) {
+      connect(address, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+      // SQLite quietly opens for reading what it may not write.
+      if (sqlite3_db_readonly(connection_, "main") == 1)
+        throw StorageError(file.string() + " is read-only and cannot be written");
+      integer("PRAGMA schema_version");
+      execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL");
+    } else if (mode == Mode::foreign) {
+      connect(immutable_address(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+      distrust();
+      integer("PRAGMA schema_version");
+    } else {
+      connect(address, SQLITE_OPEN_READONLY);
+      try {
+        integer("PRAGMA schema_version");
+      } catch (const StorageError&) {
+        // Reading needs an index file beside a write-ahead log. In a folder that cannot be written there can be none;
+        // then nobody else writes either, and the file alone is the whole truth unless a log lies beside it.
+        if (can_write_folder_of(file)) throw;
+        if (has_log_beside(file))
+          throw StorageError(file.string() + " cannot be read in a folder that is read-only, since " + file.string() +
+                             "-wal holds changes that are not yet in it");
+        disconnect();
+        connect(immutable_address(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        integer("PRAGMA schema_version");
+      }
+    }
+  } catch (...) {
+    disconnect();
+    throw;
+  }
+}
+
+Database::~Database() {
+  disconnect();
+}
+
+void Database::disconnect() {
+  for (auto& [sql, kept] : kept_) sqlite3_finalize(kept.statement);
+  kept_.clear();
+  sqlite3_close(connection_);
+  connection_ = nullptr;
+}
+
+void Database::connect(const std::string& address, int flags) {
+  const int code = sqlite3_open_v2(address.c_str(), &connection_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  if (!connection_) throw std::bad_alloc();
+  sqlite3_extended_result_codes(connection_, 1);
+  if (code != SQLITE_OK) fail(sqlite3_extended_errcode(connection_));
+  sqlite3_busy_timeout(connection_, busy_timeout_ms);
+}
+
+// Pages that point at each other in a circle would be read for ever; reading every byte a hundred times is plenty.
+void Database::distrust() {
+  constexpr int instructions_a_call = 1'000'000;
+  std::error_code error;
+  const auto bytes = fs::file_size(file_, error);
+  calls_left_ = 200 + (error ? 0 : static_cast<std::int64_t>(bytes / (instructions_a_call / 100)));
+  const auto count = [](void* calls_left) { return --*static_cast<std::int64_t*>(calls_left) < 0 ? 1 : 0; };
+  sqlite3_progress_handler(connection_, instructions_a_call, count, &calls_left_);
+  sqlite3_limit(connection_, SQLITE_LIMIT_LENGTH, 64 << 20);
+  sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  execute("PRAGMA cell_size_check = ON");
+}
+
+void Database::execute(const std::string& sql) {
+  const int code = sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(code);
+}
+
+std::string Database::text(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.text(0) : "";
+}
+
+std::int64_t Database::integer(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+void Database::use_write_ahead_log() {
+  if (text("PRAGMA journal_mode") == "wal") return;
+  // Two processes that do this to a new file at once: SQLite answers "busy" without asking its busy handler.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  while (true) {
+    const int code = sqlite3_exec(connection_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    if (code == SQLITE_OK) return;
+    if ((code & 0xff) != SQLITE_BUSY || std::chrono::steady_clock::now() > give_up) fail(code);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+std::int64_t Database::last_insert_id() const {
+  return sqlite3_last_insert_rowid(connection_);
+}
+
+std::int64_t Database::changes() const {
+  return sqlite3_changes64(connection_);
+}
+
+bool Database::in_transaction() const {
+  return sqlite3_get_autocommit(connection_) == 0;
+}
+
+void Database::fail(int code) const {
+  const std::string name = file_.string();
+  const std::string message = sqlite3_errmsg(connection_);
+  const int error_number = error_number_of(connection_);
+  switch (code & 0xff) {
+    case SQLITE_NOTADB:
+      throw StorageError(name + " is not a SQLite database");
+    case SQLITE_CORRUPT:
+      throw StorageError(name + " is damaged: " + message);
+    case SQLITE_READONLY:
+      throw StorageError(name + " is read-only and cannot be written");
+    case SQLITE_FULL:
+      throw_no_space(file_);
+    case SQLITE_BUSY:
+      throw StorageError(name + " was kept locked by another process for " + std::to_string(busy_timeout_ms / 1000) +
+                         " s");
+    case SQLITE_IOERR:
+      if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
+      throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));
+    case SQLITE_CANTOPEN:
+      if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
+      if (mode_ == Mode::read_write && !can_write_folder_of(file_))
+        throw StorageError(name + " cannot be written: its folder is read-only (" + reason_of(errno) + ")");
+      throw StorageError(name + " could not be opened: " + (error_number ? reason_of(error_number) : message));
+    case SQLITE_INTERRUPT:
+      throw StorageError(name + " is damaged: reading it does not come to an end");
+    case SQLITE_CONSTRAINT:
+      throw StorageError(name + " cannot hold this: " + message);
+    default:
+      throw StorageError(name + " could not be used: " + message);
+  }
+}
+
+sqlite3_stmt* Database::compile(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(connection_, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) fail(code);
+  return statement;
+}
+
+Statement::Statement(Database& database, std::string_view sql) : database_(database) {
+  auto found = database.kept_.find(sql);
+  if (found == database.kept_.end())
+    found = database.kept_.emplace(sql, Database::Kept{.statement = database.compile(sql)}).first;
+  if (found->second.in_use) {
+    statement_ = database.compile(sql);
+    kept_ = nullptr;
+  } else {
+    kept_ = &found->second;
+    kept_->in_use = true;
+    statement_ = kept_->statement;
+  }
+}
+
+Statement::~Statement() {
+  if (!kept_) {
+    sqlite3_finalize(statement_);
+    return;
+  }
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+  kept_->in_use = false;
+}
+
+void Statement::check(int code) const {
+  if (code != SQLITE_OK) database_.fail(code);
+}
+
+Statement& Statement::bind(std::int64_t value) {
+  check(sqlite3_bind_int64(statement_, ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::bind(double value) {
+  check(sqlite3_bind_double(statement_, ++bound_, value));
+  return *this;
+}
+
+Statement& Statement::bind(std::string_view value) {
+  // An empty view may point nowhere, which SQLite would take for NULL.
+  const char* data = value.empty() ? "" : value.data();
+  check(sqlite3_bind_text64(statement_, ++bound_, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+  return *this;
+}
+
+Statement& Statement::bind_blob(std::string_view bytes) {
+  const char* data = bytes.empty() ? "" : bytes.data();
+  check(sqlite3_bind_blob64(statement_, ++bound_, data, bytes.size(), SQLITE_TRANSIENT));
+  return *this;
+}
+
+Statement& Statement::bind_null() {
+  check(sqlite3_bind_null(statement_, ++bound_));
+  return *this;
+}
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE) database_.fail(code);
+  return false;
+}
+
+void Statement::run() {
+  while (step()) {
+  }
+  sqlite3_reset(statement_);
+  bound_ = 0;
+}
+
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+std::int64_t Statement::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+
+double Statement::real(int column) const {
+  return is_null(column) ? missing : sqlite3_column_double(statement_, column);
+}
+
+std::string Statement::text(int column) const {
+  const unsigned char* data = sqlite3_column_text(statement_, column);
+  if (!data) return {};
+  return {reinterpret_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+std::string_view Statement::blob(int column) const {
+  const void* data = sqlite3_column_blob(statement_, column);
+  if (!data) return {};
+  return {static_cast<const char*>(data), static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+Transaction::Transaction(Database& database, Kind kind) : database_(database), nested_(database.in_transaction()) {
+  // IMMEDIATE takes the write lock now: a transaction that starts as a reader cannot wait for it later.
+  database_.execute(nested_ ? "SAVEPOINT nested" : kind == Kind::read ? "BEGIN" : "BEGIN IMMEDIATE");
+}
+
+Transaction::~Transaction() {
+  if (!open_) return;
+  // After a full disk SQLite has often rolled back already, and says so with an error that means nothing here.
+  try {
+    if (database_.in_transaction()) database_.execute(nested_ ? "ROLLBACK TO nested; RELEASE nested" : "ROLLBACK");
+  } catch (const StorageError&) {
+  }
+}
+
+void Transaction::commit() {
+  database_.execute(nested_ ? "RELEASE nested" : "COMMIT");
+  open_ = false;
+}
+
+}  // namespace stepladder

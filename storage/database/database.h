@@ -1,0 +1,126 @@
+// SQLite behind three small owners. Inside storage/ only; nothing else sees sqlite3.h.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/errors.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace stepladder {
+
+// One connection. One thread at a time. Opening looks at nothing but the file itself: schema.h says whether it is ours.
+class Database {
+ public:
+  enum class Mode { read_write, read_only, foreign };
+
+  // foreign: another program's file, read as it lies there: nothing is locked, written or made beside it, logs beside
+  // it are not looked at, and statements that would never end in a file that is damaged on purpose fail.
+  // read_write makes the file and its folder where they are missing. Waits up to 5 s for other processes' locks.
+  Database(const std::filesystem::path& file, Mode mode);
+
+  // A database that ends with this connection; its file() is empty.
+  struct InMemory {};
+  explicit Database(InMemory);
+
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  void execute(const std::string& sql);  // any number of statements, no results
+  std::string text(const std::string& sql);
+  std::int64_t integer(const std::string& sql);  // the first column of the first row
+
+  void use_write_ahead_log();
+  std::int64_t last_insert_id() const;
+  std::int64_t changes() const;  // rows that the last statement inserted, updated or deleted
+  bool in_transaction() const;
+  bool read_only() const { return mode_ != Mode::read_write; }
+  const std::filesystem::path& file() const { return file_; }
+
+  [[noreturn]] void fail(int code) const;  // throws the StorageError for a result code of SQLite
+
+ private:
+  friend class Statement;
+  void connect(const std::string& address, int flags);
+  void disconnect();
+  void distrust();
+  sqlite3_stmt* compile(std::string_view sql);
+
+  struct Kept {
+    sqlite3_stmt* statement = nullptr;
+    bool in_use = false;
+  };
+
+  std::filesystem::path file_;  // as the caller named it
+  Mode mode_;
+  sqlite3* connection_ = nullptr;
+  std::int64_t calls_left_ = 0;                    // foreign: how long statements may still go on
+  std::map<std::string, Kept, std::less<>> kept_;  // prepared once, by their text
+};
+
+// One use of a prepared statement: bind, step, read. Reset when it goes, so that no read lock outlives it.
+class Statement {
+ public:
+  Statement(Database& database, std::string_view sql);
+  ~Statement();
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  // The next parameter, from left to right. NaN and `missing` become NULL; the caller keeps the difference.
+  Statement& bind(std::int64_t value);
+  Statement& bind(int value) { return bind(std::int64_t{value}); }
+  Statement& bind(double value);
+  Statement& bind(std::string_view value);
+  Statement& bind(const std::string& value) { return bind(std::string_view(value)); }
+  Statement& bind(const char* value) { return bind(std::string_view(value)); }
+  template <class T>
+  Statement& bind(const std::optional<T>& value) {
+    return value ? bind(*value) : bind_null();
+  }
+  Statement& bind_blob(std::string_view bytes);
+  Statement& bind_null();
+
+  bool step();  // true while there is a row
+  void run();   // to the end, then ready for the next round of bind
+
+  bool is_null(int column) const;
+  std::int64_t integer(int column) const;   // 0 for NULL
+  double real(int column) const;            // `missing` for NULL
+  std::string text(int column) const;       // empty for NULL
+  std::string_view blob(int column) const;  // until the next step
+
+ private:
+  void check(int code) const;
+
+  Database& database_;
+  sqlite3_stmt* statement_;
+  Database::Kept* kept_;  // null: this one is the statement's only owner
+  int bound_ = 0;
+};
+
+// All or nothing: what was not committed is undone. Inside another transaction it is a savepoint of that one.
+class Transaction {
+ public:
+  enum class Kind { write, read };  // read: one state of the file, whatever others write meanwhile
+
+  explicit Transaction(Database& database, Kind kind = Kind::write);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  void commit();
+
+ private:
+  Database& database_;
+  bool nested_;
+  bool open_ = true;
+};
+
+}  // namespace stepladder

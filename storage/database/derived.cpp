@@ -1,0 +1,350 @@
+#include "storage/database/derived.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "storage/database/column_values.h"
+
+namespace stepladder {
+namespace {
+
+constexpr int chunk_format = 1;  // of overview_chunks; others are made again
+constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;  // steps
+
+enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
+
+// A series holds each step once: what its attempts and their clocks say is looked up while the rows go by.
+class RowChecks {
+ public:
+  void add(const StepReader::Row& row) {
+    if (row.repeated && repeated_steps_++ == 0) first_repeated_step_ = row.step.step;
+    if (row.step.at < at_before_ && backwards_step_ == 0) backwards_step_ = row.step.step;
+    if (!is_missing(row.step.at)) at_before_ = row.step.at;
+  }
+  void complete(Summary& summary) const {
+    summary.repeated_steps = repeated_steps_;
+    summary.first_repeated_step = first_repeated_step_;
+    if (summary.backwards_step == 0) summary.backwards_step = backwards_step_;
+  }
+
+ private:
+  double at_before_ = missing;
+  std::int64_t repeated_steps_ = 0;
+  std::int64_t first_repeated_step_ = 0;
+  std::int64_t backwards_step_ = 0;
+};
+
+std::int64_t values_between(const Overview& overview, StepRange range) {
+  double sum = 0;
+  for (const Bucket& bucket : overview.buckets) {
+    const std::int64_t first = std::max(bucket.first_step, range.first);
+    const std::int64_t last = std::min(bucket.last_step, range.last);
+    if (first > last) continue;
+    const auto steps = [](std::int64_t from, std::int64_t to) {
+      return static_cast<double>(to) - static_cast<double>(from) + 1;
+    };
+    const double share = steps(first, last) / steps(bucket.first_step, bucket.last_step);
+    sum += share * (static_cast<double>(bucket.count) + bucket.not_finite);
+  }
+  return static_cast<std::int64_t>(sum);
+}
+
+void cut(Overview& overview, StepRange range) {
+  std::erase_if(overview.buckets,
+                [&](const Bucket& bucket) { return bucket.last_step < range.first || bucket.first_step > range.last; });
+}
+
+}  // namespace
+
+// Buckets on their way into the file, as they become complete.
+class Derived::Chunks {
+ public:
+  Chunks(Database& database, RunId run) : database_(database), run_(run) {
+    for (const Quantity quantity : all_quantities)
+      builders_.emplace_back([this, quantity](int level, std::span<const Bucket> buckets) {
+        if (!buckets.empty())
+          waiting_.push_back(
+              {quantity, level, buckets.front().first_step, buckets.back().last_step, to_bytes(buckets)});
+      });
+  }
+
+  void add(const StepRecord& record) {
+    for (const Quantity quantity : all_quantities)
+      builders_[static_cast<std::size_t>(quantity)].add(record.step, value_of(record, quantity));
+  }
+  void finish() {
+    for (OverviewBuilder& builder : builders_) builder.finish();
+  }
+
+  // In the transaction that is open, or one of its own where there is something to write.
+  void write() {
+    if (waiting_.empty()) return;
+    Transaction transaction(database_);
+    if (!std::exchange(begun_, true)) {  // what an earlier attempt, or another version, left there
+      Statement(database_, "DELETE FROM overviews WHERE run_id = ?").bind(run_).run();
+      Statement(database_, "DELETE FROM overview_chunks WHERE run_id = ?").bind(run_).run();
+    }
+    for (const Waiting& chunk : waiting_) {
+      Statement insert(
+          database_,
+          "INSERT OR REPLACE INTO overview_chunks (run_id, quantity, level, first_step, last_step, buckets) "
+          "VALUES (?, ?, ?, ?, ?, ?)");
+      insert.bind(run_).bind(to_string(chunk.quantity)).bind(chunk.level);
+      insert.bind(chunk.first_step).bind(chunk.last_step).bind_blob(chunk.bytes).run();
+    }
+    transaction.commit();
+    waiting_.clear();
+  }
+
+ private:
+  struct Waiting {
+    Quantity quantity;
+    int level;
+    std::int64_t first_step;
+    std::int64_t last_step;
+    std::string bytes;
+  };
+  Database& database_;
+  const RunId run_;
+  std::vector<OverviewBuilder> builders_;
+  std::vector<Waiting> waiting_;
+  bool begun_ = false;
+};
+
+const std::string Derived::summary_columns =
+    "summaries.nan_mask, summaries.steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, "
+    "loss_min, val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
+    "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
+    "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step";
+
+const std::string Derived::counts_for_run =
+    "status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
+    "AND asked_tokens_per_step = coalesce(tokens_per_step, 0)";
+
+Summary Derived::read(const Statement& row, int column) {
+  Summary summary;
+  const std::int64_t nan_mask = row.integer(column++);
+  summary.steps = row.integer(column++);
+  summary.first_step = row.integer(column++);
+  summary.last_step = row.integer(column++);
+  summary.warmup_steps = row.integer(column++);
+  summary.loss_first = real_or_nan(row, column++, nan_mask, loss_first_bit);
+  summary.loss_last = real_or_nan(row, column++, nan_mask, loss_last_bit);
+  summary.loss_min = row.real(column++);
+  summary.val_loss_last = real_or_nan(row, column++, nan_mask, val_loss_last_bit);
+  summary.val_loss_min = row.real(column++);
+  summary.dt_ms_median = row.real(column++);
+  summary.dt_ms_p25 = row.real(column++);
+  summary.dt_ms_p75 = row.real(column++);
+  summary.tokens_per_s = row.real(column++);
+  summary.tokens_per_s_p25 = row.real(column++);
+  summary.tokens_per_s_p75 = row.real(column++);
+  summary.dt_ms_p5 = row.real(column++);
+  summary.dt_ms_p95 = row.real(column++);
+  summary.drift = row.real(column++);
+  summary.spikes = row.integer(column++);
+  summary.spike_period = row.integer(column++);
+  summary.pauses = row.integer(column++);
+  summary.untimed_steps = row.integer(column++);
+  summary.nonfinite_steps = row.integer(column++);
+  summary.first_nonfinite_step = row.integer(column++);
+  summary.backwards_step = row.integer(column++);
+  summary.repeated_steps = row.integer(column++);
+  summary.first_repeated_step = row.integer(column++);
+  return summary;
+}
+
+std::optional<Summary> Derived::kept(const Run& run) {
+  Statement rows(database_, "SELECT " + summary_columns +
+                                " FROM summaries WHERE run_id = ? AND asked_warmup = ? AND asked_tokens_per_step = ?");
+  rows.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
+  if (!rows.step()) return std::nullopt;
+  return read(rows, 0);
+}
+
+void Derived::keep(const Run& run, const Summary& summary) {
+  // Only while the run in the file is still what this was made from; another process may have resumed it.
+  Statement insert(database_,
+                   "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
+                   "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
+                   "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
+                   "dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
+                   "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step) "
+                   "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
+                   "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31 "
+                   "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
+                   "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
+                   "AND ended_at IS ?32");
+  insert.bind(run.id).bind(run.warmup_steps).bind(run.tokens_per_step);
+  insert.bind(nan_bit(summary.loss_first, loss_first_bit) | nan_bit(summary.loss_last, loss_last_bit) |
+              nan_bit(summary.val_loss_last, val_loss_last_bit));
+  insert.bind(summary.steps).bind(summary.first_step).bind(summary.last_step).bind(summary.warmup_steps);
+  insert.bind(summary.loss_first).bind(summary.loss_last).bind(summary.loss_min);
+  insert.bind(summary.val_loss_last).bind(summary.val_loss_min);
+  insert.bind(summary.dt_ms_median).bind(summary.dt_ms_p25).bind(summary.dt_ms_p75);
+  insert.bind(summary.tokens_per_s).bind(summary.tokens_per_s_p25).bind(summary.tokens_per_s_p75);
+  insert.bind(summary.dt_ms_p5).bind(summary.dt_ms_p95).bind(summary.drift);
+  insert.bind(summary.spikes).bind(summary.spike_period).bind(summary.pauses).bind(summary.untimed_steps);
+  insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
+  insert.bind(summary.repeated_steps).bind(summary.first_repeated_step).bind(run.ended_at);
+  insert.run();
+
+  // Says that the chunks are complete.
+  Statement complete(database_,
+                     "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
+                     "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?");
+  complete.bind(chunk_format).bind(summary.steps).bind(run.id).bind(run.ended_at).run();
+}
+
+Summary Derived::make(const Run& run) {
+  const bool is_over = run.status != RunStatus::queued && run.status != RunStatus::running;
+  bool keeping = is_over && !database_.read_only();
+  SummaryBuilder builder(run.warmup_steps, run.tokens_per_step);
+  RowChecks checks;
+  Chunks chunks(database_, run.id);
+  const auto try_to = [&](auto&& write) {
+    if (!keeping) return;
+    try {
+      write();
+    } catch (const StorageError&) {
+      keeping = false;  // it is made again next time
+    }
+  };
+  StepReader reader(database_, run.id);
+  for (std::vector<StepReader::Row> rows; reader.read(rows);) {
+    for (const StepReader::Row& row : rows) {
+      builder.add(row.step);
+      checks.add(row);
+      if (keeping) chunks.add(row.step);
+    }
+    try_to([&] { chunks.write(); });
+  }
+  Summary summary = builder.finish();
+  checks.complete(summary);
+  try_to([&] {
+    Transaction transaction(database_);
+    if (summary.steps >= fewest_for_chunks) {
+      chunks.finish();
+      chunks.write();
+    }
+    keep(run, summary);
+    transaction.commit();
+  });
+  return summary;
+}
+
+void Derived::refresh(const Run& run) {
+  try {
+    make(run);
+  } catch (const StorageError&) {
+  }
+}
+
+void Derived::forget(RunId run) {
+  for (const char* sql : {"DELETE FROM summaries WHERE run_id = ?", "DELETE FROM overviews WHERE run_id = ?",
+                          "DELETE FROM overview_chunks WHERE run_id = ?"})
+    Statement(database_, sql).bind(run).run();
+}
+
+std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
+  Statement rows(database_, "SELECT steps FROM overviews WHERE run_id = ? AND format = ?");
+  rows.bind(run).bind(chunk_format);
+  if (!rows.step()) return std::nullopt;
+  return rows.integer(0);
+}
+
+// Whether there are chunks; short runs have none, since reading their steps is as fast.
+bool Derived::ensure_overviews(const Run& run) {
+  if (run.status == RunStatus::queued || run.status == RunStatus::running) return false;
+  if (const auto steps = steps_of_overviews(run.id)) return *steps >= fewest_for_chunks;
+  {
+    Statement rows(database_, "SELECT count(*) FROM (SELECT 1 FROM steps WHERE run_id = ? LIMIT ?)");
+    rows.bind(run.id).bind(fewest_for_chunks);
+    if (!rows.step() || rows.integer(0) < fewest_for_chunks) return false;
+  }
+  if (database_.read_only()) return false;
+  make(run);
+  return true;
+}
+
+// nullopt where chunks are not complete, or one is damaged. Level -1: the highest.
+std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int level, StepRange range) {
+  // One state: another process may be about to make them again.
+  Transaction one_state(database_, Transaction::Kind::read);
+  if (!steps_of_overviews(run)) return std::nullopt;
+  Overview overview{.quantity = quantity};
+  Statement rows(
+      database_,
+      "SELECT level, first_step, buckets FROM overview_chunks WHERE run_id = ?1 AND quantity = ?2 AND level = "
+      "CASE WHEN ?3 >= 0 THEN ?3 ELSE (SELECT max(level) FROM overview_chunks WHERE run_id = ?1 AND "
+      "quantity = ?2) END AND last_step >= ?4 ORDER BY last_step");
+  rows.bind(run).bind(to_string(quantity)).bind(level).bind(range.first);
+  while (rows.step() && rows.integer(1) <= range.last) {
+    overview.width = width_of_level(static_cast<int>(rows.integer(0)));
+    auto buckets = buckets_from(rows.blob(2));
+    if (!buckets) return std::nullopt;
+    overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
+  }
+  cut(overview, range);
+  return overview;
+}
+
+Overview Derived::overview(const Run& run, Quantity quantity) {
+  if (ensure_overviews(run)) {
+    if (auto kept = kept_overview(run.id, quantity, -1, {})) return *std::move(kept);
+    if (!database_.read_only()) {
+      make(run);
+      if (auto kept = kept_overview(run.id, quantity, -1, {})) return *std::move(kept);
+    }
+  }
+  OverviewBuilder builder;
+  StepReader reader(database_, run.id);
+  for (std::vector<StepReader::Row> rows; reader.read(rows);)
+    for (const StepReader::Row& row : rows) builder.add(row.step.step, value_of(row.step, quantity));
+  return builder.top(quantity);
+}
+
+Overview Derived::overview(const Run& run, Quantity quantity, StepRange range, std::size_t columns) {
+  columns = std::max<std::size_t>(columns, 1);
+  if (ensure_overviews(run)) {
+    Overview top = overview(run, quantity);
+    int level = level_for(values_between(top, range), columns);
+    // Few values may lie far apart (validation): what is not kept as it is would take all the steps between.
+    const std::int64_t first = std::max(range.first, top.buckets.empty() ? 0 : top.buckets.front().first_step);
+    const std::int64_t last = std::min(range.last, top.buckets.empty() ? -1 : top.buckets.back().last_step);
+    if (last - first >= static_cast<std::int64_t>(16 * columns)) level = std::max(level, 1);
+    if (width_of_level(level) >= top.width) {
+      cut(top, range);
+      return top;
+    }
+    if (level > 0) {
+      if (auto kept = kept_overview(run.id, quantity, level, range)) return *std::move(kept);
+    }
+  }
+  // Up to here the steps are few; where there was nothing kept to look at, they are merged as they come.
+  const std::size_t most = 16 * columns;
+  Overview points{.quantity = quantity};
+  Bucket open;
+  std::int64_t parts = 0;
+  StepReader reader(database_, run.id, range);
+  for (std::vector<StepReader::Row> rows; reader.read(rows);) {
+    for (const StepReader::Row& row : rows) {
+      const double value = value_of(row.step, quantity);
+      if (is_missing(value)) continue;
+      if (parts++ == 0)
+        open = bucket_of(row.step.step, value);
+      else
+        merge(open, bucket_of(row.step.step, value));
+      if (parts < points.width) continue;
+      parts = 0;
+      points.buckets.push_back(open);
+      if (points.buckets.size() == 2 * most) points = coarser(std::move(points), most);
+    }
+  }
+  if (parts > 0) points.buckets.push_back(open);
+  return points;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,57 @@
+#include "storage/database/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+
+namespace stepladder {
+namespace {
+
+struct Stat {
+  char state = '?';
+  std::int64_t start = 0;
+};
+
+Stat stat_of(std::int64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  // The second field is the program's name in brackets and may hold spaces and brackets of its own.
+  const auto after_name = line.rfind(')');
+  if (after_name == std::string::npos) return {};
+  std::istringstream fields(line.substr(after_name + 1));
+  Stat stat;
+  fields >> stat.state;
+  std::string field;
+  for (int i = 4; i < 22; ++i) fields >> field;
+  fields >> stat.start;
+  return stat;
+}
+
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+}  // namespace
+
+ProcessIdentity this_process() {
+  const std::int64_t pid = getpid();
+  return {.pid = pid, .start = stat_of(pid).start, .boot = boot_id()};
+}
+
+bool is_alive(const ProcessIdentity& process) {
+  const std::string boot = boot_id();
+  if (!process.boot.empty() && !boot.empty() && process.boot != boot) return false;
+  if (kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
+  const Stat stat = stat_of(process.pid);
+  if (stat.state == 'Z' || stat.state == 'X') return false;  // dead, its parent has not asked yet
+  return process.start == 0 || stat.start == 0 || process.start == stat.start;
+}
+
+}  // namespace stepladder

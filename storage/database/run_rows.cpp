@@ -1,0 +1,182 @@
+#include "storage/database/run_rows.h"
+
+#include <stdexcept>
+
+#include "storage/database/column_values.h"
+#include "storage/errors.h"
+
+namespace stepladder {
+namespace {
+
+// What an import learns as it reads, and what is settled when the run is made or only a training says.
+const std::string learnt_columns =
+    "name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, started_at, "
+    "ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, loss_floor, device, "
+    "hardware, precision, sync, recipe, environment";
+const std::string settled_columns =
+    "created_at, parent_id, forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes";
+
+// "?, ?, ?" for as many columns.
+std::string places(const std::string& columns) {
+  std::string places = "?";
+  for (const char c : columns) places += c == ',' ? ", ?" : "";
+  return places;
+}
+
+// Where other tables with columns of the same names are joined.
+std::string of_runs(const std::string& columns) {
+  std::string named = "runs.";
+  for (const char c : columns) named += c == ' ' ? " runs." : std::string(1, c);
+  return named;
+}
+
+void bind_learnt(Statement& row, const Run& run) {
+  row.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
+  row.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
+  row.bind(to_string(run.status)).bind(known(run.reason)).bind(known(run.source)).bind(known(run.source_path));
+  row.bind(run.started_at).bind(run.ended_at);
+  row.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
+  row.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
+  row.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
+  row.bind(known(run.recipe)).bind(known(run.environment));
+}
+
+void bind_settled(Statement& row, const Run& run) {
+  row.bind(is_missing(run.created_at) ? unix_now() : run.created_at).bind(run.parent).bind(known(run.forked_at_step));
+  row.bind(known(std::int64_t{run.loss_against})).bind(known(run.attention)).bind(run.setup_ms);
+  row.bind(known(run.peak_memory_bytes));
+}
+
+// In the order of run_columns.
+Run read(const Statement& row) {
+  Run run;
+  int column = 0;
+  run.id = row.integer(column++);
+  run.name = row.text(column++);
+  if (!row.is_null(column)) run.ladder = row.integer(column);
+  ++column;
+  run.rung = static_cast<int>(row.integer(column++));
+  run.repeat = static_cast<int>(row.integer(column++));
+  run.stage = row.text(column++);
+  run.title = row.text(column++);
+  run.changed = row.text(column++);
+  run.status = run_status_from(row.text(column++));
+  run.reason = row.text(column++);
+  run.source = row.text(column++);
+  run.source_path = row.text(column++);
+  run.started_at = row.real(column++);
+  run.ended_at = row.real(column++);
+  run.planned_steps = row.integer(column++);
+  run.tokens_per_step = row.integer(column++);
+  run.warmup_steps = row.is_null(column) ? -1 : row.integer(column);
+  ++column;
+  run.params = row.integer(column++);
+  run.model_flops_per_token = row.real(column++);
+  run.loss_floor = row.real(column++);
+  run.device = row.text(column++);
+  run.hardware = row.text(column++);
+  run.precision = row.text(column++);
+  run.sync = sync_from(row.text(column++));
+  run.recipe = row.text(column++);
+  run.environment = row.text(column++);
+  run.created_at = row.real(column++);
+  if (!row.is_null(column)) run.parent = row.integer(column);
+  ++column;
+  run.forked_at_step = row.integer(column++);
+  run.loss_against = static_cast<int>(row.integer(column++));
+  run.attention = row.text(column++);
+  run.setup_ms = row.real(column++);
+  run.peak_memory_bytes = row.integer(column++);
+  return run;
+}
+
+// After a statement that should have changed this run.
+void require_run(const Database& database, RunId id) {
+  if (database.changes() == 0)
+    throw StorageError("run " + std::to_string(id) + " is not in " + database.file().string());
+}
+
+}  // namespace
+
+const std::string run_columns = of_runs("id, " + learnt_columns + ", " + settled_columns);
+
+Run read_run(const Database& database, const Statement& row) {
+  try {
+    return read(row);
+  } catch (const std::invalid_argument& unknown) {
+    throw StorageError(database.file().string() + " is damaged: " + unknown.what());
+  }
+}
+
+std::optional<Run> read_run(Database& database, RunId id) {
+  Statement rows(database, "SELECT " + run_columns + " FROM runs WHERE id = ?");
+  rows.bind(id);
+  if (!rows.step()) return std::nullopt;
+  return read_run(database, rows);
+}
+
+Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>& owner) {
+  if (!owner) return statement.bind_null().bind_null().bind_null();
+  return statement.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
+}
+
+RunId insert_run(Database& database, const Run& run, const std::optional<ProcessIdentity>& owner) {
+  static const std::string columns = learnt_columns + ", " + settled_columns + ", owner_pid, owner_start, owner_boot";
+  // A number is never given twice, also where the newest run is gone for good: checkpoints lie under it.
+  static const std::string number =
+      "(SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE key = "
+      "'highest_run'), 0)) + 1 FROM runs)";
+  static const std::string sql =
+      "INSERT INTO runs (id, " + columns + ") VALUES (" + number + ", " + places(columns) + ")";
+  Statement insert(database, sql);
+  bind_learnt(insert, run);
+  bind_settled(insert, run);
+  bind_owner(insert, owner).run();
+  return database.last_insert_id();
+}
+
+void update_run(Database& database, const Run& run) {
+  static const std::string sql =
+      "UPDATE runs SET (" + learnt_columns + ") = (" + places(learnt_columns) + ") WHERE id = ?";
+  Statement update(database, sql);
+  bind_learnt(update, run);
+  update.bind(run.id).run();
+  require_run(database, run.id);
+}
+
+void start_run(Database& database, const RunStarted& started) {
+  // A resumed run starts again: it is this process's from now on, and no longer over.
+  Statement update(database,
+                   "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
+                   "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
+                   "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
+                   "device = coalesce(?, device), hardware = coalesce(?, hardware), "
+                   "precision = coalesce(?, precision), attention = coalesce(?, attention), "
+                   "setup_ms = coalesce(?, setup_ms), sync = ?, recipe = coalesce(?, recipe), owner_pid = ?, "
+                   "owner_start = ?, owner_boot = ? WHERE id = ?");
+  update.bind(started.at).bind(known(started.tokens_per_step)).bind(known(started.params));
+  update.bind(started.params > 0 ? 6.0 * static_cast<double>(started.params) : missing).bind(started.loss_floor);
+  update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));
+  update.bind(known(started.attention)).bind(started.setup_ms);
+  update.bind(to_string(started.sync)).bind(known(started.recipe));
+  bind_owner(update, this_process()).bind(started.run).run();
+  require_run(database, started.run);
+
+  if (started.torch_version.empty()) return;
+  Statement environment(database,
+                        "UPDATE runs SET environment = json_set(CASE WHEN json_valid(environment) THEN environment "
+                        "ELSE '{}' END, '$.torch_version', ?) WHERE id = ?");
+  environment.bind(started.torch_version).bind(started.run).run();
+}
+
+void end_run(Database& database, const RunEnded& ended) {
+  Statement update(database,
+                   "UPDATE runs SET status = ?, reason = ?, ended_at = ?, "
+                   "peak_memory_bytes = coalesce(?, peak_memory_bytes) WHERE id = ?");
+  update.bind(to_string(ended.status)).bind(known(ended.reason)).bind(ended.at);
+  update.bind(known(ended.peak_memory_bytes)).bind(ended.run).run();
+  require_run(database, ended.run);
+  Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();
+}
+
+}  // namespace stepladder

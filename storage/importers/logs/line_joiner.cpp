@@ -1,0 +1,170 @@
+#include "storage/importers/logs/line_joiner.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "storage/importers/logs/line_kind.h"
+#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t longest_joined = 16384;
+constexpr std::size_t longest_header = 1000;
+constexpr std::size_t most_columns = 64;
+
+// "0:         Train loss: 8.5": srun puts the process's number in front of what was indented.
+std::string_view without_rank(std::string_view line) {
+  std::size_t digits = 0;
+  while (digits < line.size() && digits < 6 && is_digit(line[digits])) ++digits;
+  return digits > 0 && line.substr(digits).starts_with(": ") ? line.substr(digits + 1) : line;
+}
+
+// "    train/CrossEntropyLoss=12.18": indented, a name and a value.
+std::string_view value_below(std::string_view line) {
+  line = without_rank(line);
+  if (line.empty() || !is_space(line.front())) return {};
+  const std::string_view text = trimmed(line);
+  const std::size_t sign = text.find_first_of(":=");
+  if (sign == std::string_view::npos || sign == 0 || sign + 1 >= text.size() || text.size() > 300) return {};
+  return text.find_first_of("[{(|") < sign ? std::string_view() : text;
+}
+
+// "name": 3, "name": "text", "name": null
+bool is_member(std::string_view text) {
+  if (text.size() < 5 || text.front() != '"') return false;
+  const std::size_t colon = text.find("\":");
+  if (colon == std::string_view::npos) return false;
+  const std::string_view value = trimmed(text.substr(colon + 2), " \t,");
+  return !value.empty() && (is_digit(value.front()) || value.front() == '-' || value.front() == '"' ||
+                            one_of(value, {"null", "true", "false", "NaN", "Infinity", "{", "[]", "{}"}));
+}
+
+// Cells between tabs, between runs of spaces, or between single ones.
+void split_cells(std::string_view line, std::vector<std::string_view>& cells, std::size_t wanted) {
+  const auto split = [&](std::string_view separator) {
+    cells.clear();
+    std::string_view rest = trimmed(line, " ");
+    while (!rest.empty() && cells.size() < most_columns) {
+      const std::size_t end = std::min(rest.find(separator), rest.size());
+      if (const std::string_view cell = trimmed(rest.substr(0, end)); !cell.empty()) cells.push_back(cell);
+      rest.remove_prefix(std::min(end + separator.size(), rest.size()));
+    }
+  };
+  for (const std::string_view separator : {"\t", "  ", " "}) {
+    if (line.find(separator) == std::string_view::npos) continue;
+    split(separator);
+    if (wanted == 0 ? cells.size() > 1 : cells.size() == wanted) return;
+  }
+}
+
+bool is_value(std::string_view cell) {
+  if (one_of(cell, {"No log", "nan", "NaN", "inf", "-", "None"})) return true;
+  if (!is_digit(cell.front()) && cell.front() != '-' && cell.front() != '.') return false;
+  double value = 0;
+  const char* const end = cell.data() + cell.size();
+  const auto parsed = std::from_chars(cell.data(), end, value);
+  if (parsed.ec != std::errc()) return false;
+  const std::string_view rest(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+  return rest.empty() || unit_of(rest).known || rest.find_first_not_of("0123456789:,.") == std::string_view::npos;
+}
+
+Field field_of(std::string_view name) {
+  const std::string assigned = std::string(name) + " = 0";
+  PairScanner scanner(assigned);
+  Pair pair, last;
+  while (scanner.next(pair)) last = pair;
+  return meaning_of(last).field;
+}
+
+}  // namespace
+
+std::string LineJoiner::take_joined() {
+  complete_ = false;
+  return std::exchange(joined_, {});
+}
+
+void LineJoiner::end() {
+  complete_ = open_block_;
+  open_block_ = open_object_ = false;
+}
+
+void LineJoiner::open_block(std::string_view line) {
+  joined_ = trimmed(line);
+  open_block_ = true;
+  block_lines_ = 0;
+}
+
+bool LineJoiner::take(std::string_view line) {
+  if (open_block_) {
+    const std::string_view value = value_below(line);
+    if (!value.empty() && joined_.size() + value.size() < longest_joined) {
+      joined_.append(" | ").append(value);
+      ++block_lines_;
+      return true;
+    }
+    open_block_ = false;
+    complete_ = true;
+    return false;
+  }
+  const std::string_view text = trimmed(line);
+  if (text.empty()) return false;
+  if (take_object(text)) return true;
+  return !columns_.empty() && take_row(line);
+}
+
+// An object opens with '{' at a line's end; what is in it has a name in quotes on each line. An inner one begins anew.
+bool LineJoiner::take_object(std::string_view text) {
+  if (text == "{" || text.ends_with("]{") || (text.front() == '"' && text.ends_with(": {"))) {
+    joined_.clear();
+    open_object_ = true;
+    return text.size() == 1;
+  }
+  if (!open_object_) return false;
+  if (is_member(text) && joined_.size() + text.size() < longest_joined) {
+    joined_.append(joined_.empty() ? "{" : " ").append(text);
+    return true;
+  }
+  open_object_ = false;
+  if (text.front() == '}' && text.size() < 3 && !joined_.empty()) {
+    joined_.append("}");
+    return complete_ = true;
+  }
+  joined_.clear();
+  return false;
+}
+
+bool LineJoiner::open_table(std::string_view line) {
+  if (line.size() > longest_header || line.find_first_of(":={|`") != std::string_view::npos) return false;
+  if (!contains_word(line, "loss")) return false;
+  if (!contains_word(line, "step") && !contains_word(line, "epoch") && !contains_word(line, "iter")) return false;
+  if (holds_prose(line)) return false;
+  split_cells(line, cells_, 0);
+  bool counts = false, measures = false;
+  for (const std::string_view cell : cells_) {
+    if (!is_alpha(cell.front()) || std::count(cell.begin(), cell.end(), ' ') > 3) return false;
+    const Field field = field_of(cell);
+    counts |= field == Field::step || field == Field::epoch;
+    measures |= field == Field::loss || field == Field::val_loss;
+  }
+  if (!counts || !measures) return false;
+  columns_.assign(cells_.begin(), cells_.end());
+  return true;
+}
+
+bool LineJoiner::take_row(std::string_view line) {
+  if (line.find_first_not_of("-=+ \t") == std::string_view::npos) return true;  // a rule
+  split_cells(line, cells_, columns_.size());
+  if (cells_.size() != columns_.size() || !std::all_of(cells_.begin(), cells_.end(), is_value)) {
+    columns_.clear();
+    return false;
+  }
+  joined_.clear();
+  for (std::size_t i = 0; i < cells_.size(); ++i)
+    joined_.append(i > 0 ? " | " : "").append(columns_[i]).append("=").append(cells_[i]);
+  return complete_ = true;
+}
+
+}  // namespace stepladder

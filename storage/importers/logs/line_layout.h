@@ -1,0 +1,64 @@
+// Most lines of a log differ from an earlier one in their numbers only. Remembers where those stood and what they
+// meant, so that only they have to be read. What comes out is what read_step_line would say, or nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/importers/logs/step_line.h"
+
+namespace stepladder {
+
+class LineLayout {
+ public:
+  // `text` was read as `read`; false where its numbers alone do not decide what it says.
+  bool learn(std::string_view text, const ReadLine& read, const ReadTrace& trace);
+
+  // Whether `text` is that line with other numbers; then `line` is what it says (its rate_text lies in this object).
+  bool read(std::string_view text, StepLine& line) const;
+
+ private:
+  // Digits, perhaps with a fraction and an exponent, and not part of a word.
+  struct Number {
+    std::uint32_t at = 0, size = 0;            // in text_
+    std::uint32_t point = 0;                   // digits before the point or exponent
+    std::uint32_t fraction = 0, exponent = 0;  // digits; 0 where there is none
+    bool strict = false;                       // part of a date, a clock, a version: as many digits as before
+    bool fixed = false;                        // the same digits as before
+  };
+  // A value that the line gives, in the order in which they were found.
+  struct Slot {
+    std::uint32_t number = 0;  // where it begins
+    bool signed_ = false;
+    bool compound = false;  // "1,096,331", "0:01:30"
+    Field field = Field::none;
+    double scale = 1;
+  };
+  static bool next_number(std::string_view text, std::size_t from, Number& number);
+
+  std::string text_;
+  StepLine line_;
+  std::vector<Number> numbers_;
+  std::vector<Slot> slots_;
+};
+
+// The layouts of the last kinds of lines. Used by one thread.
+class LineLayouts {
+ public:
+  // The line that `text` is; null where it has to be read anew. Valid until the next call.
+  const StepLine* read(std::string_view text);
+  void learn(std::string_view text, const ReadLine& read, const ReadTrace& trace);
+
+ private:
+  static constexpr std::size_t most = 8;
+  std::array<LineLayout, most> layouts_;
+  std::array<std::size_t, most> order_{0, 1, 2, 3, 4, 5, 6, 7};  // the last one that fitted comes first
+  std::size_t count_ = 0;
+  StepLine line_;
+};
+
+}  // namespace stepladder

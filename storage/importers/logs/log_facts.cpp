@@ -1,0 +1,295 @@
+#include "storage/importers/logs/log_facts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <initializer_list>
+
+#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+// Whether `word` stands at `at` with no letter or digit on either side.
+bool stands_alone(std::string_view line, std::size_t at, std::size_t size) {
+  return (at == 0 || !is_word(line[at - 1]) || is_digit(line[at - 1]) || line[at - 1] == 'x') &&
+         (at + size >= line.size() || !is_word(line[at + size]));
+}
+
+std::string_view precision_of(std::string_view dtype) {
+  if (contains_word(dtype, "bfloat16") || contains_word(dtype, "bf16")) return "bf16";
+  if (contains_word(dtype, "tensorfloat32") || contains_word(dtype, "tf32")) return "tf32";
+  if (contains_word(dtype, "float16") || contains_word(dtype, "fp16") || contains_word(dtype, "half")) return "fp16";
+  if (contains_word(dtype, "float32") || contains_word(dtype, "fp32")) return "fp32";
+  return "";
+}
+
+// The word behind "dtype", "precision" and a separator.
+std::string_view word_after(std::string_view line, std::string_view key) {
+  const std::size_t found = line.find(key);
+  if (found == std::string_view::npos) return {};
+  std::size_t at = found + key.size();
+  while (at < line.size() && (line[at] == ' ' || line[at] == '=' || line[at] == ':' || line[at] == '\'' ||
+                              line[at] == '"' || line[at] == '|'))
+    ++at;
+  if (at == found + key.size()) return {};
+  const std::size_t start = at;
+  while (at < line.size() && (is_word(line[at]) || line[at] == '.' || line[at] == '-')) ++at;
+  return line.substr(start, at - start);
+}
+
+bool is_device(std::string_view word) {
+  return word.starts_with("cuda") || word == "cpu" || word == "mps" || word == "gpu" || word.starts_with("xpu");
+}
+
+// Batches, sequences and tokens beyond this are no training's; products of two of them still fit.
+constexpr std::int64_t largest_count = 1'000'000'000;
+constexpr double largest_tokens_per_step = 1e12;
+
+struct Card {
+  std::string_view word;  // as it may stand in a line
+  std::string_view name;
+};
+
+constexpr Card cards[] = {
+    {"H100", "NVIDIA H100"},   {"H200", "NVIDIA H200"},  {"H800", "NVIDIA H800"},       {"H20", "NVIDIA H20"},
+    {"GH200", "NVIDIA GH200"}, {"B200", "NVIDIA B200"},  {"B100", "NVIDIA B100"},       {"GB200", "NVIDIA GB200"},
+    {"A100", "NVIDIA A100"},   {"A800", "NVIDIA A800"},  {"A6000", "NVIDIA RTX A6000"}, {"A40", "NVIDIA A40"},
+    {"A30", "NVIDIA A30"},     {"A10G", "NVIDIA A10G"},  {"A10", "NVIDIA A10"},         {"L40S", "NVIDIA L40S"},
+    {"L40", "NVIDIA L40"},     {"L4", "NVIDIA L4"},      {"V100", "NVIDIA V100"},       {"P100", "NVIDIA P100"},
+    {"MI300X", "AMD MI300X"},  {"MI250X", "AMD MI250X"}, {"MI250", "AMD MI250"},        {"MI210", "AMD MI210"},
+    {"MI100", "AMD MI100"},    {"MI325X", "AMD MI325X"}};
+
+std::size_t find_no_case(std::string_view line, std::string_view word) {
+  const auto low = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto found =
+      std::search(line.begin(), line.end(), word.begin(), word.end(), [&](char a, char b) { return low(a) == low(b); });
+  return found == line.end() ? std::string_view::npos : static_cast<std::size_t>(found - line.begin());
+}
+
+// "NVIDIA H100 80GB HBM3", as nvidia-smi and torch call it: the whole name, to the end of its column.
+std::string full_name(std::string_view line) {
+  for (const std::string_view maker : {"NVIDIA ", "Tesla ", "Quadro ", "GeForce "}) {
+    const std::size_t at = line.find(maker);
+    if (at == std::string_view::npos || line.substr(at).starts_with("NVIDIA-SMI")) continue;
+    std::size_t end = at;
+    bool digit = false;
+    while (end < line.size() && (is_word(line[end]) || line[end] == '-' ||
+                                 (line[end] == ' ' && end + 1 < line.size() && is_word(line[end + 1])))) {
+      digit |= is_digit(line[end]);
+      ++end;
+    }
+    std::string name(line.substr(at, end - at));
+    // A column or a word that is none of the name.
+    for (const std::string_view tail : {" On", " Off", " GPU", " with", " has", " using", " and", " detected"}) {
+      if (const std::size_t cut = name.find(tail); cut != std::string::npos) name.resize(cut);
+    }
+    if (digit && name.size() > maker.size() && name.size() < 48) return maker == "NVIDIA " ? name : "NVIDIA " + name;
+  }
+  return {};
+}
+
+// The first accelerator that a line names, as its maker calls it; empty where it names none.
+std::string hardware_named_in(std::string_view line) {
+  if (std::string name = full_name(line); !name.empty()) return name;
+  std::size_t first = std::string_view::npos;
+  std::string named;
+  const auto offer = [&](std::size_t at, std::string name) {
+    if (at >= first) return;
+    first = at;
+    named = std::move(name);
+  };
+  for (const Card& card : cards) {
+    const std::size_t at = line.find(card.word);
+    if (at != std::string_view::npos && stands_alone(line, at, card.word.size())) offer(at, std::string(card.name));
+  }
+  // RTX 3080, RTX3080 Ti, GTX 1080.
+  for (const std::string_view series : {"RTX", "GTX"}) {
+    const std::size_t at = find_no_case(line, series);
+    if (at == std::string_view::npos) continue;
+    std::size_t digits = at + series.size();
+    while (digits < line.size() && (line[digits] == ' ' || line[digits] == '-' || line[digits] == '_')) ++digits;
+    std::size_t end = digits;
+    while (end < line.size() && is_digit(line[end])) ++end;
+    if (end - digits < 3 || end - digits > 4) continue;
+    std::string name = "NVIDIA GeForce " + std::string(series) + " " + std::string(line.substr(digits, end - digits));
+    const std::string_view rest = line.substr(end);
+    for (const std::string_view suffix : {" Ti", "Ti", " SUPER", " Super"})
+      if (rest.starts_with(suffix)) name += suffix.front() == ' ' ? std::string(suffix) : " " + std::string(suffix);
+    offer(at, name);
+  }
+  // Apple M2, M1 Pro: only with the maker's name, since "M1" alone is anything.
+  for (const std::string_view maker : {"Apple M", "MacBook M", "Mac M"}) {
+    const std::size_t at = line.find(maker);
+    if (at == std::string_view::npos || at + maker.size() >= line.size() || !is_digit(line[at + maker.size()]))
+      continue;
+    std::string name = "Apple M" + std::string(1, line[at + maker.size()]);
+    const std::string_view rest = line.substr(at + maker.size() + 1);
+    for (const std::string_view suffix : {" Pro", " Max", " Ultra"})
+      if (rest.starts_with(suffix)) name += suffix;
+    offer(at, name);
+  }
+  return named;
+}
+
+}  // namespace
+
+bool LogFacts::read(std::string_view line) {
+  if (line.size() > 400) return false;
+  bool said = false;
+  // llm.c prints its settings as a table: "| total batch size | 524288 |".
+  std::string row;
+  if (const std::string_view text = trimmed(line);
+      text.size() > 4 && text.front() == '|' && std::count(text.begin(), text.end(), '|') == 3) {
+    const std::size_t bar = text.find('|', 1);
+    row = std::string(trimmed(text.substr(1, bar - 1))) + ": " +
+          std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));
+    line = row;
+  }
+  if (std::string named = hardware_named_in(line); !named.empty() && hardware.empty()) {
+    hardware = std::move(named);
+    said = true;
+  }
+
+  const std::string_view whole = trimmed(line);
+  if (is_device(whole) && whole.size() < 8) {
+    device = whole.substr(0, whole.find(':'));
+    said = true;
+  }
+  for (const std::string_view key : {"device", "Device"}) {
+    const std::string_view word = word_after(line, key);
+    if (!is_device(word) || word == "gpu") continue;
+    device = word.substr(0, std::min(word.find(':'), word.size()));
+    said = true;
+  }
+  for (const std::string_view key : {"dtype", "precision"}) {
+    std::string_view word = word_after(line, key);
+    if (word.starts_with("torch.")) word.remove_prefix(6);
+    const std::string_view named = precision_of(word);
+    if (named.empty()) continue;
+    dtype = word;
+    precision = named;
+    said = true;
+  }
+  if (line.find("set_float32_matmul_precision('high')") != std::string_view::npos) precision = "tf32", said = true;
+
+  const bool speaks_of_params = contains_word(line, "param") && !contains_word(line, "tensors");
+  PairScanner scanner(line);
+  Pair pair;
+  std::size_t previous = 0;
+  while (scanner.next(pair)) {
+    const std::string_view gap = line.substr(previous, pair.at - previous);
+    previous = pair.end;
+    const KeyWords key(pair.key);
+    const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+    const std::int64_t number = pair.whole;
+    const auto take = [&](std::int64_t& fact) {
+      if (number <= 0 || number > largest_count) return;
+      fact = number;
+      said = true;
+    };
+    const bool set = pair.separated;
+    const std::string_view behind = line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end));
+
+    if (set && key.count == 1 && pair.key == "B")
+      take(batch);
+    else if (set && key.count == 1 && pair.key == "T")
+      take(seq);
+    else if ((last == "length" && (key.is(1, "sequence") || key.is(1, "seq") || key.is(1, "context"))) ||
+             (last == "len" && key.is(1, "seq")) ||
+             (set && last == "size" && (key.is(1, "block") || key.is(1, "ctx"))) ||
+             (last == "t" && key.is(1, "length")) || (set && last == "seqlen"))
+      take(seq);
+    else if (last == "size" && key.is(1, "batch") &&
+             (key.is(2, "global") || (key.is(2, "train") && key.is(3, "total"))))
+      take(number > 65536 ? tokens_printed : global_batch);
+    else if (last == "size" && key.is(1, "batch") && (key.is(2, "total") || key.is(2, "desired")))
+      take(key.has("desired") || number >= 4096 || (batch * seq > 0 && number % (batch * seq) == 0) ? tokens_printed
+                                                                                                    : global_batch);
+    else if ((last == "size" && key.is(1, "batch") && !key.has("eval") && !key.has("val")) ||
+             (set && (last == "batch" || last == "bs" || last == "batchsize") && pair.total < 0) ||
+             (last == "b" && key.is(1, "size")))
+      take(number > 65536 ? tokens_printed : batch);
+    else if ((last == "steps" && (key.is(1, "accumulation") || key.is(1, "accum"))) ||
+             (last == "accum" && key.is(1, "grad")) || (last == "accumulation" && key.is(1, "gradient")))
+      take(grad_accum);
+    else if ((key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch"))) &&
+             (set || key.is(0, "step") || key.is(0, "batch")))
+      take(tokens_printed);
+    else if ((last == "world" || (last == "size" && key.is(1, "world")) || (last == "processes" && key.is(1, "num"))) &&
+             set)
+      take(devices);
+    else if ((last == "loaded" || (last == "len" && key.is(1, "loaded"))) &&
+             (behind.starts_with(" tokens") || key.is(0, "len")))
+      take(tokens_loaded);
+    else if (gap.find("//") != std::string_view::npos && tokens_loaded > 0 && number > 0)
+      take(tokens_printed);  // "338025//2048": what the script divided by
+    else if (behind.starts_with(" batches") && contains_word(line, "epoch"))
+      take(batches_per_epoch);
+    else if (speaks_of_params && !key.has("decayed") && !contains_word(line, "decayed") && pair.value > 0) {
+      const bool before = contains_word(pair.key, "param") || key.is(0, "size");
+      const bool after = contains_word(behind, "param");
+      double count = pair.value;
+      if (pair.unit == "M" || pair.unit == "m") count *= 1e6;
+      if (pair.unit == "B" || pair.unit == "b") count *= 1e9;
+      if (pair.unit == "K" || pair.unit == "k") count *= 1e3;
+      if ((before || after) && count >= 1000 && count < 1e14) {
+        params = static_cast<std::int64_t>(std::llround(count));
+        said = true;
+      }
+    }
+  }
+  return said;
+}
+
+LogFacts::Tokens LogFacts::tokens_per_step() const {
+  const auto n = [](std::int64_t value) { return std::to_string(value); };
+  if (tokens_printed > 0) return {tokens_printed, true, "the log says " + n(tokens_printed) + " tokens per step"};
+  if (global_batch > 0 && seq > 0 && global_batch < largest_count / 1000 && seq < largest_count / 1000)
+    return {global_batch * seq, true, n(global_batch) + " sequences x " + n(seq) + " tokens"};
+  if (batch > 0 && seq > 0 &&
+      static_cast<double>(batch) * static_cast<double>(seq) *
+              static_cast<double>(std::max<std::int64_t>(grad_accum, 1)) *
+              static_cast<double>(std::max<std::int64_t>(devices, 1)) <
+          largest_tokens_per_step) {
+    Tokens tokens{batch * seq, false, "B " + n(batch) + " x T " + n(seq)};
+    if (grad_accum > 1) tokens.count *= grad_accum, tokens.how += " x " + n(grad_accum) + " accumulated batches";
+    if (devices > 1) tokens.count *= devices, tokens.how += " x " + n(devices) + " devices";
+    return tokens;
+  }
+  // N batches of the loaded tokens: the whole number of tokens that gives just N, where there is one, else the
+  // roundest.
+  if (tokens_loaded > 0 && batches_per_epoch > 0 && batches_per_epoch < tokens_loaded) {
+    const std::int64_t most = tokens_loaded / batches_per_epoch;
+    const std::int64_t least = tokens_loaded / (batches_per_epoch + 1) + 1;
+    for (std::int64_t power = std::int64_t{1} << 24; power >= 1; power /= 2) {
+      const std::int64_t round = most / power * power;
+      if (round < least || round == 0) continue;
+      return {round, false,
+              n(tokens_loaded) + " tokens in " + n(batches_per_epoch) + " batches are " + n(least) + " to " + n(most) +
+                  " a batch, of which " + n(round) + " is the roundest"};
+    }
+  }
+  return {};
+}
+
+std::string LogFacts::recipe_json(std::string_view family) const {
+  std::string json = "{\"log_family\":\"" + std::string(family) + "\"";
+  const auto add = [&](const char* key, std::int64_t value) {
+    if (value > 0) json += ",\"" + std::string(key) + "\":" + std::to_string(value);
+  };
+  add("batch", batch);
+  add("seq", seq);
+  add("grad_accum", grad_accum);
+  add("devices", devices);
+  add("global_batch", global_batch);
+  add("tokens_loaded", tokens_loaded);
+  add("batches_per_epoch", batches_per_epoch);
+  // dtype and device hold letters, digits, '.', '_' and '-' only.
+  if (!dtype.empty()) json += ",\"dtype\":\"" + dtype + "\"";
+  if (!device.empty()) json += ",\"device\":\"" + device + "\"";
+  return json + "}";
+}
+
+}  // namespace stepladder

@@ -1,0 +1,41 @@
+// What the words of a line that is no step's say: a heading, an entry of a list, a warning, a family of programs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/importers/logs/step_line.h"
+
+namespace stepladder {
+
+bool is_letter(char c);  // or part of one that is not ASCII
+
+// At most `size` bytes and "...", whole characters only.
+std::string shortened(std::string_view text, std::size_t size);
+
+// Whether a line could say a step at all: a look at each byte, long before any number is read.
+bool may_say_step(std::string_view line);
+
+// "W0818 17:17:31.970000 1354 torch/...]", "UserWarning: ...": what compilers and libraries say of themselves.
+bool is_warning(std::string_view line);
+
+// "## Speed-up 2", "# ----- BASELINE ----- #", "=== run 3: bf16 ===": the words, or nothing.
+std::string_view heading_of(std::string_view line);
+
+// "3. Speed-up-2: ..." in a list.
+struct Item {
+  std::size_t indent = 0;
+  std::string_view text;
+};
+std::optional<Item> item_of(std::string_view line);
+
+// The first line of a definition, an import: source code that was printed in front of a run.
+bool is_code_line(std::string_view line);
+
+bool speaks_of_resuming(std::string_view line);
+
+// Which family of programs prints such a line; what each calls things is kept with the run under this name.
+std::string_view family_of(std::string_view text, const StepLine& line);
+
+}  // namespace stepladder

@@ -1,0 +1,273 @@
+#include "storage/importers/logs/pair_meaning.h"
+
+#include <algorithm>
+
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+bool any_validation(const KeyWords& key, int from = 0) {
+  for (int i = from; i < key.count; ++i)
+    if (is_validation(key.words[i])) return true;
+  return false;
+}
+
+Meaning step_meaning(const KeyWords& key) {
+  const std::string_view last = key.words[0];
+  const bool plain = one_of(last, {"step", "iter", "iteration", "itr"});
+  const bool counted = one_of(last, {"steps", "iters", "it", "updates", "update"}) ||
+                       (key.count == 1 && last == "up");  // Marian: "Up. 1000"
+  if (!plain && !counted) return {};
+  if (key.count > 1 &&
+      one_of(key.words[1],
+             {"per",  "max",  "total", "warmup", "up",   "skipped", "accum", "accumulation", "every", "log",
+              "save", "eval", "val",   "nan",    "each", "of",      "inner", "decay",        "last",  "best",
+              "time", "a",    "the",   "ms",     "s",    "seconds", "micro", "gradient",     "grad",  "resume",
+              "from", "to",   "start", "for",    "next", "first",   "after", "before",       "all",   "remaining"}))
+    return {};
+  if (last == "updates" && !key.is(1, "num") && key.count > 1) return {};
+  const bool global = key.is(1, "global") || key.is(1, "num") || key.is(1, "trainer");
+  return {.field = Field::step, .rank = global ? 0 : plain ? 1 : 3};
+}
+
+Meaning loss_meaning(const KeyWords& key) {
+  int at = 0;  // of the word that says loss
+  if (key.words[0] == "trl") return {.field = Field::loss, .rank = 0};
+  if (key.words[0] == "tel" && key.count == 1) return {.field = Field::val_loss, .rank = 0};
+  while (at + 1 < key.count && one_of(key.words[at], {"avg", "mean", "value", "train", "total", "val", "valid", "eval",
+                                                      "test", "validation", "training", "step", "epoch", "curr"}))
+    ++at;
+  const std::string_view word = key.words[at];
+  const bool loss = word == "loss" || (at == 0 && one_of(word, {"xent", "nll", "crossentropy"})) ||
+                    (at == 0 && key.count == 1 && word == "cost") || (word == "entropy" && key.is(at + 1, "cross"));
+  if (!loss) return {};
+  int rank = word == "loss" ? std::min(at, 1) : 2;
+  if (key.has("reduced")) rank = -1;  // NeMo: the other one is a running mean
+  for (int i = at + 1; i < key.count; ++i) {
+    if (one_of(key.words[i],
+               {"aux",  "z",      "lb",       "balance", "balancing", "router",  "moe",     "mtp",  "best",
+                "min",  "lowest", "delta",    "diff",    "target",    "reg",     "kl",      "prev", "previous",
+                "last", "max",    "smoothed", "ema",     "no",        "initial", "expected"}))
+      return {};
+    if (i == at + 1 &&
+        !one_of(key.words[i], {"train", "training", "lm", "avg", "mean", "global", "batch", "step", "entropy"}))
+      rank += 2;
+  }
+  if (key.has("test")) rank += 1;  // of a validation and a test loss the first is meant
+  return {.field = any_validation(key) ? Field::val_loss : Field::loss, .rank = rank};
+}
+
+Meaning perplexity_meaning(const KeyWords& key) {
+  if (!one_of(key.words[0], {"ppl", "perplexity"})) return {};
+  return {.field = any_validation(key) ? Field::val_perplexity : Field::perplexity, .rank = key.count > 1};
+}
+
+Meaning time_meaning(const KeyWords& full, TimeUnit given) {
+  // A unit at the end of a key is its unit: "dt_ms", "step_time_s", "ms per step".
+  KeyWords key = full;
+  TimeUnit unit = given;
+  if (key.count > 1 && key.words[0] != "m" && key.words[0] != "h" && time_unit(key.words[0]) != TimeUnit::unknown) {
+    if (unit == TimeUnit::unknown) unit = time_unit(key.words[0]);
+    key.drop_last();
+    if (key.count > 1 && key.words[0] == "in") key.drop_last();
+  }
+  for (int i = 0; i < key.count; ++i)
+    if (one_of(key.words[i],
+               {"data",       "load",      "loading", "loader",    "forward",    "fwd",   "backward", "bwd",
+                "opt",        "optimizer", "eta",     "remaining", "left",       "eval",  "val",      "valid",
+                "validation", "comm",      "compile", "gen",       "generation", "save",  "start",    "end",
+                "stamp",      "timestamp", "date",    "gpu",       "cpu",        "token", "tok",      "sample"}) &&
+        !(key.words[i] == "end" && key.has("to")))
+      return {};
+  const std::string_view last = key.words[0];
+  const auto found = [&](Field field, int rank) { return Meaning{.field = field, .rank = rank, .unit = unit}; };
+
+  if (key.has("per") && one_of(last, {"step", "iteration", "iter", "it", "batch", "update"})) {
+    for (int i = 1; i < key.count; ++i) {
+      if (key.words[i] == "time" || key.words[i] == "seconds") return found(Field::time, 0);
+      if (const TimeUnit named = time_unit(key.words[i]); named != TimeUnit::unknown) {
+        unit = named;
+        return found(Field::time, 0);
+      }
+    }
+    return {};
+  }
+  // "ms/batch 107.0"
+  if (key.count == 2 && one_of(last, {"step", "iteration", "iter", "it", "batch", "update"}) &&
+      time_unit(key.words[1]) != TimeUnit::unknown && key.words[1].size() < 3) {
+    unit = time_unit(key.words[1]);
+    return found(Field::time, 0);
+  }
+  const bool mean = key.has("avg") || key.has("average") || key.has("mean");
+  if (mean && (last == "time" || last == "dt" || key.has("step"))) {
+    return last == "loss" ? Meaning{} : found(Field::mean_time, 0);
+  }
+  if (last == "wall" && key.is(1, "train")) return {};  // fairseq: seconds since the last line
+  if (key.has("elapsed") || key.has("cumulative") || key.has("runtime") || key.has("walltime") || key.has("wall"))
+    return key.has("train") && last == "runtime" ? found(Field::summary, 0) : found(Field::elapsed, 1);
+  if (one_of(last, {"time", "clock"})) {
+    if (key.count == 1) return found(Field::time, 1);
+    if (one_of(key.words[1], {"total", "train", "training", "cum", "run", "wall"})) return found(Field::elapsed, 0);
+    if (one_of(key.words[1], {"step", "iter", "iteration", "batch", "update", "it"})) return found(Field::time, 0);
+    return found(Field::time, 3);
+  }
+  if (one_of(last, {"dt", "duration", "dur", "latency", "timing"})) return found(Field::time, last == "dt" ? 0 : 2);
+  if (key.count == 1 && one_of(last, {"seconds", "secs"}))
+    return Meaning{.field = Field::time, .rank = 2, .unit = TimeUnit::s};
+  if (last == "ms" && key.count == 1) return Meaning{.field = Field::time, .rank = 1, .unit = TimeUnit::ms};
+  if (one_of(last, {"step", "iter", "iteration", "it", "batch"}) && key.is(1, "time")) return found(Field::time, 1);
+  if (last == "end" && key.is(1, "to")) return found(Field::time, 1);
+  if (last == "step" && full.count > 1 && unit != TimeUnit::unknown) return found(Field::time, 2);  // "step_ms"
+  return {};
+}
+
+Meaning rate_meaning(const KeyWords& full, const Unit& given) {
+  Meaning found{.field = Field::throughput, .rank = 0, .rate = given.rate, .scale = given.scale};
+  if (any_validation(full)) return {};
+  KeyWords key = full;
+  // "tokens/s/gpu", "tokens_per_sec_per_device": what one device does counts where nothing else is printed.
+  while (key.count > 1 && one_of(key.words[0], {"gpu", "device", "rank", "chip"})) {
+    key.drop_last();
+    if (key.count > 1 && key.words[0] == "per") key.drop_last();
+  }
+  const bool per_device = key.count < full.count || full.has("device");
+  const std::string_view last = key.words[0];
+  const bool per_second = one_of(last, {"s", "sec", "second", "seconds"}) && key.count > 1;
+  if (per_device) found.rank = 1;
+  if (key.has("running")) found.rank = 3;  // DeepSpeed: a mean since the start
+  const bool per_ms = last == "ms" && key.count > 1;
+  if (per_second || per_ms) {
+    for (int i = 1; i < key.count; ++i) {
+      const std::string_view word = key.words[i];
+      const bool kilo = one_of(word, {"ktok", "ktoks", "ktokens"});
+      if (kilo || one_of(word, {"tok", "toks", "token", "tokens", "words"})) {
+        found.rate = per_ms ? RateLabel::tokens_per_ms : RateLabel::tokens;
+        if (kilo) found.scale = 1e3;
+        return found;
+      }
+      if (one_of(word, {"samples", "sample", "seq", "seqs", "sequences", "examples", "images", "img"}))
+        return found.rank += 2, found.rate = RateLabel::samples, found;
+      if (one_of(word, {"it", "iter", "iters", "iterations", "steps", "step", "batches"}) && per_second &&
+          !key.has("time"))
+        return found.rank = 4, found.rate = RateLabel::iterations, found;
+      if (word != "per" && word != "p") break;
+    }
+  }
+  if (one_of(last, {"tps", "tgs", "wps", "toks"}) || (last == "tokps")) return found.rate = RateLabel::tokens, found;
+  if (one_of(last, {"ups"})) return found.rank = 4, found.rate = RateLabel::iterations, found;
+  if (one_of(last, {"throughput", "speed"})) {
+    if (found.rate == RateLabel::none) found.rate = RateLabel::unlabelled;
+    return found.rank += 1, found;
+  }
+  return {};
+}
+
+Meaning other_meaning(const KeyWords& key) {
+  const std::string_view last = key.words[0];
+  if (last == "epoch" && (key.is(1, "in") || key.is(1, "per") || key.has("time"))) return {};
+  if (last == "epoch" || (one_of(last, {"ep", "epochs"}) && key.count == 1)) return {.field = Field::epoch, .rank = 0};
+  if (last == "batch" && !key.is(1, "per")) return {.field = Field::batch, .rank = 2};
+  if (key.has("lr") && last.starts_with("group")) return {.field = Field::lr, .rank = 1};  // "lr-AdamW/group0"
+  if (last == "lr" || (last == "rate" && key.is(1, "learning"))) return {.field = Field::lr, .rank = key.count > 2};
+  if (one_of(last, {"gnorm", "gradnorm", "gn"})) return {.field = Field::grad_norm, .rank = 0};
+  if (last == "norm") {
+    if (key.has("grad") || key.has("gradient") || key.has("gradients") || key.has("grads"))
+      return {.field = Field::grad_norm, .rank = 0};
+    return one_of(key.count > 1 ? key.words[1] : "",
+                  {"param", "params", "weight", "weights", "layer", "update", "rms", "parameter", "batch"})
+               ? Meaning{}
+               : Meaning{.field = Field::grad_norm, .rank = 1};
+  }
+  if (last == "rank" && key.count == 1) return {.field = Field::rank, .rank = 0};
+  if (last == "wpb") return {.field = Field::tokens, .rank = 0};  // fairseq: words per batch
+  if (last == "tokens" || (last == "seen" && key.is(1, "tokens")))
+    return {.field = Field::tokens, .rank = key.count > 1 ? 0 : 1};
+  if (last == "size" && key.is(1, "batch") && key.is(2, "global")) return {.field = Field::batch_size, .rank = 0};
+  if (last == "runtime" && key.is(1, "train")) return {.field = Field::summary, .rank = 0};
+  return {};
+}
+
+}  // namespace
+
+bool is_validation(std::string_view word) {
+  return one_of(
+      word, {"val", "valid", "vali", "validation", "eval", "evaluation", "dev", "test", "heldout", "holdout", "tel"});
+}
+
+KeyWords::KeyWords(std::string_view key) {
+  std::size_t end = key.size();
+  while (end > 0 && count < most) {
+    while (end > 0 && !is_alpha(key[end - 1]) && !is_digit(key[end - 1])) --end;
+    std::size_t start = end;
+    while (start > 0 && (is_alpha(key[start - 1]) || is_digit(key[start - 1]))) {
+      --start;
+      // trainLoss: a capital after a small letter begins a word.
+      if (start > 0 && key[start] >= 'A' && key[start] <= 'Z' && key[start - 1] >= 'a' && key[start - 1] <= 'z') break;
+    }
+    if (start == end) return;
+    const std::size_t length = std::min(end - start, sizeof letters[0]);
+    std::transform(key.begin() + static_cast<std::ptrdiff_t>(start),
+                   key.begin() + static_cast<std::ptrdiff_t>(start + length), letters[count], lower);
+    words[count] = {letters[count], length};
+    ++count;
+    end = start;
+  }
+}
+
+void KeyWords::drop_last() {
+  for (int i = 1; i < count; ++i) words[i - 1] = words[i];
+  --count;
+}
+
+bool KeyWords::has(std::string_view word) const {
+  return std::find(words, words + count, word) != words + count;
+}
+
+Meaning meaning_of(const Pair& pair) {
+  std::string_view unit_text = pair.unit.empty() ? pair.hint : pair.unit;
+  const std::size_t space = unit_text.rfind(' ');
+  Unit unit = unit_of(unit_text);
+  if (space != std::string_view::npos && !unit.known) {
+    const Unit prefix = unit_of(unit_text.substr(0, space));
+    unit = unit_of(unit_text.substr(space + 1));
+    if (prefix.scale > 1) unit.scale = prefix.scale;
+  }
+  if (pair.clock) unit.time = TimeUnit::s;
+
+  const KeyWords key(pair.key);
+  if (key.count > 0) {
+    if (unit.rate == RateLabel::none && !unit.other) {
+      if (const Meaning found = loss_meaning(key); found.field != Field::none) return found;
+      if (const Meaning found = perplexity_meaning(key); found.field != Field::none) return found;
+      if (unit.time == TimeUnit::unknown && !pair.clock)
+        if (const Meaning found = step_meaning(key); found.field != Field::none) return found;
+    }
+    if (const Meaning found = rate_meaning(key, unit);
+        found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other)
+      return found;
+    // "time/batch: 7": Composer counts batches so.
+    const bool count =
+        pair.whole >= 0 && unit.time == TimeUnit::unknown && pair.key.find("time/") != std::string_view::npos;
+    if (Meaning found = time_meaning(key, unit.time); found.field != Field::none && !unit.other && !count) {
+      found.scale = unit.scale;
+      return found;
+    }
+    if (Meaning found = other_meaning(key);
+        found.field != Field::none && (!unit.other || (found.field == Field::tokens && unit.scale > 1))) {
+      found.scale = unit.scale;
+      return found;
+    }
+  }
+  // No word that says what it is: then the unit does.
+  if (unit.rate != RateLabel::none)
+    return {.field = Field::throughput, .rank = 2, .rate = unit.rate, .scale = unit.scale};
+  if (unit.per_step) return {.field = Field::time, .rank = 2, .unit = unit.time};
+  if (unit.time == TimeUnit::ms && !pair.separated && !pair.clock && key.count <= 1)
+    return {.field = Field::time, .rank = 4, .unit = unit.time};
+  if (unit.time == TimeUnit::s && !pair.separated && !pair.clock && key.count == 0)
+    return {.field = Field::time, .rank = 5, .unit = unit.time};
+  return {};
+}
+
+}  // namespace stepladder

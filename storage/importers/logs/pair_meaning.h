@@ -1,0 +1,61 @@
+// What a number counts, by the words in front of it and the unit behind it, however they are spelled.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "storage/importers/logs/pair_scanner.h"
+#include "storage/importers/logs/printed_unit.h"
+
+namespace stepladder {
+
+// The words of a key, last one first, in lower case: "trainLoss", "train/loss" and "train loss" are all loss, train.
+// The words of a copy still lie in the first one.
+struct KeyWords {
+  static constexpr int most = 6;
+  char letters[most][24];
+  std::string_view words[most];
+  int count = 0;
+  explicit KeyWords(std::string_view key);
+  bool is(int i, std::string_view word) const { return i < count && words[i] == word; }
+  bool has(std::string_view word) const;
+  void drop_last();
+};
+
+// "val", "eval", "test" ...
+bool is_validation(std::string_view word);
+
+enum class Field : std::uint8_t {
+  none,
+  step,
+  batch,  // place within an epoch
+  epoch,
+  loss,
+  val_loss,
+  perplexity,  // e to the loss
+  val_perplexity,
+  time,       // of a step, most likely
+  elapsed,    // since the start
+  mean_time,  // of all steps so far
+  throughput,
+  lr,
+  grad_norm,
+  tokens,      // of a step, or so far
+  batch_size,  // sequences of a step
+  rank,        // of the process that printed the line
+  summary,     // only the last line of a training has this
+};
+inline constexpr int field_count = 18;
+
+// What the words in front of a number (and the unit behind it) say that it is. `rank` is 0 for the plainest spelling;
+// of two numbers that claim the same field the lower rank wins, then the first.
+struct Meaning {
+  Field field = Field::none;
+  int rank = 9;
+  TimeUnit unit = TimeUnit::unknown;
+  RateLabel rate = RateLabel::none;
+  double scale = 1;  // 1000 for "k tok/s"
+};
+Meaning meaning_of(const Pair& pair);
+
+}  // namespace stepladder

@@ -1,0 +1,460 @@
+#include "storage/importers/logs/step_line.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "storage/importers/logs/line_kind.h"
+#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double largest_count = 9e15;
+constexpr std::int64_t largest_rank = 100'000;
+
+// "250 val 3.2841": the three words that build-nanogpt writes into its log.txt.
+bool read_three_words(std::string_view line, StepLine& found) {
+  line = trimmed(line);
+  if (line.empty() || !is_digit(line.front())) return false;
+  std::int64_t step = 0;
+  const auto [after, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+  if (error != std::errc() || after == line.data() + line.size() || *after != ' ') return false;
+  line.remove_prefix(static_cast<std::size_t>(after - line.data()) + 1);
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos) return false;
+  const std::string_view kind = line.substr(0, space);
+  line.remove_prefix(space + 1);
+  double value = 0;
+  const auto [end, bad] = std::from_chars(line.data(), line.data() + line.size(), value);
+  if (bad != std::errc() || end != line.data() + line.size()) return false;
+  if (kind != "train" && kind != "val") return false;
+  found.step = step;
+  (kind == "train" ? found.loss : found.val_loss) = value;
+  return true;
+}
+
+// "[2,  4000] loss: 1.853": epoch and batch, as PyTorch's tutorial prints them.
+bool read_epoch_and_batch(std::string_view text, StepLine& found) {
+  text = trimmed(text);
+  if (text.size() < 6 || text.front() != '[') return false;
+  const char* const end = text.data() + text.size();
+  std::int64_t epoch = 0, batch = 0;
+  auto parsed = std::from_chars(text.data() + 1, end, epoch);
+  if (parsed.ec != std::errc() || parsed.ptr == end || *parsed.ptr != ',') return false;
+  const char* p = parsed.ptr + 1;
+  while (p < end && is_space(*p)) ++p;
+  parsed = std::from_chars(p, end, batch);
+  if (parsed.ec != std::errc() || parsed.ptr + 6 >= end || *parsed.ptr != ']' || epoch < 0 || batch < 0) return false;
+  if (!trimmed({parsed.ptr + 1, static_cast<std::size_t>(end - parsed.ptr - 1)}).starts_with("loss")) return false;
+  found.epoch = static_cast<double>(epoch);
+  found.whole_epoch = true;
+  found.step = batch;
+  return true;
+}
+
+// "[10 | 25.30] loss=3.55": step and seconds since the start, as gpt-2-simple prints them.
+bool read_step_and_clock(std::string_view text, StepLine& found) {
+  text = trimmed(text);
+  if (text.size() < 6 || text.front() != '[') return false;
+  const char* const end = text.data() + text.size();
+  std::int64_t step = 0;
+  double seconds = 0;
+  const auto count = std::from_chars(text.data() + 1, end, step);
+  if (count.ec != std::errc() || end - count.ptr < 5 || !std::string_view(count.ptr, 3).starts_with(" | "))
+    return false;
+  const auto clock = std::from_chars(count.ptr + 3, end, seconds);
+  if (clock.ec != std::errc() || clock.ptr == end || *clock.ptr != ']' || step < 0) return false;
+  found.step = step;
+  found.elapsed = seconds;
+  found.elapsed_unit = TimeUnit::s;
+  return true;
+}
+
+// mpirun's "[1,3]<stdout>:" names the process; -1 where the line has none.
+std::int64_t rank_of_mpirun(std::string_view text) {
+  if (!text.starts_with("[1,")) return -1;
+  std::int64_t rank = -1;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + 3, end, rank);
+  const std::string_view rest(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+  return parsed.ec == std::errc() && rest.starts_with("]<std") && rank < largest_rank ? rank : -1;
+}
+
+// The number right behind in parentheses, "6.81 (6.79)": the mean so far. Missing where there is none.
+double mean_behind(std::string_view rest) {
+  if (!rest.starts_with(" (")) return missing;
+  const char* p = rest.data() + 2;
+  const char* const end = rest.data() + rest.size();
+  while (p < end && is_space(*p)) ++p;
+  double value = 0;
+  const auto parsed = std::from_chars(p, end, value);
+  return parsed.ec == std::errc() && parsed.ptr < end && *parsed.ptr == ')' ? value : missing;
+}
+
+bool is_rounded(const Pair& pair) {
+  return pair.whole < 0 && !pair.unit.empty();
+}
+
+// Goes through the pairs of one line and gives each to the field that it claims.
+class LineReading {
+ public:
+  LineReading(std::string_view text, StepLine& line, ReadTrace& trace) : text_(text), line_(line), trace_(trace) {
+    std::fill_n(best_, field_count, 99);
+  }
+
+  void read() {
+    if (read_epoch_and_batch(text_, line_)) {
+      takes(Field::step, -9);
+      takes(Field::epoch, -9);
+      trace_.learnable = false;
+    } else if (read_step_and_clock(text_, line_)) {
+      takes(Field::step, -9);
+      takes(Field::elapsed, -9);
+      trace_.learnable = false;
+    }
+    line_.rank = rank_of_mpirun(text_);
+    trace_.learnable &= !text_.starts_with('[') || text_.find("]<std") == std::string_view::npos;
+    validates_ = text_.find("Saving dict for") != std::string_view::npos;  // TensorFlow's estimators
+    PairScanner scanner(text_);
+    Pair pair;
+    while (scanner.next(pair)) {
+      gap_ = text_.substr(previous_end_, pair.at - previous_end_);
+      previous_end_ = pair.end;
+      take(pair);
+    }
+    finish();
+    trace_.learnable &= line_.batch < 0 && !line_.summary && is_missing(iterations_per_s_);
+  }
+
+  bool named_batch() const { return named_batch_; }
+
+ private:
+  // Whether this number is the best so far for its field.
+  bool takes(Field field, int rank) {
+    int& best = best_[static_cast<int>(field)];
+    if (rank >= best) return false;
+    best = rank;
+    return true;
+  }
+
+  std::string_view before(const Pair& pair) const { return trimmed(text_.substr(0, pair.at)); }
+  std::string_view behind(const Pair& pair) const { return text_.substr(pair.end); }
+
+  // 10/100 without a word: a bar's count, or the place within an epoch.
+  bool take_count(const Pair& pair) {
+    if (pair.total < 0 || pair.whole < 0) return false;
+    trace_.learnable = false;
+    if (pair.total == 0 || pair.whole > pair.total) return false;
+    const std::string_view rest = trimmed(behind(pair));
+    const char after = pair.end < text_.size() ? text_[pair.end] : '\0';
+    const bool bar_follows = !rest.empty() && (rest.front() == '[' || !is_ascii(rest.front()));
+    const bool at_start = before(pair).empty();
+    const bool after_percent =
+        gap_.find('|') != std::string_view::npos && text_.substr(0, pair.at).find('%') != std::string_view::npos;
+    const bool dash_follows = at_start && rest.starts_with("- ") && text_.find("/step") != std::string_view::npos;
+    const std::string_view front = trimmed(gap_);
+    const auto place = [&] {
+      line_.batch = pair.whole;
+      line_.batches = pair.total;
+      return true;
+    };
+    if (dash_follows || (bar_follows && (at_start || after_percent ||
+                                         (gap_.find(':') != std::string_view::npos && pair.key.empty())))) {
+      line_.bar = true;
+      line_.keras = at_start && !after_percent;
+      return place();
+    }
+    if (front.ends_with('[') || (at_start && after == ']')) return place();
+    // "100/200 train_loss: 4.5"
+    if (at_start && after == ' ' && !line_.has_step() && !rest.empty() &&
+        (is_alpha(rest.front()) || rest.starts_with("(epoch"))) {
+      line_.step = pair.whole;
+      line_.total = pair.total;
+      return true;
+    }
+    // "epoch 001:  10 / 100", "| epoch   1 |   200/ 2983 batches |"
+    if (line_.batch >= 0 || is_missing(line_.epoch) || front.empty()) return false;
+    return (front.back() == ':' || rest.starts_with("batches")) && place();
+  }
+
+  void take(const Pair& pair) {
+    Meaning meaning = meaning_of(pair);
+    if (!validates_ && meaning.field != Field::val_loss && meaning.field != Field::val_perplexity)
+      validates_ = names_validation(gap_);
+    if (meaning.field == Field::none && take_count(pair)) return;
+    // llm.c's main.log counts with one letter.
+    if (pair.key == "s" && pair.separated && pair.whole >= 0 && before(pair) == "s:")
+      meaning = {.field = Field::step, .rank = 0};
+    if (pair.key == "i" && pair.separated && pair.whole >= 0 && (before(pair) == "i:" || pair.total > 0))
+      meaning = {.field = Field::step, .rank = 3};
+    if (take_odd_one(pair, meaning)) {
+      trace_.learnable = false;
+      return;
+    }
+    if (pair.key.ends_with("global_step/max_steps")) meaning = {.field = Field::step, .rank = 0};
+    // srun and mpirun put the process's number in front: "0: step 10".
+    if (meaning.field == Field::none && pair.whole >= 0 && before(pair).empty() && behind(pair).starts_with(": "))
+      meaning = {.field = Field::rank, .rank = 1}, leading_rank_ = true;
+    if (pair.clock && meaning.field == Field::none && behind(pair).starts_with(" elapsed"))
+      meaning = {.field = Field::elapsed, .rank = 0, .unit = TimeUnit::s};
+    if (validates_ && meaning.field == Field::loss) meaning.field = Field::val_loss;
+    if (validates_ && meaning.field == Field::perplexity) meaning.field = Field::val_perplexity;
+    // "33m 10s" is one duration.
+    const bool goes_on = meaning.field == Field::time && meaning.rank >= 4 && trimmed(gap_).empty() && after_unit_;
+    after_unit_ = !pair.unit.empty();
+    if (meaning.field == Field::none || goes_on) return;
+    if (!can_be(meaning, pair)) {
+      trace_.learnable = false;
+      return;
+    }
+    if (!takes(meaning.field, meaning.rank)) return;
+    assign(meaning, pair);
+    if (meaning.field == Field::perplexity || meaning.field == Field::val_perplexity)
+      return;  // beside a loss: no value
+    if (trace_.count < ReadTrace::most)
+      trace_.found[trace_.count++] = {meaning.field, pair.at, pair.text.size(), pair.end, meaning.scale};
+    else
+      trace_.learnable = false;
+  }
+
+  // Numbers whose meaning hangs on more than their own words.
+  bool take_odd_one(const Pair& pair, const Meaning& meaning) {
+    // "Loss after iteration 100: 0.65"
+    if (loss_follows_ && pair.key.empty() && pair.separated) {
+      loss_follows_ = false;
+      line_.loss = pair.value;
+      return true;
+    }
+    if (pair.whole >= 0 && contains_word(pair.key, " after ")) {
+      const KeyWords key(pair.key);
+      if (!key.is(1, "after") || !(key.is(2, "loss") || key.is(2, "cost"))) return false;
+      if (one_of(key.words[0], {"epoch", "epochs"}))
+        line_.epoch = pair.value, line_.whole_epoch = true;
+      else if (one_of(key.words[0], {"iteration", "iter", "step", "steps", "iterations"}))
+        line_.step = pair.whole;
+      else
+        return false;
+      return loss_follows_ = true;
+    }
+    if (meaning.field != Field::none) return false;
+    // "250 | loss 3.1"
+    if (pair.whole >= 0 && pair.total < 0 && before(pair).empty() && behind(pair).starts_with(" | ")) {
+      leading_ = pair.whole;
+      return true;
+    }
+    // "step 100 | train 3.12 | val 3.23": only beside a step, since data sets are counted so too.
+    if (pair.whole < 0 && !pair.clock && (equal_in_lower(pair.key, "train") || equal_in_lower(pair.key, "val"))) {
+      (equal_in_lower(pair.key, "train") ? short_loss_ : short_val_loss_) = pair.value;
+      return true;
+    }
+    // "train.py:48] [100] loss=9.1", "[100] loss=9.1"
+    if (pair.whole >= 0 && pair.total < 0 && pair.key.empty() && behind(pair).starts_with("] ")) {
+      std::string_view front = before(pair);
+      if (!front.ends_with('[')) return false;
+      front = trimmed(front.substr(0, front.size() - 1));
+      if (!front.empty() && !(front.ends_with(']') && front.find(".py:") != std::string_view::npos)) return false;
+      bracketed_ = pair.whole;
+      return true;
+    }
+    return false;
+  }
+
+  // Steps, places and ranks are whole numbers.
+  static bool can_be(const Meaning& meaning, const Pair& pair) {
+    switch (meaning.field) {
+      case Field::step:
+        return meaning.scale == 1 && (pair.whole >= 0 || (pair.value >= 0 && pair.value < largest_count &&
+                                                          pair.value == std::floor(pair.value)));  // 100.0
+      case Field::batch:
+        return pair.whole >= 0;
+      case Field::rank:
+        return pair.whole >= 0 && pair.whole < largest_rank;
+      default:
+        return true;
+    }
+  }
+
+  void assign(const Meaning& meaning, const Pair& pair) {
+    const double value = pair.value * meaning.scale;
+    if (double* const into = value_of(line_, meaning.field)) *into = value;
+    switch (meaning.field) {
+      case Field::step:
+        line_.step = pair.whole >= 0 ? pair.whole : static_cast<std::int64_t>(pair.value);
+        line_.total = pair.total;
+        trace_.learnable &= pair.whole >= 0;  // "100.0" is a step, "100.5" is none
+        break;
+      case Field::batch:
+        if (pair.total > 0) {
+          line_.batch = pair.whole;
+          line_.batches = pair.total;
+        } else {
+          bare_batch_ = pair.whole;
+        }
+        trace_.learnable = false;
+        named_batch_ = true;
+        break;
+      case Field::epoch:
+        line_.epoch = pair.value;
+        line_.whole_epoch = pair.whole >= 0;
+        break;
+      case Field::loss:
+        line_.named_loss = contains_word(pair.key, "train") || pair.key == "trl";
+        break;
+      case Field::val_loss:
+        if (const double mean = mean_behind(behind(pair)); !is_missing(mean)) {
+          line_.val_loss = mean;
+          trace_.learnable = false;
+        }
+        line_.tested = contains_word(pair.key, "test");
+        break;
+      case Field::perplexity:
+        perplexity_ = value;
+        break;
+      case Field::val_perplexity:
+        val_perplexity_ = value;
+        break;
+      case Field::time:
+        line_.time_unit = meaning.unit;
+        line_.interval = line_.has_step() && pair.key.empty() && trimmed(gap_) == "(";  // "step = 101 (39.8 sec)"
+        break;
+      case Field::elapsed:
+        line_.elapsed_unit = meaning.unit;
+        break;
+      case Field::throughput:
+        if (meaning.rate == RateLabel::iterations) iterations_per_s_ = value;
+        line_.rate = meaning.rate;
+        line_.rate_text = meaning.rank == 2 && !pair.unit.empty() ? pair.unit : pair.key;
+        break;
+      case Field::tokens:
+        line_.rounded_tokens = is_rounded(pair);
+        break;
+      case Field::rank:
+        line_.rank = pair.whole;
+        break;
+      case Field::summary:
+        line_.summary = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void finish() {
+    trace_.learnable &= !leading_rank_ || line_.has_step();
+    // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
+    if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
+    // "250: loss 3.1", where nothing else counts.
+    if (leading_rank_ && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))
+      leading_ = std::exchange(line_.rank, -1);
+    if (leading_ >= 0 && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))
+      line_.step = leading_;
+    if (bracketed_ >= 0 && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch)) line_.step = bracketed_;
+    if (line_.has_step() && is_missing(line_.loss)) line_.loss = short_loss_;
+    if (line_.has_step() && is_missing(line_.val_loss)) line_.val_loss = short_val_loss_;
+    const auto from = [&](double& loss, double perplexity) {
+      if (!is_missing(loss) || is_missing(perplexity)) return;
+      trace_.learnable = false;
+      if (!(perplexity > 0)) return;
+      loss = std::log(perplexity);
+      line_.from_perplexity = true;
+    };
+    // Steps/s beside tokens/s say how long a step took.
+    if (iterations_per_s_ > 0 && line_.rate != RateLabel::iterations && is_missing(line_.time) &&
+        is_missing(line_.elapsed)) {
+      line_.time = 1 / iterations_per_s_;
+      line_.time_unit = TimeUnit::s;
+    }
+    const bool has_loss = line_.has_loss();
+    from(line_.loss, perplexity_);
+    if (!has_loss) from(line_.val_loss, val_perplexity_);
+  }
+
+  const std::string_view text_;
+  StepLine& line_;
+  ReadTrace& trace_;
+  int best_[field_count];
+  std::string_view gap_;  // what stands between the last number and this one
+  std::size_t previous_end_ = 0;
+  std::int64_t bare_batch_ = -1;
+  std::int64_t leading_ = -1;
+  bool leading_rank_ = false;
+  std::int64_t bracketed_ = -1;
+  double short_loss_ = missing;
+  double short_val_loss_ = missing;
+  bool loss_follows_ = false;
+  bool after_unit_ = false;  // the last number had a unit
+  double iterations_per_s_ = missing;
+  double perplexity_ = missing;
+  double val_perplexity_ = missing;
+  bool validates_ = false;  // the line has spoken of a validation set
+  bool named_batch_ = false;
+};
+
+}  // namespace
+
+double* value_of(StepValues& values, Field field) {
+  switch (field) {
+    case Field::loss:
+      return &values.loss;
+    case Field::val_loss:
+      return &values.val_loss;
+    case Field::time:
+      return &values.time;
+    case Field::elapsed:
+      return &values.elapsed;
+    case Field::mean_time:
+      return &values.mean_time;
+    case Field::throughput:
+      return &values.throughput;
+    case Field::lr:
+      return &values.lr;
+    case Field::grad_norm:
+      return &values.grad_norm;
+    case Field::tokens:
+      return &values.tokens;
+    case Field::batch_size:
+      return &values.batch_size;
+    default:
+      return nullptr;
+  }
+}
+
+ReadLine read_step_line(std::string_view text) {
+  ReadTrace trace;
+  return read_step_line(text, trace);
+}
+
+ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
+  ReadLine read;
+  StepLine& line = read.line;
+  if (text.size() < 5) return read;
+  if (read_three_words(text, line)) {
+    read.says_step = true;
+    trace.learnable = false;
+    return read;
+  }
+  LineReading reading(text, line, trace);
+  reading.read();
+
+  const std::string_view content = trimmed(text, " \t,");
+  line.record = !content.empty() && content.find('{') != std::string_view::npos && content.back() == '}';
+  const bool counted = line.has_step() || line.batch >= 0 || line.record || !is_missing(line.epoch);
+  const bool measured = line.has_loss() || !is_missing(line.elapsed) || !is_missing(line.time) ||
+                        (!is_missing(line.throughput) && line.has_step());
+  const bool bare_validation = !is_missing(line.val_loss) && is_missing(line.loss) && !line.record;
+  const bool says = (counted && measured) || bare_validation;
+  const bool opens = !measured && (line.has_step() || reading.named_batch());
+  const bool bare_loss = !counted && !is_missing(line.loss);
+  if (!says && !opens && !bare_loss) return read;
+  if (is_table_row(text) || looks_like_code(text)) return read;
+  if (!line.record && holds_prose(text)) return read;
+  read.says_step = says;
+  read.opens = opens;
+  read.bare_loss = bare_loss && !says;
+  return read;
+}
+
+}  // namespace stepladder

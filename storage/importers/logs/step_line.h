@@ -1,0 +1,87 @@
+// Finds what one line of a training log says: step, losses, times, throughput, wherever they stand and however they are
+// spelled. Knows nothing of the lines around it. Pure, allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "storage/importers/logs/pair_meaning.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// What is measured of a step, in the units in which it was printed; `missing` for what was not.
+struct StepValues {
+  double loss = missing;
+  double val_loss = missing;
+  double time = missing;
+  double elapsed = missing;
+  double mean_time = missing;
+  double throughput = missing;
+  double lr = missing;
+  double grad_norm = missing;
+  double tokens = missing;
+  double batch_size = missing;
+};
+inline constexpr std::array step_values{&StepValues::loss,      &StepValues::val_loss,  &StepValues::time,
+                                        &StepValues::elapsed,   &StepValues::mean_time, &StepValues::throughput,
+                                        &StepValues::lr,        &StepValues::grad_norm, &StepValues::tokens,
+                                        &StepValues::batch_size};
+
+// Where a value of this meaning stands; nullptr for what is no value of a step.
+double* value_of(StepValues& values, Field field);
+
+// What a line says; -1 and `missing` for what it does not.
+struct StepLine : StepValues {
+  std::int64_t step = -1;
+  std::int64_t total = -1;  // planned steps: N of "step 5/N"
+  std::int64_t batch = -1;  // place within the epoch, where the line counts so
+  std::int64_t batches = -1;
+  std::int64_t rank = -1;  // of the process that printed it
+  double epoch = missing;
+  TimeUnit time_unit = TimeUnit::unknown;
+  TimeUnit elapsed_unit = TimeUnit::unknown;
+  RateLabel rate = RateLabel::none;
+  std::string_view rate_text;    // its label as printed: "tokens/sec"
+  bool bar = false;              // a progress bar: redrawn, and not always at a step's end
+  bool keras = false;            // its losses are means over the epoch so far
+  bool record = false;           // a dictionary or JSON object
+  bool summary = false;          // says what a whole training came to
+  bool named_loss = false;       // the loss is called a training loss: "train loss", "trl"
+  bool tested = false;           // its val_loss is that of a test set
+  bool whole_epoch = false;      // the epoch was written as a whole number
+  bool from_perplexity = false;  // a loss is the logarithm of what was printed
+  bool interval = false;         // the time is that since the last line, however many steps it has been
+  bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
+
+  bool has_step() const { return step >= 0; }
+  bool has_loss() const { return !is_missing(loss) || !is_missing(val_loss); }
+};
+
+// Everything that `line` (one line, no colour codes) says. `says_step` is whether a training program could have printed
+// it: source code, tables and prose say none, whatever words they hold.
+struct ReadLine {
+  StepLine line;
+  bool says_step = false;
+  bool opens = false;      // counts a step and measures nothing: what it came to may stand on the lines below
+  bool bare_loss = false;  // a loss and no count: that of the step, or of the epoch, that was counted above
+};
+ReadLine read_step_line(std::string_view line);
+
+// Which numbers of a line gave which value, in the order in which they did.
+struct ReadTrace {
+  static constexpr int most = 24;
+  struct Found {
+    Field field = Field::none;
+    std::size_t at = 0, size = 0;  // of the number
+    std::size_t end = 0;           // behind what belongs to it: N of "5/N", its unit
+    double scale = 1;
+  };
+  Found found[most];
+  int count = 0;
+  bool learnable = true;  // the values are the numbers themselves, and their size decides nothing
+};
+ReadLine read_step_line(std::string_view line, ReadTrace& trace);
+
+}  // namespace stepladder

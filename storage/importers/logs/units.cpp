@@ -1,0 +1,308 @@
+#include "storage/importers/logs/units.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "storage/analysis/summary.h"
+
+namespace stepladder {
+namespace {
+
+// An unlabelled time from here on counts milliseconds: no step of a small model takes that many seconds.
+constexpr double least_unlabelled_ms = 20;
+
+// How far rate x time may be from the tokens of a step: both are printed rounded, and some rates are smoothed.
+constexpr double fit_tolerance = 0.03;
+
+constexpr double least_tokens_per_step = 30;
+constexpr double most_tokens_per_step = 1e12;
+
+// No single machine trains a model worth a log faster.
+constexpr double fastest_tokens_per_s = 5e8;
+
+std::string text(double value) {
+  char buffer[40];
+  std::snprintf(buffer, sizeof buffer, "%.6g", value);
+  return buffer;
+}
+
+bool near(double value, double expected) {
+  return std::fabs(value / expected - 1) < fit_tolerance;
+}
+
+const char* name_of(TimeUnit unit) {
+  switch (unit) {
+    case TimeUnit::us:
+      return "us";
+    case TimeUnit::s:
+      return "s";
+    case TimeUnit::min:
+      return "min";
+    case TimeUnit::h:
+      return "h";
+    default:
+      return "ms";
+  }
+}
+
+const char* name_of(RateMeaning rate) {
+  switch (rate) {
+    case RateMeaning::tokens_per_s:
+      return "tokens/s";
+    case RateMeaning::tokens_per_ms:
+      return "tokens/ms";
+    case RateMeaning::samples_per_s:
+      return "samples/s";
+    case RateMeaning::iterations_per_s:
+      return "steps/s";
+    case RateMeaning::unknown:
+      break;
+  }
+  return "";
+}
+
+RateMeaning by_label(RateLabel label) {
+  switch (label) {
+    case RateLabel::tokens:
+      return RateMeaning::tokens_per_s;
+    case RateLabel::tokens_per_ms:
+      return RateMeaning::tokens_per_ms;
+    case RateLabel::samples:
+      return RateMeaning::samples_per_s;
+    case RateLabel::iterations:
+      return RateMeaning::iterations_per_s;
+    default:
+      return RateMeaning::unknown;
+  }
+}
+
+struct Reading {
+  TimeUnit time = TimeUnit::ms;
+  RateMeaning rate = RateMeaning::unknown;
+};
+
+class Inference {
+ public:
+  explicit Inference(const UnitEvidence& evidence) : evidence_(evidence) {
+    std::vector<double> times, rates, products;
+    // The first step holds compilation and allocation; where there are others it says nothing new.
+    for (std::size_t i = evidence.steps.size() > 2 ? 1 : 0; i < evidence.steps.size(); ++i) {
+      const auto& [time, rate] = evidence.steps[i];
+      if (time > 0 && std::isfinite(time)) times.push_back(time);
+      if (rate > 0 && std::isfinite(rate)) rates.push_back(rate);
+      if (time > 0 && rate > 0 && std::isfinite(time * rate)) products.push_back(time * rate);
+    }
+    time_ = quantile(times, 0.5);
+    rate_ = quantile(rates, 0.5);
+    product_ = quantile(products, 0.5);
+    spread_ = products.size() < 4 ? 0.005 : (quantile(products, 0.75) - quantile(products, 0.25)) / product_;
+    units_.tokens_per_step = evidence.tokens_per_step;
+  }
+
+  Units infer() {
+    if (is_missing(rate_)) {
+      take_time(time_by_label());
+      return units_;
+    }
+    if (is_missing(product_)) {
+      take_time(time_by_label());
+      take_rate(by_label(evidence_.rate));
+    } else if (evidence_.rate == RateLabel::iterations && check_iterations()) {
+      // steps/s: says nothing of tokens
+    } else if (evidence_.tokens_per_step > 0) {
+      with_known_tokens();
+    } else if (evidence_.rate == RateLabel::samples || evidence_.rate == RateLabel::iterations) {
+      take_time(time_by_label());
+      take_rate(by_label(evidence_.rate));
+      units_.ask_tokens = true;
+    } else {
+      without_tokens();
+    }
+    return units_;
+  }
+
+ private:
+  TimeUnit time_by_label() const {
+    if (evidence_.time_unit != TimeUnit::unknown) return evidence_.time_unit;
+    if (is_missing(time_)) return TimeUnit::ms;
+    if (evidence_.since_start) return TimeUnit::s;
+    return time_ >= least_unlabelled_ms ? TimeUnit::ms : TimeUnit::s;
+  }
+
+  void take_time(TimeUnit unit) { units_.ms_per_time = milliseconds_in(unit); }
+
+  void take_rate(RateMeaning rate) {
+    units_.rate = rate;
+    if (rate == RateMeaning::unknown) return;
+    units_.unit = name_of(rate);
+    if (evidence_.rate_text.empty()) return;
+    if (by_label(evidence_.rate) != rate) units_.unit += " printed as " + evidence_.rate_text;
+  }
+
+  void take(const Reading& reading) {
+    take_time(reading.time);
+    take_rate(reading.rate);
+  }
+
+  std::string product_text(TimeUnit unit) const {
+    return text(rate_) + " x " + text(time_) + " " + name_of(unit) + " = " + text(product_);
+  }
+
+  bool check_iterations() {
+    for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
+      if (!near(product_ * milliseconds_in(unit), 1000)) continue;
+      take({unit, RateMeaning::iterations_per_s});
+      return true;
+    }
+    return false;
+  }
+
+  // The same unit of time above and below: which one is for the label of the time, or its size, to say.
+  TimeUnit shared_unit() const {
+    const bool claims_per_s = evidence_.rate == RateLabel::tokens;
+    if (evidence_.time_unit == TimeUnit::ms) return rate_ * 1000 > fastest_tokens_per_s ? TimeUnit::s : TimeUnit::ms;
+    if (evidence_.time_unit == TimeUnit::s) return TimeUnit::s;
+    return time_ >= least_unlabelled_ms && !(claims_per_s && time_ < 2 * least_unlabelled_ms) ? TimeUnit::ms
+                                                                                              : TimeUnit::s;
+  }
+
+  void with_known_tokens() {
+    const auto tokens = static_cast<double>(evidence_.tokens_per_step);
+    const double ratio = product_ / tokens;
+    const std::string of_step = " the " + std::to_string(evidence_.tokens_per_step) + " tokens of a step";
+    const auto explain = [&](const std::string& why) { units_.arithmetic = why + ": the rate is in " + units_.unit; };
+
+    // 1024 and 1000 are nearer to each other than the tolerance: the nearer one of the two counts.
+    const auto nearer_to_sequences = [&](double factor) {
+      const double per_sample = evidence_.seq > 0 ? factor * 1000 / static_cast<double>(evidence_.seq) : 0;
+      return per_sample > 0 && std::fabs(ratio / per_sample - 1) < std::fabs(ratio / factor - 1);
+    };
+    // So many samples that they are whole sequences: 1024 of tokens and 1000 of milliseconds are too near each other.
+    if (evidence_.rate == RateLabel::samples && evidence_.time_unit != TimeUnit::unknown) {
+      const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
+      const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(samples, 0.0, 1e9)));
+      if (whole > 0 && near(samples, static_cast<double>(whole)) && evidence_.tokens_per_step % whole == 0)
+        return take({evidence_.time_unit, RateMeaning::samples_per_s});
+    }
+    if (near(ratio, 1) && !nearer_to_sequences(1)) {
+      const TimeUnit unit = shared_unit();
+      take({unit, unit == TimeUnit::ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s});
+      return explain(product_text(unit) + "," + of_step);
+    }
+    struct Scaled {
+      double factor;
+      Reading reading;
+    };
+    const Scaled scaled[] = {{1e3, {TimeUnit::ms, RateMeaning::tokens_per_s}},
+                             {1e6, {TimeUnit::us, RateMeaning::tokens_per_s}},
+                             {1e-3, {TimeUnit::s, RateMeaning::tokens_per_ms}}};
+    for (const Scaled& it : scaled) {
+      if (!near(ratio, it.factor) || nearer_to_sequences(it.factor)) continue;
+      take(it.reading);
+      return explain(product_text(it.reading.time) + ", " + text(it.factor) + " x" + of_step);
+    }
+    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0)  // how long they are is not known
+      return take({time_by_label(), RateMeaning::samples_per_s});
+    if (evidence_.seq > 0) {
+      for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
+        const double factor = 1000 / milliseconds_in(unit) / static_cast<double>(evidence_.seq);
+        if (!near(ratio, factor)) continue;
+        take({unit, RateMeaning::samples_per_s});
+        return explain(product_text(unit) + ", the sequences of a step");
+      }
+    }
+    if (near(product_, 1) || near(product_, 1000)) {
+      const TimeUnit unit = near(product_, 1) ? TimeUnit::s : TimeUnit::ms;
+      take({unit, RateMeaning::iterations_per_s});
+      return explain(product_text(unit) + ", one step");
+    }
+    for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
+      const double parts = ratio * milliseconds_in(unit) / 1000;
+      if (evidence_.time_unit != TimeUnit::unknown && evidence_.time_unit != unit) continue;
+      const std::int64_t more = small_count(parts);
+      if (more > 1 && more == evidence_.steps_between) {
+        take({unit, RateMeaning::tokens_per_s});
+        units_.per_step = static_cast<double>(more);
+        return explain(product_text(unit) + ", " + std::to_string(more) + " steps: the time covers all of them");
+      }
+      if (more > 1 && !evidence_.tokens_are_certain) {
+        take({unit, RateMeaning::tokens_per_s});
+        units_.tokens_per_step = more * evidence_.tokens_per_step;
+        return explain(product_text(unit) + ", " + std::to_string(more) + " x " +
+                       std::to_string(evidence_.tokens_per_step) +
+                       " tokens: batches are accumulated or devices add up");
+      }
+      const std::int64_t devices = small_count(1 / parts);
+      if (devices > 1) {
+        take({unit, RateMeaning::tokens_per_s});
+        units_.rate_scale = static_cast<double>(devices);
+        return explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of" + of_step +
+                       ": the rate is that of one device");
+      }
+    }
+    take({time_by_label(), by_label(evidence_.rate)});
+    units_.arithmetic = product_text(time_by_label()) + " does not agree with" + of_step +
+                        " in any unit; the step time was taken as printed";
+  }
+
+  void without_tokens() {
+    const TimeUnit unit = time_by_label();
+    const double seconds = milliseconds_in(unit) / 1000;
+    const double as_printed = product_ * seconds * (evidence_.rate == RateLabel::tokens_per_ms ? 1000 : 1);
+    const double error = std::max(spread_, 1e-4);
+    const std::int64_t per_s = as_printed < least_tokens_per_step || as_printed > most_tokens_per_step
+                                   ? 0
+                                   : roundest(as_printed, error * as_printed);
+    const std::int64_t per_ms =
+        as_printed * 1000 > most_tokens_per_step ? 0 : roundest(as_printed * 1000, error * as_printed * 1000);
+    take_time(unit);
+    if (per_s > 0) {
+      units_.tokens_per_step = per_s;
+      take_rate(evidence_.rate == RateLabel::tokens_per_ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s);
+      units_.arithmetic = product_text(unit) + ": a step has " + std::to_string(units_.tokens_per_step) +
+                          " tokens if the rate is in " + units_.unit;
+    } else if (per_ms >= 256 && per_ms % 64 == 0 && (as_printed < least_tokens_per_step || error * as_printed < 0.2)) {
+      units_.tokens_per_step = per_ms;
+      take_rate(RateMeaning::tokens_per_ms);
+      units_.arithmetic = product_text(unit) + ": " + text(as_printed) + " tokens a step are no batch, " +
+                          std::to_string(units_.tokens_per_step) + " are, so the rate is in " + units_.unit;
+    } else {
+      units_.ask_tokens = true;
+      if (as_printed >= least_tokens_per_step) take_rate(by_label(evidence_.rate));
+      units_.arithmetic = product_text(unit) + " is no certain number of tokens in any unit";
+    }
+  }
+
+  const UnitEvidence& evidence_;
+  double time_ = missing;
+  double rate_ = missing;
+  double product_ = missing;
+  double spread_ = 0;
+  Units units_;
+};
+
+}  // namespace
+
+std::int64_t small_count(double value, double tolerance) {
+  const double whole = std::round(value);
+  if (whole < 2 || whole > 4096 || std::fabs(value / whole - 1) > tolerance) return 0;
+  const auto count = static_cast<std::int64_t>(whole);
+  return count <= 16 || (count & (count - 1)) == 0 || count % 8 == 0 ? count : 0;
+}
+
+std::int64_t roundest(double tokens, double error) {
+  for (int power = 24; power >= 0; --power) {
+    const double unit = std::ldexp(1, power);
+    if (unit < 4 * error) break;
+    const double whole = std::round(tokens / unit) * unit;
+    if (whole > 0 && std::fabs(tokens - whole) <= error) return static_cast<std::int64_t>(whole);
+  }
+  return 0;
+}
+
+Units infer_units(const UnitEvidence& evidence) {
+  return Inference(evidence).infer();
+}
+
+}  // namespace stepladder

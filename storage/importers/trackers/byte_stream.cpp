@@ -1,0 +1,65 @@
+#include "storage/importers/trackers/byte_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t piece_size = 65536;
+
+std::size_t read_piece(std::ifstream& file, std::string& buffer) {
+  buffer.resize(piece_size);
+  file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+  buffer.resize(static_cast<std::size_t>(file.gcount()));
+  if (file.bad()) throw ImportError("could not be read to its end");
+  return buffer.size();
+}
+
+}  // namespace
+
+bool ByteStream::refill() {
+  piece_ = input_.next();
+  return !piece_.empty();
+}
+
+std::string_view ByteStream::take(std::size_t size) {
+  if (piece_.empty() && size > 0 && !refill()) return {};
+  if (piece_.size() >= size) {
+    const std::string_view taken = piece_.substr(0, size);
+    piece_.remove_prefix(size);
+    offset_ += size;
+    return taken;
+  }
+  kept_.clear();
+  do {
+    const std::size_t part = std::min(size - kept_.size(), piece_.size());
+    kept_.append(piece_.substr(0, part));
+    piece_.remove_prefix(part);
+  } while (kept_.size() < size && refill());
+  offset_ += kept_.size();
+  return kept_;
+}
+
+bool ByteStream::skip(std::uint64_t size) {
+  while (size > 0) {
+    if (piece_.empty() && !refill()) return false;
+    const auto part = static_cast<std::size_t>(std::min<std::uint64_t>(size, piece_.size()));
+    piece_.remove_prefix(part);
+    offset_ += part;
+    size -= part;
+  }
+  return true;
+}
+
+StoreFile::StoreFile(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::binary) {
+  if (!file_) throw ImportError("could not be opened");
+  head_size_ = read_piece(file_, buffer_);
+}
+
+std::string_view StoreFile::next() {
+  if (!std::exchange(head_given_, true)) return buffer_;
+  return read_piece(file_, following_) > 0 ? std::string_view(following_) : std::string_view();
+}
+
+}  // namespace stepladder

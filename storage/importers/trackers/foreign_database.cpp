@@ -1,0 +1,87 @@
+#include "storage/importers/trackers/foreign_database.h"
+
+#include <stdlib.h>
+
+#include <system_error>
+
+#include "storage/importers/importer.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* logs[] = {"-wal", "-journal"};
+
+bool has_log(const fs::path& file) {
+  for (const char* ending : logs) {
+    std::error_code error;
+    const auto bytes = fs::file_size(file.string() + ending, error);
+    if (!error && bytes > 0) return true;
+  }
+  return false;
+}
+
+fs::path make_private_folder() {
+  std::string name = (fs::temp_directory_path() / "stepladder-import-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw ImportError("could not be copied: no temporary folder could be made");
+  return name;
+}
+
+void copy_with_logs(const fs::path& file, const fs::path& target) {
+  // A program that writes meanwhile may move changes from the log into the file: copy until neither has changed.
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    std::error_code error;
+    const auto before = fs::last_write_time(file, error);
+    fs::copy_file(file, target, fs::copy_options::overwrite_existing, error);
+    if (error) throw ImportError("could not be copied: " + error.message());
+    for (const char* ending : logs) {
+      fs::remove(target.string() + ending, error);
+      if (fs::exists(file.string() + ending, error))
+        fs::copy_file(file.string() + ending, target.string() + ending, fs::copy_options::overwrite_existing, error);
+    }
+    if (fs::last_write_time(file, error) == before) return;
+  }
+  throw ImportError("is written so often that it could not be copied; try again when its program rests");
+}
+
+}  // namespace
+
+bool is_sqlite(std::string_view head) {
+  return head.starts_with(std::string_view("SQLite format 3\0", 16));
+}
+
+ForeignDatabase::Copy::~Copy() {
+  std::error_code error;
+  if (!folder.empty()) fs::remove_all(folder, error);
+}
+
+ForeignDatabase::ForeignDatabase(const fs::path& file) {
+  if (!has_log(file)) {
+    database_ = std::make_unique<Database>(file, Database::Mode::foreign);
+    return;
+  }
+  copy_.folder = make_private_folder();
+  const fs::path copy = copy_.folder / file.filename();
+  copy_with_logs(file, copy);
+  Database(copy, Database::Mode::read_write).integer("PRAGMA wal_checkpoint(TRUNCATE)");
+  database_ = std::make_unique<Database>(copy, Database::Mode::foreign);
+}
+
+bool ForeignDatabase::has_tables(std::initializer_list<std::string_view> names) {
+  for (const std::string_view name : names) {
+    Statement table(*database_,
+                    "SELECT count(*) FROM sqlite_schema AS entry WHERE name = ? AND type = 'table' AND rootpage > 0 "
+                    "AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(entry.name) WHERE hidden <> 0)");
+    table.bind(name);
+    if (!table.step() || table.integer(0) != 1) return false;
+  }
+  return true;
+}
+
+bool ForeignDatabase::has_column(std::string_view table, std::string_view column) {
+  Statement found(*database_, "SELECT count(*) FROM pragma_table_info(?) WHERE name = ?");
+  found.bind(table).bind(column);
+  return found.step() && found.integer(0) == 1;
+}
+
+}  // namespace stepladder

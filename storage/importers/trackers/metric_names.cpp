@@ -1,0 +1,187 @@
+#include "storage/importers/trackers/metric_names.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace stepladder {
+namespace {
+
+using Words = std::vector<std::string>;
+using List = std::initializer_list<std::string_view>;
+
+constexpr std::size_t longest_name = 200;
+
+bool is_upper(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+bool is_lower_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+// "Train Loss", "train/loss", "trainLoss" -> train, loss
+Words words_of(std::string_view name) {
+  Words words;
+  bool inside = false;
+  char before = ' ';
+  for (const char c : name) {
+    const bool letter = is_upper(c) || is_lower_or_digit(c);
+    if (!letter) {
+      inside = false;
+    } else {
+      if (!inside || (is_upper(c) && is_lower_or_digit(before))) words.emplace_back();
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      inside = true;
+    }
+    before = c;
+  }
+  return words;
+}
+
+bool is_in(std::string_view word, List list) {
+  return std::find(list.begin(), list.end(), word) != list.end();
+}
+
+bool any(const Words& words, List list) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) { return is_in(word, list); });
+}
+
+bool only(const Words& words, List list) {
+  return std::all_of(words.begin(), words.end(), [&](const std::string& word) { return is_in(word, list); });
+}
+
+// Takes the word out that names a unit of time and returns how many milliseconds it is; 0 where there is none.
+double take_time_unit(Words& words) {
+  for (std::size_t i = words.size(); i-- > 0;) {
+    double ms = 0;
+    if (is_in(words[i], {"ms", "msec", "millis", "milliseconds", "millisecond"})) ms = 1;
+    if (is_in(words[i], {"s", "sec", "secs", "second", "seconds"})) ms = 1000;
+    if (is_in(words[i], {"us", "usec", "microseconds"})) ms = 1e-3;
+    if (ms == 0) continue;
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    return ms;
+  }
+  return 0;
+}
+
+bool is_loss(const Words& words) {
+  const bool said = any(words, {"loss"}) || (any(words, {"cross"}) && any(words, {"entropy"})) || any(words, {"xent"});
+  return said &&
+         only(words, {"loss",       "cross",    "entropy", "xent",  "train", "training", "val",       "valid",
+                      "validation", "eval",     "test",    "dev",   "total", "avg",      "average",   "mean",
+                      "global",     "metrics",  "lm",      "ce",    "step",  "epoch",    "iter",      "iteration",
+                      "batch",      "language", "losses",  "model", "final", "running",  "evaluation"});
+}
+
+MetricMeaning loss_meaning(const Words& words) {
+  MetricMeaning meaning{.role = MetricRole::loss, .second_rate = static_cast<int>(words.size())};
+  if (any(words, {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}))
+    meaning.role = MetricRole::val_loss;
+  if (any(words, {"epoch", "final", "running"})) meaning.second_rate += 100;
+  if (any(words, {"test"})) meaning.second_rate += 100;
+  return meaning;
+}
+
+bool is_learning_rate(Words words) {
+  // lr-AdamW/pg1, lr/group0, optimizer/lr_0
+  std::erase_if(words, [](const std::string& word) {
+    return word.find_first_not_of("0123456789") == std::string::npos || word.starts_with("pg") ||
+           word.starts_with("group");
+  });
+  const bool said = any(words, {"lr"}) || (any(words, {"learning"}) && any(words, {"rate"}));
+  return said && only(words, {"lr", "learning", "rate", "train", "training", "optim", "optimizer", "adam", "adamw",
+                              "decoupled", "scheduler", "schedule", "current", "sgd", "muon", "step", "param", "w"});
+}
+
+bool is_gradient_norm(const Words& words) {
+  if (words == Words{"norm"} || any(words, {"gnorm", "gradnorm"})) return words.size() <= 2;
+  return any(words, {"norm"}) && any(words, {"grad", "grads", "gradient", "gradients"}) &&
+         only(words, {"norm", "grad", "grads", "gradient", "gradients", "train", "training", "global", "total", "l2",
+                      "optim", "optimizer", "metrics", "2"});
+}
+
+bool names_a_step(const Words& words) {
+  return any(words, {"step", "iter", "iteration", "it", "batch", "update"});
+}
+
+bool is_step_time(const Words& words, bool has_unit) {
+  if (words == Words{"time", "metrics", "end", "to", "end"}) return true;
+  if (!only(words, {"dt", "step", "iter", "iteration", "it", "batch", "update", "time", "per", "train", "training",
+                    "duration", "latency", "timing", "perf", "avg", "mean", "delta"}))
+    return false;
+  if (any(words, {"dt"})) return true;
+  if (!names_a_step(words)) return false;
+  if (any(words, {"time", "duration", "latency"})) return true;
+  return has_unit && any(words, {"per"});
+}
+
+// What is counted per second in "tokens_per_sec", "throughput(tps)", "samples/s", "it/s".
+MetricRole rate_role(const Words& words) {
+  if (!only(words, {"train", "training", "throughput", "tokens",   "token",      "tok",       "toks",
+                    "tps",   "per",      "perf",       "speed",    "metrics",    "global",    "avg",
+                    "mean",  "samples",  "sample",     "examples", "example",    "sequences", "seqs",
+                    "steps", "it",       "its",        "iters",    "iterations", "batches",   "updates"}))
+    return MetricRole::none;
+  if (any(words, {"tokens", "token", "tok", "toks", "tps"})) return MetricRole::tokens_per_s;
+  if (any(words, {"samples", "sample", "examples", "example", "sequences", "seqs"})) return MetricRole::samples_per_s;
+  if (any(words, {"steps", "it", "its", "iters", "iterations", "batches", "updates"})) return MetricRole::steps_per_s;
+  return MetricRole::none;
+}
+
+bool is_token_count(const Words& words) {
+  return any(words, {"tokens"}) && only(words, {"tokens", "train", "training", "num", "n", "input", "total", "seen",
+                                                "processed", "consumed", "cumulative", "so", "far"});
+}
+
+// A name's unit of time stands below the line in a rate ("tok/s", "steps_per_second") and is its own in "s/it".
+MetricMeaning timed_meaning(const Words& words) {
+  Words rest = words;
+  const double unit_ms = take_time_unit(rest);
+  const int rank = static_cast<int>(words.size());
+  if (any(words, {"tps"})) {
+    if (rate_role(rest) == MetricRole::tokens_per_s)
+      return {.role = MetricRole::tokens_per_s, .scale = unit_ms == 0 ? 1 : 1000 / unit_ms, .second_rate = rank};
+    return {};
+  }
+  const bool unit_leads = !words.empty() && unit_ms != 0 && words.front() != rest.front();
+  if (is_step_time(rest, unit_ms != 0) && (unit_leads || !any(rest, {"it"}) || any(rest, {"time"})))
+    return {.role = MetricRole::step_time, .scale = unit_ms, .second_rate = rank};
+  if (unit_leads && rest.size() <= 2 && names_a_step(rest))  // s/it, ms/step
+    return {.role = MetricRole::step_time, .scale = unit_ms, .second_rate = rank};
+  if (unit_ms != 0 && !unit_leads)
+    if (const MetricRole role = rate_role(rest); role != MetricRole::none)
+      return {.role = role, .scale = 1000 / unit_ms, .second_rate = rank};
+  return {};
+}
+
+}  // namespace
+
+std::string_view to_string(MetricRole role) {
+  static constexpr std::array<std::string_view, metric_roles> names = {"nothing known",      "loss",
+                                                                       "validation loss",    "learning rate",
+                                                                       "gradient norm",      "step time",
+                                                                       "steps per second",   "tokens per second",
+                                                                       "samples per second", "tokens per step",
+                                                                       "tokens seen"};
+  return names[static_cast<std::size_t>(role)];
+}
+
+MetricMeaning meaning_of_metric(std::string_view name) {
+  if (name.empty() || name.size() > longest_name) return {};
+  const Words words = words_of(name);
+  if (words.empty()) return {};
+  const int rank = static_cast<int>(words.size());
+  if (is_loss(words)) return loss_meaning(words);
+  if (is_learning_rate(words)) return {.role = MetricRole::lr, .second_rate = rank};
+  if (is_gradient_norm(words)) return {.role = MetricRole::grad_norm, .second_rate = rank};
+  if (words == Words{"tokens", "per", "step"} || words == Words{"tokens", "per", "iter"})
+    return {.role = MetricRole::tokens_per_step, .second_rate = rank};
+  if (const MetricMeaning timed = timed_meaning(words); timed.role != MetricRole::none) return timed;
+  if (is_token_count(words) && words.size() > 1) return {.role = MetricRole::tokens_seen, .second_rate = rank};
+  return {};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,385 @@
+#include "storage/importers/trackers/metric_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+namespace stepladder {
+namespace {
+
+constexpr std::int64_t highest_step = 1'000'000'000'000'000;
+constexpr std::size_t longest_shown_name = 60;
+
+std::string count(std::uint64_t n, const char* one, const char* many) {
+  return std::to_string(n) + " " + (n == 1 ? one : many);
+}
+
+// Foreign NaNs are all alike: none may look like `missing`.
+double plain(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return missing;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double* field(StepRecord& record, MetricRole role) {
+  switch (role) {
+    case MetricRole::loss:
+      return &record.loss;
+    case MetricRole::val_loss:
+      return &record.val_loss;
+    case MetricRole::lr:
+      return &record.lr;
+    case MetricRole::grad_norm:
+      return &record.grad_norm;
+    default:
+      return nullptr;
+  }
+}
+
+// What a step's record is made of, before speed is worked out.
+struct Draft {
+  StepRecord record;
+  double loss_at = missing;
+  std::array<double, metric_roles> speed{};  // by role, in the role's unit
+};
+
+// Differences of wall times between steps that have a loss, each divided by the steps between.
+struct WallTimes {
+  std::vector<std::optional<double>> dt_ms;  // one for each draft
+  bool plausible = false;
+  double median_ms = missing;
+  std::int64_t stride = 1;  // the usual distance of two logged steps
+};
+
+WallTimes wall_times(const std::vector<Draft>& drafts) {
+  WallTimes times;
+  times.dt_ms.resize(drafts.size());
+  std::vector<double> good;
+  std::vector<double> strides;
+  std::size_t pairs = 0;
+  const Draft* before = nullptr;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    const Draft& draft = drafts[i];
+    if (is_missing(draft.loss_at)) continue;
+    if (before && draft.record.step > before->record.step) {
+      ++pairs;
+      const double steps = static_cast<double>(draft.record.step - before->record.step);
+      const double ms = (draft.loss_at - before->loss_at) * 1000 / steps;
+      strides.push_back(steps);
+      if (ms > 0 && std::isfinite(ms)) {
+        times.dt_ms[i] = ms;
+        good.push_back(ms);
+      }
+    }
+    before = &draft;
+  }
+  // Numbers sent in one go, long after the steps, share one time or lie microseconds apart.
+  times.median_ms = median(good);
+  times.plausible = good.size() >= 3 && good.size() * 10 >= pairs * 9 && times.median_ms >= 0.05;
+  if (!strides.empty()) times.stride = static_cast<std::int64_t>(median(strides));
+  return times;
+}
+
+std::vector<double> values_of(const std::vector<Draft>& drafts, MetricRole role) {
+  std::vector<double> values;
+  for (const Draft& draft : drafts)
+    if (const double value = draft.speed[static_cast<std::size_t>(role)]; !is_missing(value)) values.push_back(value);
+  return values;
+}
+
+// A time without a unit is in seconds or in milliseconds, whichever lies near the wall clock; 0 where neither does.
+double unit_from_wall_clock(double typical, const WallTimes& wall) {
+  if (!wall.plausible || is_missing(typical) || !(typical > 0)) return 0;
+  const double as_ms = typical / wall.median_ms;
+  if (as_ms > 0.1 && as_ms < 2) return 1;
+  if (as_ms > 0.1 / 1000 && as_ms < 2.0 / 1000) return 1000;
+  return 0;
+}
+
+std::string shown(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", value);
+  return text;
+}
+
+bool usable_count(double tokens) {
+  return tokens >= 0.5 && tokens < 1e15;
+}
+
+}  // namespace
+
+std::string short_list(const std::vector<std::string>& names, std::size_t most) {
+  std::string list;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) {
+    if (i > 0) list += ", ";
+    list += names[i].size() > longest_shown_name ? names[i].substr(0, longest_shown_name) + "..." : names[i];
+  }
+  if (names.size() > most) list += " and " + std::to_string(names.size() - most) + " more";
+  return list;
+}
+
+MetricTable::Column& MetricTable::column(std::string_view name) {
+  if (last_ && last_->name == name) return *last_;
+  auto found = columns_.find(name);
+  if (found == columns_.end()) {
+    found = columns_.emplace(std::string(name), Column{.meaning = meaning_of_metric(name)}).first;
+    found->second.name = found->first;
+  }
+  last_ = &found->second;
+  return *last_;
+}
+
+void MetricTable::add(std::string_view name, std::int64_t step, double value, double at) {
+  Column& target = column(name);
+  if (target.meaning.role == MetricRole::none) return;
+  if (step < 0 || step > highest_step) {
+    ++bad_steps_;
+    return;
+  }
+  if (!std::isfinite(at)) at = missing;
+  target.points.push_back({step, plain(value), at});
+  if (is_missing(at)) return;
+  if (is_missing(first_at_) || at < first_at_) first_at_ = at;
+  if (is_missing(last_at_) || at > last_at_) last_at_ = at;
+}
+
+void MetricTable::drop_from(std::int64_t step) {
+  for (auto& [name, target] : columns_)
+    dropped_ += std::erase_if(target.points, [&](const Point& point) { return point.step >= step; });
+}
+
+bool MetricTable::empty() const {
+  return std::all_of(columns_.begin(), columns_.end(), [](const auto& entry) { return entry.second.points.empty(); });
+}
+
+double MetricTable::first_at() const {
+  return first_at_;
+}
+
+double MetricTable::last_at() const {
+  return last_at_;
+}
+
+// Of several metrics for one place the one with the most points is taken, unless it is an epoch's mean or a test set's.
+std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<std::string>& notes) {
+  std::array<Column*, metric_roles> chosen{};
+  std::vector<std::string> unknown;
+  const auto better = [](const Column& a, const Column& b) {
+    const bool a_last = a.meaning.second_rate >= 100;
+    const bool b_last = b.meaning.second_rate >= 100;
+    if (a_last != b_last) return b_last;
+    if (a.points.size() != b.points.size()) return a.points.size() > b.points.size();
+    return a.meaning.second_rate < b.meaning.second_rate;
+  };
+  for (auto& [name, candidate] : columns_) {
+    if (candidate.meaning.role == MetricRole::none) {
+      unknown.push_back(name);
+    } else if (!candidate.points.empty()) {
+      Column*& place = chosen[static_cast<std::size_t>(candidate.meaning.role)];
+      if (!place || better(candidate, *place)) place = &candidate;
+    }
+  }
+  for (auto& [name, candidate] : columns_) {
+    if (candidate.meaning.role == MetricRole::none || candidate.points.empty()) continue;
+    const Column* place = chosen[static_cast<std::size_t>(candidate.meaning.role)];
+    if (place != &candidate)
+      notes.push_back("\"" + short_list({name}) + "\" was not kept: \"" + short_list({place->name}) + "\" is the " +
+                      std::string(to_string(candidate.meaning.role)));
+  }
+  if (!unknown.empty())
+    notes.push_back(count(unknown.size(), "metric has", "metrics have") +
+                    " no place in a step and were not kept: " + short_list(unknown));
+  return chosen;
+}
+
+namespace {
+
+// Steps of several columns side by side. A step that one column holds several times (a resumed run) makes as many
+// records; the newest of each column meet in the last one.
+template <class Column>
+std::vector<Draft> merge(const std::array<Column*, metric_roles>& columns) {
+  struct Cursor {
+    Column* column;
+    MetricRole role;
+    std::size_t next = 0;
+    std::size_t left = 0;  // how many more points have the step that is next
+
+    void count_left() {
+      const auto& points = column->points;
+      left = 0;
+      while (next + left + 1 < points.size() && points[next + left + 1].step == points[next].step) ++left;
+    }
+  };
+  std::vector<Cursor> cursors;
+  for (std::size_t role = 0; role < columns.size(); ++role) {
+    if (!columns[role]) continue;
+    auto& points = columns[role]->points;
+    const auto by_step = [](const auto& a, const auto& b) { return a.step < b.step; };
+    if (!std::is_sorted(points.begin(), points.end(), by_step)) std::stable_sort(points.begin(), points.end(), by_step);
+    cursors.push_back({columns[role], static_cast<MetricRole>(role)});
+    cursors.back().count_left();
+  }
+
+  std::vector<Draft> drafts;
+  while (true) {
+    const Cursor* first = nullptr;
+    for (const Cursor& cursor : cursors) {
+      if (cursor.next == cursor.column->points.size()) continue;
+      const std::int64_t step = cursor.column->points[cursor.next].step;
+      if (!first || step < first->column->points[first->next].step ||
+          (step == first->column->points[first->next].step && cursor.left > first->left))
+        first = &cursor;
+    }
+    if (!first) return drafts;
+    const std::int64_t step = first->column->points[first->next].step;
+    const std::size_t left = first->left;
+    Draft& draft = drafts.emplace_back();
+    draft.record.step = step;
+    draft.speed.fill(missing);
+    for (Cursor& cursor : cursors) {
+      if (cursor.next == cursor.column->points.size()) continue;
+      const auto& point = cursor.column->points[cursor.next];
+      if (point.step != step || cursor.left != left) continue;
+      if (double* place = field(draft.record, cursor.role))
+        *place = point.value;
+      else
+        draft.speed[static_cast<std::size_t>(cursor.role)] =
+            point.value * (cursor.column->meaning.scale == 0 ? 1 : cursor.column->meaning.scale);
+      if (cursor.role == MetricRole::loss) draft.loss_at = point.at;
+      if (is_missing(draft.record.at)) draft.record.at = point.at;
+      ++cursor.next;
+      if (cursor.left > 0)
+        --cursor.left;
+      else if (cursor.next < cursor.column->points.size())
+        cursor.count_left();
+    }
+  }
+}
+
+double speed(const Draft& draft, MetricRole role) {
+  return draft.speed[static_cast<std::size_t>(role)];
+}
+
+// Takes dt from the best that there is: a step time, steps per second, the wall clock. Says which, where it is derived.
+void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool unit_known,
+                    std::vector<std::string>& notes) {
+  const WallTimes wall = wall_times(drafts);
+  double scale = 1;
+  const double typical = median(values_of(drafts, MetricRole::step_time));
+  if (!is_missing(typical) && !unit_known) {
+    scale = unit_from_wall_clock(typical, wall);
+    const std::string name = "\"" + short_list({std::string(time_name)}) + "\"";
+    if (scale == 0)
+      notes.push_back(name + " was not kept: its name has no unit, and the wall clock does not tell whether " +
+                      shown(typical) + " are seconds or milliseconds");
+    else
+      notes.push_back(name + " is in " + (scale == 1 ? "milliseconds" : "seconds") + ": its median is " +
+                      shown(typical) + ", and the wall clock moved " + shown(wall.median_ms) + " ms a step");
+  }
+  std::size_t measured = 0;
+  for (Draft& draft : drafts) {
+    const double time = speed(draft, MetricRole::step_time);
+    const double rate = speed(draft, MetricRole::steps_per_s);
+    if (!is_missing(time) && scale != 0)
+      draft.record.dt_ms = plain(time * scale);
+    else if (!is_missing(rate) && rate > 0)
+      draft.record.dt_ms = plain(1000 / rate);
+    if (!is_missing(draft.record.dt_ms)) ++measured;
+  }
+  if (measured > 0 || !wall.plausible) return;
+  std::size_t derived = 0;
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    if (!wall.dt_ms[i]) continue;
+    drafts[i].record.dt_ms = *wall.dt_ms[i];
+    ++derived;
+  }
+  std::string note = "the store holds no step times: those of " + count(derived, "step", "steps") +
+                     " are differences of the wall times at which losses were logged, so they hold whatever the "
+                     "program did in between";
+  if (wall.stride > 1) note += "; a loss was logged every " + std::to_string(wall.stride) + " steps, dt is their mean";
+  notes.push_back(note);
+}
+
+void set_tokens(std::vector<Draft>& drafts, std::int64_t tokens_per_sample, bool dt_is_derived,
+                std::vector<std::string>& notes) {
+  bool from_samples = false;
+  bool rate_unused = false;
+  const Draft* before = nullptr;
+  for (Draft& draft : drafts) {
+    double tokens = speed(draft, MetricRole::tokens_per_step);
+    const double seen = speed(draft, MetricRole::tokens_seen);
+    if (is_missing(tokens) && !is_missing(seen)) {
+      if (before && draft.record.step > before->record.step)
+        tokens = (seen - speed(*before, MetricRole::tokens_seen)) /
+                 static_cast<double>(draft.record.step - before->record.step);
+      else if (!before && draft.record.step > 0)
+        tokens = seen / static_cast<double>(draft.record.step);
+      before = &draft;
+    }
+    const double rate = speed(draft, MetricRole::tokens_per_s);
+    const double samples = speed(draft, MetricRole::samples_per_s);
+    const bool has_rate = !is_missing(rate) || !is_missing(samples);
+    if (is_missing(tokens) && has_rate && !is_missing(draft.record.dt_ms) && !dt_is_derived) {
+      if (!is_missing(rate)) {
+        tokens = rate * draft.record.dt_ms / 1000;
+      } else if (tokens_per_sample > 0) {
+        tokens = samples * draft.record.dt_ms / 1000 * static_cast<double>(tokens_per_sample);
+        from_samples = true;
+      }
+    }
+    if (has_rate && is_missing(tokens)) rate_unused = true;
+    if (usable_count(tokens)) draft.record.tokens = std::llround(tokens);
+  }
+  if (from_samples)
+    notes.push_back("tokens are samples per second x dt x " + std::to_string(tokens_per_sample) +
+                    " tokens a sample, the sequence length in the run's configuration");
+  if (rate_unused)
+    notes.push_back(
+        "throughput of some steps was not kept: without a measured step time (or, for samples, a sequence length) it "
+        "does not tell how many tokens a step had");
+}
+
+}  // namespace
+
+MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
+  Steps steps;
+  const auto chosen = choose(steps.notes);
+  if (bad_steps_ > 0)
+    steps.notes.push_back(count(bad_steps_, "point was", "points were") +
+                          " left out: a step below 0 or beyond all counting");
+  if (dropped_ > 0)
+    steps.notes.push_back("the run was taken up again at an earlier step: " + count(dropped_, "point", "points") +
+                          " that it had logged beyond were superseded and left out");
+  std::vector<Draft> drafts = merge(chosen);
+  const Column* time = chosen[static_cast<std::size_t>(MetricRole::step_time)];
+  set_step_times(drafts, time ? time->name : "", !time || time->meaning.scale != 0, steps.notes);
+  const bool dt_is_derived = !time && !chosen[static_cast<std::size_t>(MetricRole::steps_per_s)];
+  set_tokens(drafts, tokens_per_sample, dt_is_derived, steps.notes);
+
+  steps.records.reserve(drafts.size());
+  std::size_t twice = 0;
+  bool constant = true;
+  for (const Draft& draft : drafts) {
+    const StepRecord& record = draft.record;
+    if (!steps.records.empty() && steps.records.back().step == record.step) ++twice;
+    if (record.tokens > 0) {
+      if (steps.tokens_per_step == 0) steps.tokens_per_step = record.tokens;
+      constant = constant && steps.tokens_per_step == record.tokens;
+    }
+    steps.records.push_back(record);
+  }
+  if (!constant) steps.tokens_per_step = 0;
+  if (twice > 0)
+    steps.notes.push_back(count(twice, "step was", "steps were") + " logged more than once; the newer count");
+  *this = MetricTable{};
+  return steps;
+}
+
+}  // namespace stepladder

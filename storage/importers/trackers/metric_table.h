@@ -1,0 +1,64 @@
+// Numbers by metric name, as other trackers keep them, become step records.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/importers/trackers/metric_names.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// One run's numbers, in the order in which the store holds them. Memory grows with the points of known metrics only.
+class MetricTable {
+ public:
+  // `at`: unix seconds or `missing`. Steps below 0 and beyond 10^15 are counted and left out.
+  void add(std::string_view name, std::int64_t step, double value, double at);
+
+  // The run was taken up again at `step`: what it had logged there and later counts no more.
+  void drop_from(std::int64_t step);
+
+  bool empty() const;
+  double first_at() const;  // `missing` where no point has a time
+  double last_at() const;
+
+  struct Steps {
+    std::vector<StepRecord> records;   // by step; of a step logged twice the newer comes last
+    std::vector<std::string> notes;    // a sentence each: what was not kept, what was derived from what
+    std::int64_t tokens_per_step = 0;  // where every step that says has the same, else 0
+  };
+
+  // `tokens_per_sample` (0: unknown) turns samples into tokens. Empties the table.
+  Steps take_steps(std::int64_t tokens_per_sample = 0);
+
+ private:
+  struct Point {
+    std::int64_t step;
+    double value;
+    double at;
+  };
+  struct Column {
+    MetricMeaning meaning;
+    std::string name;
+    std::vector<Point> points;
+  };
+
+  Column& column(std::string_view name);
+  std::array<Column*, metric_roles> choose(std::vector<std::string>& notes);
+
+  std::map<std::string, Column, std::less<>> columns_;
+  Column* last_ = nullptr;  // stores often write one metric in a row
+  std::uint64_t bad_steps_ = 0;
+  std::uint64_t dropped_ = 0;
+  double first_at_ = missing;
+  double last_at_ = missing;
+};
+
+// "a, b, c and 12 more"
+std::string short_list(const std::vector<std::string>& names, std::size_t most = 8);
+
+}  // namespace stepladder

@@ -1,0 +1,345 @@
+// MLflow's two stores: the SQL database (mlflow.db: mlflow/store/tracking/dbmodels/models.py) and the folder "mlruns"
+// (EXPERIMENT/RUN/meta.yaml, metrics/NAME with lines "milliseconds value step", params/NAME, tags/NAME).
+#include "storage/importers/trackers/mlflow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/foreign_database.h"
+#include "storage/importers/trackers/foreign_run.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double from_milliseconds(double ms) {
+  return ms > 0 ? ms / 1000 : missing;
+}
+
+void set_status(Run& run, const std::string& status) {
+  if (status == "FINISHED") {
+    run.status = RunStatus::finished;
+  } else if (status == "FAILED") {
+    run.status = RunStatus::failed;
+    run.reason = "the store says that the run failed";
+  } else if (status == "KILLED") {
+    run.status = RunStatus::stopped;
+    run.reason = "the store says that the run was killed";
+  } else {
+    run.status = RunStatus::interrupted;
+    run.reason =
+        "the store says \"" + short_list({status}) + "\": the run was going on or had died when it was imported";
+  }
+}
+
+// Some of MLflow's own tags say what a run is; those of its user are part of the configuration.
+struct Tags {
+  Json facts = Json::object();
+
+  void add(ForeignRun& run, const std::string& key, const std::string& value) {
+    if (key == "mlflow.runName") {
+      if (run.run.title.empty()) run.run.title = value;
+    } else if (key == "mlflow.note.content") {
+      run.run.changed = value;
+    } else if (key == "mlflow.source.git.commit" || key == "mlflow.source.name" || key == "mlflow.user") {
+      facts[key.substr(std::string_view("mlflow.").size())] = value;
+    } else if (!key.starts_with("mlflow.")) {
+      run.config["tags"][key] = value;
+    }
+  }
+
+  void finish(ForeignRun& run) {
+    if (!facts.empty()) run.run.environment = facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+};
+
+void name_run(ForeignRun& run, const fs::path& store, const std::string& id) {
+  if (run.run.title.empty()) run.run.title = id;
+  run.run.stage = run.run.title;
+  run.run.name = import_name(store, run.run.title);
+}
+
+// --- the database
+// -----------------------------------------------------------------------------------------------------
+
+// A column that is not null cannot hold NaN or infinity: the flag stands for the one, the largest double for the other.
+double sql_value(const Statement& row, int value, int is_nan) {
+  if (row.integer(is_nan) != 0) return std::numeric_limits<double>::quiet_NaN();
+  const double number = row.real(value);
+  if (is_missing(number)) return std::numeric_limits<double>::quiet_NaN();
+  if (std::fabs(number) >= std::numeric_limits<double>::max()) return std::copysign(INFINITY, number);
+  return number;
+}
+
+class MlflowDatabase {
+ public:
+  MlflowDatabase(const fs::path& file, ImportSink& sink) : file_(file), database_(file), sink_(sink) {}
+
+  bool recognised() { return database_.has_tables({"experiments", "runs", "metrics", "params", "tags"}); }
+
+  void read() {
+    struct Experiment {
+      std::int64_t id;
+      std::string name;
+    };
+    std::vector<Experiment> experiments;
+    {
+      Statement rows(database_.get(), "SELECT experiment_id, name FROM experiments ORDER BY experiment_id");
+      while (rows.step()) experiments.push_back({rows.integer(0), rows.text(1)});
+    }
+    const std::int64_t deleted = database_.get().integer("SELECT count(*) FROM runs WHERE lifecycle_stage = 'deleted'");
+    for (const Experiment& experiment : experiments) read_experiment(experiment.id, experiment.name);
+    if (deleted > 0) sink_.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
+    if (told_ == 0) throw ImportError("is a store of MLflow that holds no runs");
+  }
+
+ private:
+  void read_experiment(std::int64_t id, const std::string& name) {
+    struct Row {
+      std::string id;
+      ForeignRun run;
+    };
+    std::vector<Row> runs;
+    {
+      Statement rows(database_.get(),
+                     "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE experiment_id = ? AND "
+                     "lifecycle_stage IS NOT 'deleted' ORDER BY start_time, run_uuid");
+      rows.bind(id);
+      while (rows.step()) {
+        Row& row = runs.emplace_back();
+        row.id = rows.text(0);
+        row.run.run.title = rows.text(1);
+        set_status(row.run.run, rows.text(2));
+        row.run.run.started_at = from_milliseconds(static_cast<double>(rows.integer(3)));
+        row.run.run.ended_at = from_milliseconds(static_cast<double>(rows.integer(4)));
+      }
+    }
+    LadderOfRuns ladder(name, sink_);
+    for (Row& row : runs) {
+      row.run.config = Json::object();
+      read_settings(row.id, row.run);
+      read_metrics(row.id, row.run);
+      name_run(row.run, file_, row.id);
+      ladder.tell(std::move(row.run));
+      ++told_;
+    }
+    ladder.finish();
+  }
+
+  void read_settings(const std::string& id, ForeignRun& run) {
+    Statement params(database_.get(), "SELECT key, value FROM params WHERE run_uuid = ? ORDER BY key");
+    params.bind(id);
+    while (params.step()) run.config[params.text(0)] = params.text(1);
+    Tags tags;
+    Statement rows(database_.get(), "SELECT key, value FROM tags WHERE run_uuid = ? ORDER BY key");
+    rows.bind(id);
+    while (rows.step()) tags.add(run, rows.text(0), rows.text(1));
+    tags.finish(run);
+  }
+
+  void read_metrics(const std::string& id, ForeignRun& run) {
+    Statement rows(database_.get(),
+                   "SELECT key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ? "
+                   "ORDER BY key, timestamp, step");
+    rows.bind(id);
+    while (rows.step())
+      run.metrics.add(rows.text(0), rows.integer(3), sql_value(rows, 1, 4),
+                      from_milliseconds(static_cast<double>(rows.integer(2))));
+  }
+
+  fs::path file_;
+  ForeignDatabase database_;
+  ImportSink& sink_;
+  std::size_t told_ = 0;
+};
+
+// --- the folder
+// -------------------------------------------------------------------------------------------------------
+
+constexpr std::uintmax_t largest_text = 1 << 20;
+
+std::string text_of(const fs::path& file) {
+  std::error_code error;
+  if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > largest_text) return {};
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// meta.yaml is flat, "key: value" in each line, with quotes only where YAML needs them.
+std::map<std::string, std::string> read_meta(const fs::path& folder) {
+  std::map<std::string, std::string> meta;
+  std::istringstream lines(text_of(folder / "meta.yaml"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos || line.starts_with(' ')) continue;
+    std::string value = line.substr(colon + 2);
+    if (value.size() >= 2 && (value.front() == '\'' || value.front() == '"') && value.back() == value.front()) {
+      const std::string quote(value.front() == '\'' ? "''" : "\\\"");
+      value = value.substr(1, value.size() - 2);
+      for (std::size_t at = 0; (at = value.find(quote, at)) != std::string::npos; ++at) value.erase(at, 1);
+    }
+    meta[line.substr(0, colon)] = value == "null" ? "" : value;
+  }
+  return meta;
+}
+
+double number_or(const std::string& text, double otherwise) {
+  double value = 0;
+  return read_number(text, value) ? value : otherwise;
+}
+
+// As an integer or, since some version, by its name.
+std::string status_named(const std::string& text) {
+  static constexpr const char* names[] = {"", "RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"};
+  const double number = number_or(text, 0);
+  return number >= 1 && number <= 5 ? names[static_cast<int>(number)] : text;
+}
+
+// Names may hold "/", so files lie in folders of their own.
+template <class Visit>
+void for_each_file(const fs::path& folder, const Visit& visit) {
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (auto it = fs::recursive_directory_iterator(folder, error); it != fs::recursive_directory_iterator();
+       it.increment(error)) {
+    if (error) break;
+    if (it->is_regular_file(error)) files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) visit(file.lexically_relative(folder).generic_string(), file);
+}
+
+void read_metric_file(const std::string& name, const fs::path& file, ForeignRun& run) {
+  std::ifstream lines(file, std::ios::binary);
+  std::uint64_t malformed = 0;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string at, value, step;
+    words >> at >> value >> step;
+    double at_ms = 0, number = 0, step_number = 0;
+    const bool whole = read_number(at, at_ms) && read_number(value, number) &&
+                       (step.empty() || (read_number(step, step_number) && std::fabs(step_number) < 1e15));
+    if (whole)
+      run.metrics.add(name, static_cast<std::int64_t>(step_number), number, from_milliseconds(at_ms));
+    else if (!line.empty())
+      ++malformed;
+  }
+  if (malformed > 0)
+    run.notes.push_back("metrics/" + short_list({name}) + ": " + times(malformed, "line was", "lines were") +
+                        " malformed and left out");
+}
+
+ForeignRun read_run_folder(const fs::path& folder) {
+  ForeignRun run;
+  run.config = Json::object();
+  auto meta = read_meta(folder);
+  run.run.title = meta["run_name"];
+  set_status(run.run, status_named(meta["status"]));
+  run.run.started_at = from_milliseconds(number_or(meta["start_time"], 0));
+  run.run.ended_at = from_milliseconds(number_or(meta["end_time"], 0));
+  for_each_file(folder / "params",
+                [&](const std::string& name, const fs::path& file) { run.config[name] = text_of(file); });
+  Tags tags;
+  for_each_file(folder / "tags",
+                [&](const std::string& name, const fs::path& file) { tags.add(run, name, text_of(file)); });
+  tags.finish(run);
+  for_each_file(folder / "metrics",
+                [&](const std::string& name, const fs::path& file) { read_metric_file(name, file, run); });
+  return run;
+}
+
+bool is_run_folder(const fs::path& folder) {
+  std::error_code error;
+  return fs::is_regular_file(folder / "meta.yaml", error) && fs::is_directory(folder / "metrics", error);
+}
+
+std::vector<fs::path> folders_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.is_directory(error) && !entry.path().filename().string().starts_with('.')) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+bool is_experiment_folder(const fs::path& folder) {
+  const std::vector<fs::path> inner = folders_in(folder);
+  return fs::exists(folder / "meta.yaml") && std::any_of(inner.begin(), inner.end(), is_run_folder);
+}
+
+void read_experiment_folder(const fs::path& folder, const fs::path& store, ImportSink& sink) {
+  struct Entry {
+    double started_at;
+    fs::path folder;
+  };
+  std::vector<Entry> entries;
+  std::size_t deleted = 0;
+  for (const fs::path& inner : folders_in(folder)) {
+    if (!is_run_folder(inner)) continue;
+    auto meta = read_meta(inner);
+    if (meta["lifecycle_stage"] == "deleted")
+      ++deleted;
+    else
+      entries.push_back({number_or(meta["start_time"], 0), inner});
+  }
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const Entry& a, const Entry& b) { return a.started_at < b.started_at; });
+  const std::string name = read_meta(folder)["name"];
+  LadderOfRuns ladder(name.empty() ? folder.filename().string() : name, sink);
+  for (const Entry& entry : entries) {
+    ForeignRun run = read_run_folder(entry.folder);
+    name_run(run, store, entry.folder.filename().string());
+    ladder.tell(std::move(run));
+  }
+  ladder.finish();
+  if (deleted > 0) sink.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
+}
+
+}  // namespace
+
+Importer importers::mlflow() {
+  return {.id = "mlflow",
+          .title = "MLflow database",
+          .recognises =
+              [](ImportInput& input) {
+                if (!is_sqlite(input.head()) || input.path().empty()) return false;
+                return ForeignDatabase(input.path()).has_tables({"experiments", "runs", "metrics", "latest_metrics"});
+              },
+          .read =
+              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
+                if (input.path().empty()) throw ImportError("is a database, which can be read from a file only");
+                MlflowDatabase store(input.path(), sink);
+                if (!store.recognised()) throw ImportError("is no database of MLflow: its tables are others");
+                store.read();
+              }};
+}
+
+bool is_mlflow_folder(const fs::path& folder) {
+  const std::vector<fs::path> inner = folders_in(folder);
+  return is_experiment_folder(folder) || std::any_of(inner.begin(), inner.end(), is_experiment_folder);
+}
+
+void read_mlflow_folder(const fs::path& folder, ImportSink& sink) {
+  if (is_experiment_folder(folder)) {
+    read_experiment_folder(folder, folder, sink);
+    return;
+  }
+  bool any = false;
+  for (const fs::path& inner : folders_in(folder)) {
+    if (!is_experiment_folder(inner)) continue;
+    read_experiment_folder(inner, folder, sink);
+    any = true;
+  }
+  if (!any) throw ImportError("holds no runs of MLflow");
+}
+
+}  // namespace stepladder

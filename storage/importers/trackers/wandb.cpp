@@ -1,0 +1,429 @@
+// W&B's offline files (run-ID.wandb): a log as LevelDB writes it (blocks of 32 KiB, each record in pieces with a header
+// of checksum, length and type; https://github.com/google/leveldb/blob/main/doc/log_format.md) behind a header of seven
+// bytes, ":W&B", 0xbee1, version. The records are Record messages of wandb_internal.proto.
+#include "storage/importers/trackers/wandb.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/checksum.h"
+#include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/wire_reader.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t file_header_size = 7;
+constexpr std::size_t piece_header_size = 7;
+constexpr std::size_t block_size = 32768;
+constexpr std::size_t largest_record = 64 << 20;
+constexpr std::size_t most_settings = 10'000;
+
+enum PieceType { whole = 1, first = 2, middle = 3, last = 4 };
+
+bool has_magic(std::string_view head) {
+  return head.size() >= file_header_size && head.substr(0, 4) == ":W&B" &&
+         static_cast<unsigned char>(head[4]) == 0xe1 && static_cast<unsigned char>(head[5]) == 0xbe;
+}
+
+// wandb's writers took zlib's CRC; LevelDB's own is the masked CRC32C.
+bool checksum_holds(std::uint32_t stored, std::string_view type_and_data) {
+  return stored == crc32(type_and_data) || stored == masked(crc32c(type_and_data));
+}
+
+// The log's records, whole.
+class RecordLog {
+ public:
+  RecordLog(ImportInput& input, std::vector<std::string>& notes) : stream_(input), notes_(notes) {}
+
+  void check_header() {
+    const std::string_view header = stream_.take(file_header_size);
+    if (!has_magic(header)) throw ImportError("is no .wandb file: it does not begin with \":W&B\"");
+    if (header[6] != 0)
+      throw ImportError("is a .wandb file of version " + std::to_string(static_cast<unsigned char>(header[6])) +
+                        ", which is not known");
+  }
+
+  // The next whole record; false at the end. Valid until the next call.
+  bool next(std::string_view& record) {
+    record_.clear();
+    bool inside = false;
+    while (true) {
+      const std::size_t left_in_block = block_size - static_cast<std::size_t>(stream_.offset() % block_size);
+      if (left_in_block < piece_header_size) {
+        if (!stream_.skip(left_in_block)) return end(inside);
+        continue;
+      }
+      const std::uint64_t begins = stream_.offset();
+      const std::string_view header = stream_.take(piece_header_size);
+      if (header.size() < piece_header_size) return end(inside || !header.empty());
+      std::uint32_t checksum = 0;
+      std::memcpy(&checksum, header.data(), sizeof checksum);
+      const std::size_t length = static_cast<unsigned char>(header[4]) | static_cast<unsigned char>(header[5]) << 8;
+      const int type = static_cast<unsigned char>(header[6]);
+      if (length > left_in_block - piece_header_size || type < whole || type > last) {
+        // The framing is lost until the next block.
+        lose(begins);
+        inside = false;
+        if (!stream_.skip(left_in_block - piece_header_size)) return end(false);
+        continue;
+      }
+      std::string piece(1, static_cast<char>(type));
+      piece += stream_.take(length);
+      if (piece.size() < length + 1) return end(true);
+      if (!checksum_holds(checksum, piece)) {
+        lose(begins);
+        inside = false;
+        continue;
+      }
+      if (type == whole || type == first) {
+        if (inside) lose(begins);
+        record_.clear();
+      } else if (!inside) {
+        continue;  // its beginning was lost, and said so
+      }
+      inside = true;
+      if (record_.size() + length > largest_record) {
+        lose(begins);
+        inside = false;
+        continue;
+      }
+      record_.append(piece, 1);
+      if (type == whole || type == last) {
+        record = record_;
+        return true;
+      }
+    }
+  }
+
+  void finish() {
+    if (lost_ > 0)
+      notes_.push_back(times(lost_, "record is", "records are") + " damaged and were left out, the first at byte " +
+                       std::to_string(first_lost_));
+    if (cut_off_) notes_.push_back("the file ends in the middle of a record; the rest was read");
+  }
+
+ private:
+  void lose(std::uint64_t at) {
+    if (lost_++ == 0) first_lost_ = at;
+  }
+
+  bool end(bool cut_off) {
+    cut_off_ = cut_off;
+    return false;
+  }
+
+  ByteStream stream_;
+  std::vector<std::string>& notes_;
+  std::string record_;
+  std::uint64_t lost_ = 0;
+  std::uint64_t first_lost_ = 0;
+  bool cut_off_ = false;
+};
+
+// An item of history or configuration: a name, perhaps nested, and a value as JSON or typed.
+struct Item {
+  std::string name;
+  std::string_view json;
+  std::optional<double> number;
+};
+
+Item read_item(std::string_view message) {
+  Item item;
+  std::string_view key;
+  std::string nested;
+  WireReader field(message);
+  while (field.next()) {
+    switch (field.number()) {
+      case 1:
+        key = field.bytes();
+        break;
+      case 2:
+        nested += (nested.empty() ? "" : ".") + std::string(field.bytes());
+        break;
+      case 5:
+        item.number = static_cast<double>(field.zigzag());
+        break;
+      case 6:
+        item.number = field.real();
+        break;
+      case 16:
+        item.json = field.bytes();
+        break;
+      default:
+        break;
+    }
+  }
+  item.name = key.empty() ? nested : std::string(key);
+  if (double value = 0; !item.number && read_number(item.json, value)) item.number = value;
+  return item;
+}
+
+double timestamp_message(std::string_view message) {
+  std::int64_t seconds = 0;
+  std::int64_t nanoseconds = 0;
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() == 1) seconds = field.integer();
+    if (field.number() == 2) nanoseconds = field.integer();
+  }
+  return seconds > 0 ? static_cast<double>(seconds) + static_cast<double>(nanoseconds) * 1e-9 : missing;
+}
+
+class WandbReader {
+ public:
+  explicit WandbReader(ForeignRun& run) : run_(run) {
+    run_.run.status = RunStatus::interrupted;
+    run_.run.reason = "the file has no record of the run's end";
+    run_.config = Json::object();
+  }
+
+  void read(ImportInput& input) {
+    RecordLog log(input, run_.notes);
+    log.check_header();
+    std::string_view record;
+    while (log.next(record)) read_record(record);
+    log.finish();
+    if (malformed_ > 0)
+      run_.notes.push_back(times(malformed_, "record is malformed and was", "records are malformed and were") +
+                           " left out");
+    if (!has_run_ && run_.metrics.empty()) throw ImportError("holds no run: no record could be read");
+    if (!facts_.empty()) run_.run.environment = facts_.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  // "project" or "project group": the run record is among the first. Throws ImportError as read does.
+  static std::string group_of(ImportInput& input) {
+    ForeignRun run;
+    WandbReader reader(run);
+    RecordLog log(input, run.notes);
+    log.check_header();
+    std::string_view record;
+    for (int i = 0; i < 20 && !reader.has_run_ && log.next(record); ++i) reader.read_record(record);
+    return reader.group_.empty() ? reader.project_ : reader.project_ + " " + reader.group_;
+  }
+
+ private:
+  void read_record(std::string_view message) {
+    WireReader field(message);
+    while (field.next()) {
+      switch (field.number()) {
+        case 2:
+          read_history(field.bytes());
+          break;
+        case 5:
+          read_config(field.bytes());
+          break;
+        case 17:
+          read_run(field.bytes());
+          break;
+        case 18:
+          read_exit(field.bytes());
+          break;
+        case 26:
+          read_environment(field.bytes());
+          break;
+        default:
+          break;
+      }
+    }
+    if (field.malformed()) ++malformed_;
+  }
+
+  void read_history(std::string_view message) {
+    std::optional<std::int64_t> step;
+    double at = missing;
+    std::vector<Item> items;
+    WireReader field(message);
+    while (field.next()) {
+      if (field.number() == 2) {
+        step = 0;  // a step of 0 is an empty message
+        WireReader inner(field.bytes());
+        while (inner.next())
+          if (inner.number() == 1) step = inner.integer();
+      }
+      if (field.number() != 1) continue;
+      Item item = read_item(field.bytes());
+      if (item.name == "_step") {
+        if (item.number && *item.number >= 0 && *item.number < 1e15) step = static_cast<std::int64_t>(*item.number);
+      } else if (item.name == "_timestamp") {
+        if (item.number) at = *item.number;
+      } else if (!item.name.starts_with('_')) {
+        items.push_back(std::move(item));
+      }
+    }
+    if (field.malformed()) {
+      ++malformed_;
+      return;
+    }
+    if (!step) step = next_step_;
+    next_step_ = *step + 1;
+    for (const Item& item : items)
+      if (item.number) run_.metrics.add(item.name, *step, *item.number, at);
+  }
+
+  void read_config(std::string_view message) {
+    WireReader field(message);
+    while (field.next()) {
+      if (field.number() != 1 && field.number() != 2) continue;
+      const Item item = read_item(field.bytes());
+      if (item.name.empty() || item.name.starts_with("_wandb")) continue;
+      if (field.number() == 2)
+        run_.config.erase(item.name);
+      else if (run_.config.size() < most_settings)
+        run_.config[item.name] = json_or_text(item.json);
+    }
+  }
+
+  void read_run(std::string_view message) {
+    has_run_ = true;
+    std::string id;
+    WireReader field(message);
+    while (field.next()) {
+      const std::string text(field.bytes());
+      switch (field.number()) {
+        case 1:
+          facts_["run_id"] = id = text;
+          break;
+        case 3:
+          facts_["project"] = project_ = text;
+          break;
+        case 4:
+          read_config(field.bytes());
+          break;
+        case 6:
+          facts_["group"] = group_ = text;
+          break;
+        case 7:
+          facts_["job_type"] = text;
+          break;
+        case 8:
+          run_.run.title = run_.run.stage = text;
+          break;
+        case 9:
+          run_.run.changed = text;
+          break;
+        case 13:
+          facts_["host"] = text;
+          break;
+        case 17:
+          run_.run.started_at = timestamp_message(field.bytes());
+          break;
+        default:
+          break;
+      }
+    }
+    if (run_.run.title.empty()) run_.run.title = run_.run.stage = id;
+  }
+
+  void read_exit(std::string_view message) {
+    std::int64_t code = 0;
+    double seconds = missing;
+    WireReader field(message);
+    while (field.next()) {
+      if (field.number() == 1) code = static_cast<std::int32_t>(field.integer());
+      if (field.number() == 2) seconds = static_cast<double>(field.integer());
+    }
+    run_.run.status = code == 0 ? RunStatus::finished : RunStatus::failed;
+    run_.run.reason = code == 0 ? "" : "the program ended with exit status " + std::to_string(code);
+    // In whole seconds, so the last point's time may be the better one.
+    if (seconds > 0 && !is_missing(run_.run.started_at) && is_missing(run_.metrics.last_at()))
+      run_.run.ended_at = run_.run.started_at + seconds;
+  }
+
+  void read_environment(std::string_view message) {
+    WireReader field(message);
+    while (field.next()) {
+      const std::string text(field.bytes());
+      if (text.empty()) continue;
+      if (field.number() == 1) facts_["os"] = text;
+      if (field.number() == 2) facts_["python"] = text;
+      if (field.number() == 6) facts_["program"] = text;
+      if (field.number() == 18) run_.run.hardware = text;
+      if (field.number() == 25) facts_["cuda"] = text;
+    }
+  }
+
+  ForeignRun& run_;
+  Json facts_ = Json::object();
+  std::string project_;
+  std::string group_;
+  std::int64_t next_step_ = 0;
+  std::uint64_t malformed_ = 0;
+  bool has_run_ = false;
+};
+
+ForeignRun read_wandb_file(ImportInput& input) {
+  ForeignRun run;
+  WandbReader(run).read(input);
+  run.run.name = import_name(input.path(), run.run.title);
+  return run;
+}
+
+}  // namespace
+
+Importer importers::wandb() {
+  return {
+      .id = "wandb",
+      .title = "W&B offline file",
+      .recognises = [](ImportInput& input) { return input.head().starts_with(":W&B"); },
+      .read = [](ImportInput& input, const ImportOptions&, ImportSink& sink) { tell(read_wandb_file(input), sink); }};
+}
+
+std::vector<fs::path> wandb_files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  const auto look_into = [&](const fs::path& inner) {
+    for (const auto& entry : fs::directory_iterator(inner, error))
+      if (entry.is_regular_file(error) && entry.path().extension() == ".wandb") files.push_back(entry.path());
+  };
+  look_into(folder);
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    // "latest-run" is a link to one of the others.
+    if (entry.is_directory(error) && !entry.is_symlink(error) &&
+        (name.starts_with("offline-run-") || name.starts_with("run-")))
+      look_into(entry.path());
+  }
+  std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
+    // (offline-)run-DATE_TIME-ID: the folder's name is in the order of time.
+    return a.parent_path().filename() != b.parent_path().filename()
+               ? a.parent_path().filename() < b.parent_path().filename()
+               : a.filename() < b.filename();
+  });
+  return files;
+}
+
+void read_wandb_folder(const fs::path& folder, ImportSink& sink) {
+  std::map<std::string, std::vector<fs::path>> groups;
+  for (const fs::path& file : wandb_files_in(folder)) {
+    try {
+      StoreFile input(file);
+      groups[WandbReader::group_of(input)].push_back(file);
+    } catch (const ImportError& error) {
+      sink.note(0, file.filename().string() + " " + error.what());
+    }
+  }
+  if (groups.empty()) throw ImportError("holds no .wandb file that could be read");
+  for (const auto& [name, files] : groups) {
+    LadderOfRuns ladder(name, sink);
+    for (const fs::path& file : files) {
+      try {
+        StoreFile input(file);
+        ladder.tell(read_wandb_file(input));
+      } catch (const ImportError& error) {
+        sink.note(0, file.filename().string() + " " + error.what());
+      }
+    }
+    ladder.finish();
+  }
+}
+
+}  // namespace stepladder

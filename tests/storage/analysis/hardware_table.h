@@ -1,0 +1,14 @@
+// The table of hardware that comes with the program.
+#pragma once
+
+#include "storage/analysis/hardware.h"
+
+namespace stepladder {
+
+inline const HardwareTable& table() {
+  static const HardwareTable hardware =
+      HardwareTable::read(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets" / "hardware.csv");
+  return hardware;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,216 @@
+#include "storage/analysis/plausibility.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <regex>
+#include <set>
+
+#include "storage/database/run_store.h"
+#include "tests/storage/analysis/hardware_table.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+// A run as an importer makes it: its model is not known, its clock neither.
+Run imported(const std::string& hardware, std::int64_t tokens_per_step, const std::string& precision) {
+  return {.name = "log",
+          .status = RunStatus::finished,
+          .source = "import",
+          .tokens_per_step = tokens_per_step,
+          .device = "cuda",
+          .hardware = hardware,
+          .precision = precision};
+}
+
+Series steady(double dt_ms, double first_loss = 10.99, int steps = 50) {
+  Series series;
+  for (int i = 0; i < steps; ++i)
+    series.append({.step = i + 1, .loss = first_loss - 0.05 * i, .dt_ms = dt_ms * (1 + 0.001 * (i % 3))});
+  return series;
+}
+
+std::vector<Flag> flags(const Run& run, const Series& series, int repeats = 1) {
+  return flags_of(run, summarise(series, run.warmup_steps, run.tokens_per_step), repeats, table());
+}
+
+std::string why(const std::vector<Flag>& flags, FlagId id) {
+  const auto found = std::find_if(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.id == id; });
+  return found == flags.end() ? "" : found->why;
+}
+
+TEST(Impossible, the_3080_ladder_from_speed_up_1_on) {
+  struct Rung {
+    const char* precision;
+    std::int64_t tokens;
+    double dt_ms;  // the medians of the log
+    bool impossible;
+  };
+  for (const Rung& rung :
+       {Rung{"fp32", 2048, 177.54, false}, Rung{"fp32", 2048, 14.39, true}, Rung{"tf32", 2048, 16.85, true},
+        Rung{"bf16", 3072, 20.77, true}, Rung{"bf16", 3072, 20.74, true}, Rung{"bf16", 3072, 14.77, true},
+        Rung{"bf16", 3072, 4.33, true}, Rung{"bf16", 6144, 4.60, true}, Rung{"bf16", 6144, 4.54, true},
+        Rung{"bf16", 6144, 5.61, true}}) {
+    for (const char* precision : {rung.precision, ""}) {  // "": as where the log does not say
+      const auto found = flags(imported("NVIDIA GeForce RTX 3080", rung.tokens, precision), steady(rung.dt_ms));
+      EXPECT_EQ(is_impossible(found), rung.impossible) << rung.dt_ms;
+      EXPECT_EQ(why(found, FlagId::suspicious_throughput), "") << rung.dt_ms;
+    }
+  }
+}
+
+TEST(Impossible, no_rung_of_the_a100) {
+  for (const auto& [precision, dt_ms] :
+       std::vector<std::pair<const char*, double>>{{"fp32", 1300}, {"fp32", 301.1}, {"tf32", 125.8}}) {
+    const auto found = flags(imported("NVIDIA A100", 4096, precision), steady(dt_ms));
+    EXPECT_FALSE(is_impossible(found));
+    EXPECT_EQ(why(found, FlagId::suspicious_throughput), "");
+    EXPECT_EQ(why(found, FlagId::unknown_hardware), "");
+  }
+}
+
+TEST(Impossible, says_a_sum_that_can_be_done_again) {
+  auto run = imported("RTX 3080", 2048, "bf16");
+  run.params = 124'439'808;
+  const std::string sum = why(flags(run, steady(14.0)), FlagId::impossible_throughput);
+  std::smatch parts;
+  ASSERT_TRUE(std::regex_search(sum, parts,
+                                std::regex("([\\d,]+) tokens / ([\\d.]+) ms = ([\\d,]+) tokens/s, x 6 x ([\\d,]+) "
+                                           "parameters = ([\\d.]+) TFLOP/s, over the peak of ([\\d.]+) TFLOP/s of "
+                                           "NVIDIA GeForce RTX 3080 in bf16 \\(dense; .*whitepaper\\)")))
+      << sum;
+  const auto number = [](std::string text) {
+    std::erase(text, ',');
+    return std::stod(text);
+  };
+  EXPECT_NEAR(number(parts[1]) * 1000 / number(parts[2]), number(parts[3]), 0.001 * number(parts[3]));
+  EXPECT_NEAR(number(parts[3]) * 6 * number(parts[4]) / 1e12, number(parts[5]), 0.01 * number(parts[5]));
+  EXPECT_EQ(number(parts[6]), 59.5);
+  EXPECT_NE(sum.find("before the device had finished"), std::string::npos);
+}
+
+TEST(Impossible, blames_the_probe_too_where_the_peak_was_measured) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "hardware.csv";
+  std::ofstream(file) << with_row(
+      "",
+      {.name = "2 x Intel Xeon", .peak_tflops = {0.1, missing, missing, missing, missing}, .source = "measured here"});
+  HardwareTable own = table();
+  own.add(file);
+  auto run = imported("2 x Intel Xeon", 1000, "fp32");
+  run.params = 1'000'000;
+  const Summary summary = summarise(steady(50), run.warmup_steps, run.tokens_per_step);  // 0.12 TFLOP/s
+  const std::string sum = why(flags_of(run, summary, 1, own), FlagId::impossible_throughput);
+  EXPECT_NE(sum.find("over the peak of 0.1 TFLOP/s of 2 x Intel Xeon in fp32 (dense; measured here)"), sum.npos) << sum;
+  EXPECT_NE(sum.find("the probe"), sum.npos) << sum;
+}
+
+TEST(Impossible, needs_parameters_and_a_peak) {
+  const Series small = steady(1, 5.5);  // not GPT-2's vocabulary
+  EXPECT_FALSE(is_impossible(flags(imported("RTX 3080", 1'000'000, "bf16"), small)));
+  auto named = imported("RTX 3080", 1'000'000, "bf16");
+  named.title = "GPT-2 medium";
+  EXPECT_TRUE(is_impossible(flags(named, small)));
+  EXPECT_EQ(params_of(named, {}).count, 354'823'168);
+  named.hardware = "Some Accelerator";
+  EXPECT_FALSE(is_impossible(flags(named, small)));
+  EXPECT_NE(why(flags(named, small), FlagId::unknown_hardware), "");
+}
+
+TEST(Impossible, begins_at_the_throughput_limit) {
+  auto run = imported("NVIDIA A100-SXM4-40GB", 8192, "bf16");
+  run.params = 124'439'808;
+  const double limit = limit_of(run, {}, table()).tokens_per_s;
+  EXPECT_NEAR(limit, 312e12 / (6 * 124'439'808.0), 1);
+  for (const double share : {0.99, 1.01})
+    EXPECT_EQ(is_impossible(flags(run, steady(8192e3 / (limit * share) / 1.001))), share > 1) << share;
+  run.hardware = "Some Accelerator";
+  EXPECT_TRUE(is_missing(limit_of(run, {}, table()).tokens_per_s));
+}
+
+TEST(Impossible, counts_every_device) {
+  auto run = imported("2x RTX 4090", 524'288, "bf16");
+  run.params = 124'439'808;
+  EXPECT_FALSE(is_impossible(flags(run, steady(2477))));  // 211,646 tokens/s: 158 of 330 TFLOP/s
+  EXPECT_TRUE(is_impossible(flags(run, steady(1000))));
+  run.hardware = "RTX 4090";
+  EXPECT_NE(why(flags(run, steady(2477)), FlagId::suspicious_throughput), "");
+  run.recipe = R"({"devices": 2})";
+  EXPECT_EQ(why(flags(run, steady(2477)), FlagId::suspicious_throughput), "");
+}
+
+TEST(Units, what_the_log_prints_is_held_against_what_it_measured) {
+  auto run = imported("RTX 3080", 2048, "fp32");
+  run.environment = R"({"throughput_unit": "tokens/ms printed as tokens/sec", "printed_tokens_per_s": 11570})";
+  const auto fine = flags(run, steady(177));
+  EXPECT_NE(why(fine, FlagId::unit_tokens_per_ms).find("11.56 a millisecond"), std::string::npos)
+      << why(fine, FlagId::unit_tokens_per_ms);
+  EXPECT_EQ(why(fine, FlagId::dt_throughput_mismatch), "");
+  run.environment = R"({"printed_tokens_per_s": 23140})";
+  const auto twice = flags(run, steady(177));
+  EXPECT_EQ(why(twice, FlagId::unit_tokens_per_ms), "");
+  EXPECT_NE(why(twice, FlagId::dt_throughput_mismatch).find("2 times"), std::string::npos);
+  run.environment = "not JSON";
+  EXPECT_EQ(why(flags(run, steady(177)), FlagId::dt_throughput_mismatch), "");
+}
+
+TEST(Steps, that_cannot_be_are_flagged) {
+  RunStore store = RunStore::in_memory();
+  auto run = imported("A100", 4096, "bf16");
+  run.sync = Sync::none;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const RunId id =
+      store.insert_finished(run, std::vector<StepRecord>{{.step = 1, .loss = 11, .dt_ms = 20, .at = 100},
+                                                         {.step = 2, .loss = nan, .dt_ms = 20, .at = 99},
+                                                         {.step = 3, .loss = 9, .at = 101},
+                                                         {.step = 3, .loss = 8, .at = 102},
+                                                         {.step = 4, .loss = nan, .dt_ms = 20, .at = 103}});
+  const auto kept = *store.run(id);
+  for (const Summary& summary : {store.summary(kept), store.runs_with_summaries().front().summary}) {
+    const auto found = flags_of(kept, summary, 1, table());
+    EXPECT_NE(why(found, FlagId::nonfinite_loss).find("2 of 4 steps is NaN or infinite, first at step 2"),
+              std::string::npos);
+    EXPECT_NE(why(found, FlagId::step_overlap).find("1 of 4 steps were written more than once, first step 3"),
+              std::string::npos);
+    EXPECT_NE(why(found, FlagId::clock_backwards).find("step 2"), std::string::npos);
+    EXPECT_NE(why(found, FlagId::missing_dt).find("1 of 4"), std::string::npos);
+    EXPECT_NE(why(found, FlagId::no_sync), "");
+    EXPECT_NE(why(found, FlagId::not_repeated), "");
+  }
+  EXPECT_TRUE(flags_of(kept, {}, 1, table()).empty()) << "no steps";
+}
+
+TEST(Steps, of_an_honest_repeated_run_are_not_flagged) {
+  auto run = imported("NVIDIA A100-SXM4-40GB", 4096, "bf16");
+  run.sync = Sync::event;
+  EXPECT_TRUE(flags(run, steady(40), 3).empty());
+}
+
+TEST(Utilisation, names_its_convention_and_knows_no_guesses) {
+  auto run = imported("A100", 4096, "bf16");
+  const Summary summary = summarise(steady(40), -1, 4096);
+  EXPECT_TRUE(is_missing(utilisation_of(run, summary, table()).mfu)) << "its parameters are only a guess";
+  run.params = 124'439'808;
+  const RunUtilisation used = utilisation_of(run, summary, table());
+  EXPECT_NEAR(used.mfu, 6 * 124'439'808.0 * summary.tokens_per_s / 312e12, 1e-12);
+  EXPECT_EQ(used.convention, "6N");
+  run.precision.clear();
+  EXPECT_EQ(utilisation_of(run, summary, table()).convention, "6N of the bf16 peak");
+  run.hardware = "a toaster";
+  EXPECT_TRUE(is_missing(utilisation_of(run, summary, table()).mfu));
+  EXPECT_EQ(utilisation_of(run, summary, table()).flops_per_token, 6 * 124'439'808.0);
+}
+
+TEST(Flags, have_names_of_their_own) {
+  std::set<std::string_view> names;
+  for (const FlagId id : all_flags) names.insert(to_string(id));
+  EXPECT_EQ(names.size(), all_flags.size());
+  EXPECT_EQ(names.count("impossible-throughput"), 1);
+}
+
+}  // namespace
+}  // namespace stepladder

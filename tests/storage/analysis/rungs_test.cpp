@@ -1,0 +1,56 @@
+#include "storage/analysis/rungs.h"
+
+#include <gtest/gtest.h>
+
+namespace stepladder {
+namespace {
+
+// Three rungs at 100, 50 and 25 ms a step.
+class Rungs : public testing::Test {
+ protected:
+  Rungs() {
+    for (int rung = 0; rung < 3; ++rung) {
+      runs_[rung].id = rung + 1;
+      runs_[rung].rung = rung;
+      runs_[rung].tokens_per_step = 1000;
+      for (std::int64_t step = 1; step <= 60; ++step) {
+        series_[rung].append({.step = step,
+                              .loss = 3 - 0.01 * static_cast<double>(step) + (rung == 2 ? 0.5 : 0),
+                              .dt_ms = 100.0 / (1 << rung) + 0.01 * static_cast<double>(step % 3),
+                              .tokens = 1000});
+      }
+      summaries_[rung] = summarise(series_[rung], -1, 1000);
+      measured_.push_back({&runs_[rung], &summaries_[rung], &series_[rung]});
+    }
+  }
+  stepladder::Run runs_[3];
+  Series series_[3];
+  Summary summaries_[3];
+  std::vector<MeasuredRun> measured_;
+};
+
+TEST_F(Rungs, FactorsAreOverTheFirstUnlessAnotherIsChosen) {
+  const std::vector<RungSummary> rungs = summarise_rungs(measured_);
+  EXPECT_EQ(rungs[0].speedup, 1);
+  EXPECT_NEAR(rungs[1].speedup, 2, 0.01);
+  EXPECT_NEAR(rungs[2].speedup, 4, 0.01);
+  EXPECT_NEAR(rungs[2].against_previous, 2, 0.01);
+  EXPECT_TRUE(is_missing(rungs[0].against_previous));
+  EXPECT_EQ(rungs[2].loss.verdict, LossVerdict::worse);
+}
+
+TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
+  const std::vector<RungSummary> rungs = summarise_rungs(measured_, Intervals::yes, 1);
+  EXPECT_NEAR(rungs[0].speedup, 0.5, 0.01);
+  EXPECT_EQ(rungs[0].verdict.verdict, Verdict::slower);
+  EXPECT_EQ(rungs[1].speedup, 1);
+  EXPECT_NEAR(rungs[2].speedup, 2, 0.01);
+  EXPECT_NEAR(rungs[1].against_previous, 2, 0.01);
+  EXPECT_EQ(rungs[0].loss.verdict, LossVerdict::same);
+  EXPECT_EQ(rungs[2].loss_against, 1);
+  EXPECT_EQ(summarise_rungs(measured_, Intervals::no, 7)[0].speedup, 1) << "a rung that is not there";
+  EXPECT_TRUE(summarise_rungs({}).empty());
+}
+
+}  // namespace
+}  // namespace stepladder
