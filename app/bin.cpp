@@ -8,7 +8,7 @@
 #include "app/find_run.h"
 #include "app/format.h"
 #include "app/subcommand.h"
-#include "engine/checkpoint_folder.h"
+#include "engine/files/checkpoint_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

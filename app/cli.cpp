@@ -20,8 +20,8 @@
 #include "app/worker.h"
 #include "engine/engine.h"
 #include "engine/nearest.h"
+#include "engine/processes/worker_processes.h"
 #include "engine/stage.h"
-#include "engine/worker_processes.h"
 
 namespace stepladder {
 namespace {

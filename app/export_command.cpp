@@ -15,8 +15,8 @@
 #include "app/format.h"
 #include "app/report.h"
 #include "app/subcommand.h"
-#include "engine/checkpoint_folder.h"
-#include "engine/weights_export.h"
+#include "engine/files/checkpoint_folder.h"
+#include "engine/files/weights_export.h"
 
 namespace stepladder {
 namespace {

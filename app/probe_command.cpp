@@ -7,7 +7,7 @@
 
 #include "app/format.h"
 #include "engine/engine.h"
-#include "engine/files.h"
+#include "engine/files/files.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/report.h"
-#include "engine/ceiling.h"
+#include "engine/peak_probe.h"
 
 namespace stepladder {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/session.h"
-#include "engine/ready_plans.h"
+#include "engine/ladder_presets.h"
 
 namespace stepladder {
 

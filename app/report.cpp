@@ -7,7 +7,7 @@
 
 #include "app/environment.h"
 #include "app/format.h"
-#include "engine/checkpoint_folder.h"
+#include "engine/files/checkpoint_folder.h"
 #include "storage/analysis/energy.h"
 
 namespace stepladder {

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "app/environment.h"
-#include "engine/checkpoint_folder.h"
+#include "engine/files/checkpoint_folder.h"
 #include "engine/preparation.h"
 
 namespace stepladder {

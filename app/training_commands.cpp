@@ -14,8 +14,8 @@
 #include "app/session.h"
 #include "app/suspend.h"
 #include "app/worker.h"
-#include "engine/ready_plans.h"
-#include "engine/rendezvous.h"
+#include "engine/ladder_presets.h"
+#include "engine/processes/rendezvous.h"
 
 namespace stepladder {
 namespace {

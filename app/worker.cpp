@@ -12,7 +12,7 @@
 
 #include "app/cli.h"
 #include "engine/engine.h"
-#include "engine/worker_processes.h"
+#include "engine/processes/worker_processes.h"
 
 namespace stepladder {
 namespace {

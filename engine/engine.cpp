@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/lane_sampler.h"
+#include "engine/metrics_sampler.h"
 #include "engine/trainer_library.h"
 
 namespace stepladder {

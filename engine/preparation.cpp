@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/weights_file.h"
+#include "engine/files/weights_file.h"
 
 namespace stepladder {
 namespace {

@@ -1,9 +1,9 @@
 // What must fit together before a run is worth starting: recipe, data, weights and tokenizer. No torch.
 #pragma once
 
+#include "engine/files/tokenizer.h"
+#include "engine/files/tokens.h"
 #include "engine/recipe.h"
-#include "engine/tokenizer.h"
-#include "engine/tokens.h"
 
 namespace stepladder {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/call_times.h"
-#include "engine/ceiling.h"
 #include "engine/device.h"
+#include "engine/peak_probe.h"
 #include "engine/training_job.h"
 #include "storage/records.h"
 

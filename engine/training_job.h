@@ -23,8 +23,9 @@ struct CheckpointPlace {
 struct TrainingJob {
   RunId run = 0;
   Recipe recipe;
-  CheckpointPlace checkpoints;       // needed where the recipe saves
-  std::filesystem::path start_from;  // a checkpoint to go on from (engine/checkpoint_folder.h); empty: from the start
+  CheckpointPlace checkpoints;  // needed where the recipe saves
+  std::filesystem::path
+      start_from;  // a checkpoint to go on from (engine/files/checkpoint_folder.h); empty: from the start
 };
 
 // Shared by the thread that trains and those that tell it what to do. All functions may be called from any thread.

@@ -16,7 +16,7 @@
 #include "app/desktop/window.h"
 #include "app/environment.h"
 #include "app/format.h"
-#include "engine/tokens.h"
+#include "engine/files/tokens.h"
 
 namespace stepladder {
 namespace {

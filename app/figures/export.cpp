@@ -8,7 +8,7 @@
 #include <span>
 
 #include "app/figures/raster.h"
-#include "engine/files.h"
+#include "engine/files/files.h"
 
 namespace stepladder {
 

@@ -1,6 +1,6 @@
 #include "app/figures/raster.h"
 
-#include "engine/data_error.h"
+#include "engine/files/data_error.h"
 
 #ifdef STEPLADDER_RSVG
 #include <cairo-pdf.h>

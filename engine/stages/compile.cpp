@@ -16,7 +16,7 @@
 // On a CPU it is the passes. Products run near the machine's peak there; what lies between them is read from memory,
 // changed by an addition or two, and written back, once for each operation, and some of those are slow in themselves: a
 // tanh for each of GELU's elements, forward and again backward. So whatever lies between two products is one loop over
-// rows that stay in the cache, forward and backward (engine/trainer/fused_blocks.h):
+// rows that stay in the cache, forward and backward (engine/trainer/kernels/fused_blocks.h):
 //   bias and GELU, with one exponential for value and slope, the slope kept for the backward pass (fused_mlp.h);
 //   the bias of a block's last product, the residual add, LayerNorm, and the rounding for the next product
 //   (fused_add_norm.h);
@@ -26,7 +26,8 @@
 // And the classifier: its logits are (B T, V), for 4,096 tokens and GPT-2's vocabulary 823 MB, and the plain way writes
 // them, their log-softmax and their gradient, each into memory that was never touched before. The fused classifier
 // takes rows in chunks that stay small, turns each chunk's logits into their gradient in place (softmax minus one at
-// the target), and has multiplied them into both gradients before the next chunk comes (engine/trainer/classifier.h).
+// the target), and has multiplied them into both gradients before the next chunk comes
+// (engine/trainer/kernels/classifier.h).
 #include "engine/stage.h"
 
 namespace stepladder {

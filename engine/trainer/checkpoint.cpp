@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/checkpoint_folder.h"
-#include "engine/files.h"
+#include "engine/files/checkpoint_folder.h"
+#include "engine/files/files.h"
 #include "engine/trainer/weights.h"
 
 namespace stepladder {

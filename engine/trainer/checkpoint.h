@@ -1,4 +1,4 @@
-// Saving a run and going on from what was saved. Layout: engine/checkpoint_folder.h.
+// Saving a run and going on from what was saved. Layout: engine/files/checkpoint_folder.h.
 #pragma once
 
 #include <torch/torch.h>

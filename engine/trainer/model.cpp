@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "engine/trainer/attention.h"
-#include "engine/trainer/classifier.h"
-#include "engine/trainer/fused_blocks.h"
+#include "engine/trainer/kernels/classifier.h"
+#include "engine/trainer/kernels/fused_blocks.h"
 
 namespace stepladder {
 namespace {

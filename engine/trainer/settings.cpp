@@ -3,7 +3,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 
-#include "engine/trainer/data_parallel.h"
+#include "engine/trainer/parallel/data_parallel.h"
 
 namespace stepladder {
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "engine/files/tokenizer.h"
 #include "engine/recipe.h"
-#include "engine/tokenizer.h"
 #include "engine/trainer/model.h"
 
 namespace stepladder {

@@ -1,4 +1,4 @@
-// Between tensors and files of weights (engine/weights_file.h).
+// Between tensors and files of weights (engine/files/weights_file.h).
 #pragma once
 
 #include <torch/torch.h>
@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
+#include "engine/files/weights_file.h"
 #include "engine/trainer/model.h"
-#include "engine/weights_file.h"
 
 namespace stepladder {
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "engine/checkpoint_folder.h"
+#include "engine/files/checkpoint_folder.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {

@@ -12,7 +12,7 @@
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/figures/trace.h"
-#include "engine/data_error.h"
+#include "engine/files/data_error.h"
 
 namespace stepladder {
 namespace {

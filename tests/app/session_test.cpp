@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "app/ready_ladder.h"
-#include "engine/tokens.h"
+#include "engine/files/tokens.h"
 #include "engine/trainer_library.h"
 
 namespace stepladder {

@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "engine/checkpoint_folder.h"
+#include "engine/files/checkpoint_folder.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 

@@ -2,8 +2,8 @@
 // engine saw, as one safetensors file. tests/parity/parity_test.py starts it.
 #include <iostream>
 
+#include "engine/files/tokens.h"
 #include "engine/stage.h"
-#include "engine/tokens.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/trainer.h"
 #include "engine/trainer/weights.h"

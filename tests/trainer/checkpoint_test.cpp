@@ -6,10 +6,10 @@
 
 #include <fstream>
 
-#include "engine/checkpoint_folder.h"
+#include "engine/files/checkpoint_folder.h"
+#include "engine/files/weights_export.h"
 #include "engine/preparation.h"
 #include "engine/trainer/weights.h"
-#include "engine/weights_export.h"
 #include "tests/trainer/trained.h"
 
 namespace stepladder {

@@ -9,8 +9,8 @@
 #include <map>
 #include <string>
 
+#include "engine/files/tokens.h"
 #include "engine/stage.h"
-#include "engine/tokens.h"
 #include "tests/trainer/trained.h"
 
 namespace stepladder {

@@ -1,0 +1,95 @@
+#include "engine/files/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace stepladder {
+
+InputFile::InputFile(const std::filesystem::path& path) : name_(path.string()) {
+  // Opening a pipe would wait for its writer, without O_NONBLOCK.
+  descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) {
+    const int error = errno;
+    if (error == ENOENT) throw DataError(name_ + " does not exist");
+    throw DataError(name_ + " cannot be read: " + std::strerror(error));
+  }
+  struct stat status;
+  const bool known = ::fstat(descriptor_, &status) == 0;
+  if (known && S_ISREG(status.st_mode)) {
+    size_bytes_ = status.st_size;
+    return;
+  }
+  ::close(descriptor_);
+  throw DataError(name_ + (known && S_ISDIR(status.st_mode) ? " is a folder, not a file" : " is not a regular file"));
+}
+
+InputFile::~InputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : name_(std::move(other.name_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_bytes_(other.size_bytes_) {}
+
+InputFile& InputFile::operator=(InputFile&& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(size_bytes_, other.size_bytes_);
+  return *this;
+}
+
+void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes) const {
+  auto* to = static_cast<char*>(destination);
+  while (bytes > 0) {
+    const auto got = ::pread(descriptor_, to, static_cast<std::size_t>(bytes), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw DataError(name_ + " cannot be read: " + std::strerror(errno));
+    if (got == 0) throw DataError(name_ + " has become shorter while it was read");
+    to += got;
+    offset += got;
+    bytes -= got;
+  }
+}
+
+OutputFile::OutputFile(const std::filesystem::path& path) : path_(path), part_(path.string() + ".part") {
+  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail();
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(part_.c_str());
+}
+
+void OutputFile::fail() const {
+  throw DataError(path_.string() + " cannot be written: " + std::strerror(errno));
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const auto written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail();
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void OutputFile::commit() {
+  if (::fsync(descriptor_) != 0 || ::rename(part_.c_str(), path_.c_str()) != 0) fail();
+  ::close(std::exchange(descriptor_, -1));
+  // The folder too, or the new name may be gone after a power cut. Some file systems cannot do this; the data is safe.
+  const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder_descriptor < 0) return;
+  ::fsync(folder_descriptor);
+  ::close(folder_descriptor);
+}
+
+}  // namespace stepladder

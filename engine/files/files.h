@@ -1,0 +1,54 @@
+// Files as they are read and written here: at any place by any thread, and under the right name only when complete.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "engine/files/data_error.h"
+
+namespace stepladder {
+
+// An open regular file. Reading rather than mapping it: one that is cut short while it is in use gives an error and not
+// a SIGBUS. Reads may come from several threads at once.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);  // throws DataError
+  ~InputFile();
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&& other) noexcept;
+
+  const std::string& name() const { return name_; }
+  std::int64_t size_bytes() const { return size_bytes_; }  // when it was opened
+  // Exactly that many bytes; throws DataError, also where the file has become shorter.
+  void read(std::int64_t offset, void* destination, std::int64_t bytes) const;
+
+ private:
+  std::string name_;
+  int descriptor_ = -1;
+  std::int64_t size_bytes_ = 0;
+};
+
+// A file that appears under its name only with commit(): until then it is called NAME.part, and a power cut or a full
+// disk leaves what was there before. Each function throws DataError; without commit() the part is removed again.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::filesystem::path& path);
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void commit();  // waits for the disk
+
+ private:
+  [[noreturn]] void fail() const;  // with the cause in errno
+
+  std::filesystem::path path_;
+  std::filesystem::path part_;
+  int descriptor_ = -1;
+};
+
+}  // namespace stepladder

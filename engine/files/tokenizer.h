@@ -1,0 +1,47 @@
+// Text to tokens and back, as GPT-2 does it: byte-level byte-pair encoding (Radford et al. 2019, section 2.2; Sennrich
+// et al. 2016). Holds no torch.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/files/data_error.h"
+
+namespace stepladder {
+
+// Never changes, so copies are cheap and threads may share one.
+class Tokenizer {
+ public:
+  // One token a byte: what a model that was trained on a text file speaks.
+  static Tokenizer bytes();
+
+  // Hugging Face's tokenizer.json; merges.txt or vocab.json with the other beside it (also as OpenAI called them,
+  // vocab.bpe and encoder.json); or a folder that holds one of these. Throws DataError for what cannot be read and for
+  // another kind of tokenizer: it would give tokens, but wrong ones.
+  static Tokenizer open(const std::filesystem::path& path);
+
+  // Added tokens ("<|endoftext|>") are recognised in the text. Bytes that are no UTF-8 become tokens like all others.
+  // Throws DataError where the vocabulary has no token for a byte, which GPT-2's never lacks.
+  std::vector<int> encode(std::string_view text) const;
+
+  // The bytes behind the tokens. A token may end within a character, so what is shown piece by piece may have to wait
+  // for the next one. A number that is no token (a model's padded vocabulary has such) becomes U+FFFD.
+  std::string decode(std::span<const int> tokens) const;
+
+  int vocab() const;                       // one more than the largest token
+  std::optional<int> end_of_text() const;  // "<|endoftext|>", where there is one
+
+ private:
+  struct Content;
+  explicit Tokenizer(std::shared_ptr<const Content> content) : content_(std::move(content)) {}
+
+  std::shared_ptr<const Content> content_;
+};
+
+}  // namespace stepladder

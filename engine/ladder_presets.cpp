@@ -1,0 +1,132 @@
+#include "engine/ladder_presets.h"
+
+#include <algorithm>
+
+#include "engine/nearest.h"
+
+namespace stepladder {
+namespace {
+
+struct Rung {
+  const char* stage;
+  double tokens_per_s;  // the median of the steps after the first, where the log has times
+};
+
+ReadyPlan plan(std::string name, std::string log, std::string note, int batch, int seq,
+               std::initializer_list<Rung> rungs) {
+  ReadyPlan plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
+  apply_preset(plan.base, "gpt2");
+  plan.base.tied_head = false;  // where all of them start
+  plan.base.init = Init::pytorch;
+  plan.base.batch = batch;
+  plan.base.seq = seq;
+  plan.base.steps = 50;
+  for (const Rung& rung : rungs) {
+    plan.stages.push_back(parse_planned_stage(rung.stage));
+    plan.stages.back().seed_tokens_per_s = rung.tokens_per_s;
+  }
+  return plan;
+}
+
+int halved(int value, int times) {
+  return std::max(1, value >> times);
+}
+
+// The stages with every batch halved so often and every sequence limited.
+std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings, int longest) {
+  for (PlannedStage& stage : stages) {
+    for (auto& [name, value] : stage.values) {
+      if (name == "batch") value = std::to_string(halved(std::stoi(value), halvings));
+      if (name == "seq") value = std::to_string(std::min(std::stoi(value), longest));
+    }
+  }
+  return stages;
+}
+
+// What a training of this recipe takes at its peak, roughly: weights, gradients and moments in float32, and what the
+// forward pass keeps for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
+std::int64_t estimated_memory_bytes(const Recipe& recipe) {
+  const std::int64_t tokens = std::int64_t{recipe.batch} * recipe.seq;
+  const std::int64_t floats = 4;
+  // Per token and layer: LayerNorms, queries, keys, values, attention's output, and four widths twice in the MLP.
+  std::int64_t kept = recipe.layers * tokens * recipe.d_model * 17 * floats;
+  if (recipe.attention == Attention::explicit_scores) {  // scores, masked scores, probabilities
+    kept += recipe.layers * tokens * recipe.heads * recipe.seq * 3 * floats;
+  }
+  const bool no_logits = recipe.compile == Compile::on && recipe.device != "cuda";  // the CPU's fused classifier
+  const std::int64_t logits = no_logits ? 0 : tokens * recipe.padded_vocab() * 3 * floats;
+  return parameter_count(recipe) * 4 * floats + kept + logits;
+}
+
+}  // namespace
+
+const std::vector<ReadyPlan>& ready_plans() {
+  static const std::vector<ReadyPlan> plans = {
+      plan("a100", "a100-three-rungs", "GPT-2 on one A100: float32, and TF32 on top", 4, 1024,
+           {{"baseline", 3'168}, {"baseline", 13'606}, {"tf32", 32'553}, {"bf16-matmul", missing}}),
+      // From its second rung on the clock was read before the GPU had finished: those figures cannot be true.
+      plan("rtx3080", "rtx3080-4090-ladder", "GPT-2 on one RTX 3080, then on two RTX 4090", 2, 1024,
+           {{"baseline", 11'544},
+            {"weight-tying", 146'495},
+            {"tf32", 121'832},
+            {"bf16-matmul", missing},
+            {"bf16:batch=3", 148'693},
+            {"init-scaling", 149'344},
+            {"compile", 209'407},
+            {"compile-max", 709'469},
+            {"flash-attention:batch=6", 1'335'652},
+            {"padded-vocab", 1'353'304},
+            {"gpt3-adamw", 1'095'188},
+            {"cosine-lr", 1'089'362},
+            {"decay-groups", missing},
+            {"fused-adamw", missing},
+            {"ddp", 211'646}}),
+      plan("mps-cuda", "mps-then-cuda", "GPT-2 on an Apple GPU, then on CUDA", 4, 32,
+           {{"baseline", missing},
+            {"overfit", missing},
+            {"weight-tying", missing},
+            {"init-scaling", missing},
+            {"baseline:seq=256", 9'790},
+            {"tf32", 9'880},
+            {"bf16-matmul", missing},
+            {"bf16:batch=16:seq=1024", 45'870}}),
+  };
+  return plans;
+}
+
+const ReadyPlan& ready_plan(std::string_view name) {
+  const auto& plans = ready_plans();
+  const auto found =
+      std::find_if(plans.begin(), plans.end(), [&](const ReadyPlan& known) { return known.name == name; });
+  if (found != plans.end()) return *found;
+  std::vector<std::string> names;
+  for (const ReadyPlan& known : plans) names.push_back(known.name);
+  throw RecipeError("--plan", unknown_name(name, names));
+}
+
+void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,
+                   std::int64_t free_bytes) {
+  if (free_bytes <= 0) return;
+  const auto fits = [&](Recipe recipe, const std::vector<PlannedStage>& planned) {
+    recipe.device = report.resolve(recipe.device);
+    const LadderPlan plan = plan_ladder(recipe, planned, report);
+    return std::all_of(plan.rungs.begin(), plan.rungs.end(),
+                       [&](const stepladder::Rung& rung) { return estimated_memory_bytes(rung.recipe) <= free_bytes; });
+  };
+  const Recipe asked = base;
+  const std::vector<PlannedStage> asked_stages = stages;
+  for (int halvings = 0; halvings < 20; ++halvings) {
+    base.batch = halved(asked.batch, halvings);
+    base.seq = asked.seq;
+    stages = smaller(asked_stages, halvings, 1 << 30);
+    if (fits(base, stages)) return;
+    if (base.batch == 1 && halvings > 10) break;
+  }
+  for (int longest = 1024; longest >= 16; longest /= 2) {
+    base.seq = std::min(asked.seq, longest);
+    stages = smaller(stages, 0, longest);
+    if (fits(base, stages)) return;
+  }
+}
+
+}  // namespace stepladder

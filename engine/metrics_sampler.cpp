@@ -1,0 +1,27 @@
+#include "engine/metrics_sampler.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "engine/system_metrics.h"
+
+namespace stepladder {
+
+LaneSampler::LaneSampler(RunId run, int gpu_index, std::function<void(const RunEvent&)> listener)
+    : thread_([this, run, gpu_index, listener = std::move(listener)](const std::stop_token& ending) {
+        SystemLanes lanes(gpu_index);
+        std::mutex mutex;
+        std::condition_variable_any never;
+        std::unique_lock lock(mutex);
+        while (true) {
+          never.wait_for(lock, ending, std::chrono::milliseconds(500), [] { return false; });
+          if (ending.stop_requested()) return;
+          LaneSample sample = lanes.sample();
+          sample.run = run;
+          sample.step = step_;
+          listener(sample);
+        }
+      }) {}
+
+}  // namespace stepladder

@@ -1,0 +1,218 @@
+#include "engine/processes/worker_processes.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+extern char** environ;
+
+namespace stepladder {
+namespace {
+
+// The running program or, from a test's, the real one beside it.
+std::string program() {
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
+  return own.filename() == "stepladder" ? "/proc/self/exe" : (own.parent_path() / "stepladder").string();
+}
+
+[[noreturn]] void cannot_start(int rank, int error) {
+  throw std::runtime_error("rank " + std::to_string(rank) + " cannot be started: " + std::strerror(error));
+}
+
+struct Pipe {
+  int read = -1, write = -1;
+
+  explicit Pipe(int rank) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) cannot_start(rank, errno);
+    read = ends[0];
+    write = ends[1];
+  }
+  ~Pipe() {
+    if (read >= 0) ::close(read);
+    if (write >= 0) ::close(write);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+};
+
+// This process's environment with the placement of a worker in it.
+std::vector<std::string> worker_environment(const Placement& rank0, int rank) {
+  const std::vector<std::pair<std::string, std::string>> own = {
+      {"RANK", std::to_string(rank)},
+      {"WORLD_SIZE", std::to_string(rank0.world_size)},
+      {"LOCAL_RANK", std::to_string(rank)},
+      {"MASTER_ADDR", rank0.master_addr},
+      {"MASTER_PORT", std::to_string(rank0.master_port)},
+      {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+      {"TORCHELASTIC_RESTART_COUNT", rank0.attempt},
+      {worker_parent_variable, std::to_string(::getpid())},
+  };
+  std::vector<std::string> lines;
+  for (char** line = environ; *line; ++line) {
+    const std::string_view text = *line;
+    const std::string_view name = text.substr(0, text.find('='));
+    if (std::none_of(own.begin(), own.end(), [&](const auto& entry) { return entry.first == name; })) {
+      lines.emplace_back(text);
+    }
+  }
+  for (const auto& [name, value] : own) lines.push_back(name + "=" + value);
+  return lines;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& lines) {
+  std::vector<char*> pointers;
+  for (std::string& line : lines) pointers.push_back(line.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// What a worker said last, without the program's name before it.
+std::string last_line(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  std::string line(text.substr(text.rfind('\n') + 1));
+  constexpr std::string_view name = "stepladder: ";
+  return line.starts_with(name) ? line.substr(name.size()) : line;
+}
+
+// What a worker's end says; nothing where it ended well or only lost contact.
+std::optional<std::string> complaint(int rank, int status, std::string_view said) {
+  const std::string name = "rank " + std::to_string(rank);
+  if (WIFSIGNALED(status)) return name + " was killed by signal " + std::to_string(WTERMSIG(status));
+  const std::string line = last_line(said);
+  if (WEXITSTATUS(status) == 0 || line.starts_with(lost_contact)) return std::nullopt;
+  return name + " failed" + (line.empty() ? " with exit status " + std::to_string(WEXITSTATUS(status)) : ": " + line);
+}
+
+}  // namespace
+
+WorkerProcesses::WorkerProcesses(const Placement& rank0, const std::string& recipe_json) {
+  for (int rank = 1; rank < rank0.world_size; ++rank) workers_.push_back({.rank = rank});
+  try {
+    for (Worker& worker : workers_) start(worker, rank0, recipe_json);
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      kill_all();
+    }
+    watch();
+    throw;
+  }
+  watcher_ = std::jthread([this] { watch(); });
+}
+
+WorkerProcesses::~WorkerProcesses() {
+  const std::lock_guard lock(mutex_);
+  kill_all();
+}
+
+void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::string& recipe_json) {
+  const Pipe input(worker.rank);
+  Pipe errors(worker.rank);
+  // Written before anybody reads: a recipe is far smaller than a pipe, and nobody can be gone yet.
+  if (::write(input.write, recipe_json.data(), recipe_json.size()) != static_cast<ssize_t>(recipe_json.size())) {
+    cannot_start(worker.rank, errno);
+  }
+
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, input.read, STDIN_FILENO);
+  ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&files, errors.write, STDERR_FILENO);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+
+  std::vector<std::string> arguments = {"stepladder", worker_command};
+  std::vector<std::string> environment = worker_environment(rank0, worker.rank);
+  const int error = ::posix_spawn(&worker.pid, program().c_str(), &files, &attributes, pointers_to(arguments).data(),
+                                  pointers_to(environment).data());
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    worker.pid = 0;
+    cannot_start(worker.rank, error);
+  }
+  worker.errors = std::exchange(errors.read, -1);
+}
+
+// A worker's end is the end of its stderr: no signal handler is needed, and nothing is polled.
+void WorkerProcesses::watch() {
+  while (true) {
+    std::vector<pollfd> waiting;
+    std::vector<Worker*> of;
+    for (Worker& worker : workers_) {
+      if (worker.pid == 0 || worker.ended) continue;
+      waiting.push_back({.fd = worker.errors, .events = POLLIN, .revents = 0});
+      of.push_back(&worker);
+    }
+    if (waiting.empty()) return;
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // a signal came
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (waiting[i].revents != 0) read_errors(*of[i]);
+    }
+  }
+}
+
+void WorkerProcesses::read_errors(Worker& worker) {
+  std::array<char, 4096> part{};
+  const ssize_t size = ::read(worker.errors, part.data(), part.size());
+  if (size < 0 && errno == EINTR) return;
+  if (size <= 0) return reap(worker);
+  worker.said.append(part.data(), static_cast<std::size_t>(size));
+  constexpr std::size_t kept = 16'384;
+  if (worker.said.size() > kept) worker.said.erase(0, worker.said.size() - kept);
+}
+
+void WorkerProcesses::reap(Worker& worker) {
+  // Waited for without taking it: until `ended` is set its pid stays its own, so kill_all cannot hit a stranger.
+  siginfo_t ignored{};
+  while (::waitid(P_PID, static_cast<id_t>(worker.pid), &ignored, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  const std::lock_guard lock(mutex_);
+  int status = 0;
+  ::waitpid(worker.pid, &status, 0);
+  ::close(worker.errors);
+  worker.ended = true;
+  if (!failure_) {
+    failure_ = complaint(worker.rank, status, worker.said);
+    if (failure_) kill_all();
+  }
+  changed_.notify_all();
+}
+
+void WorkerProcesses::kill_all() {
+  for (const Worker& worker : workers_) {
+    if (worker.pid != 0 && !worker.ended) ::kill(worker.pid, SIGKILL);
+  }
+}
+
+std::optional<std::string> WorkerProcesses::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+bool WorkerProcesses::wait_all_ended(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, patience, [&] {
+    return std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
+  });
+}
+
+}  // namespace stepladder

@@ -1,0 +1,215 @@
+#include "engine/system_metrics.h"
+
+#include <dlfcn.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+namespace stepladder {
+namespace {
+
+double seconds(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// The second number of /proc/self/statm, in pages.
+std::int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::int64_t all = 0, resident = 0;
+  if (!(file >> all >> resident)) return 0;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+// Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons"). An idle GPU (0x1) is
+// left out, since nothing holds its clock down. The general hardware slowdown comes with one of the two that say why.
+struct ThrottleBit {
+  unsigned long long bit;
+  std::string_view words;
+};
+constexpr unsigned long long hardware_slowdown = 0x8, hardware_hot = 0x40, power_brake = 0x80;
+constexpr std::array<ThrottleBit, 8> throttle_bits = {{{0x4, "power cap"},
+                                                       {0x20, "hot"},
+                                                       {hardware_hot, "too hot"},
+                                                       {power_brake, "power brake"},
+                                                       {hardware_slowdown, "hardware slowdown"},
+                                                       {0x10, "sync boost"},
+                                                       {0x2, "clock set by hand"},
+                                                       {0x100, "display clock"}}};
+
+std::string throttle_words(unsigned long long reasons) {
+  if ((reasons & (hardware_hot | power_brake)) != 0) reasons &= ~hardware_slowdown;
+  std::string words;
+  for (const ThrottleBit& known : throttle_bits) {
+    if ((reasons & known.bit) != 0) words += (words.empty() ? "" : ", ") + std::string(known.words);
+  }
+  return words;
+}
+
+// What CUDA's device of that number is called in CUDA_VISIBLE_DEVICES, "1" or "GPU-5d5..."; its number where the
+// variable is not set; nothing where it is hidden. CUDA stops at the first entry that is no device, "-1" for one.
+std::optional<std::string> visible_device(int index) {
+  const char* variable = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!variable) return std::to_string(index);
+  std::istringstream entries(variable);
+  std::string entry;
+  for (int i = 0; i <= index; ++i) {
+    if (!std::getline(entries, entry, ',') || entry.empty() || entry[0] == '-') return std::nullopt;
+  }
+  return entry;
+}
+
+}  // namespace
+
+// The few functions of NVML that are needed, by the names under which the library exports them. Each gives 0 where it
+// worked, and may fail for one GPU and work for another.
+class SystemLanes::Nvml {
+ public:
+  static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library) {
+    const auto device = visible_device(gpu_index);
+    void* handle = device ? ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    if (!handle) return nullptr;
+    std::unique_ptr<Nvml> nvml(new Nvml(handle));
+    return nvml->init(*device) ? std::move(nvml) : nullptr;
+  }
+
+  ~Nvml() {
+    if (initialised_) call<int()>("nvmlShutdown");
+    ::dlclose(library_);
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  void read(LaneSample& sample) const {
+    constexpr int streaming_multiprocessors = 1, gpu_core = 0;  // of nvmlClockType_t and nvmlTemperatureSensors_t
+    unsigned value = 0;
+    if (call<int(Device, int, unsigned*)>("nvmlDeviceGetClockInfo", device_, streaming_multiprocessors, &value) == 0) {
+      sample.gpu_clock_mhz = value;
+    }
+    if (call<int(Device, unsigned*)>("nvmlDeviceGetPowerUsage", device_, &value) == 0) {
+      sample.gpu_power_w = value / 1000.0;
+    }
+    if (call<int(Device, int, unsigned*)>("nvmlDeviceGetTemperature", device_, gpu_core, &value) == 0) {
+      sample.gpu_temperature_c = value;
+    }
+    Utilization load;
+    if (call<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates", device_, &load) == 0) {
+      sample.gpu_load = load.gpu / 100.0;
+    }
+    Memory memory;
+    if (call<int(Device, Memory*)>("nvmlDeviceGetMemoryInfo", device_, &memory) == 0) {
+      sample.gpu_memory_bytes = static_cast<std::int64_t>(memory.used);
+    }
+    sample.throttle_reason = throttle_words(throttle_reasons());
+  }
+
+ private:
+  using Device = void*;
+  struct Utilization {  // percent
+    unsigned gpu = 0;
+    unsigned memory = 0;
+  };
+  struct Memory {  // bytes
+    unsigned long long total = 0;
+    unsigned long long free = 0;
+    unsigned long long used = 0;
+  };
+
+  explicit Nvml(void* library) : library_(library) {}
+
+  bool init(const std::string& device) {
+    initialised_ = call<int()>("nvmlInit_v2") == 0;
+    if (!initialised_) return false;
+    unsigned index = 0;
+    const auto [end, error] = std::from_chars(device.data(), device.data() + device.size(), index);
+    const bool is_index = error == std::errc() && end == device.data() + device.size();
+    return is_index ? call<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2", index, &device_) == 0
+                    : call<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID", device.c_str(), &device_) == 0;
+  }
+
+  // Drivers before 535 know the function only under its older name.
+  unsigned long long throttle_reasons() const {
+    using Ask = int(Device, unsigned long long*);
+    unsigned long long reasons = 0;
+    for (const char* name : {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}) {
+      if (call<Ask>(name, device_, &reasons) == 0) return reasons;
+    }
+    return 0;
+  }
+
+  // -1 where the library has no function of that name.
+  template <class Function, class... Arguments>
+  int call(const char* name, Arguments... arguments) const {
+    auto* function = reinterpret_cast<Function*>(::dlsym(library_, name));
+    return function ? function(arguments...) : -1;
+  }
+
+  void* library_;
+  bool initialised_ = false;
+  Device device_ = nullptr;
+};
+
+// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in user
+// already. Waiting for a disk is idleness.
+SystemLanes::CpuTicks SystemLanes::cpu_ticks() {
+  std::ifstream file("/proc/stat");
+  std::string label;
+  std::array<std::int64_t, 8> states{};
+  file >> label;
+  for (std::int64_t& state : states) file >> state;
+  CpuTicks ticks;
+  for (const std::int64_t state : states) ticks.all += state;
+  ticks.busy = ticks.all - states[3] - states[4];
+  return ticks;
+}
+
+SystemLanes::SystemLanes(int gpu_index, const std::string& nvml_library)
+    : ticks_(cpu_ticks()),
+      steady_s_(seconds(CLOCK_MONOTONIC)),
+      process_s_(seconds(CLOCK_PROCESS_CPUTIME_ID)),
+      nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library)) {}
+
+SystemLanes::~SystemLanes() = default;
+
+LaneSample SystemLanes::sample() {
+  LaneSample sample;
+  sample.at = unix_now();
+  const CpuTicks ticks = cpu_ticks();
+  const double steady_s = seconds(CLOCK_MONOTONIC), process_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
+  // The kernel counts in hundredths of a second, so two samples may come within one tick.
+  if (ticks.all > ticks_.all) {
+    sample.cpu_load = static_cast<double>(ticks.busy - ticks_.busy) / static_cast<double>(ticks.all - ticks_.all);
+  }
+  if (steady_s > steady_s_) sample.process_cores = (process_s - process_s_) / (steady_s - steady_s_);
+  ticks_ = ticks;
+  steady_s_ = steady_s;
+  process_s_ = process_s;
+  sample.resident_bytes = resident_bytes();
+  if (nvml_) nvml_->read(sample);
+  return sample;
+}
+
+void reset_peak_resident_bytes() {
+  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): VmHWM starts again from what is resident now
+}
+
+std::int64_t peak_resident_bytes() {
+  std::ifstream file("/proc/self/status");
+  std::string line;
+  constexpr std::string_view field = "VmHWM:";  // "VmHWM:	  1234 kB"
+  while (std::getline(file, line)) {
+    if (line.starts_with(field)) return std::strtoll(line.c_str() + field.size(), nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+}  // namespace stepladder

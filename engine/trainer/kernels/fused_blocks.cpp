@@ -1,0 +1,35 @@
+#include "engine/trainer/kernels/fused_blocks.h"
+
+#include "engine/trainer/kernels/fused_add_norm.h"
+#include "engine/trainer/kernels/fused_attention.h"
+#include "engine/trainer/kernels/fused_mlp.h"
+
+namespace stepladder {
+namespace {
+
+// Without the bias of its last product, as fused_mlp: the add that follows takes it along.
+at::Tensor attention(const SelfAttention& layer, const at::Tensor& x) {
+  const at::Tensor mixed = layer.way == Attention::explicit_scores
+                               ? fused_attention(layer.c_attn->forward(x), layer.heads)
+                               : layer.mix(x, {});
+  return at::linear(mixed, layer.c_proj->weight);
+}
+
+}  // namespace
+
+at::Tensor fused_blocks(const std::vector<std::shared_ptr<Block>>& blocks, const LayerNorm& last, const at::Tensor& x) {
+  // Each norm comes after an add, so that a loop over norms has each add in it: that of the block before.
+  AddedAndNormed state{x, blocks.front()->ln_1->forward(x)};
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const Block& block = *blocks[i];
+    const LayerNorm& next = i + 1 < blocks.size() ? *blocks[i + 1]->ln_1 : last;
+    state = fused_add_norm(state.sum, attention(*block.attn, state.normed), block.attn->c_proj->bias,
+                           block.ln_2->weight, block.ln_2->bias);
+    const Mlp& mlp = *block.mlp;
+    const at::Tensor added = fused_mlp(state.normed, mlp.c_fc->weight, mlp.c_fc->bias, mlp.c_proj->weight);
+    state = fused_add_norm(state.sum, added, mlp.c_proj->bias, next.weight, next.bias);
+  }
+  return state.normed;
+}
+
+}  // namespace stepladder

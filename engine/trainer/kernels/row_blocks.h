@@ -1,0 +1,57 @@
+// How a fused kernel's rows come to threads, and its tensors to loops that know no torch.
+#pragma once
+
+#include <ATen/Parallel.h>
+#include <ATen/record_function.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "engine/trainer/kernels/row_loops.h"
+
+namespace stepladder {
+
+// Rows in blocks whose number does not depend on that of the threads: what is summed up over rows (the gradient of a
+// bias) is summed up in a block, then over the blocks, so that it has the same bits on any number of threads.
+struct RowBlocks {
+  static constexpr std::int64_t most = 32;
+
+  // The kernel goes by that name where operators are timed (operator_watch.h).
+  RowBlocks(const char* kernel, std::int64_t rows) : name(kernel), all(rows), each((rows + most - 1) / most) {}
+
+  std::int64_t count() const { return all == 0 ? 0 : (all + each - 1) / each; }
+
+  // work(block, first row, number of rows), on LibTorch's threads.
+  template <class Work>
+  void run(const Work& work) const {
+    RECORD_USER_SCOPE(name);
+    at::parallel_for(0, count(), 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t block = begin; block < end; ++block) {
+        work(block, block * each, std::min(each, all - block * each));
+      }
+    });
+  }
+
+  const char* name;
+  std::int64_t all, each;
+};
+
+// work(T{}): Bf16 for bf16, else float. The trainer's tensors have no third type.
+template <class Work>
+void with_type_of(const at::Tensor& tensor, const Work& work) {
+  if (tensor.scalar_type() == at::kBFloat16) {
+    work(Bf16{});
+  } else {
+    TORCH_CHECK(tensor.scalar_type() == at::kFloat, "fused kernels are made for float32 and bf16");
+    work(float{});
+  }
+}
+
+// The elements of a contiguous tensor.
+template <class T>
+T* elements(const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.is_contiguous() && tensor.element_size() == sizeof(T), "not the elements that a kernel reads");
+  return static_cast<T*>(tensor.mutable_data_ptr());
+}
+
+}  // namespace stepladder

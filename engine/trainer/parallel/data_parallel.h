@@ -1,0 +1,69 @@
+// Data parallelism: several processes hold the same weights, each computes the gradients of its own rows of every
+// micro-batch, and their mean is what all of them step by. With one process all of this does nothing.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "engine/files/tokens.h"
+#include "engine/training_job.h"
+
+namespace stepladder {
+
+class DataParallel {
+ public:
+  // Takes its place among the processes that a launcher has started (engine/processes/rendezvous.h); where this one was
+  // started alone it becomes rank 0 and starts the others, which load while rank 0 goes on. The recipe's "auto"s must
+  // be resolved. Throws RecipeError where the processes do not fit to recipe or build.
+  DataParallel(const Recipe& recipe, RunControl& control);
+
+  // None of the processes that it started is left when it returns.
+  ~DataParallel();
+  DataParallel(const DataParallel&) = delete;
+  DataParallel& operator=(const DataParallel&) = delete;
+
+  // Waits for the other processes and gives all of them rank 0's parameters, the last step that it has done and, where
+  // there is one, its moments; gradients are averaged from here on. False where a stop was requested before all were
+  // there.
+  bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done);
+
+  bool is_rank0() const;  // the one that keeps what the run does
+
+  // The GPU that this process computes on; nothing on a CPU, or where it is alone and takes the first.
+  std::optional<at::Device> own_gpu() const;
+
+  // This process's rows of a micro-batch: rank r of N has [r B / N, (r + 1) B / N).
+  Batch share(Batch batch) const;
+
+  // loss.backward(). With `average` the gradients, those gathered by earlier calls included, become their mean over all
+  // processes when it returns; without, nothing is sent. All of it on the calling thread but the sending itself, which
+  // goes on beside the rest of the backward pass.
+  void backward(const at::Tensor& loss, bool average);
+
+  // How long the last backward pass waited for other processes after it had sent all it had; `missing` with one
+  // process, and on GPUs, where the host does not wait.
+  double waited_ms() const;
+
+  // Mean over all processes of each one's loss. Stop requests and rank 0's pauses ride along.
+  double mean(double loss);
+
+  // Returns when the run is not paused, or is to stop. While it is paused the processes keep saying so to each other:
+  // one that is silent would be taken for lost.
+  void wait_while_paused();
+
+  // The same answer on every process: whether one of them had been asked to stop when `mean` was last called.
+  bool stop_requested() const;
+
+ private:
+  struct Group;
+  RunControl& control_;
+  std::unique_ptr<Group> group_;  // null with one process
+};
+
+// CPU threads of each process of a run.
+int threads_per_process(const Recipe& recipe);
+
+}  // namespace stepladder

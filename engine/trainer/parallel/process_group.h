@@ -1,0 +1,42 @@
+// LibTorch's own process groups (c10d): a store through which processes find each other, and collectives among them.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "engine/processes/rendezvous.h"
+
+namespace stepladder {
+
+// Why this build cannot train with several processes on that kind of device; empty where it can.
+std::string process_groups_note(at::DeviceType device);
+
+// The store that rank 0 serves at the placement's address and the others join; `listening` is rank 0's socket, which
+// the store takes over. Blocks until rank 0 is there; throws after `patience`.
+c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, ListeningSocket* listening,
+                                           std::chrono::milliseconds patience);
+
+// Collectives for tensors on the CPU and, where `device` is another (its process_groups_note is empty), for those
+// there: Gloo over TCP and NCCL, on the network interface by which the placement's address is reached (loopback for a
+// loopback address) or the one that GLOO_SOCKET_IFNAME, for NCCL else NCCL_SOCKET_IFNAME, names. Every rank must come
+// here at the same time. A collective on the CPU that waits for longer than `patience` throws.
+c10::intrusive_ptr<c10d::ProcessGroup> join_group(const c10::intrusive_ptr<c10d::Store>& store,
+                                                  const Placement& placement, at::DeviceType device,
+                                                  std::chrono::milliseconds patience);
+
+// Throws where a collective on that kind of device has failed or taken too long: on a GPU it then has ended without a
+// word. Results are good where the device was waited for, and this then returned.
+void require_no_loss(c10d::ProcessGroup& group, at::DeviceType device);
+
+// Before the group is destroyed: `together` where all ranks do so, else the connections are cut. Does nothing on a CPU.
+void leave_group(c10d::ProcessGroup& group, at::DeviceType device, bool together) noexcept;
+
+// What became of the others where a collective has thrown; nothing where the error was not theirs.
+enum class PeerLoss { connection_closed, no_answer };
+std::optional<PeerLoss> peer_loss(const std::exception& error);
+
+}  // namespace stepladder

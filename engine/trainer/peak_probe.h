@@ -1,0 +1,14 @@
+// A short probe of what the default device can do at best: matrix products and memory.
+#pragma once
+
+#include <functional>
+
+#include "engine/peak_probe.h"
+
+namespace stepladder {
+
+// Blocks for some ten seconds, on the calling thread and all cores. Looks at `stop_requested` between samples and then
+// throws, as where the device cannot do it: std::runtime_error.
+Ceiling measure_ceiling(const std::function<bool()>& stop_requested);
+
+}  // namespace stepladder
