@@ -4,10 +4,10 @@
 #include <iostream>
 #include <sstream>
 
-#include "app/cli.h"
-#include "app/find_run.h"
+#include "app/cli/cli.h"
+#include "app/cli/find_run.h"
+#include "app/cli/subcommand.h"
 #include "app/format.h"
-#include "app/subcommand.h"
 #include "engine/files/checkpoint_folder.h"
 
 namespace stepladder {

@@ -1,4 +1,4 @@
-#include "app/cli.h"
+#include "app/cli/cli.h"
 #ifdef STEPLADDER_DESKTOP
 #include "app/desktop/desktop.h"
 #endif

@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <utility>
 
-#include "app/decimate.h"
+#include "app/curves/decimate.h"
 #include "app/desktop/chart_export.h"
-#include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "app/curves/min_max_pyramid.h"
 #include "app/desktop/commands.h"
-#include "app/levels.h"
 #include "storage/records.h"
 
 namespace stepladder {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "app/curves/smooth.h"
 #include "app/desktop/theme.h"
-#include "app/smooth.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/rungs.h"
 #include "storage/analysis/statistics.h"

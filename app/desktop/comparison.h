@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "app/curves.h"
+#include "app/curves/curves.h"
 #include "app/desktop/background.h"
 #include "app/desktop/charts.h"
-#include "app/desktop/evidence.h"
+#include "app/desktop/run_snapshot.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/compare.h"
 

@@ -1,7 +1,7 @@
-// The window's two ways in (see Desktop in app/cli.h).
+// The window's two ways in (see Desktop in app/cli/cli.h).
 #pragma once
 
-#include "app/cli.h"
+#include "app/cli/cli.h"
 
 namespace stepladder {
 

@@ -9,9 +9,9 @@
 
 #include "app/desktop/actions.h"
 #include "app/desktop/charts.h"
-#include "app/desktop/landmarks.h"
 #include "app/desktop/portal.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
 #include "app/desktop/window.h"
 #include "app/environment.h"

@@ -16,7 +16,7 @@
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/format.h"
-#include "app/ready_ladder.h"
+#include "app/preset_ladder.h"
 
 namespace stepladder {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "app/curves.h"
+#include "app/curves/curves.h"
 #include "app/desktop/background.h"
-#include "app/desktop/evidence.h"
+#include "app/desktop/run_snapshot.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/energy.h"
 #include "storage/analysis/plausibility.h"

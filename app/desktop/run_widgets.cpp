@@ -2,8 +2,8 @@
 
 #include <imgui.h>
 
+#include "app/cli/report.h"
 #include "app/desktop/theme.h"
-#include "app/report.h"
 
 namespace stepladder {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
 
 namespace stepladder {
 namespace {

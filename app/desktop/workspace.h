@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/import_command.h"
+#include "app/curves/min_max_pyramid.h"
 #include "app/desktop/commands.h"
 #include "app/excerpt.h"
-#include "app/import_command.h"
-#include "app/levels.h"
 #include "engine/device.h"
 #include "engine/files/checkpoint_folder.h"
 #include "storage/analysis/advice.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "app/decimate.h"
+#include "app/curves/decimate.h"
 
 namespace stepladder {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/report.h"
+#include "app/cli/report.h"
 #include "storage/analysis/plausibility.h"
 
 namespace stepladder {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/report.h"
+#include "app/cli/report.h"
 
 namespace stepladder {
 namespace {

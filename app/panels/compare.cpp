@@ -11,7 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "app/curves.h"
+#include "app/cli/report.h"
+#include "app/curves/curves.h"
 #include "app/desktop/chart_export.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/comparison.h"
@@ -21,7 +22,6 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "app/report.h"
 
 namespace stepladder {
 namespace {

@@ -13,7 +13,7 @@
 #include "app/desktop/widgets.h"
 #include "app/environment.h"
 #include "app/format.h"
-#include "app/ready_ladder.h"
+#include "app/preset_ladder.h"
 
 namespace stepladder {
 namespace {

@@ -6,14 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/report.h"
+#include "app/curves/slow_steps.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "app/report.h"
-#include "app/slow_steps.h"
 
 namespace stepladder {
 namespace {

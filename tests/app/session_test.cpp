@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "app/ready_ladder.h"
+#include "app/preset_ladder.h"
 #include "engine/files/tokens.h"
 #include "engine/trainer_library.h"
 

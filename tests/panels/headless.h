@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "app/desktop/desktop_app.h"
-#include "app/desktop/landmarks.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
 
 namespace stepladder {
 
@@ -23,7 +23,7 @@ class Headless {
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = nullptr;
     io.DisplaySize = ImVec2(1280, 720);
-    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;  // as the window
+    io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;              // as the window
     io.BackendFlags |= ImGuiBackendFlags_RendererHasTextures | ImGuiBackendFlags_RendererHasVtxOffset;  // as OpenGL 3
     load_fonts("");
     apply_theme(true, 1);

@@ -13,7 +13,7 @@
 #include "app/desktop/portal.h"
 #include "app/desktop/run_columns.h"
 #include "app/desktop/settings.h"
-#include "app/panels/ladder_beside.h"
+#include "app/panels/ladder/beside.h"
 #include "storage/analysis/known_stage.h"
 #include "storage/database/run_store.h"
 #include "tests/panels/headless.h"

@@ -1,0 +1,34 @@
+#include "app/cli/check_command.h"
+
+#include "app/format.h"
+
+namespace stepladder {
+
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const Judge& judge) {
+  std::vector<CheckedRun> checked;
+  checked.reserve(runs.size());
+  for (const auto& [run, summary] : runs)
+    checked.push_back({run, flags_of(run, summary, judge.repeats.of(run), judge.hardware)});
+  return checked;
+}
+
+Json check_json(const std::vector<CheckedRun>& runs) {
+  Json list = Json::array();
+  for (const CheckedRun& checked : runs) {
+    Json flags = Json::array();
+    for (const Flag& flag : checked.flags) flags.push_back({{"id", to_string(flag.id)}, {"why", flag.why}});
+    list.push_back({{"id", checked.run.id}, {"name", checked.run.name}, {"flags", flags}});
+  }
+  return list;
+}
+
+std::string check_text(const std::vector<CheckedRun>& runs) {
+  std::string text;
+  for (const CheckedRun& checked : runs) {
+    text += std::to_string(checked.run.id) + "  " + checked.run.name + (checked.flags.empty() ? ": no flags\n" : "\n");
+    for (const Flag& flag : checked.flags) text += "   " + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
+  }
+  return harmless(text);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,275 @@
+#include "app/cli/export_command.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <iostream>
+
+#include "app/cli/cli.h"
+#include "app/cli/find_run.h"
+#include "app/cli/report.h"
+#include "app/cli/subcommand.h"
+#include "app/figures/export.h"
+#include "app/figures/run_figures.h"
+#include "app/figures/tables.h"
+#include "app/figures/tex.h"
+#include "app/figures/trace.h"
+#include "app/format.h"
+#include "engine/files/checkpoint_folder.h"
+#include "engine/files/weights_export.h"
+
+namespace stepladder {
+namespace {
+
+enum class Form { csv, json, md, html, svg, png, pdf, tex, trace, safetensors, llmc, llmc_bf16 };
+
+struct NamedForm {
+  Form form;
+  std::string_view name;
+  std::vector<std::string_view> endings;
+};
+
+// Longer endings first where one ends like another.
+const std::vector<NamedForm>& forms() {
+  static const std::vector<NamedForm> all{{Form::trace, "trace", {".trace.json", ".trace", ".perfetto-trace"}},
+                                          {Form::csv, "csv", {".csv"}},
+                                          {Form::json, "json", {".json"}},
+                                          {Form::md, "md", {".md", ".markdown"}},
+                                          {Form::html, "html", {".html", ".htm"}},
+                                          {Form::svg, "svg", {".svg"}},
+                                          {Form::png, "png", {".png"}},
+                                          {Form::pdf, "pdf", {".pdf"}},
+                                          {Form::tex, "tex", {".tex"}},
+                                          {Form::safetensors, "safetensors", {".safetensors"}},
+                                          {Form::llmc, "llmc", {}},
+                                          {Form::llmc_bf16, "llmc-bf16", {}}};
+  return all;
+}
+
+std::string form_names() {
+  std::string names;
+  for (const NamedForm& named : forms()) names += (names.empty() ? "" : ", ") + std::string(named.name);
+  return names;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+Form form_of(const ExportRequest& request) {
+  for (const NamedForm& named : forms()) {
+    if (request.format == named.name) return named.form;
+  }
+  if (!request.format.empty()) throw UsageError("--format: '" + request.format + "' is none of " + form_names());
+  const std::string out = lower(request.out);
+  for (const NamedForm& named : forms()) {
+    for (const std::string_view ending : named.endings) {
+      if (out.ends_with(ending)) return named.form;
+    }
+  }
+  throw UsageError("--format: '" + request.out + "' does not end in a format's name; give one of " + form_names());
+}
+
+bool is_weights(Form form) {
+  return form == Form::safetensors || form == Form::llmc || form == Form::llmc_bf16;
+}
+std::optional<FigureFormat> figure_format_of(Form form) {
+  if (form == Form::svg) return FigureFormat::svg;
+  if (form == Form::png) return FigureFormat::png;
+  if (form == Form::pdf) return FigureFormat::pdf;
+  return std::nullopt;
+}
+
+std::string name_of(Form form) {
+  return std::string(
+      std::find_if(forms().begin(), forms().end(), [&](const NamedForm& named) { return named.form == form; })->name);
+}
+
+// An option that would do nothing is a mistake to be told, not to be passed over.
+void check_options(const ExportRequest& request, Form form) {
+  const std::string name = name_of(form);
+  const bool figure = figure_format_of(form).has_value();
+  const auto refuse = [&](const char* option, const std::string& why) {
+    throw UsageError(std::string(option) + " does nothing with --format " + name + ": " + why);
+  };
+  if (request.runs.empty() == request.ladder.empty()) throw UsageError("export needs runs or --ladder, and not both");
+  if (is_weights(form) && request.runs.size() != 1) throw UsageError("weights are those of one run; give one");
+  if (request.out == "-" && (form == Form::png || form == Form::pdf || is_weights(form)))
+    throw UsageError("--out -: " + name + " is no text; give a file");
+  if (!request.theme.empty() && !figure && form != Form::html) refuse("--theme", "it is for svg, png, pdf and html");
+  if (!request.size.empty() && !figure) refuse("--size", "it is for svg, png and pdf");
+  if (request.table && form != Form::csv && form != Form::json) refuse("--table", "it is for csv and json");
+  if (!request.x.empty() && !figure && form != Form::tex) refuse("--x", "it is for svg, png, pdf and tex");
+  if (!request.what.empty() && !figure && form != Form::tex) {
+    const bool usual =
+        (form == Form::html && request.what == "report") || (form == Form::md && request.what == "ladder");
+    if (!usual) refuse("--what", "figures are svg, png, pdf and tex");
+  }
+  if (request.what == "report" && form != Form::html)
+    throw UsageError("--what report is an html file; --format " + name + " holds one figure");
+}
+
+SvgOptions svg_options(const ExportRequest& request) {
+  SvgOptions options{.theme = request.theme == "dark" ? Theme::dark : Theme::light};
+  if (request.size.empty()) return options;
+  char end = 0;
+  if (std::sscanf(request.size.c_str(), "%dx%d%c", &options.width, &options.height, &end) != 2 || options.width < 320 ||
+      options.height < 200 || options.width > 8192 || options.height > 8192)
+    throw UsageError("--size: '" + request.size + "' is not WIDTHxHEIGHT between 320x200 and 8192x8192");
+  return options;
+}
+
+struct Chosen {
+  std::string title;
+  std::string origin;
+  std::vector<Run> runs;
+};
+
+std::string origin_of(const std::string& source, const std::string& source_path, double created_at) {
+  if (source == "launched") return "Measured here, " + local_time_text(created_at);
+  const std::string file = source_path.substr(source_path.find_last_of('/') + 1);
+  return file.empty() ? "" : "From " + file;
+}
+
+Chosen choose(RunStore& store, const ExportRequest& request) {
+  if (!request.ladder.empty()) {
+    const Ladder ladder = find_ladder(store, request.ladder);
+    Chosen chosen{ladder.name, origin_of(ladder.source, ladder.source_path, ladder.created_at),
+                  store.runs_of(ladder.id)};
+    if (chosen.runs.empty()) throw UsageError("ladder " + request.ladder + " has no runs");
+    return chosen;
+  }
+  Chosen chosen;
+  for (const std::string& wanted : request.runs) {
+    Run run = find_run(store, wanted);
+    const bool again =
+        std::any_of(chosen.runs.begin(), chosen.runs.end(), [&](const Run& r) { return r.id == run.id; });
+    if (!again) chosen.runs.push_back(std::move(run));
+  }
+  const Run& first = chosen.runs.front();
+  chosen.origin = origin_of(first.source, first.source_path, first.created_at);
+  const bool one_ladder = first.ladder && std::all_of(chosen.runs.begin(), chosen.runs.end(),
+                                                      [&](const Run& run) { return run.ladder == first.ladder; });
+  if (one_ladder && chosen.runs.size() > 1) {
+    chosen.title = find_ladder(store, std::to_string(*first.ladder)).name + ", " + std::to_string(chosen.runs.size()) +
+                   " of " + std::to_string(store.runs_of(*first.ladder).size()) + " runs";
+    return chosen;
+  }
+  chosen.title = first.name;
+  if (chosen.runs.size() == 2) chosen.title += " and " + chosen.runs[1].name;
+  if (chosen.runs.size() > 2) chosen.title += " and " + std::to_string(chosen.runs.size() - 1) + " more runs";
+  return chosen;
+}
+
+std::string steps_json_of(RunStore& store, const std::vector<Run>& runs, bool table) {
+  const Judge judge = load_judge(&store);
+  Json list = Json::array();
+  for (const LoadedRun& run : load_runs(store, runs)) {
+    Json json = run_json(run.run, run.summary, judge);
+    json.update(life_cycle_json(store, {run.run, run.summary}));
+    if (!table) json["data"] = steps_json(run.series);
+    list.push_back(std::move(json));
+  }
+  return (runs.size() == 1 ? list.front() : list).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string steps_csv_of(RunStore& store, const std::vector<Run>& runs) {
+  std::string text = steps_csv_head();
+  for (const Run& run : runs) text += steps_csv(run, store.step_records(run.id));
+  return text;
+}
+
+std::string trace_of(RunStore& store, const std::vector<Run>& runs) {
+  std::vector<std::vector<StepRecord>> steps;
+  for (const Run& run : runs) steps.push_back(store.step_records(run.id));
+  std::vector<TracedRun> traced;
+  for (std::size_t i = 0; i < runs.size(); ++i) traced.push_back({&runs[i], &steps[i]});
+  return trace_json(traced);
+}
+
+FigureKind kind_of(const ExportRequest& request, const Study& study) {
+  const auto asked = figure_kind(request.what);
+  const FigureKind kind = asked.value_or(study.rungs.size() > 1 ? FigureKind::ladder : FigureKind::loss);
+  if (!request.x.empty() && (kind == FigureKind::ladder || kind == FigureKind::dt))
+    throw UsageError("--x does nothing for --what " + std::string(to_string(kind)) +
+                     ", which has no steps on its axis");
+  if (kind == FigureKind::loss_difference && study.rungs.size() < 2)
+    throw UsageError("--what loss-difference needs a baseline and another run");
+  return kind;
+}
+
+Figure figure_of(const ExportRequest& request, const Study& study) {
+  const XAxis x = request.x == "tokens" ? XAxis::tokens : request.x == "time" ? XAxis::time : XAxis::step;
+  return make_figure(kind_of(request, study), study, x);
+}
+
+std::string content_of(const ExportRequest& request, Form form, RunStore& store, Chosen chosen) {
+  if (form == Form::trace) return trace_of(store, chosen.runs);
+  if (form == Form::json) return steps_json_of(store, chosen.runs, request.table);
+  if (form == Form::csv && !request.table) return steps_csv_of(store, chosen.runs);
+  const Judge judge = load_judge(&store);
+  const Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), judge);
+  if (form == Form::csv) return summaries_csv(study, judge);
+  if (form == Form::md) return study_markdown(study);
+  if (form == Form::tex) return to_tex(figure_of(request, study), study);
+  if (form == Form::html)
+    return report_html(study, request.theme.empty()
+                                  ? std::nullopt
+                                  : std::optional(request.theme == "dark" ? Theme::dark : Theme::light));
+  return render(figure_of(request, study), *figure_format_of(form), svg_options(request));
+}
+
+// The weights of a run's checkpoint, for other programs.
+int export_weights_of(const ExportRequest& request) {
+  const ExportFormat format = export_format(request.format.empty() ? "safetensors" : request.format);
+  RunStore store = open_existing(request.database);
+  const auto [run, step] = find_fork(store, request.runs.front());
+  const Checkpoint checkpoint = find_checkpoint(store.file(), run.id, step);
+  const Recipe recipe = recipe_from_json(run.recipe);
+  export_weights(WeightsFile(checkpoint.folder / checkpoint_weights), recipe.heads, request.out, format);
+  std::cerr << "stepladder: " << request.out << " holds run " << run.id << " after step " << checkpoint.step << "\n";
+  return exit_done;
+}
+
+}  // namespace
+
+void ExportRequest::add_to(CLI::App& command) {
+  std::vector<std::string> whats = figure_names();
+  whats.emplace_back("report");
+  command.add_option("runs", runs, "Numbers or names of runs; RUN@STEP for the weights of an older checkpoint");
+  command.add_option("--ladder", ladder, "All runs of a ladder instead: its number or name");
+  command.add_option("--format", format, "The ending of --out says it where this does not: " + form_names());
+  command.add_option("--out", out, "The file to write; - for standard output where the format is text")->required();
+  command.add_option("--what", what, "Which figure; the ladder, or one run's loss, unless given")
+      ->check(CLI::IsMember(whats));
+  command.add_flag("--table", table, "The runs' summaries instead of all steps (csv, json)");
+  command.add_option("--theme", theme, "dark or light; an html report follows its reader's system unless given")
+      ->check(CLI::IsMember({"dark", "light"}));
+  command.add_option("--x", x, "What the curves run over")->check(CLI::IsMember({"step", "tokens", "time"}));
+  command.add_option("--size", size, "WIDTHxHEIGHT of a figure in CSS pixels; a png has twice as many");
+}
+
+int export_runs(const ExportRequest& request) {
+  const Form form = form_of(request);
+  check_options(request, form);
+  if (request.out != "-") keep_off_database(request.out, request.database);
+  if (is_weights(form)) return export_weights_of(request);
+  svg_options(request);  // says what is wrong before anything is read
+  if (const auto format = figure_format_of(form)) {
+    if (const auto reason = why_not(*format)) throw DataError(*reason);
+  }
+  RunStore store = open_existing(request.database);
+  Chosen chosen = choose(store, request);
+  const std::size_t runs = chosen.runs.size();
+  const std::string content = content_of(request, form, store, std::move(chosen));
+  if (request.out != "-") {
+    write_file(request.out, content);
+    std::cerr << "stepladder: " << request.out << " holds " << runs_text(runs) << "\n";
+  } else {
+    std::cout << content;
+  }
+  return exit_done;
+}
+
+}  // namespace stepladder

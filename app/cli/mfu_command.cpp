@@ -1,0 +1,141 @@
+#include "app/cli/mfu_command.h"
+
+#include <cstdio>
+
+#include "app/cli/cli.h"
+#include "app/cli/subcommand.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+std::string decimals(const char* format, double value) {
+  if (is_missing(value)) return "-";
+  char text[48];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+Json figures_json(const MosaicFigures& figures) {
+  return {{"mfu_star", number(figures.mfu_star)},
+          {"mfu", number(figures.mfu)},
+          {"hfu_star", number(figures.hfu_star)},
+          {"hfu", number(figures.hfu)}};
+}
+
+MosaicFigures difference(const MosaicFigures& published, const MosaicFigures& computed) {
+  return {computed.mfu_star - published.mfu_star, computed.mfu - published.mfu, computed.hfu_star - published.hfu_star,
+          computed.hfu - published.hfu};
+}
+
+}  // namespace
+
+void MfuQuestion::add_to(CLI::App& command) {
+  command.add_option("--params", shape.params, "Parameters, all of them")->transform(positive_count());
+  command.add_option("--layers", shape.layers, "Layers")->transform(positive_count());
+  command.add_option("--d-model", shape.d_model, "Width")->transform(positive_count());
+  command.add_option("--seq", shape.seq_len, "Tokens per sequence")->transform(positive_count());
+  command.add_option("--vocab", shape.vocab, "Vocabulary, for llm.c's padding")->transform(positive_count());
+  command.add_option("--throughput", tokens_per_s, "Tokens per second, of all GPUs together")->check(positive_number());
+  command.add_option("--gpus", gpus, "How many GPUs")->transform(positive_count());
+  command.add_option("--gpu", gpu, "Their name, to look up the peak: a100, h100, 4090");
+  command.add_option("--precision", precision, "Precision to look up the peak for, bf16 unless given");
+  command.add_option("--peak-tflops", peak_tflops, "Dense peak of one GPU, instead of a name")
+      ->check(positive_number());
+  command.add_flag("--recompute", recomputed, "Activations are recomputed in the backward pass");
+}
+
+MfuAnswer answer_mfu(const MfuQuestion& question, const HardwareTable& hardware) {
+  if (question.shape.params <= 0) throw UsageError("mfu needs --params, or --published for the published tables");
+  MfuAnswer answer{.question = question, .peak_tflops = question.peak_tflops, .peak_source = "given", .rows = {}};
+  if (is_missing(question.peak_tflops)) {
+    answer.peak_source.clear();
+    if (!question.gpu.empty()) {
+      const Peak peak = hardware.peak(question.gpu, question.precision);
+      if (!peak.known() || peak.assumed)
+        throw UsageError("the table of hardware has no " + question.precision + " peak for '" + question.gpu +
+                         "'; give --peak-tflops");
+      answer.peak_tflops = peak.tflops;
+      answer.peak_source = peak.hardware->name + ", " + std::string(to_string(peak.precision)) + ", dense (" +
+                           peak.hardware->source + ")";
+    }
+  }
+  const double total = is_missing(answer.peak_tflops) ? missing : answer.peak_tflops * question.gpus;
+  for (const MfuConvention convention : all_conventions) {
+    const double flops = flops_per_token(convention, question.shape);
+    const double done = question.recomputed ? flops_per_token_recomputed(convention, question.shape) : flops;
+    answer.rows.push_back({convention, flops, utilisation(flops, question.tokens_per_s, total),
+                           utilisation(done, question.tokens_per_s, total)});
+  }
+  return answer;
+}
+
+Json mfu_json(const MfuAnswer& answer) {
+  Json rows = Json::array();
+  for (const MfuAnswer::Row& row : answer.rows) {
+    rows.push_back({{"convention", to_string(row.convention)},
+                    {"formula", formula_of(row.convention)},
+                    {"flops_per_token", number(row.flops_per_token)},
+                    {"mfu", number(row.mfu)},
+                    {"hfu", number(row.hfu)}});
+  }
+  const MfuQuestion& question = answer.question;
+  return {{"params", question.shape.params},
+          {"tokens_per_s", number(question.tokens_per_s)},
+          {"gpus", question.gpus},
+          {"gpu", question.gpu.empty() ? Json() : Json(question.gpu)},
+          {"peak_tflops", number(answer.peak_tflops)},
+          {"peak_source", answer.peak_source.empty() ? Json() : Json(answer.peak_source)},
+          {"conventions", rows}};
+}
+
+std::string mfu_text(const MfuAnswer& answer) {
+  std::vector<std::vector<std::string>> rows = {{"convention", "FLOPs per token", "MFU", "HFU", "formula"}};
+  for (const MfuAnswer::Row& row : answer.rows)
+    rows.push_back({std::string(to_string(row.convention)), decimals("%.4g", row.flops_per_token),
+                    decimals("%.4f", row.mfu), decimals("%.4f", row.hfu), std::string(formula_of(row.convention))});
+  std::string text = table(rows, {false, true, true, true, false});
+  if (!is_missing(answer.peak_tflops))
+    text += "\nPeak: " + std::to_string(answer.question.gpus) + " x " + decimals("%.4g", answer.peak_tflops) +
+            " TFLOP/s, " + answer.peak_source + "\n";
+  return text;
+}
+
+Json published_json(const std::vector<PublishedRow>& rows) {
+  Json list = Json::array();
+  for (const PublishedRow& row : rows) {
+    const MosaicFigures computed = recompute(row);
+    const std::string note = disagreement(row.published, computed);
+    list.push_back({{"model", row.model},
+                    {"seq_len", row.shape.seq_len},
+                    {"gpus", row.gpus},
+                    {"gpu", row.gpu},
+                    {"params", row.shape.params},
+                    {"samples_per_s", row.samples_per_s},
+                    {"published", figures_json(row.published)},
+                    {"computed", figures_json(computed)},
+                    {"difference", figures_json(difference(row.published, computed))},
+                    {"note", note.empty() ? Json() : Json(note)}});
+  }
+  return list;
+}
+
+std::string published_table(const std::vector<PublishedRow>& rows) {
+  std::vector<std::vector<std::string>> cells = {{"model", "T", "GPUs", "samples/s", "MFU*", "computed", "MFU",
+                                                  "computed", "HFU*", "computed", "HFU", "computed", "note"}};
+  for (const PublishedRow& row : rows) {
+    const MosaicFigures found = recompute(row);
+    std::vector<std::string> cell = {row.model, std::to_string(row.shape.seq_len),
+                                     std::to_string(row.gpus) + "x" + row.gpu, decimals("%.4f", row.samples_per_s)};
+    for (const auto figure :
+         {&MosaicFigures::mfu_star, &MosaicFigures::mfu, &MosaicFigures::hfu_star, &MosaicFigures::hfu}) {
+      cell.push_back(decimals("%.4f", row.published.*figure));
+      cell.push_back(decimals("%.4f", found.*figure));
+    }
+    cell.push_back(disagreement(row.published, found));
+    cells.push_back(std::move(cell));
+  }
+  return table(cells, {false, true, true, true, true, true, true, true, true, true, true, true, false});
+}
+
+}  // namespace stepladder

@@ -1,0 +1,150 @@
+#include "app/cli/operators_command.h"
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+#include "app/cli/cli.h"
+#include "app/cli/find_run.h"
+#include "app/format.h"
+#include "storage/analysis/step_profile.h"
+#include "storage/analysis/wording.h"
+
+namespace stepladder {
+namespace {
+
+struct OperatorsOptions {
+  std::vector<std::string> runs;
+  bool shapes = false;
+};
+
+struct ProfiledRun {
+  Run run;
+  StepProfile profile;
+};
+
+// Operators below this share of a step are told in one line.
+constexpr double least_share = 0.005;
+
+Json operators_json(const ProfiledRun& profiled) {
+  const StepProfile& profile = profiled.profile;
+  const KindTimes times(profile);
+  Json kinds = Json::array();
+  for (const OperatorKind kind : kinds_in({&times, 1}))
+    kinds.push_back({{"kind", to_string(kind)}, {"ms", times.of(kind)}});
+  Json rows = Json::array();
+  for (const OperatorTime& each : profile.operators) {
+    rows.push_back({{"part", each.part},
+                    {"name", each.name},
+                    {"shapes", each.shapes},
+                    {"kind", to_string(kind_of(each))},
+                    {"calls", each.calls},
+                    {"self_ms", each.self_ms},
+                    {"flops", number(each.flops)}});
+  }
+  return {{"id", profiled.run.id},  {"name", profiled.run.name},
+          {"steps", profile.steps}, {"step_ms", profile.steps > 0 ? Json(step_ms(profile)) : Json()},
+          {"kinds", kinds},         {"operators", rows}};
+}
+
+std::string heading(const ProfiledRun& profiled) {
+  return "run " + std::to_string(profiled.run.id) + ", " + profiled.run.name;
+}
+
+std::string operators_text(const ProfiledRun& profiled, bool shapes) {
+  const StepProfile& profile = profiled.profile;
+  const double whole = step_ms(profile);
+  std::vector<std::vector<std::string>> cells{{"part", "operator", "calls", "a step", "share", "GFLOP/s"}};
+  std::vector<bool> right{false, false, true, true, true, true};
+  if (shapes) {
+    cells.front().emplace_back("shapes");
+    right.push_back(false);
+  }
+  std::size_t small = 0;
+  double small_ms = 0;
+  for (const OperatorTime& each : shapes ? profile.operators : by_name(profile)) {
+    if (!shapes && each.self_ms < least_share * whole) {
+      ++small;
+      small_ms += each.self_ms;
+      continue;
+    }
+    cells.push_back({each.part, title_of(each), each.calls > 0 ? compact(each.calls) : "-",
+                     milliseconds_text(each.self_ms), wording::percent(each.self_ms / whole),
+                     compact(gigaflops_per_s(each))});
+    if (shapes) cells.back().push_back(each.shapes);
+  }
+  std::string text = heading(profiled) + ": " + std::to_string(profile.steps) +
+                     (profile.steps == 1 ? " step, " : " steps, ") + milliseconds_text(whole) +
+                     " each, operator by operator\n" + table(cells, right);
+  if (small > 0) text += std::to_string(small) + " smaller ones: " + milliseconds_text(small_ms) + " (--shapes: all)\n";
+  return text;
+}
+
+// A row a kind, a column a run; of two runs what moved.
+std::string kinds_text(const std::vector<ProfiledRun>& runs) {
+  std::vector<std::string> head{""};
+  for (const ProfiledRun& each : runs) head.push_back("run " + std::to_string(each.run.id));
+  if (runs.size() == 2) head.emplace_back("change");
+  std::vector<std::vector<std::string>> cells{head};
+  std::vector<bool> right(head.size(), true);
+  right.front() = false;
+  const auto change = [](double ms) { return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms)); };
+  const auto add = [&](std::string_view title, const std::vector<double>& ms) {
+    std::vector<std::string> line{std::string(title)};
+    for (const double each : ms) line.push_back(milliseconds_text(each));
+    if (ms.size() == 2) line.push_back(change(ms[1] - ms[0]));
+    cells.push_back(std::move(line));
+  };
+  std::vector<KindTimes> times;
+  std::vector<double> whole;
+  for (const ProfiledRun& each : runs) {
+    times.emplace_back(each.profile);
+    whole.push_back(step_ms(each.profile));
+  }
+  for (const OperatorKind kind : kinds_in(times)) {
+    std::vector<double> ms;
+    for (const KindTimes& each : times) ms.push_back(each.of(kind));
+    add(to_string(kind), ms);
+  }
+  add("a step", whole);
+  std::string text;
+  for (const ProfiledRun& each : runs) text += heading(each) + "\n";
+  return text + "\n" + table(cells, right);
+}
+
+int operators(const OperatorsOptions& options, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  std::vector<ProfiledRun> runs;
+  for (const std::string& wanted : options.runs) {
+    Run run = find_run(store, wanted);
+    StepProfile profile = store.profile(run.id);
+    runs.push_back({std::move(run), std::move(profile)});
+  }
+  if (common.json) {
+    Json list = Json::array();
+    for (const ProfiledRun& each : runs) list.push_back(operators_json(each));
+    print(list);
+    return exit_done;
+  }
+  std::erase_if(runs, [](const ProfiledRun& each) {
+    if (each.profile.steps > 0) return false;
+    std::cerr << "stepladder: run " << each.run.id << " has no profile: " << why_no_profile(each.run) << "\n";
+    return true;
+  });
+  if (runs.empty()) return exit_failed;
+  std::cout << (runs.size() == 1 ? operators_text(runs.front(), options.shapes) : kinds_text(runs));
+  return exit_done;
+}
+
+}  // namespace
+
+Subcommand operators_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<OperatorsOptions>();
+  CLI::App* command = add_with_json(
+      app, common, "operators", "Where a run's steps spend their time, operator by operator; of several, what moved");
+  command->add_option("run", options->runs, "Numbers or names")->required();
+  command->add_flag("--shapes", options->shapes, "Every operator, products by their shapes");
+  return {command, [options, &common] { return operators(*options, common); }};
+}
+
+}  // namespace stepladder

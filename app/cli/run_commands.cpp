@@ -1,0 +1,153 @@
+#include "app/cli/run_commands.h"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+
+#include "app/bin.h"
+#include "app/cli/check_command.h"
+#include "app/cli/cli.h"
+#include "app/cli/find_run.h"
+#include "app/run_filter.h"
+
+namespace stepladder {
+namespace {
+
+int list_runs(const std::string& words, const CommonOptions& common) {
+  const RunFilter filter(words);
+  std::vector<RunAndSummary> runs;
+  auto store = open_to_read(common.database);
+  const Judge judge = load_judge(store ? &*store : nullptr);
+  if (store) {
+    std::map<RunId, Curation> curations = store->curations();
+    for (RunAndSummary& run : store->runs_with_summaries()) {
+      if (filter.accepts(run.run, run.summary, judge, curations[run.run.id])) runs.push_back(std::move(run));
+    }
+  }
+  if (common.json) {
+    Json list = Json::array();
+    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, judge));
+    print(list);
+  } else if (runs.empty()) {
+    std::cerr << "stepladder: no runs" << (words.empty() ? " yet; `stepladder ladder` makes some\n" : " match\n");
+  } else {
+    std::cout << runs_table(runs);
+  }
+  return exit_done;
+}
+
+struct ShowOptions {
+  std::string run;
+  bool steps = false;
+  bool console = false;
+};
+
+// Of a run that has more, the interval of the median step is told from the last so many.
+constexpr std::int64_t enough_steps = 1'000'000;
+
+void print_steps(const Series& series) {
+  const auto columns = {"step", "loss", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"};
+  std::string line;
+  for (const char* column : columns) line += (line.empty() ? "" : "\t") + std::string(column);
+  std::cout << "\n" << line << "\n";
+  for (const Json& step : steps_json(series)) {
+    line.clear();
+    for (const char* column : columns) {
+      const Json& value = step.at(column);
+      line += (line.empty() ? "" : "\t") + (value.is_null()     ? "-"
+                                            : value.is_string() ? value.get<std::string>()
+                                                                : value.dump());
+    }
+    std::cout << line << "\n";
+  }
+}
+
+int show(const ShowOptions& options, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  LoadedRun run{.run = find_run(store, options.run)};
+  run.summary = store.summary(run.run);
+  if (options.steps || (!common.json && run.summary.steps <= enough_steps)) {
+    run.series = store.series(run.run.id);
+  } else if (!common.json) {
+    run.series = store.series(run.run.id, run.summary.last_step - enough_steps + 1, run.summary.last_step);
+  }
+  if (options.console && !common.json) {
+    const std::string printed = store.console(run.run.id, std::numeric_limits<std::size_t>::max());
+    if (printed.empty()) std::cerr << "stepladder: nothing that run " << run.run.id << " printed was kept\n";
+    std::cout << printed;
+    return exit_done;
+  }
+  if (common.json) {
+    Json json = run_json(run.run, run.summary, load_judge(&store));
+    json.update(life_cycle_json(store, {run.run, run.summary}));
+    if (options.steps) json["data"] = steps_json(run.series);
+    print(json);
+    return exit_done;
+  }
+  std::cout << run_text(run, load_judge(&store));
+  if (options.steps) print_steps(run.series);
+  return exit_done;
+}
+
+int check(const std::vector<std::string>& named, const CommonOptions& common) {
+  std::vector<RunAndSummary> runs;
+  auto store = open_to_read(common.database);
+  if (!named.empty()) {
+    if (!store) open_existing(common.database);  // which throws the sentence for it
+    for (const std::string& wanted : named) {
+      const Run run = find_run(*store, wanted);
+      runs.push_back({run, store->summary(run)});
+    }
+  } else if (store) {
+    runs = store->runs_with_summaries();
+  }
+  const std::vector<CheckedRun> checked = check_runs(runs, load_judge(store ? &*store : nullptr));
+  if (common.json) {
+    print(check_json(checked));
+  } else if (checked.empty()) {
+    std::cerr << "stepladder: no runs yet; `stepladder ladder` makes some\n";
+  } else {
+    std::cout << check_text(checked);
+  }
+  const bool impossible =
+      std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) { return is_impossible(run.flags); });
+  return impossible && !named.empty() ? exit_implausible : exit_done;
+}
+
+}  // namespace
+
+Subcommand runs_command(CLI::App& app, CommonOptions& common) {
+  auto words = std::make_shared<std::string>();
+  CLI::App* command = add_with_json(app, common, "runs", "The runs in the database");
+  command->add_option("--filter", *words, "Words and conditions: nano status=finished tokens_per_s>20000");
+  return {command, [words, &common] { return list_runs(*words, common); }};
+}
+
+Subcommand show_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<ShowOptions>();
+  CLI::App* command = add_with_json(app, common, "show", "One run");
+  command->add_option("run", options->run, "Its number or name")->required();
+  command->add_flag("--steps", options->steps, "Every step too");
+  command->add_flag("--console", options->console, "Instead, what its program printed (watch), as it was printed");
+  return {command, [options, &common] { return show(*options, common); }};
+}
+
+Subcommand bin_command(CLI::App& app, CommonOptions& common) {
+  auto empty = std::make_shared<bool>(false);
+  CLI::App* command = add_with_json(app, common, "bin",
+                                    "The runs that were deleted: for 30 days they can be taken back in the desktop");
+  command->add_flag("--empty", *empty, "Take them out for good, with their checkpoints");
+  return {command, [empty, &common] { return show_bin(common.database, *empty, common.json); }};
+}
+
+Subcommand check_command(CLI::App& app, CommonOptions& common) {
+  auto runs = std::make_shared<std::vector<std::string>>();
+  CLI::App* command = add_with_json(app, common, "check",
+                                    "Reasons to distrust a run's numbers; exit 12 where a named one is impossible");
+  command->add_option("runs", *runs, "The runs to check (all unless given)");
+  return {command, [runs, &common] { return check(*runs, common); }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,127 @@
+#include "app/cli/subcommand.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <limits>
+
+#include "app/cli/cli.h"
+
+namespace stepladder {
+namespace {
+
+std::atomic<int> interrupts{0};
+
+void note_interrupt(int signal) {
+  if (++interrupts > 1) std::_Exit(128 + signal);
+}
+
+// `missing` where it is none.
+double number_from(const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stopped == end ? value : missing;
+}
+
+// CLI11's own checks let NaN pass and spell out the largest double with all its digits. `shown` is for --help.
+CLI::Validator number_within(double low, double high, const std::string& what, const std::string& shown) {
+  const auto check = [=](std::string& text) {
+    const double value = number_from(text);
+    return value >= low && value <= high ? "" : "must be " + what + ", not '" + text + "'";
+  };
+  return {check, shown};
+}
+
+}  // namespace
+
+CLI::App* add_with_json(CLI::App& app, CommonOptions& common, const char* name, const char* what) {
+  CLI::App* command = app.add_subcommand(name, what);
+  command->add_flag("--json", common.json, "Print JSON");
+  return command;
+}
+
+CLI::Validator positive_count() {
+  const auto check = [](std::string& text) -> std::string {
+    const double value = number_from(text);
+    if (!(value >= 1 && value < 0x1p53 && value == std::floor(value)))
+      return "must be a whole number of at least 1, not '" + text + "'";
+    text = std::to_string(static_cast<std::int64_t>(value));
+    return {};
+  };
+  return {check, "POSITIVE"};
+}
+
+CLI::Validator positive_number() {
+  using Limits = std::numeric_limits<double>;
+  return number_within(Limits::min(), Limits::max(), "greater than 0", "POSITIVE");
+}
+
+CLI::Validator between(double low, double high) {
+  char range[64];
+  std::snprintf(range, sizeof range, "%g to %g", low, high);
+  return number_within(low, high, range, range);
+}
+
+void print(const Json& json) {
+  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+}
+
+int complain(const std::exception& error, int status) {
+  std::cerr << "stepladder: " << error.what() << "\n";
+  return status;
+}
+
+void open_standard_streams() {
+  // The wrong way round, so that using them fails, as in gnulib's stdopen.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    [[maybe_unused]] const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+int close_output(int status) {
+  errno = 0;
+  if (std::cout.flush()) return status;
+  const int cause = errno;
+  pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&out, 1, 0) == 1 && (out.revents & POLLERR)) return status;  // a reader that has seen enough: `| head`
+  std::cerr << "stepladder: standard output cannot be written" << (cause ? ": " : "")
+            << (cause ? std::strerror(cause) : "") << "\n";
+  return status == exit_done ? exit_failed : status;
+}
+
+void keep_off_database(const std::filesystem::path& out, const std::filesystem::path& database) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  const fs::path target = fs::weakly_canonical(out, unknown);
+  for (const std::string part : {"", "-wal", "-shm", "-journal"}) {
+    const fs::path file = database.string() + part;
+    if (target != fs::weakly_canonical(file, unknown) && !fs::equivalent(out, file, unknown)) continue;
+    throw UsageError("--out: " + out.string() +
+                     (part.empty() ? " is the database itself" : " belongs to the database"));
+  }
+}
+
+void catch_signals() {
+  std::signal(SIGINT, note_interrupt);
+  std::signal(SIGTERM, note_interrupt);
+  // A process of the same run that dies, or a reader of our output that leaves, is not our end.
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+bool interrupted() {
+  return interrupts > 0;
+}
+
+}  // namespace stepladder

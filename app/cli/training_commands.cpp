@@ -1,0 +1,261 @@
+#include "app/cli/training_commands.h"
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "app/cli/cli.h"
+#include "app/cli/find_run.h"
+#include "app/cli/progress.h"
+#include "app/cli/recipe_options.h"
+#include "app/cli/suspend.h"
+#include "app/cli/worker.h"
+#include "app/environment.h"
+#include "app/preset_ladder.h"
+#include "app/session.h"
+#include "engine/ladder_presets.h"
+#include "engine/processes/rendezvous.h"
+
+namespace stepladder {
+namespace {
+
+// Shows events until every one of `runs` has ended; Ctrl-C stops them.
+void follow(Session& session, const std::vector<RunId>& runs) {
+  std::vector<Run> rows;
+  for (const RunId id : runs) rows.push_back(*session.store().run(id));
+  const bool several_processes =
+      std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
+  Progress progress(std::move(rows));
+  Suspension suspension(session, runs, several_processes);
+  std::size_t ended = 0;
+  bool stopping = false;
+  while (ended < runs.size()) {
+    for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(100))) {
+      progress.show(event);
+      ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
+    }
+    if (interrupted() && !stopping) {
+      stopping = true;
+      session.stop_all();
+    }
+    suspension.look();
+  }
+  session.flush();
+  if (const std::string error = session.storage_error(); !error.empty()) throw StorageError(error);
+}
+
+int exit_status(const std::vector<LoadedRun>& runs) {
+  if (interrupted()) return exit_interrupted;
+  const bool failed =
+      std::any_of(runs.begin(), runs.end(), [](const LoadedRun& run) { return run.run.status != RunStatus::finished; });
+  return failed ? exit_failed : exit_done;
+}
+
+struct TrainOptions {
+  RecipeOptions recipe;
+  std::string name;
+  std::vector<std::string> stages;
+  std::string resume;
+  std::string fork;
+};
+
+RunId start_training(Session& session, const TrainOptions& options) {
+  if (!options.resume.empty()) {
+    if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; --fork makes a new one of it");
+    const Run run = find_run(session.store(), options.resume);
+    session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)));
+    return run.id;
+  }
+  RunRequested request{.name = options.name, .stages = options.stages};
+  if (options.fork.empty()) {
+    request.base = options.recipe.recipe();
+    if (const auto placement = placement_from_environment()) request.base.nproc = placement->world_size;
+  } else {
+    const auto [parent, step] = find_fork(session.store(), options.fork);
+    request.base = options.recipe.over(recipe_from_json(parent.recipe));
+    request.fork_of = parent.id;
+    request.fork_step = step;
+  }
+  return session.launch_run(request, session.probe().get());
+}
+
+// One of several processes that a launcher started: all of them have the same command line, and only rank 0 records.
+int train_as_rank(const Placement& placement, Recipe recipe, const std::vector<std::string>& stages) {
+  for (const std::string& stage : stages) stage_by_id(stage).apply(recipe);
+  recipe.nproc = placement.world_size;
+  return run_rank(placement, recipe, interrupted);
+}
+
+int train(const TrainOptions& options, const CommonOptions& common) {
+  for (const std::string& stage : options.stages) stage_by_id(stage);
+  if (options.fork.empty()) options.recipe.over(Recipe{});  // says what is wrong before the database is touched
+  const auto placement = placement_from_environment();
+  if (placement && (!options.resume.empty() || !options.fork.empty())) {
+    throw UsageError("a run is resumed or forked by one process, which starts the others itself: --nproc");
+  }
+  if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
+  Session session(common.database);
+  const RunId id = start_training(session, options);
+  follow(session, {id});
+  const std::vector<LoadedRun> runs = load_runs(session.store(), {*session.store().run(id)});
+  if (common.json) {
+    print(run_json(runs.front().run, runs.front().summary, load_judge(&session.store())));
+  } else {
+    std::cout << run_text(runs.front(), load_judge(&session.store()));
+  }
+  return exit_status(runs);
+}
+
+struct LadderOptions {
+  RecipeOptions recipe;
+  std::string name;
+  std::string plan;
+  std::vector<std::string> stages;
+  std::vector<std::string> only;
+  std::vector<std::string> without;
+  bool all = false;
+  int repeats = 1;
+  bool interleave = false;
+};
+
+// The rungs asked for, in order; empty where nothing was said.
+std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
+  std::vector<PlannedStage> planned;
+  for (const std::string& text : options.only.empty() ? options.stages : options.only) {
+    planned.push_back(parse_planned_stage(text));
+  }
+  std::set<std::string> left_out;
+  for (const std::string& id : options.without) left_out.insert(parse_planned_stage(id).stage);
+  if (planned.empty() && (options.all || !left_out.empty())) {
+    for (const Stage& stage : all_stages()) {
+      if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stage = stage.id});
+    }
+  }
+  std::erase_if(planned, [&](const PlannedStage& stage) { return left_out.contains(stage.stage); });
+  return planned;
+}
+
+// A ladder that others climbed, in sizes that fit this machine; what was given by hand counts.
+LadderRequest ready_request(const LadderOptions& options, const DeviceReport& report) {
+  const ReadyPlan& plan = ready_plan(options.plan);
+  LadderRequest request = ready_ladder(plan, options.recipe.over(plan.base), report);
+  if (!options.name.empty()) request.name = options.name;
+  request.repeats = options.repeats;
+  request.interleave = options.interleave;
+  return request;
+}
+
+LadderRequest ladder_request(const LadderOptions& options) {
+  return {.name = options.name,
+          .base = options.recipe.recipe(),
+          .stages = planned_stages(options),
+          .climb = options.only.empty() ? Climb::together : Climb::alone,
+          .repeats = options.repeats,
+          .interleave = options.interleave};
+}
+
+int climb(const LadderRequest& request, const CommonOptions& common, Session& session) {
+  if (const auto placement = placement_from_environment(); placement && placement->world_size > 1) {
+    throw UsageError("a ladder starts its processes itself: give --nproc instead of starting it " +
+                     std::to_string(placement->world_size) + " times");
+  }
+  const LaunchedLadder launched = session.launch_ladder(request, session.probe().get());
+  follow(session, launched.runs);
+  const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
+  if (common.json) {
+    print(ladder_json({.id = launched.ladder, .name = default_name(request.base)}, runs, launched.plan, common.database,
+                      load_judge(&session.store())));
+  } else {
+    std::cout << ladder_table(runs, launched.plan);
+  }
+  return exit_status(runs);
+}
+
+int ladder(const LadderOptions& options, const CommonOptions& common) {
+  if (!options.plan.empty()) {
+    ready_plan(options.plan);  // says what is wrong before the database is touched
+    options.recipe.over(Recipe{});
+    Session session(common.database);
+    return climb(ready_request(options, session.probe().get()), common, session);
+  }
+  const LadderRequest request = ladder_request(options);
+  Session session(common.database);
+  return climb(request, common, session);
+}
+
+// Another process trains the run; it looks for such requests about twice a second.
+int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const Run run = find_run(store, wanted);
+  if (run.status != RunStatus::queued && run.status != RunStatus::running) {
+    throw UsageError("run " + std::to_string(run.id) + " is " + std::string(to_string(run.status)) +
+                     "; only one that is queued or running can be asked to " + std::string(to_string(request)));
+  }
+  store.request(run.id, request);
+  return exit_done;
+}
+
+}  // namespace
+
+Subcommand train_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = add_with_json(app, common, "train", "Train one run");
+  options->recipe.add_to(*command);
+  command->add_option("--stage", options->stages, "A stage to apply; several may be given")->delimiter(',');
+  command->add_option("--name", options->name, "What to call the run");
+  CLI::Option* resume = command->add_option("--resume", options->resume, "Go on with a run from its newest checkpoint");
+  command->add_option("--fork", options->fork, "A new run from a checkpoint of another: RUN@STEP")->excludes(resume);
+  return {command, [options, &common] { return train(*options, common); }};
+}
+
+Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<LadderOptions>();
+  CLI::App* command = add_with_json(app, common, "ladder", "Train the baseline and one rung for each stage");
+  options->recipe.add_to(*command);
+  CLI::Option* stages = command->add_option("--stages", options->stages,
+                                            "Stages, in order; values that change with one after it: bf16:batch=24");
+  CLI::Option* only =
+      command->add_option("--only", options->only, "Stages, each on the baseline alone instead of together");
+  CLI::Option* without = command->add_option("--without", options->without, "Stages to leave out");
+  for (CLI::Option* list : {stages, only, without}) list->delimiter(',');
+  only->excludes(stages);
+  std::string plans;
+  for (const ReadyPlan& plan : ready_plans()) plans += (plans.empty() ? "" : ", ") + plan.name;
+  CLI::Option* plan = command->add_option("--plan", options->plan, "A ladder that others climbed: " + plans)
+                          ->excludes(stages)
+                          ->excludes(only)
+                          ->excludes(without);
+  command->add_flag("--all", options->all, "Also the check and the stages that change the maths")
+      ->excludes(stages)
+      ->excludes(only)
+      ->excludes(plan);
+  command->add_option("--repeats", options->repeats, "Runs of each rung")->check(between(1, 1000));
+  command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
+  command->add_option("--name", options->name, "What to call the ladder");
+  return {command, [options, &common] { return ladder(*options, common); }};
+}
+
+Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what) {
+  auto run = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(std::string(to_string(request)), what);
+  command->add_option("run", *run, "Its number or name")->required();
+  return {command, [run, request, &common] { return ask_owner(*run, request, common); }};
+}
+
+int quick_ladder(const CommonOptions& common) {
+  std::cerr << "stepladder: no display, so the desktop cannot open; running the quick ladder here instead\n";
+  LadderRequest request;
+  apply_preset(request.base, "nano");
+  const std::filesystem::path text = assets_folder() / "tinyshakespeare.txt";
+  if (std::filesystem::exists(text)) request.base.data = text.string();
+  request.base.steps = 60;
+  for (const char* id : {"baseline", "bf16", "compile", "flash-attention", "fused-adamw"}) {
+    request.stages.push_back({.stage = id});
+  }
+  request.name = "quick ladder";
+  Session session(common.database);
+  return climb(request, common, session);
+}
+
+}  // namespace stepladder

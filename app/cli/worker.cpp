@@ -1,0 +1,66 @@
+#include "app/cli/worker.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <iostream>
+#include <iterator>
+
+#include "app/cli/cli.h"
+#include "engine/engine.h"
+#include "engine/processes/worker_processes.h"
+
+namespace stepladder {
+namespace {
+
+// Rank 0 may end, or be killed, at any moment between its spawning this process and the call of prctl.
+bool tied_to_parent() {
+  const char* parent = std::getenv(worker_parent_variable);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return parent && std::to_string(::getppid()) == parent;
+}
+
+// Trains to the end and returns it.
+RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
+  std::promise<RunEnded> ended;
+  std::future<RunEnded> end = ended.get_future();
+  Engine engine([&](const RunEvent& event) {
+    if (const auto* last = std::get_if<RunEnded>(&event)) ended.set_value(*last);
+  });
+  constexpr RunId unrecorded = 0;
+  engine.submit({.run = unrecorded, .recipe = recipe});
+  while (end.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
+    if (interrupted()) engine.stop(unrecorded);
+  }
+  return end.get();
+}
+
+}  // namespace
+
+int run_worker() {
+  // A terminal's Ctrl-C goes to all processes of a job; it is for rank 0 to say when all of them stop, as with Ctrl-Z.
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
+  std::signal(SIGTSTP, SIG_IGN);
+  if (!tied_to_parent()) return exit_failed;
+  const std::string json(std::istreambuf_iterator<char>(std::cin), {});
+  const RunEnded end = train_unrecorded(recipe_from_json(json), [] { return false; });
+  if (end.status != RunStatus::failed) return exit_done;
+  std::cerr << "stepladder: " << end.reason << "\n";
+  return exit_failed;
+}
+
+int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupted)()) {
+  std::signal(SIGTSTP, SIG_IGN);  // rank 0 would give this one up
+  const RunEnded end = train_unrecorded(recipe, interrupted);
+  if (end.status == RunStatus::finished) return exit_done;
+  if (end.status == RunStatus::stopped) return exit_interrupted;
+  std::cerr << "stepladder: rank " << placement.rank << ": " << end.reason << "\n";
+  return exit_failed;
+}
+
+}  // namespace stepladder

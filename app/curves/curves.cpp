@@ -1,0 +1,239 @@
+#include "app/curves/curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace stepladder {
+namespace {
+
+std::vector<double> axis_values(const Run& run, const Series& series, Axis axis) {
+  std::vector<double> x(series.size(), missing);
+  double sum = 0;
+  double first_at = missing;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const std::int64_t known = series.tokens[i] > 0 ? series.tokens[i] : run.tokens_per_step;
+    switch (axis) {
+      case Axis::step:
+        x[i] = static_cast<double>(series.step[i]);
+        break;
+      case Axis::tokens:
+      case Axis::flops:
+        // A log that prints every hundredth step still trained on the tokens between.
+        sum += static_cast<double>(known) *
+               static_cast<double>(i == 0 ? std::max<std::int64_t>(1, series.step[0])
+                                          : std::max<std::int64_t>(1, series.step[i] - series.step[i - 1]));
+        if (known > 0) x[i] = axis == Axis::tokens ? sum : sum * run.model_flops_per_token;
+        if (axis == Axis::flops && is_missing(run.model_flops_per_token)) x[i] = missing;
+        break;
+      case Axis::time:
+        if (!std::isfinite(series.dt_ms[i])) break;
+        sum += series.dt_ms[i] / 1000 *
+               static_cast<double>(i == 0 ? 1 : std::max<std::int64_t>(1, series.step[i] - series.step[i - 1]));
+        x[i] = sum;
+        break;
+      case Axis::wall:
+        if (is_missing(first_at)) first_at = series.at[i];
+        if (!is_missing(series.at[i])) x[i] = series.at[i] - first_at;
+        break;
+      case Axis::loss:
+        x[i] = series.loss[i];
+        break;
+      case Axis::lr:
+        x[i] = series.lr[i];
+        break;
+      case Axis::grad_norm:
+        x[i] = series.grad_norm[i];
+        break;
+    }
+  }
+  return x;
+}
+
+// Of the line through (from, to) at x; missing beyond its ends.
+double between(const std::vector<double>& from, const std::vector<double>& to, double x) {
+  if (from.empty() || !(x >= from.front() && x <= from.back())) return missing;
+  const auto k = static_cast<std::size_t>(std::lower_bound(from.begin(), from.end(), x) - from.begin());
+  if (k == 0 || from[k] == x) return to[k];
+  return to[k - 1] + (x - from[k - 1]) / (from[k] - from[k - 1]) * (to[k] - to[k - 1]);
+}
+
+template <class Join>
+Points joined(const Points& run, const Points& base, Join join) {
+  Points out{.is_path = run.is_path && base.is_path};
+  std::size_t k = 0;
+  for (std::size_t i = 0; i < run.x.size(); ++i) {
+    while (k < base.x.size() && base.x[k] < run.x[i]) ++k;
+    if (k == base.x.size()) break;
+    double other = base.y[k];
+    if (base.x[k] != run.x[i]) {
+      if (k == 0) continue;
+      const double share = (run.x[i] - base.x[k - 1]) / (base.x[k] - base.x[k - 1]);
+      other = base.y[k - 1] + share * (base.y[k] - base.y[k - 1]);
+    }
+    out.x.push_back(run.x[i]);
+    out.y.push_back(join(run.y[i], other));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string_view title_of(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::loss:
+      return "Loss";
+    case Quantity::val_loss:
+      return "Validation loss";
+    case Quantity::tokens_per_s:
+      return "Throughput";
+    case Quantity::dt_ms:
+      return "Step time";
+    case Quantity::lr:
+      return "Learning rate";
+    case Quantity::grad_norm:
+      return "Gradient norm";
+  }
+  return "";
+}
+
+std::string_view unit_of(Quantity quantity) {
+  return quantity == Quantity::tokens_per_s ? "tokens/s" : quantity == Quantity::dt_ms ? "ms" : "";
+}
+
+std::string_view title_of(Axis axis) {
+  switch (axis) {
+    case Axis::step:
+      return "step";
+    case Axis::tokens:
+      return "tokens";
+    case Axis::time:
+      return "training time, s";
+    case Axis::wall:
+      return "wall clock, s";
+    case Axis::flops:
+      return "FLOPs (6N)";
+    case Axis::loss:
+      return "loss";
+    case Axis::lr:
+      return "learning rate";
+    case Axis::grad_norm:
+      return "gradient norm";
+  }
+  return "";
+}
+
+bool is_metric(Axis axis) {
+  return axis == Axis::loss || axis == Axis::lr || axis == Axis::grad_norm;
+}
+
+double StepScale::at(double of_step) const {
+  return between(step, x, of_step);
+}
+
+double StepScale::step_at(double of_x) const {
+  return x.empty() ? missing : between(x, step, std::clamp(of_x, x.front(), x.back()));
+}
+
+StepScale scale_of(const Run& run, const Series& excerpt, const StepScale& dt_total, Axis axis) {
+  StepScale scale;
+  const auto add = [&](double step, double x) {
+    if (is_missing(x) || (!scale.x.empty() && !(x > scale.x.back()))) return;
+    scale.step.push_back(step);
+    scale.x.push_back(x);
+  };
+  if (axis == Axis::time) {
+    for (std::size_t i = 0; i < dt_total.x.size(); ++i) add(dt_total.step[i], dt_total.x[i] / 1000);
+    return scale;
+  }
+  const std::vector<double> x = axis_values(run, excerpt, axis);
+  for (std::size_t i = 0; i < x.size(); ++i) add(static_cast<double>(excerpt.step[i]), x[i]);
+  return scale;
+}
+
+Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis) {
+  const std::vector<double> x = axis_values(run, series, axis);
+  Points points{.is_path = !is_metric(axis)};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double y = value_of(series, i, quantity);
+    if (is_missing(y) || !std::isfinite(x[i])) continue;
+    points.x.push_back(x[i]);
+    points.y.push_back(y);
+  }
+  if (!std::is_sorted(points.x.begin(), points.x.end())) {
+    std::vector<std::size_t> order(points.x.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return points.x[a] < points.x[b]; });
+    Points sorted{.is_path = points.is_path};
+    for (const std::size_t i : order) {
+      sorted.x.push_back(points.x[i]);
+      sorted.y.push_back(points.y[i]);
+    }
+    return sorted;
+  }
+  return points;
+}
+
+Points difference(const Points& run, const Points& base) {
+  return joined(run, base, [](double a, double b) { return a - b; });
+}
+
+Points ratio(const Points& run, const Points& base) {
+  return joined(run, base, [](double a, double b) { return b != 0 ? a / b : missing; });
+}
+
+MeanCurve mean_of(std::span<const Points> runs) {
+  MeanCurve curve{.runs = runs.size()};
+  if (runs.empty()) return curve;
+  std::vector<std::size_t> at(runs.size(), 0);
+  for (std::size_t i = 0; i < runs[0].x.size(); ++i) {
+    const double x = runs[0].x[i];
+    double sum = 0;
+    double low = runs[0].y[i];
+    double high = low;
+    bool all = true;
+    for (std::size_t r = 0; r < runs.size() && all; ++r) {
+      while (at[r] < runs[r].x.size() && runs[r].x[at[r]] < x) ++at[r];
+      all = at[r] < runs[r].x.size() && runs[r].x[at[r]] == x;
+      if (!all) break;
+      const double y = runs[r].y[at[r]];
+      sum += y;
+      low = std::min(low, y);
+      high = std::max(high, y);
+    }
+    if (!all) continue;
+    curve.mean.x.push_back(x);
+    curve.mean.y.push_back(sum / static_cast<double>(runs.size()));
+    curve.low.push_back(low);
+    curve.high.push_back(high);
+  }
+  return curve;
+}
+
+RangeStatistics statistics_between(const Points& points, double x_low, double x_high) {
+  RangeStatistics found;
+  double sum = 0;
+  const auto from = std::lower_bound(points.x.begin(), points.x.end(), x_low) - points.x.begin();
+  for (auto i = static_cast<std::size_t>(from); i < points.x.size() && points.x[i] <= x_high; ++i) {
+    const double y = points.y[i];
+    if (!std::isfinite(y)) continue;
+    found.low = found.count == 0 ? y : std::min(found.low, y);
+    found.high = found.count == 0 ? y : std::max(found.high, y);
+    found.last = y;
+    sum += y;
+    ++found.count;
+  }
+  if (found.count > 0) found.mean = sum / static_cast<double>(found.count);
+  return found;
+}
+
+double value_at(const Points& points, double x) {
+  if (points.empty() || x < points.x.front() || x > points.x.back()) return missing;
+  const auto after = std::lower_bound(points.x.begin(), points.x.end(), x);
+  auto i = static_cast<std::size_t>(after - points.x.begin());
+  if (i > 0 && x - points.x[i - 1] < points.x[i] - x) --i;
+  return points.y[i];
+}
+
+}  // namespace stepladder

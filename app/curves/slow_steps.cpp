@@ -1,0 +1,70 @@
+#include "app/curves/slow_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace stepladder {
+namespace {
+
+double median_of(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::string reason_for(const Series& series, std::size_t i, std::span<const LaneSample> lanes,
+                       std::span<const std::int64_t> saved) {
+  const std::int64_t step = series.step[i];
+  if (i == 0) return "the first step: memory is taken and kernels are chosen";
+  if (!is_missing(series.val_loss[i])) return "it was validated here";
+  if (!is_missing(series.val_loss[i - 1])) return "it was validated just before";
+  if (std::find(saved.begin(), saved.end(), step) != saved.end() ||
+      std::find(saved.begin(), saved.end(), step - 1) != saved.end())
+    return "a checkpoint was written here";
+  for (const LaneSample& lane : lanes) {
+    if (lane.step >= step - 1 && lane.step <= step && !lane.throttle_reason.empty())
+      return "the device was throttled: " + lane.throttle_reason;
+  }
+  if (i < 3) return "one of the first steps";
+  double usual = 0;
+  std::size_t looks = 0;
+  double here = missing;
+  for (const LaneSample& lane : lanes) {
+    if (is_missing(lane.gpu_clock_mhz)) continue;
+    usual += lane.gpu_clock_mhz;
+    ++looks;
+    if (lane.step >= step - 1 && lane.step <= step) here = lane.gpu_clock_mhz;
+  }
+  if (looks > 3 && !is_missing(here) && here < 0.9 * usual / static_cast<double>(looks))
+    return "the GPU's clock was lower than usual";
+  return "nothing is known of why";
+}
+
+}  // namespace
+
+std::vector<SlowStep> slow_steps(const Series& series, std::span<const LaneSample> lanes,
+                                 std::span<const std::int64_t> saved, std::size_t most) {
+  std::vector<double> times;
+  for (const double dt : series.dt_ms) {
+    if (std::isfinite(dt) && dt > 0) times.push_back(dt);
+  }
+  if (times.size() < 8) return {};
+  const double median = median_of(times);
+  std::vector<std::size_t> slow;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    if (std::isfinite(series.dt_ms[i]) && series.dt_ms[i] > slow_factor * median) slow.push_back(i);
+  }
+  std::sort(slow.begin(), slow.end(), [&](std::size_t a, std::size_t b) { return series.dt_ms[a] > series.dt_ms[b]; });
+  if (slow.size() > most) slow.resize(most);
+  std::vector<SlowStep> found;
+  std::array<char, 48> times_text{};
+  for (const std::size_t i : slow) {
+    std::snprintf(times_text.data(), times_text.size(), "%.1f times the median; ", series.dt_ms[i] / median);
+    found.push_back({series.step[i], series.dt_ms[i], times_text.data() + reason_for(series, i, lanes, saved)});
+  }
+  return found;
+}
+
+}  // namespace stepladder

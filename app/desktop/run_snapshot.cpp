@@ -1,0 +1,99 @@
+#include "app/desktop/run_snapshot.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stepladder {
+namespace {
+
+// `copy` holds the first of `source`'s rows.
+void grow(Series& copy, const Series& source) {
+  const auto column = [](auto& to, const auto& from) {
+    to.insert(to.end(), from.begin() + std::ssize(to), from.end());
+  };
+  column(copy.step, source.step);
+  column(copy.tokens, source.tokens);
+  column(copy.loss, source.loss);
+  column(copy.val_loss, source.val_loss);
+  column(copy.dt_ms, source.dt_ms);
+  column(copy.lr, source.lr);
+  column(copy.grad_norm, source.grad_norm);
+  column(copy.at, source.at);
+}
+
+Points placed(const CoarseCurve& curve, const std::vector<double>& values, const StepScale& scale, Axis axis) {
+  Points points;
+  for (std::size_t i = 0; i < curve.step.size(); ++i) {
+    const double x = axis == Axis::step ? curve.step[i] : scale.at(curve.step[i]);
+    if (is_missing(x)) continue;
+    points.x.push_back(x);
+    points.y.push_back(values[i]);
+  }
+  return points;
+}
+
+}  // namespace
+
+Summary Evidence::summary() const {
+  return goes_on ? summarise(*series, run.warmup_steps, run.tokens_per_step) : known;
+}
+
+std::int64_t fingerprint(const RunEntry& entry) {
+  const std::int64_t steps = entry.loaded ? std::ssize(entry.series().step) + 1 : entry.excerpt ? 1 : 0;
+  return (steps << 16) + entry.rewritten;
+}
+
+void EvidenceDesk::expect(std::size_t runs) {
+  most_steps_ = most_steps_of_each(runs);
+}
+
+bool EvidenceDesk::is_coarse(const RunEntry& entry) const {
+  return !entry.loaded && !entry.goes_on() && entry.summary.steps > most_steps_;
+}
+
+Evidence EvidenceDesk::of(const RunEntry& entry) {
+  Evidence evidence{
+      .run = entry.run, .known = entry.summary, .goes_on = entry.goes_on(), .is_excerpt = is_coarse(entry)};
+  if (evidence.goes_on) {
+    Copy& copy = live_[entry.run.id];
+    if (!copy.series || copy.rewritten != entry.rewritten) copy = {std::make_shared<Series>(), entry.rewritten};
+    grow(*copy.series, entry.series());
+    evidence.series = copy.series;
+  } else {
+    live_.erase(entry.run.id);
+    evidence.series = evidence.is_excerpt ? entry.excerpt : entry.shared_series();
+    if (!evidence.series) evidence.series = std::make_shared<Series>();
+  }
+  return evidence;
+}
+
+void EvidenceDesk::ask(const RunEntry& entry, Commands& commands) const {
+  if (!is_coarse(entry)) {
+    if (!entry.loaded) commands.push_back(LoadSeries{entry.run.id});
+  } else if (!entry.excerpt) {
+    commands.push_back(LoadExcerpt{entry.run.id, excerpt_of(most_steps_)});
+  }
+}
+
+std::int64_t fingerprint(const RunPoints& points) {
+  if (points.x.empty()) return points.levels != nullptr;
+  return std::llround(points.x.front()) * 31 + std::llround(points.x.back()) * 17 + std::ssize(points.x);
+}
+
+CoarseCurve coarse_curve(const RunPoints& points, Quantity quantity) {
+  return {.quantity = quantity,
+          .step = {points.x.begin(), points.x.end()},
+          .y = {points.y.begin(), points.y.end()},
+          .mean = {points.mean.begin(), points.mean.end()},
+          .behind = points.behind};
+}
+
+Points points_of(const CoarseCurve& curve, const StepScale& scale, Axis axis) {
+  return placed(curve, curve.y, scale, axis);
+}
+
+Points means_of(const CoarseCurve& curve, const StepScale& scale, Axis axis) {
+  return placed(curve, curve.mean, scale, axis);
+}
+
+}  // namespace stepladder

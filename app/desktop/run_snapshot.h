@@ -1,0 +1,74 @@
+// A run as another thread may read it while the UI thread goes on: values, and columns that nobody changes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "app/curves/curves.h"
+#include "app/desktop/charts.h"
+#include "app/desktop/commands.h"
+#include "app/desktop/run_points.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+// A quantity of a run of which not every step is in memory, as its glance or sight gives it (run_points.h).
+struct CoarseCurve {
+  Quantity quantity = Quantity::loss;
+  std::vector<double> step;
+  std::vector<double> y;     // lowest and highest of each bucket
+  std::vector<double> mean;  // of the bucket
+  std::int64_t behind = 0;   // values that it stands for; 0: it is exact
+};
+
+struct Evidence {
+  Run run;
+  Summary known;  // empty while the run goes on: see summary()
+  bool goes_on = false;
+  bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are coarse
+  std::shared_ptr<const Series> series;  // empty until it has been read
+  std::vector<CoarseCurve> coarse;
+  StepScale dt_total;  // milliseconds up to a step, where curves are coarse and time was asked for
+
+  Summary summary() const;
+};
+
+// A number for what evidence of the run would hold of its steps: changes when there is more or other to derive from.
+std::int64_t fingerprint(const RunEntry& entry);
+
+// Gives evidence of runs, and asks for what has not been read. UI thread.
+class EvidenceDesk {
+ public:
+  // So many will be asked for: the more they are, the shorter are those that are read whole.
+  void expect(std::size_t runs);
+
+  bool is_coarse(const RunEntry& entry) const;
+
+  // Until the next call nobody may read what was given of runs that go on.
+  Evidence of(const RunEntry& entry);
+
+  // Pushes commands for what is missing of steps.
+  void ask(const RunEntry& entry, Commands& commands) const;
+
+ private:
+  struct Copy {
+    std::shared_ptr<Series> series;
+    int rewritten = 0;
+  };
+  std::map<RunId, Copy> live_;  // of runs that go on; grow with them
+  std::int64_t most_steps_ = most_steps_read_whole;
+};
+
+// Of points as they are now (run_points.h).
+CoarseCurve coarse_curve(const RunPoints& points, Quantity quantity);
+
+// A number for which points these are.
+std::int64_t fingerprint(const RunPoints& points);
+
+// Its points along an axis that is no metric, and the means of their buckets, one for each point.
+Points points_of(const CoarseCurve& curve, const StepScale& scale, Axis axis);
+Points means_of(const CoarseCurve& curve, const StepScale& scale, Axis axis);
+
+}  // namespace stepladder

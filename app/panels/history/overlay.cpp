@@ -1,0 +1,116 @@
+#include "app/panels/history/overlay.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+
+#include "app/desktop/run_points.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+struct OverlayMetric {
+  const char* title;
+  Quantity quantity;
+  const char* unit;
+};
+constexpr std::array<OverlayMetric, history_metrics> metrics{{{"Loss", Quantity::loss, ""},
+                                                              {"Throughput", Quantity::tokens_per_s, "tokens/s"},
+                                                              {"Step time", Quantity::dt_ms, "ms"}}};
+
+void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands) {
+  const std::vector<const RunEntry*> entries = selected_entries(workspace);
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    if (i > 0) ImGui::SameLine(0, px(4));
+    ImGui::PushStyleColor(ImGuiCol_Button, i == overlay.metric ? faded(palette().accent, 0.2f) : ImVec4(0, 0, 0, 0));
+    ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
+    if (ImGui::Button(metrics[i].title)) overlay.metric = i;
+    ImGui::PopStyleColor(2);
+    mark("history.metric." + std::to_string(i));
+  }
+  ImGui::SameLine(0, px(20));
+  ImGui::AlignTextToFramePadding();
+  text_quiet(runs_text(entries.size()) + " selected");
+  flow_to("Compare");
+  if (quiet_button("Compare")) commands.push_back(ShowPanel{"compare"});
+  mark("history.compare");
+  flow_to("Tag");
+  if (quiet_button("Tag")) tags.open = true;
+  mark("history.tag");
+  tags.draw(entries, commands);
+  flow_to("Pin");
+  if (quiet_button("Pin")) pin_runs(entries, commands);
+  mark("history.pin");
+  flow_to("Archive");
+  if (quiet_button("Archive")) archive_runs(entries, commands);
+  mark("history.archive");
+  flow_to("Delete");
+  if (quiet_button("Delete")) delete_runs(entries, commands);
+  mark("history.delete");
+  ImGui::SetItemTooltip("Into the bin. Ctrl+Z takes them back; after 30 days they are gone for good.");
+  flow_to("Clear selection");
+  if (quiet_button("Clear selection")) commands.push_back(ClearSelection{});
+  mark("history.clear");
+}
+
+}  // namespace
+
+void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands) {
+  if (workspace.selected_runs.empty()) {
+    empty_state("No run is selected.",
+                "Click runs in the table: their curves are laid over each other here. Shift takes all between.");
+    return;
+  }
+  draw_selection_bar(overlay, tags, workspace, commands);
+  const OverlayMetric& metric = metrics[overlay.metric];
+  // A rung keeps its colour; where two selected runs share one, the later takes a colour that is free.
+  std::vector<int> colours;
+  Chart chart{.id = "overlay",
+              .title = metric.title,
+              .x_label = "step",
+              .unit = metric.unit,
+              .from_zero = metric.quantity != Quantity::loss,
+              .shared = &overlay.x,
+              .commands = &commands};
+  const std::size_t count = workspace.selected_runs.size();
+  std::int64_t behind = 0;  // values that are shown by the lowest and highest of their neighbours
+  for (const RunId id : workspace.selected_runs) {
+    const RunEntry* entry = workspace.find(id);
+    if (!entry) continue;
+    int colour = entry->run.rung % rung_colour_count;
+    for (int tries = 0; tries < rung_colour_count && std::find(colours.begin(), colours.end(), colour) != colours.end();
+         ++tries)
+      colour = (colour + 1) % rung_colour_count;
+    colours.push_back(colour);
+    const bool in_legend = count <= 8;
+    const bool has_namesake =
+        in_legend && std::any_of(workspace.selected_runs.begin(), workspace.selected_runs.end(), [&](RunId other) {
+          const RunEntry* same = workspace.find(other);
+          return other != id && same && same->run.name == entry->run.name;
+        });
+    Curve curve{
+        .label = entry->run.name + (has_namesake ? ", run " + std::to_string(id) : "") + "##" + std::to_string(id),
+        .colour = rung_colour(colour),
+        .weight = count > 12 ? 1.0f : 1.7f,
+        .in_legend = in_legend,
+        .order = static_cast<int>(colours.size()),
+        .dash = colour};
+    // Few runs: what was zoomed to is read as finely as the window is wide.
+    const RunPoints points =
+        run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::glance);
+    if (!points.levels) continue;
+    curve.x = points.x;
+    curve.y = points.y;
+    curve.levels = points.levels;
+    behind += points.behind;
+    chart.curves.push_back(std::move(curve));
+  }
+  chart.note = behind_text(behind);
+  draw_chart(chart);
+}
+
+}  // namespace stepladder

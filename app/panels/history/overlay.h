@@ -1,0 +1,20 @@
+// The selected runs' curves over each other, and what can be done to all of them; drawn beneath the History view's
+// table. UI thread.
+#pragma once
+
+#include "app/desktop/charts.h"
+#include "app/desktop/commands.h"
+#include "app/panels/history/curation.h"
+
+namespace stepladder {
+
+struct HistoryOverlay {
+  std::size_t metric = 0;  // of history_metrics
+  SharedX x;
+};
+
+inline constexpr std::size_t history_metrics = 3;  // loss, throughput, step time
+
+void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands);
+
+}  // namespace stepladder

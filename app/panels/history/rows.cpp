@@ -1,0 +1,164 @@
+#include "app/panels/history/rows.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "app/format.h"
+#include "app/run_filter.h"
+
+namespace stepladder {
+namespace {
+
+std::vector<std::string> groups_of(const RunEntry& entry, HistoryGroup group, const Workspace& workspace) {
+  const auto or_none = [](std::string text, const char* none) { return text.empty() ? none : std::move(text); };
+  switch (group) {
+    case HistoryGroup::ladder: {
+      const Ladder* ladder = entry.run.ladder ? workspace.ladder(*entry.run.ladder) : nullptr;
+      return {ladder ? ladder->name + "  -  " + local_time_text(ladder->created_at) : "runs of their own"};
+    }
+    case HistoryGroup::stage:
+      return {or_none(entry.run.stage, "no stage")};
+    case HistoryGroup::hardware:
+      return {or_none(entry.run.hardware, "hardware not known")};
+    case HistoryGroup::precision:
+      return {or_none(entry.run.precision, "precision not known")};
+    case HistoryGroup::status:
+      return {std::string(to_string(entry.run.status))};
+    case HistoryGroup::tag:
+      return entry.curation.tags.empty() ? std::vector<std::string>{"no tag"} : entry.curation.tags;
+    default:
+      return {""};
+  }
+}
+
+// Forks beneath their parents, rungs beneath their baselines.
+void add_tree(std::vector<HistoryRow>& rows, const std::vector<const RunEntry*>& sorted, const Workspace& workspace) {
+  std::map<RunId, std::vector<const RunEntry*>> children;
+  std::set<RunId> listed;
+  for (const RunEntry* entry : sorted) listed.insert(entry->run.id);
+  std::vector<const RunEntry*> roots;
+  for (const RunEntry* entry : sorted) {
+    RunId above = entry->run.parent.value_or(0);
+    if (above == 0 && entry->run.ladder && (entry->run.rung > 0 || entry->run.repeat > 0)) {
+      const std::vector<const RunEntry*> ladder = workspace.runs_of(*entry->run.ladder);
+      if (!ladder.empty() && ladder.front() != entry) above = ladder.front()->run.id;
+    }
+    if (listed.contains(above)) {
+      children[above].push_back(entry);
+    } else {
+      roots.push_back(entry);
+    }
+  }
+  const std::function<void(const RunEntry*, int)> add = [&](const RunEntry* entry, int depth) {
+    rows.push_back({.entry = entry, .depth = depth});
+    auto below = children[entry->run.id];
+    std::stable_sort(below.begin(), below.end(), [](const RunEntry* a, const RunEntry* b) {
+      return std::pair(a->run.rung, a->run.repeat) < std::pair(b->run.rung, b->run.repeat);
+    });
+    if (depth < 40) {
+      for (const RunEntry* child : below) add(child, depth + 1);
+    }
+  };
+  for (const RunEntry* root : roots) add(root, 0);
+}
+
+// Where the filter cannot be read (half typed, perhaps) everything stays in view.
+std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
+  list.filter_problem.clear();
+  std::vector<const RunEntry*> found;
+  const auto listed = [&](const RunEntry& entry) { return list.archived || !entry.curation.archived; };
+  Judge judge{.hardware = workspace.hardware};
+  for (const RunEntry& entry : workspace.runs()) judge.repeats.add(entry.run);
+  try {
+    const RunFilter filter(list.filter.data());
+    for (const RunEntry& entry : workspace.runs()) {
+      if (listed(entry) && filter.accepts(entry.run, entry.summary, judge, entry.curation)) found.push_back(&entry);
+    }
+  } catch (const FilterError& error) {
+    const std::string said = error.what();  // after the name of the command line's option
+    list.filter_problem = said.substr(said.starts_with("--filter: ") ? 10 : 0);
+    for (const RunEntry& entry : workspace.runs()) {
+      if (listed(entry)) found.push_back(&entry);
+    }
+  }
+  return found;
+}
+
+// By the chosen column; pinned ones come first.
+std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, const HistoryRows& list,
+                                    const HistoryColumns& columns, const Workspace& workspace) {
+  const ColumnContext context{&workspace, list.baseline};
+  const RunColumn* column = columns.find(list.sorted_by);
+  const bool by_text = !column || column->kind != ColumnKind::number;
+  struct Keyed {
+    const RunEntry* entry;
+    double value;
+    std::string text;
+  };
+  std::vector<Keyed> keyed;
+  for (const RunEntry* entry : found) {
+    Keyed key{.entry = entry, .value = by_text ? missing : cell_value(list.sorted_by, *entry, context), .text = ""};
+    if (is_missing(key.value)) key.text = cell_text(list.sorted_by, *entry, context);
+    keyed.push_back(std::move(key));
+  }
+  std::stable_sort(keyed.begin(), keyed.end(), [&](const Keyed& first, const Keyed& second) {
+    if (first.entry->curation.pinned != second.entry->curation.pinned) return first.entry->curation.pinned;
+    const Keyed& a = list.ascending ? first : second;
+    const Keyed& b = list.ascending ? second : first;
+    // Not a number sorts before every number, so that the order is one.
+    const bool a_nan = a.value != a.value;
+    const bool b_nan = b.value != b.value;
+    if (a_nan && b_nan) return a.text != b.text ? a.text < b.text : a.entry->run.id < b.entry->run.id;
+    if (a_nan || b_nan) return a_nan && !b_nan;
+    return a.value != b.value ? a.value < b.value : a.entry->run.id < b.entry->run.id;
+  });
+  std::vector<const RunEntry*> entries;
+  entries.reserve(keyed.size());
+  for (const Keyed& key : keyed) entries.push_back(key.entry);
+  return entries;
+}
+
+// A head for each group, its runs beneath it unless it is folded. A run with two tags stands in both groups.
+void add_groups(HistoryRows& list, const std::vector<const RunEntry*>& entries, const Workspace& workspace) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<const RunEntry*>> groups;
+  for (const RunEntry* entry : entries) {
+    for (const std::string& name : groups_of(*entry, list.group, workspace)) {
+      if (!groups.contains(name)) order.push_back(name);
+      groups[name].push_back(entry);
+    }
+  }
+  for (const std::string& name : order) {
+    list.rows.push_back({.head = name, .runs = groups[name].size()});
+    if (list.folded.contains(name)) continue;
+    for (const RunEntry* entry : groups[name]) list.rows.push_back({.entry = entry, .depth = 1});
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& history_group_names() {
+  static const std::vector<std::string> names{
+      "nothing", "ladder", "what it came from", "stage", "hardware", "precision", "status", "tag"};
+  return names;
+}
+
+void HistoryRows::update(const HistoryColumns& columns, const Workspace& workspace) {
+  std::string wanted = std::string(filter.data()) + '\n' + sorted_by + (ascending ? "+" : "-") +
+                       std::to_string(static_cast<int>(group)) + (archived ? "a" : "") +
+                       std::to_string(workspace.version) + "/" + std::to_string(baseline);
+  for (const std::string& head : folded) wanted += '\n' + head;
+  if (wanted == made_for) return;
+  made_for = std::move(wanted);
+  rows.clear();
+  impossible.clear();
+  const std::vector<const RunEntry*> found = matching_runs(*this, workspace);
+  matching = found.size();
+  const std::vector<const RunEntry*> entries = sorted(found, *this, columns, workspace);
+  if (group == HistoryGroup::tree) return add_tree(rows, entries, workspace);
+  if (group != HistoryGroup::none) return add_groups(*this, entries, workspace);
+  for (const RunEntry* entry : entries) rows.push_back({.entry = entry});
+}
+
+}  // namespace stepladder

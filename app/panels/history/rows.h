@@ -1,0 +1,45 @@
+// What the History view lists: the runs that pass the filter, in their order and groups. UI thread.
+#pragma once
+
+#include <array>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/panels/history/columns.h"
+
+namespace stepladder {
+
+enum class HistoryGroup { none, ladder, tree, stage, hardware, precision, status, tag };
+const std::vector<std::string>& history_group_names();  // in that order
+
+// A line of the table: a run, or the head of a group.
+struct HistoryRow {
+  const RunEntry* entry = nullptr;  // null: a head
+  std::string head;
+  std::size_t runs = 0;  // of a group
+  int depth = 0;
+};
+
+struct HistoryRows {
+  // What is asked for.
+  std::array<char, 256> filter{};
+  std::string sorted_by = "created";
+  bool ascending = false;
+  HistoryGroup group = HistoryGroup::none;
+  bool archived = false;  // whether those are shown too
+  std::set<std::string> folded;
+  RunId baseline = 0;
+
+  // What follows from it; made anew when it, or a run, has changed.
+  std::vector<HistoryRow> rows;
+  std::size_t matching = 0;
+  std::string filter_problem;  // then every run stays in view
+  std::string made_for;
+  std::map<RunId, bool> impossible;  // whether a run's times cannot be true, of those that were drawn: it takes 0.1 ms
+
+  void update(const HistoryColumns& columns, const Workspace& workspace);
+};
+
+}  // namespace stepladder

@@ -1,0 +1,354 @@
+#include "app/panels/history/table.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "app/desktop/run_widgets.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "storage/analysis/plausibility.h"
+
+namespace stepladder {
+namespace {
+
+void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, const Workspace& workspace,
+                   Commands& commands) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopupContextItem("##menu")) {
+    std::vector<const RunEntry*> entries{&entry};
+    if (workspace.selected_runs.contains(entry.run.id)) entries = selected_entries(workspace);
+    if (ImGui::MenuItem("Open", "double click")) commands.push_back(OpenRun{entry.run.id});
+    if (ImGui::MenuItem("Rename", "F2")) table.rename(entry);
+    if (entry.run.ladder && ImGui::MenuItem("Show its ladder")) commands.push_back(SelectLadder{*entry.run.ladder});
+    if (ImGui::MenuItem("Baseline of the factors", nullptr, table.list.baseline == entry.run.id))
+      table.list.baseline = table.list.baseline == entry.run.id ? 0 : entry.run.id;
+    ImGui::Separator();
+    if (ImGui::MenuItem("Tag", nullptr)) {
+      if (!workspace.selected_runs.contains(entry.run.id)) commands.push_back(SelectRuns{{entry.run.id}});
+      tags.open = true;
+    }
+    if (ImGui::MenuItem(entry.curation.pinned ? "Unpin" : "Pin")) pin_runs(entries, commands);
+    if (ImGui::MenuItem(entry.curation.archived ? "Take back from the archive" : "Archive"))
+      archive_runs(entries, commands);
+    if (ImGui::MenuItem("Delete", "Del")) delete_runs(entries, commands);
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& workspace, Commands& commands) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float height = px(18);
+  ImGui::Dummy(ImVec2(width, height));
+  const Glance* glance = workspace.glance(entry.run.id, quantity);
+  if (!glance) {
+    if (entry.summary.steps > 0 && entry.run.status != RunStatus::running)
+      commands.push_back(LoadGlance{entry.run.id, quantity});
+    return;
+  }
+  if (glance->x.size() < 2) return;
+  // A spike of the first steps must not press the rest flat: the axis ends at the highest of the later nine tenths.
+  double low = glance->y.front();
+  double high = -std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < glance->y.size(); ++i) {
+    low = std::min(low, glance->y[i]);
+    if (i >= glance->y.size() / 10) high = std::max(high, glance->y[i]);
+  }
+  if (!(high > low)) high = low + 1;
+  const double x0 = glance->x.front();
+  const double across = std::max(glance->x.back() - x0, 1e-9);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->PathClear();
+  for (std::size_t i = 0; i < glance->x.size(); ++i) {
+    const double share = std::clamp((glance->y[i] - low) / (high - low), 0.0, 1.0);
+    draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((glance->x[i] - x0) / across),
+                            at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
+  }
+  draw->PathStroke(u32(rung_colour(entry.run.rung)), 0, px(1.2f));
+}
+
+void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspace, Commands& commands) {
+  const std::vector<HistoryRow>& rows = table.list.rows;
+  const bool is_selected = workspace.selected_runs.contains(entry.run.id);
+  if (ImGui::GetIO().KeyShift && table.last_clicked != 0) {  // all between
+    std::size_t from = rows.size();
+    std::size_t to = rows.size();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!rows[i].entry) continue;
+      if (rows[i].entry->run.id == table.last_clicked) from = i;
+      if (rows[i].entry->run.id == entry.run.id) to = i;
+    }
+    if (from < rows.size() && to < rows.size()) {
+      for (std::size_t i = std::min(from, to); i <= std::max(from, to); ++i) {
+        if (rows[i].entry) commands.push_back(SelectRun{rows[i].entry->run.id, true});
+      }
+      return;
+    }
+  }
+  commands.push_back(SelectRun{entry.run.id, !is_selected});
+  table.last_clicked = entry.run.id;
+}
+
+// In the middle of a row whose pills are higher than its text.
+void middle_line() {
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+}
+
+void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
+  const RunEntry& entry = *row.entry;
+  if (row.depth > 0) {
+    ImGui::Dummy(ImVec2(px(14) * static_cast<float>(std::min(row.depth, 8)), 1));
+    ImGui::SameLine(0, 0);
+  }
+  if (table.renaming == entry.run.id) {
+    ImGui::SetNextItemWidth(-1);
+    ImGui::SetKeyboardFocusHere();
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(6), px(2)));
+    const bool done = ImGui::InputText("##name", table.name.data(), table.name.size(),
+                                       ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
+    ImGui::PopStyleVar();
+    mark("history.name.field");
+    if (done) commands.push_back(RenameRun{entry.run.id, table.name.data()});
+    if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) table.renaming = 0;
+    return;
+  }
+  middle_line();
+  float room = ImGui::GetContentRegionAvail().x;
+  if (entry.curation.pinned) {
+    text_toned("*", Tone::accent);
+    ImGui::SetItemTooltip("pinned");
+    ImGui::SameLine(0, px(6));
+    room = ImGui::GetContentRegionAvail().x;
+  }
+  text_cut(entry.run.name, room, entry.curation.archived ? palette().quiet : palette().text, fonts().regular, text_size,
+           Cut::middle);
+}
+
+void draw_tags(const RunEntry& entry) {
+  const float end = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
+  bool first = true;
+  for (const std::string& tag : entry.curation.tags) {
+    if (!first) ImGui::SameLine(0, px(4));
+    if (!first && ImGui::GetCursorScreenPos().x + pill_size(tag).x > end) {
+      text_quiet("...");
+      ImGui::SetItemTooltip("%s", tags_text(entry.curation.tags).c_str());
+      return;
+    }
+    pill(tag, Tone::accent);
+    first = false;
+  }
+}
+
+bool rests_on_times(const std::string& column) {
+  return column.starts_with("dt_ms") || column == "tokens_per_s" || column == "factor" || column == "mfu";
+}
+
+// Grey as in Ladder, where the times cannot be true.
+void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
+  const std::string text = cell_text(column.id, entry, context);
+  const bool doubted = impossible && rests_on_times(column.id);
+  middle_line();
+  text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
+             text == "-" || doubted ? &palette().quiet : &palette().text);
+  if (doubted) ImGui::SetItemTooltip("Cannot be true: more arithmetic than the hardware can do. Run shows the sum.");
+}
+
+void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible,
+               Commands& commands) {
+  switch (column.kind) {
+    case ColumnKind::spark:
+      return draw_spark(entry, column.id == "spark_dt" ? Quantity::dt_ms : Quantity::loss, *context.workspace,
+                        commands);
+    case ColumnKind::status:
+      return pill(std::string(to_string(entry.run.status)), status_tone(entry.run.status));
+    case ColumnKind::tags:
+      return draw_tags(entry);
+    case ColumnKind::number:
+      return draw_number(column, entry, context, impossible);
+    case ColumnKind::text:
+      break;
+  }
+  const std::string text = cell_text(column.id, entry, context);
+  middle_line();
+  text_cut(text.empty() ? "-" : text, ImGui::GetContentRegionAvail().x, text.empty() ? palette().quiet : palette().text,
+           fonts().regular, text_size);
+}
+
+void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const std::vector<const RunColumn*>& columns,
+              const ColumnContext& context, Commands& commands) {
+  const RunEntry& entry = *row.entry;
+  const Workspace& workspace = *context.workspace;
+  const bool is_selected = workspace.selected_runs.contains(entry.run.id);
+  ImGui::PushID(static_cast<int>(entry.run.id));
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  if (ImGui::Selectable("##row", is_selected, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap,
+                        ImVec2(0, px(22))))
+    click(table, entry, workspace, commands);
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+    commands.push_back(OpenRun{entry.run.id});
+  mark("history.run." + std::to_string(entry.run.id));
+  if (!entry.run.reason.empty()) ImGui::SetItemTooltip("%s", entry.run.reason.c_str());
+  draw_row_menu(table, tags, entry, workspace, commands);
+  ImGui::SameLine(px(4));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImVec4 colour = rung_colour(entry.run.rung);
+  const ImVec2 low(at.x, at.y + px(5));
+  const ImVec2 high(at.x + px(12), at.y + px(17));
+  if (is_selected) {
+    draw->AddRectFilled(low, high, u32(colour), px(3));
+  } else {
+    draw->AddRect(low, high, u32(colour, 0.7f), px(3), 0, px(1.5f));
+  }
+  ImGui::TableNextColumn();
+  draw_name(table, row, commands);
+  auto known = table.list.impossible.find(entry.run.id);
+  if (known == table.list.impossible.end()) {
+    const bool impossible = is_impossible(flags_of(entry.run, entry.summary, 1, workspace.hardware));
+    known = table.list.impossible.emplace(entry.run.id, impossible).first;
+  }
+  for (const RunColumn* column : columns) {
+    ImGui::TableNextColumn();
+    draw_cell(*column, entry, context, known->second, commands);
+  }
+  ImGui::PopID();
+}
+
+void draw_group_head(HistoryRows& list, const HistoryRow& row) {
+  ImGui::PushID(row.head.c_str());
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const bool folded = list.folded.contains(row.head);
+  if (ImGui::Selectable("##head", false, ImGuiSelectableFlags_SpanAllColumns, ImVec2(0, px(22)))) {
+    if (folded) {
+      list.folded.erase(row.head);
+    } else {
+      list.folded.insert(row.head);
+    }
+  }
+  ImGui::SameLine(px(4));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float x = at.x + px(6);
+  const float y = at.y + px(11);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImU32 ink = u32(palette().quiet);
+  if (folded) {
+    draw->AddTriangleFilled(ImVec2(x - px(3), y - px(5)), ImVec2(x - px(3), y + px(5)), ImVec2(x + px(4), y), ink);
+  } else {
+    draw->AddTriangleFilled(ImVec2(x - px(5), y - px(3)), ImVec2(x + px(5), y - px(3)), ImVec2(x, y + px(4)), ink);
+  }
+  ImGui::TableNextColumn();
+  text_cut(row.head + "   " + grouped(static_cast<std::int64_t>(row.runs)), ImGui::GetContentRegionAvail().x,
+           palette().text, fonts().semibold, text_size);
+  ImGui::PopID();
+}
+
+// As ImGui's own, with the names of numbers over the numbers' right edge.
+void draw_head_row(const std::vector<const RunColumn*>& columns) {
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int column = 0; column < static_cast<int>(columns.size()) + 2; ++column) {
+    if (!ImGui::TableSetColumnIndex(column)) continue;
+    const char* name = ImGui::TableGetColumnName(column);
+    ImGui::PushID(column);
+    if (column >= 2 && columns[static_cast<std::size_t>(column) - 2]->kind == ColumnKind::number) {
+      const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+      const ImVec2 at = ImGui::GetCursorPos();
+      ImGui::TableHeader("##number");
+      ImGui::SetCursorPos(at);
+      text_right(name, right, fonts().regular, small_size, &palette().quiet);
+    } else {
+      ImGui::TableHeader(name);
+    }
+    ImGui::PopID();
+  }
+}
+
+}  // namespace
+
+void HistoryTable::rename(const RunEntry& entry) {
+  renaming = entry.run.id;
+  std::snprintf(name.data(), name.size(), "%s", entry.run.name.c_str());
+}
+
+void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands) {
+  constexpr ImGuiTableFlags flags =
+      ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_Resizable |
+      ImGuiTableFlags_Reorderable | ImGuiTableFlags_ScrollX | ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
+      ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_PadOuterX;
+  HistoryRows& list = table.list;
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const std::vector<const RunColumn*> columns = table.columns.fitting(room.x);
+  // A table for each set of columns, so that each keeps its own widths and order.
+  std::string id = "##runs";
+  for (const RunColumn* column : columns) id += "," + column->id;
+  // As wide as what is visible beside a vertical scroll bar, which else would bring a horizontal one with it.
+  const float inner_width = room.x - ImGui::GetStyle().ScrollbarSize;
+  if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, room, inner_width)) return;
+  ImGui::TableSetupScrollFreeze(2, 1);
+  constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
+  ImGui::TableSetupColumn(
+      "##on", fixed | ImGuiTableColumnFlags_NoSort | ImGuiTableColumnFlags_NoResize | ImGuiTableColumnFlags_NoReorder,
+      px(20));
+  ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch | ImGuiTableColumnFlags_NoReorder, 4.2f);
+  for (const RunColumn* column : columns) {
+    const bool stretches = column->kind == ColumnKind::text || column->kind == ColumnKind::tags;
+    ImGuiTableColumnFlags own = stretches ? ImGuiTableColumnFlags_WidthStretch : fixed;
+    if (column->kind == ColumnKind::spark) own |= ImGuiTableColumnFlags_NoSort;
+    if (column->kind == ColumnKind::number) own |= ImGuiTableColumnFlags_PreferSortDescending;
+    if (column->id == list.sorted_by) {
+      own |= ImGuiTableColumnFlags_DefaultSort;
+      own |= list.ascending ? ImGuiTableColumnFlags_PreferSortAscending : ImGuiTableColumnFlags_PreferSortDescending;
+    }
+    ImGui::TableSetupColumn(column->title.c_str(), own, stretches ? column->width : px(column->width));
+  }
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
+  draw_head_row(columns);
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+  if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsCount > 0) {
+    const int column = specs->Specs[0].ColumnIndex;
+    list.sorted_by = column < 2 ? "name" : columns[static_cast<std::size_t>(column) - 2]->id;
+    list.ascending = specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending;
+  }
+  list.update(table.columns, workspace);
+  const ColumnContext context{&workspace, list.baseline};
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(list.rows.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const HistoryRow& row = list.rows[static_cast<std::size_t>(i)];
+      if (row.entry) {
+        draw_row(table, tags, row, columns, context, commands);
+      } else {
+        draw_group_head(list, row);
+      }
+    }
+  }
+  ImGui::EndTable();
+}
+
+std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, const Workspace& workspace) {
+  const ColumnContext context{&workspace, table.list.baseline};
+  std::vector<const RunColumn*> columns;
+  for (const std::string& id : table.columns.shown) {
+    if (const RunColumn* column = table.columns.find(id); column && column->kind != ColumnKind::spark)
+      columns.push_back(column);
+  }
+  std::vector<std::vector<std::string>> rows(1, {"run"});
+  for (const RunColumn* column : columns) rows.front().push_back(column->title);
+  for (const HistoryRow& row : table.list.rows) {
+    if (!row.entry) continue;
+    rows.push_back({row.entry->run.name});
+    for (const RunColumn* column : columns) rows.back().push_back(cell_text(column->id, *row.entry, context));
+  }
+  return rows;
+}
+
+}  // namespace stepladder

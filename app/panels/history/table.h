@@ -1,0 +1,28 @@
+// The History view's table: a run a line, its name, its cells, its menu. UI thread.
+#pragma once
+
+#include <array>
+
+#include "app/desktop/commands.h"
+#include "app/panels/history/columns.h"
+#include "app/panels/history/curation.h"
+#include "app/panels/history/rows.h"
+
+namespace stepladder {
+
+struct HistoryTable {
+  HistoryColumns columns;
+  HistoryRows list;
+  RunId last_clicked = 0;
+  RunId renaming = 0;  // 0: none
+  std::array<char, 256> name{};
+
+  void rename(const RunEntry& entry);  // begins
+};
+
+void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands);
+
+// As it stands, for a file or the clipboard: the names of its columns, then its runs.
+std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, const Workspace& workspace);
+
+}  // namespace stepladder

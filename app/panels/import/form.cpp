@@ -1,0 +1,177 @@
+#include "app/panels/import/form.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+
+namespace {
+
+std::string in_words(const ImportOptions& options) {
+  std::string text;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (options.tokens_per_step > 0) add(grouped(options.tokens_per_step) + " tokens per step");
+  if (options.params > 0) add(compact(static_cast<double>(options.params)) + " parameters");
+  if (!options.hardware.empty()) add(options.hardware);
+  if (!options.format.empty()) add("read as " + options.format);
+  if (options.flat) add("every file a rung");
+  return text;
+}
+
+bool count_field(const char* id, NumberField& field, std::int64_t& value) {
+  double number = value > 0 ? static_cast<double>(value) : missing;
+  const bool is_other = field.draw(id, "as the file says", number);
+  value = is_missing(number) ? 0 : std::llround(number);
+  return is_other;
+}
+
+struct Field {
+  const char* label;
+  float width;
+};
+constexpr std::array<Field, 5> fields = {Field{"tokens per step", 132}, Field{"parameters", 132},
+                                         Field{"hardware", 232}, Field{"format", 220}, Field{"a folder's files", 170}};
+
+struct Place {
+  float x;
+  int line;
+};
+
+// Fields flow like words.
+std::array<Place, fields.size()> places_of_fields(float room) {
+  std::array<Place, fields.size()> places{};
+  float used = 0;
+  int line = 0;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const float width = px(fields[i].width);
+    if (i > 0 && used + px(12) + width > room) {
+      ++line;
+      used = 0;
+    } else if (i > 0) {
+      used += px(12);
+    }
+    places[i] = {used, line};
+    used += width;
+  }
+  return places;
+}
+
+bool draw_format(ImportOptions& options) {
+  const auto title = [](const std::string& id) {
+    for (const Importer& importer : all_importers()) {
+      if (importer.id == id) return importer.title;
+    }
+    return id;
+  };
+  bool changed = false;
+  if (!ImGui::BeginCombo("##format", options.format.empty() ? "by content" : title(options.format).c_str(),
+                         ImGuiComboFlags_HeightLarge))
+    return false;
+  const auto choice = [&](const std::string& id, const std::string& words) {
+    if (!ImGui::Selectable(words.c_str(), options.format == id) || options.format == id) return;
+    options.format = id;
+    changed = true;
+  };
+  choice("", "by content");
+  for (const Importer& importer : all_importers()) choice(importer.id, importer.title);
+  ImGui::EndCombo();
+  return changed;
+}
+
+}  // namespace
+
+void ImportForm::show(const ImportOptions& said) {
+  options = said;
+  tokens.show(static_cast<double>(said.tokens_per_step));
+  params.show(static_cast<double>(said.params));
+}
+
+std::string ImportForm::problem() const {
+  const auto words = [](const char* name, const NumberField& field) {
+    return std::string(name) + ": '" + field.text() + "' is not a whole number; 524,288 and 64 x 1024 and 124M are";
+  };
+  if (tokens.is_wrong()) return words("tokens per step", tokens);
+  return params.is_wrong() ? words("parameters", params) : "";
+}
+
+bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
+  const float room = ImGui::GetContentRegionAvail().x - px(32);
+  const float line = px(18) + ImGui::GetFrameHeight() + px(10);
+  const auto places = places_of_fields(room);
+  const std::string problem = form.problem();
+  const float below = (problem.empty() ? 0 : px(24)) + (form.as_last_time ? ImGui::GetFrameHeight() + px(8) : 0);
+  begin_card("##corrections", ImVec2(0, line * static_cast<float>(places.back().line + 1) + below + px(22)));
+  bool changed = false;
+  const ImVec2 first = ImGui::GetCursorPos();
+  float top = first.y;
+  std::size_t next = 0;
+  const auto field = [&](auto&& draw) {
+    const Field& it = fields[next];
+    const Place& place = places[next];
+    if (next > 0 && place.line > places[next - 1].line) top = ImGui::GetCursorPosY();
+    ++next;
+    ImGui::SetCursorPos(ImVec2(first.x + place.x, top));
+    ImGui::BeginGroup();
+    ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(4)));
+    text_quiet(it.label);
+    ImGui::SetNextItemWidth(std::min(px(it.width), room));
+    changed = draw() || changed;
+    ImGui::PopStyleVar();
+    ImGui::EndGroup();
+  };
+  ImportOptions& options = form.options;
+  field([&] {
+    const bool left = count_field("##tokens", form.tokens, options.tokens_per_step);
+    mark("import.tokens");
+    ImGui::SetItemTooltip("Batch x sequence x accumulated batches x devices");
+    return left;
+  });
+  field([&] {
+    const bool left = count_field("##params", form.params, options.params);
+    mark("import.params");
+    return left;
+  });
+  field([&] {
+    const bool chosen = pick_hardware("##hardware", options.hardware, hardware, "as the file says", true);
+    mark("import.hardware");
+    return chosen;
+  });
+  field([&] {
+    const bool chosen = draw_format(options);
+    mark("import.format");
+    return chosen;
+  });
+  field([&] {
+    const bool chosen = ImGui::Checkbox("each is a rung", &options.flat);
+    mark("import.flat");
+    ImGui::SetItemTooltip("Otherwise the files of one folder are repeats of the same rung");
+    return chosen;
+  });
+  if (!problem.empty()) {
+    ImGui::PushFont(fonts().regular, 13.5f);
+    ImGui::TextColored(palette().bad, "%s", problem.c_str());
+    ImGui::PopFont();
+  }
+  if (form.as_last_time) {
+    if (quiet_button("As last time")) {
+      form.show(*form.as_last_time);
+      changed = true;
+    }
+    mark("import.as_last_time");
+    ImGui::SameLine();
+    ImGui::AlignTextToFramePadding();
+    text_cut(in_words(*form.as_last_time), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
+             small_size);
+  }
+  end_card();
+  return changed;
+}
+
+}  // namespace stepladder

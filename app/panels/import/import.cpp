@@ -1,0 +1,287 @@
+// Import: what another program kept is read, shown as it was understood, corrected by hand where it has to be, and only
+// then kept.
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "app/desktop/charts.h"
+#include "app/desktop/panel.h"
+#include "app/desktop/run_points.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "app/panels/import/form.h"
+#include "app/panels/import/memory.h"
+#include "app/panels/import/notes.h"
+#include "app/panels/import/rows.h"
+#include "app/panels/import/waiting.h"
+#include "storage/analysis/plausibility.h"
+
+namespace stepladder {
+namespace {
+
+struct State {
+  std::array<char, 4096> path{};
+  ImportForm form;
+  ImportMemory memory;
+
+  // Derived from the reading with this number.
+  int number = 0;
+  bool was_kept = false;
+  std::vector<std::vector<Flag>> flags;  // of each run
+  std::set<std::size_t> selected;
+  ImportNotes notes;
+};
+
+void copy_to(std::span<char> field, const std::string& text) {
+  const std::size_t length = std::min(text.size(), field.size() - 1);
+  std::memcpy(field.data(), text.data(), length);
+  field[length] = 0;
+}
+
+constexpr std::size_t most_selected_at_first = 12;
+
+void derive(State& state, const Workspace& workspace) {
+  const ImportPreview& import = workspace.import;
+  if (import.state == ImportPreview::State::reading || import.state == ImportPreview::State::keeping) return;
+  if (state.number == import.number) return;
+  state.number = import.number;
+  state.flags.clear();
+  state.selected.clear();
+  state.notes = notes_of(import);
+  state.form.show(import.asked.options);
+  if (import.state == ImportPreview::State::nothing) copy_to(state.path, "");
+  if (import.asked.paths.size() == 1) {
+    copy_to(state.path, import.asked.paths.front());
+    state.memory.last_path = import.asked.paths.front();
+  }
+  state.form.as_last_time.reset();
+  if (import.state == ImportPreview::State::understood && import.asked.options == ImportOptions{}) {
+    if (const ImportOptions* then = state.memory.said_last_time(import)) state.form.as_last_time = *then;
+  }
+  RepeatCounts repeats;
+  for (const ImportPreview::PreviewRun& run : import.runs) repeats.add(run.run);
+  for (const ImportPreview::PreviewRun& run : import.runs) {
+    state.flags.push_back(flags_of(run.run, run.summary, repeats.of(run.run), workspace.hardware));
+    if (state.selected.size() < most_selected_at_first) state.selected.insert(state.flags.size() - 1);
+  }
+}
+
+void draw_path(State& state, bool enabled, Commands& commands) {
+  ImGui::BeginDisabled(!enabled);
+  ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - px(90));
+  bool asked =
+      ImGui::InputTextWithHint("##path", "path of a file or a folder, then Enter", state.path.data(), state.path.size(),
+                               ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_ElideLeft);
+  mark("import.path");
+  ImGui::SameLine();
+  asked |= ImGui::Button("Read", ImVec2(px(80), 0));
+  mark("import.read");
+  ImGui::EndDisabled();
+  if (!asked) return;
+  const std::string path = plain_path(state.path.data());
+  if (path.empty()) return;
+  copy_to(state.path, path);
+  commands.push_back(PreviewImport{.paths = {path}, .options = state.form.options});
+}
+
+// A change reads again.
+void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands) {
+  const PreviewImport& asked = workspace.import.asked;
+  if (!draw_import_form(form, workspace.hardware) || form.options == asked.options) return;
+  commands.push_back(PreviewImport{.paths = asked.paths, .text = asked.text, .options = form.options});
+}
+
+void draw_loss(const State& state, const Workspace& workspace, Commands& commands) {
+  const ImportPreview& import = workspace.import;
+  Chart chart{.id = "loss", .title = "Loss", .x_label = "step"};
+  std::size_t wanted = 0;
+  for (const std::size_t i : state.selected) {
+    if (i >= import.runs.size()) break;
+    ++wanted;
+    const ImportPreview::PreviewRun& run = import.runs[i];
+    std::span<const double> x = run.steps;
+    std::span<const double> y = run.series.loss;
+    if (state.was_kept) {  // then the steps are the database's
+      const RunEntry* entry = workspace.find(run.run.id);
+      if (!entry) continue;
+      const RunPoints kept = run_points(workspace, *entry, Quantity::loss, nullptr, commands);
+      x = kept.x;
+      y = kept.y;
+    }
+    if (x.empty()) continue;
+    chart.curves.push_back({.label = (run.run.title.empty() ? run.run.name : run.run.title) + "##" + std::to_string(i),
+                            .x = x,
+                            .y = y,
+                            .colour = rung_colour(static_cast<int>(i)),
+                            .weight = state.selected.size() > 12 ? 1.0f : 1.6f,
+                            .in_legend = state.selected.size() <= 7});
+  }
+  if (wanted == 0) {
+    empty_state("No run is selected.", "Click runs in the table to see their loss.");
+    return;
+  }
+  if (wanted < import.runs.size())
+    chart.note = grouped(static_cast<std::int64_t>(wanted)) + " of " + runs_text(import.runs.size());
+  draw_chart(chart);
+}
+
+// What was kept, and where to look at it.
+void draw_kept(const Workspace& workspace, Commands& commands) {
+  const ImportPreview& import = workspace.import;
+  begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
+  ImGui::AlignTextToFramePadding();
+  text_toned(import.runs.empty() ? "Nothing was imported." : "Imported " + runs_text(import.runs.size()) + ".",
+             import.runs.empty() ? Tone::bad : Tone::good);
+  std::vector<RunId> ids;
+  std::vector<LadderId> ladders;
+  for (const ImportPreview::PreviewRun& run : import.runs) {
+    ids.push_back(run.run.id);
+    if (run.run.ladder && std::find(ladders.begin(), ladders.end(), *run.run.ladder) == ladders.end())
+      ladders.push_back(*run.run.ladder);
+  }
+  constexpr std::size_t most_buttons = 3;
+  for (std::size_t i = 0; i < std::min(ladders.size(), most_buttons); ++i) {
+    const Ladder* ladder = workspace.ladder(ladders[i]);
+    if (!ladder) continue;
+    ImGui::SameLine();
+    const std::string label = ladders.size() == 1 ? "Open the ladder" : "Ladder " + ladder->name;
+    const bool pressed = i == 0 ? primary_button(label.c_str()) : quiet_button(label.c_str());
+    mark("import.ladder." + std::to_string(i));
+    if (pressed) commands.push_back(SelectLadder{ladders[i]});
+  }
+  if (!ids.empty()) {
+    ImGui::SameLine();
+    if (quiet_button("Show the runs")) {
+      commands.push_back(SelectRuns{ids});
+      commands.push_back(ShowPanel{"history"});
+    }
+    mark("import.runs");
+  }
+  end_card();
+}
+
+void draw_result(State& state, const Workspace& workspace, Commands& commands) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  if (workspace.import.runs.empty()) {
+    begin_card("##notes", ImVec2(0, 0));
+    draw_notes(state.notes, workspace.import, commands);
+    end_card();
+    return;
+  }
+  const float space = px(14);
+  const bool is_low = room.y < px(330);
+  // A window too small for all of it scrolls.
+  const float lower = std::clamp(room.y * 0.42f, px(150), px(380));
+  const float wanted = import_rows_height(workspace.import.runs.size());
+  begin_card("##runs", ImVec2(0, is_low ? px(170) : std::min(wanted, room.y - lower - space)));
+  draw_import_rows(workspace.import.runs, state.flags, state.selected);
+  end_card();
+  gap(14);
+  const float rest = is_low ? px(150) : ImGui::GetContentRegionAvail().y;
+  const float notes = std::clamp(room.x * 0.42f, px(120), px(640));
+  begin_card("##loss", ImVec2(room.x - notes - space, rest));
+  draw_loss(state, workspace, commands);
+  end_card();
+  ImGui::SameLine(0, space);
+  begin_card("##notes", ImVec2(0, rest));
+  draw_notes(state.notes, workspace.import, commands);
+  end_card();
+}
+
+std::string head_line(const ImportPreview& import) {
+  std::string line;
+  for (const std::string& format : import.formats) {
+    for (const Importer& importer : all_importers()) {
+      if (importer.id == format) line += (line.empty() ? "" : ", ") + importer.title;
+    }
+  }
+  if (line.empty()) line = "not recognised";
+  line += "  -  " + source_words(import.asked);
+  return import.state == ImportPreview::State::kept ? line : "Nothing is kept yet  -  " + line;
+}
+
+// The buttons that end what is on the screen.
+struct Ending {
+  std::string forget;
+  std::string keep;  // empty: there is nothing to keep
+  float width = 0;
+};
+
+Ending ending_of(const ImportPreview& import) {
+  Ending ending{.forget = import.state == ImportPreview::State::kept ? "Import more" : "Discard"};
+  const float padding = 2 * ImGui::GetStyle().FramePadding.x;
+  ending.width = ImGui::CalcTextSize(ending.forget.c_str()).x + padding;
+  if (import.state == ImportPreview::State::kept || import.runs.empty()) return ending;
+  ending.keep = "Import " + runs_text(import.runs.size());
+  ImGui::PushFont(fonts().semibold, text_size);
+  ending.width += ImGui::CalcTextSize(ending.keep.c_str()).x + padding + px(8);
+  ImGui::PopFont();
+  return ending;
+}
+
+void draw_ending(const Ending& ending, State& state, const ImportPreview& import, Commands& commands) {
+  if (quiet_button(ending.forget.c_str())) commands.push_back(ForgetImport{});
+  mark("import.forget");
+  if (ending.keep.empty()) return;
+  ImGui::SameLine(0, px(8));
+  if (primary_button(ending.keep.c_str(), state.form.problem().empty())) {
+    state.memory.take_note_of(import);
+    commands.push_back(KeepImport{});
+  }
+  mark("import.keep");
+}
+
+// Title and what it is about, with the buttons to their right or, where there is no room, beneath.
+void draw_head(State& state, const Workspace& workspace, Commands& commands) {
+  const ImportPreview& import = workspace.import;
+  const bool is_open = import.state == ImportPreview::State::understood || import.state == ImportPreview::State::kept;
+  const ImVec2 at = ImGui::GetCursorPos();
+  const float right = ImGui::GetContentRegionMax().x;
+  const Ending ending = is_open ? ending_of(import) : Ending{};
+  const bool fits = right - ending.width > at.x + px(240);
+  if (is_open && fits) {
+    ImGui::SetCursorPosX(right - ending.width);
+    draw_ending(ending, state, import, commands);
+    ImGui::SetCursorPos(at);
+  }
+  text_title("Import");
+  text_cut(is_open ? head_line(import) : "Runs of other programs: logs, tables and the stores of other trackers",
+           right - (fits ? ending.width : 0) - at.x - px(16), palette().quiet, fonts().regular, small_size);
+  if (is_open && !fits) draw_ending(ending, state, import, commands);
+}
+
+}  // namespace
+
+Panel panels::import() {
+  const auto state = std::make_shared<State>();
+  return {.id = "import",
+          .title = "Import",
+          .draw =
+              [state](const Workspace& workspace, Commands& commands) {
+                using S = ImportPreview::State;
+                const S stage = workspace.import.state;
+                derive(*state, workspace);
+                if (stage != S::keeping) state->was_kept = stage == S::kept;
+                draw_head(*state, workspace, commands);
+                gap(18);
+                draw_path(*state, stage != S::reading && stage != S::keeping, commands);
+                gap(18);
+                if (stage == S::nothing) return draw_nothing(state->memory.last_path, commands);
+                if (stage == S::reading || stage == S::keeping) return draw_reading(workspace.import, commands);
+                if (stage == S::understood) draw_form(state->form, workspace, commands);
+                if (stage == S::kept) draw_kept(workspace, commands);
+                gap(14);
+                draw_result(*state, workspace, commands);
+              },
+          .remember = [state] { return state->memory.text(); },
+          .recall = [state](const std::string& text) { state->memory.recall(text); }};
+}
+
+}  // namespace stepladder

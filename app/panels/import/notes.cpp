@@ -1,0 +1,101 @@
+#include "app/panels/import/notes.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+
+namespace {
+
+std::string note_text(const ImportNote& note, bool several_files) {
+  std::string where = several_files ? std::filesystem::path(note.file).filename().string() : "";
+  if (note.line > 0) where += (where.empty() ? "line " : ", line ") + grouped(note.line);
+  return where.empty() ? note.text : where + ": " + note.text;
+}
+
+// As high as wrapped text is at this width; only what is in view is drawn.
+void lay_out(ImportNotes& notes, float width) {
+  if (notes.width == width && notes.tops.size() == notes.lines.size() + 1) return;
+  notes.width = width;
+  notes.tops = {0};
+  for (const std::string& note : notes.lines) {
+    notes.tops.push_back(notes.tops.back() + px(7) + ImGui::CalcTextSize(note.c_str(), nullptr, false, width).y);
+  }
+}
+
+// What the notes are about, how many there are, and the button that copies them.
+void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& commands) {
+  text_strong(import.runs.empty()       ? "No run was found in it"
+              : import.failures.empty() ? "Notes"
+                                        : "What could not be read");
+  if (!notes.lines.empty() || !import.failures.empty()) {
+    ImGui::SameLine();
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+    text_quiet(import.failures.empty() ? grouped(static_cast<std::int64_t>(notes.lines.size()))
+                                       : grouped(static_cast<std::int64_t>(import.failures.size())));
+    ImGui::SameLine(ImGui::GetContentRegionMax().x - px(64));
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(6));
+    ImGui::PushFont(fonts().regular, small_size);
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(8), px(4)));
+    if (ImGui::Button("Copy all", ImVec2(px(64), 0))) {
+      std::string all;
+      for (const std::string& failure : import.failures) all += failure + "\n";
+      for (const ImportNote& note : import.notes)
+        all += note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text + "\n";
+      commands.push_back(CopyText{all, "What the importer said"});
+    }
+    mark("import.copy");
+    ImGui::PopStyleVar();
+    ImGui::PopFont();
+  }
+}
+
+}  // namespace
+
+ImportNotes notes_of(const ImportPreview& import) {
+  std::set<std::string> files;
+  for (const ImportNote& note : import.notes) files.insert(note.file);
+  ImportNotes notes;
+  for (const ImportNote& note : import.notes) notes.lines.push_back(note_text(note, files.size() > 1));
+  return notes;
+}
+
+void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& commands) {
+  draw_head(notes, import, commands);
+  ImGui::BeginChild("##lines", ImVec2(0, 0));
+  ImGui::PushFont(fonts().regular, 13.5f);
+  ImGui::PushTextWrapPos(0);
+  for (const std::string& failure : import.failures) ImGui::TextColored(palette().bad, "%s", failure.c_str());
+  ImGui::PopTextWrapPos();
+  if (notes.lines.empty() && import.failures.empty())
+    text_quiet_wrapped("Nothing had to be skipped, assumed or worked out.");
+  const float width = ImGui::GetContentRegionAvail().x;
+  lay_out(notes, width);
+  const float top = ImGui::GetCursorPosY();
+  const float from = ImGui::GetScrollY() - top;
+  const auto begin = notes.tops.begin();
+  auto first = std::upper_bound(begin, notes.tops.end(), from);
+  if (first != begin) --first;
+  for (auto i = static_cast<std::size_t>(first - begin); i < notes.lines.size(); ++i) {
+    if (notes.tops[i] > from + ImGui::GetWindowHeight()) break;
+    ImGui::SetCursorPosY(top + notes.tops[i]);
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted(notes.lines[i].c_str());
+    ImGui::PopTextWrapPos();
+    if (ImGui::IsItemClicked()) commands.push_back(CopyText{notes.lines[i], "The note"});
+    if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+  }
+  ImGui::SetCursorPosY(top + notes.tops.back());
+  ImGui::Dummy(ImVec2(0, 0));
+  ImGui::PopFont();
+  ImGui::EndChild();
+}
+
+}  // namespace stepladder

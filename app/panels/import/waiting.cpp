@@ -1,0 +1,174 @@
+#include "app/panels/import/waiting.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+
+namespace {
+
+void centred(const std::string& text, ImFont* font, float size, const ImVec4& colour) {
+  ImGui::PushFont(font, size);
+  const float room = ImGui::GetContentRegionAvail().x;
+  const float width = ImGui::CalcTextSize(text.c_str(), nullptr, false, room).x;
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (room - width) / 2));
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(text.c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+}
+
+void draw_dashed_frame(const ImVec2& low, const ImVec2& high) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImU32 colour = u32(palette().quiet, 0.7f);
+  const float dash = px(7);
+  for (float x = low.x; x < high.x; x += 2 * dash) {
+    const float end = std::min(x + dash, high.x);
+    draw->AddLine(ImVec2(x, low.y), ImVec2(end, low.y), colour, px(1));
+    draw->AddLine(ImVec2(x, high.y), ImVec2(end, high.y), colour, px(1));
+  }
+  for (float y = low.y; y < high.y; y += 2 * dash) {
+    const float end = std::min(y + dash, high.y);
+    draw->AddLine(ImVec2(low.x, y), ImVec2(low.x, end), colour, px(1));
+    draw->AddLine(ImVec2(high.x, y), ImVec2(high.x, end), colour, px(1));
+  }
+}
+
+// An arrow into a tray.
+void draw_drop_sign() {
+  const float size = px(34);
+  const ImVec2 at(ImGui::GetCursorScreenPos().x + (ImGui::GetContentRegionAvail().x - size) / 2,
+                  ImGui::GetCursorScreenPos().y);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const ImU32 colour = u32(palette().accent);
+  const auto line = [&](float x0, float y0, float x1, float y1) {
+    draw->AddLine(ImVec2(at.x + size * x0, at.y + size * y0), ImVec2(at.x + size * x1, at.y + size * y1), colour,
+                  px(2));
+  };
+  line(0.5f, 0, 0.5f, 0.66f);
+  line(0.28f, 0.44f, 0.5f, 0.66f);
+  line(0.72f, 0.44f, 0.5f, 0.66f);
+  line(0.05f, 0.66f, 0.05f, 1);
+  line(0.05f, 1, 0.95f, 1);
+  line(0.95f, 1, 0.95f, 0.66f);
+  ImGui::Dummy(ImVec2(size, size));
+}
+
+void draw_formats() {
+  const float width = std::min(ImGui::GetContentRegionAvail().x, px(760));
+  const float left = ImGui::GetCursorPosX() + (ImGui::GetContentRegionAvail().x - width) / 2;
+  // Lines of pills, each in the middle.
+  std::vector<std::string> line;
+  float used = 0;
+  const float between = px(8);
+  const auto draw_line = [&] {
+    ImGui::SetCursorPosX(left + std::max(0.0f, (width - used + between) / 2));
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (i > 0) ImGui::SameLine(0, between);
+      pill(line[i], Tone::neutral);
+    }
+    line.clear();
+    used = 0;
+  };
+  for (const Importer& importer : all_importers()) {
+    const float wanted = pill_size(importer.title).x + between;
+    if (!line.empty() && used + wanted > width) draw_line();
+    line.push_back(importer.title);
+    used += wanted;
+  }
+  if (!line.empty()) draw_line();
+}
+
+// A light that goes to and fro: how much there is to read is not known beforehand.
+void moving_bar(float width) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = px(6);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line), height / 2);
+  const float part = width * 0.28f;
+  const float left = at.x + (width - part) * static_cast<float>(0.5 - 0.5 * std::cos(ImGui::GetTime() * 2.4));
+  draw->AddRectFilled(ImVec2(left, at.y), ImVec2(left + part, at.y + height), u32(palette().accent), height / 2);
+  ImGui::Dummy(ImVec2(width, height));
+}
+
+}  // namespace
+
+std::string source_words(const PreviewImport& asked) {
+  if (asked.paths.empty()) return "pasted text";
+  const std::string first = asked.paths.front();
+  return asked.paths.size() == 1 ? first : first + " and " + std::to_string(asked.paths.size() - 1) + " more";
+}
+
+void draw_nothing(const std::string& last_path, Commands& commands) {
+  const ImVec2 low = ImGui::GetCursorScreenPos();
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  begin_card("##drop", ImVec2(0, 0), true);
+  ImGui::SetCursorPosY(std::max(px(14), (room.y - px(330)) / 2));
+  draw_drop_sign();
+  gap(22);
+  centred("Drop logs, tables or a folder of them on this window", fonts().display, 19, palette().text);
+  centred("or press Ctrl+V to paste what a program has printed, or give a path above", fonts().regular, text_size,
+          palette().quiet);
+  gap(34);
+  centred("What is understood, by its content:", fonts().regular, small_size, palette().quiet);
+  draw_formats();
+  gap(34);
+  centred("Nothing is kept before you have seen what was understood. The same on the command line:", fonts().regular,
+          small_size, palette().quiet);
+  centred("stepladder import runs/ --tokens-per-step 524288", fonts().semibold, 13.5f, palette().text);
+  if (!last_path.empty()) {
+    gap(34);
+    const std::string label = "Read " + std::filesystem::path(last_path).filename().string() + " again";
+    const float width = ImGui::CalcTextSize(label.c_str()).x + 2 * ImGui::GetStyle().FramePadding.x;
+    ImGui::SetCursorPosX(ImGui::GetCursorPosX() + std::max(0.0f, (ImGui::GetContentRegionAvail().x - width) / 2));
+    if (quiet_button(label.c_str())) commands.push_back(PreviewImport{.paths = {last_path}});
+    ImGui::SetItemTooltip("%s", last_path.c_str());
+    mark("import.again");
+  }
+  end_card();
+  const float inset = px(8);
+  if (room.x > px(200) && room.y > px(120))
+    draw_dashed_frame(ImVec2(low.x + inset, low.y + inset), ImVec2(low.x + room.x - inset, low.y + room.y - inset));
+}
+
+void draw_reading(const ImportPreview& import, Commands& commands) {
+  begin_card("##reading", ImVec2(0, 0));
+  const float width = std::min(px(460), ImGui::GetContentRegionAvail().x);
+  ImGui::SetCursorPosY(std::max(px(14), ImGui::GetContentRegionAvail().y / 2 - px(70)));
+  const bool keeps = import.state == ImportPreview::State::keeping;
+  centred(keeps                        ? "Writing into the database"
+          : import.asked.paths.empty() ? "Reading what was pasted"
+                                       : "Reading",
+          fonts().semibold, 17, palette().text);
+  const std::string file = import.file.empty() ? source_words(import.asked) : import.file;
+  const std::string count = import.files_begun > 1 ? "file " + grouped(import.files_begun) + ": " : "";
+  ImGui::PushFont(fonts().regular, small_size);
+  std::string shown = count + file;
+  const float room = ImGui::GetContentRegionAvail().x;
+  if (ImGui::CalcTextSize(shown.c_str()).x > room) shown = count + std::filesystem::path(file).filename().string();
+  ImGui::PopFont();
+  centred(shown, fonts().regular, small_size, palette().quiet);
+  gap(28);
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + (room - width) / 2);
+  moving_bar(width);
+  gap(30);
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + (room - px(110)) / 2);
+  if (ImGui::Button("Cancel", ImVec2(px(110), 0))) commands.push_back(ForgetImport{});
+  mark("import.forget");
+  if (keeps)
+    centred("A file that is cancelled leaves nothing; those before it stay.", fonts().regular, small_size,
+            palette().quiet);
+  end_card();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,160 @@
+#include "app/panels/ladder/charts.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <span>
+#include <tuple>
+
+#include "app/desktop/run_points.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "app/panels/ladder/operators.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the rows above have the colours
+
+// All rungs, the baseline and the selected one strong, the others thin. `values` gives each run's points, and their
+// levels where they have any.
+template <class Values>
+std::vector<Curve> curves(const LadderCurves& shown, Values values) {
+  std::vector<Curve> list;
+  const auto add_where = [&](auto&& condition) {
+    for (const LossCurve& loss : shown.model.losses) {
+      if (!condition(loss.rung)) continue;
+      const auto [x, y, levels] = values(loss);
+      if (x.empty()) continue;
+      const bool strong = loss.rung == shown.selected || loss.rung == shown.baseline;
+      list.push_back({.label = loss.title + "##" + std::to_string(loss.run),
+                      .x = x,
+                      .y = y,
+                      .colour = faded(rung_colour(loss.rung), strong ? 1.0f : 0.55f),
+                      .weight = strong ? 2.2f : 1.1f,
+                      .in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend,
+                      .order = loss.rung,
+                      .is_context = !strong,
+                      .dash = loss.rung,
+                      .levels = levels});
+    }
+  };
+  add_where([&](int rung) { return rung != shown.baseline && rung != shown.selected; });
+  add_where([&](int rung) { return rung == shown.baseline && rung != shown.selected; });
+  add_where([&](int rung) { return rung == shown.selected; });
+  return list;
+}
+
+// Step times that differ by more than five times need a log axis to be told apart at both ends.
+bool needs_log_axis(const LadderModel& model) {
+  double least = missing;
+  double most = missing;
+  for (const auto& [run, ecdf] : model.ecdf) {
+    if (ecdf.dt_ms.empty() || ecdf.dt_ms.front() <= 0) continue;
+    least = is_missing(least) ? ecdf.dt_ms.front() : std::min(least, ecdf.dt_ms.front());
+    most = is_missing(most) ? ecdf.dt_ms.back() : std::max(most, ecdf.dt_ms.back());
+  }
+  return !is_missing(least) && most > 5 * least;
+}
+
+}  // namespace
+
+void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands) {
+  const LadderModel& model = shown.model;
+  const float gap = px(16);
+  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone differs from nothing
+  const float upper = strip ? (size.y - gap) * 0.52f : size.y;
+  ImGui::BeginGroup();
+  begin_card("##loss", ImVec2(size.x, upper));
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float right = corner.x + ImGui::GetContentRegionAvail().x;
+  std::int64_t behind = 0;
+  for (const LossCurve& loss : model.losses) behind += loss.behind;
+  draw_chart({.id = "loss",
+              .title = "Loss",
+              .note = behind_text(behind),
+              .x_label = std::string(axis_title_of(model.lens)),
+              .curves = curves(shown,
+                               [](const LossCurve& loss) {
+                                 return std::tuple(std::span<const double>(loss.points.x),
+                                                   std::span<const double>(loss.points.y), &loss.levels);
+                               }),
+              .floor = model.loss_floor,
+              .floor_label = "entropy of the source",
+              .x_labelled = !strip,
+              .caption = shown.caption,
+              .shared = &axis.x,
+              .commands = &commands,
+              .title_room = px(140)});
+  ImGui::SetCursorPos(ImVec2(right - px(130), corner.y - px(5)));
+  static const std::vector<std::string> lenses = [] {
+    std::vector<std::string> titles;
+    for (const Lens each : all_lenses) titles.emplace_back(title_of(each));
+    return titles;
+  }();
+  int chosen = static_cast<int>(axis.lens);
+  ImGui::PushFont(fonts().regular, small_size);
+  if (choice("##lens", "", chosen, lenses, px(130))) axis.choose(static_cast<Lens>(chosen));
+  ImGui::SetItemTooltip("What is held equal: S steps, K tokens, T time, F FLOPs, J energy");
+  ImGui::PopFont();
+  mark("ladder.lens");
+  end_card();
+  if (strip) {
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
+    begin_card("##gap", ImVec2(size.x, 0));
+    const std::string reference =
+        shown.baseline == 0 ? "the baseline's" : "rung " + std::to_string(shown.baseline) + "'s";
+    draw_chart({.id = "gap",
+                .title = "Loss less " + reference,
+                .note = "within " + loss_text(model.band) + " is the same" + (behind > 0 ? "; of means" : ""),
+                .x_label = std::string(axis_title_of(model.lens)),
+                .curves = curves(shown,
+                                 [](const LossCurve& loss) {
+                                   return std::tuple(std::span<const double>(loss.gap.x),
+                                                     std::span<const double>(loss.gap.y), &loss.gap_levels);
+                                 }),
+                .band_low = -model.band,
+                .band_high = model.band,
+                .zero_line = 0,
+                .legend = false,
+                .caption = shown.caption,
+                .shared = &axis.x,
+                .commands = &commands});
+    end_card();
+  }
+  ImGui::EndGroup();
+}
+
+void draw_ladder_times(const LadderCurves& shown, ImVec2 size, bool* shows_operators, Commands& commands) {
+  const LadderModel& model = shown.model;
+  const bool is_log = needs_log_axis(model);
+  begin_card("##dt", size);
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float right = corner.x + ImGui::GetContentRegionAvail().x;
+  draw_chart({.id = "dt",
+              .title = "Step time",
+              .note = "ECDF",
+              .x_label = is_log ? "ms, log scale" : "ms",
+              .unit = "of steps",
+              .curves = curves(shown,
+                               [&](const LossCurve& loss) {
+                                 const Ecdf& steps = model.ecdf.at(loss.run);
+                                 return std::tuple(std::span<const double>(steps.dt_ms),
+                                                   std::span<const double>(steps.share),
+                                                   static_cast<const Levels*>(nullptr));
+                               }),
+              .steps_up = true,
+              .log_x = is_log,
+              .legend = false,
+              .caption = shown.caption,
+              .commands = &commands,
+              .title_room = shows_operators ? px(120) : 0});
+  if (shows_operators) {
+    ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
+    draw_times_switch(*shows_operators);
+  }
+  end_card();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,175 @@
+#include "app/panels/ladder/head.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "app/cli/report.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
+  const LadderRung& rung = model.rungs.front();
+  const Run& first = rung.first;
+  std::string line = std::to_string(model.rungs.size()) + (model.rungs.size() == 1 ? " rung" : " rungs");
+  const auto repeats = std::count_if(model.losses.begin(), model.losses.end(),
+                                     [&](const LossCurve& curve) { return curve.rung == rung.sum.rung; });
+  if (repeats > 1) line += " x " + std::to_string(repeats) + " repeats";
+  const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
+  line += " x " + grouped(steps) + " steps";
+  if (first.tokens_per_step > 0) line += " of " + grouped(first.tokens_per_step) + " tokens";
+  if (!first.hardware.empty()) line += "  -  " + first.hardware;
+  line += ladder.source == "launched" ? "  -  measured here, " + local_time_text(ladder.created_at)
+                                      : "  -  " + ladder.source + ", from " + ladder.source_path;
+  return line;
+}
+
+bool ladder_combo(const char* id, const char* words, const Workspace& workspace, LadderId chosen, LadderId* picked) {
+  bool changed = false;
+  if (!ImGui::BeginCombo(id, words)) return false;
+  for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
+    const std::string item =
+        other->name + "   " + local_time_text(other->created_at) + "##" + std::to_string(other->id);
+    if (ImGui::Selectable(item.c_str(), other->id == chosen)) {
+      *picked = other->id;
+      changed = true;
+    }
+  }
+  ImGui::EndCombo();
+  return changed;
+}
+
+void draw_name(LadderHead& head, const Ladder& ladder, float width, Commands& commands) {
+  if (!head.renaming) {
+    text_cut(ladder.name, width, palette().text, fonts().display, title_size);
+    if (ImGui::IsItemHovered()) ImGui::SetItemTooltip("Double click to rename");
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+      std::snprintf(head.name.data(), head.name.size(), "%s", ladder.name.c_str());
+      head.renaming = true;
+    }
+    return;
+  }
+  ImGui::SetNextItemWidth(width);
+  ImGui::SetKeyboardFocusHere();
+  const bool done = ImGui::InputText("##name", head.name.data(), head.name.size(),
+                                     ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
+  if (done) commands.push_back(RenameLadder{ladder.id, head.name.data()});
+  if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) head.renaming = false;
+}
+
+void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladder, const LadderModel& model,
+                Commands& commands) {
+  const float picker = px(200);
+  const float right = ImGui::GetContentRegionMax().x;
+  const float top = ImGui::GetCursorPosY();
+  std::vector<std::pair<std::string, Tone>> pills;
+  if (workspace.baseline_rung != 0)
+    pills.emplace_back("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
+  if (model.impossible > 0) {
+    pills.emplace_back(
+        std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " times are impossible",
+        Tone::bad);
+  }
+  float taken = picker + px(16);
+  for (const auto& [text, tone] : pills) taken += pill_size(text).x + px(8);
+  draw_name(head, ladder, std::max(px(80), right - ImGui::GetCursorPosX() - taken), commands);
+  const float below = ImGui::GetCursorPosY();
+  float at = right - picker;
+  ImGui::SetCursorPos(ImVec2(at, top));
+  ImGui::SetNextItemWidth(picker);
+  LadderId chosen = ladder.id;
+  if (ladder_combo("##ladder", "Other ladders", workspace, ladder.id, &chosen))
+    commands.push_back(SelectLadder{chosen});
+  mark("ladder.picker");
+  for (const auto& [text, tone] : pills) {
+    at -= pill_size(text).x + px(8);
+    ImGui::SetCursorPos(ImVec2(at, top + (ImGui::GetFrameHeight() - pill_size(text).y) / 2));
+    pill(text, tone);
+    if (tone == Tone::neutral) mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
+  }
+  ImGui::SetCursorPosY(below);
+  text_cut(ladder_line(ladder, model), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
+}
+
+void draw_export_popup(const Ladder& ladder, Commands& commands) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##export")) {
+    constexpr std::array<std::array<const char*, 2>, 7> offers{{{"Report, one HTML file", ".html"},
+                                                                {"Bars as SVG", ".svg"},
+                                                                {"Bars as PDF", ".pdf"},
+                                                                {"Bars as PNG", ".png"},
+                                                                {"Table as Markdown", ".md"},
+                                                                {"Table as CSV", ".csv"},
+                                                                {"Figure and table for LaTeX", ".tex"}}};
+    for (const auto& [words, ending] : offers) {
+      if (ImGui::MenuItem(words, ending == std::string(".html") ? "Ctrl+R" : nullptr))
+        commands.push_back(SaveLadder{ladder.id, ending});
+      mark(std::string("ladder.export") + ending);
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+// "Is it real?" of one of its rungs: the intervals so far, and the answer.
+void draw_question(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
+  const Question& question = workspace.question;
+  if (question.asked.ladder != ladder.id || (!question.open && question.answers.empty())) return;
+  ImGui::SameLine(0, px(16));
+  ImGui::AlignTextToFramePadding();
+  std::string text = "Is rung " + std::to_string(question.asked.rung) + " real?";
+  for (const SpeedUp& answer : question.answers) text += "  " + ci95_text(answer.ci95);
+  if (question.open) {
+    text_quiet(text + "  ...");
+    ImGui::SameLine(0, px(8));
+    if (quiet_button("Stop asking")) commands.push_back(StopAsking{});
+    mark("ladder.stop_asking");
+  } else {
+    const Verdict verdict = question.answers.back().verdict;
+    text_strong(text + "  " + (verdict == Verdict::cannot_tell ? "cannot tell" : std::string(to_string(verdict))));
+  }
+}
+
+void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder, const LadderModel& model,
+              Commands& commands) {
+  if (chip("Waterfall", head.waterfall)) head.waterfall = !head.waterfall;
+  mark("ladder.waterfall");
+  ImGui::SetItemTooltip("W: each bar begins where the one before ended");
+  ImGui::SameLine(0, px(8));
+  ImGui::SetNextItemWidth(px(190));
+  draw_beside_picker(head.beside, workspace, ladder.id);
+  flow_to("Measure it here");
+  if (quiet_button("Measure it here")) commands.push_back(ProposeLadder{ladder.id});
+  mark("ladder.again");
+  ImGui::SetItemTooltip("Fills Launch with the same rungs in sizes that fit this machine");
+  flow_to("Compare its runs");
+  if (quiet_button("Compare its runs")) {
+    std::vector<RunId> runs;
+    for (const LossCurve& curve : model.losses) runs.push_back(curve.run);
+    commands.push_back(SelectRuns{std::move(runs)});
+    commands.push_back(ShowPanel{"compare"});
+  }
+  mark("ladder.compare");
+  flow_to("Export");
+  if (quiet_button("Export")) ImGui::OpenPopup("##export");
+  mark("ladder.export");
+  draw_export_popup(ladder, commands);
+  draw_question(workspace, ladder, commands);
+}
+
+}  // namespace
+
+void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands) {
+  draw_title(*this, workspace, ladder, model, commands);
+  ImGui::Dummy(ImVec2(0, px(2)));
+  draw_bar(*this, workspace, ladder, model, commands);
+}
+
+}  // namespace stepladder

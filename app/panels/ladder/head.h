@@ -1,0 +1,22 @@
+// The head of the Ladder view: its name and facts, the picker of others, what can be done with it. UI thread.
+#pragma once
+
+#include <array>
+#include <list>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/ladder_model.h"
+#include "app/panels/ladder/beside.h"
+
+namespace stepladder {
+
+struct LadderHead {
+  bool waterfall = false;            // the table's bars
+  std::list<FollowedBeside> beside;  // other ladders
+  bool renaming = false;
+  std::array<char, 256> name{};
+
+  void draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands);
+};
+
+}  // namespace stepladder

@@ -1,0 +1,191 @@
+// Ladder: a rung is a row. What it changed, what it bought over the rung before and over the baseline, whether the loss
+// stayed, whether the number can be true; beneath, the selected rung's curves and sums.
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/desktop/chart_export.h"
+#include "app/desktop/panel.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/panels/ladder/card.h"
+#include "app/panels/ladder/charts.h"
+#include "app/panels/ladder/head.h"
+#include "app/panels/ladder/operators.h"
+#include "app/panels/ladder/rows.h"
+
+namespace stepladder {
+namespace {
+
+struct State {
+  FollowedLadder shown;
+  LadderHead head;
+  LadderAxis axis;
+  bool shows_operators = true;  // where there are any; else the step times
+  LadderId x_of = 0;
+  std::optional<std::string> project;                          // the database whose ladders stand beside
+  std::map<std::string, std::vector<LadderId>> beside_before;  // by project, as last remembered
+};
+
+// Ladders are numbered by project, so those that stood beside are kept for each.
+void take_project(State& state, const std::string& database) {
+  if (state.project == database) return;
+  state.project = database;
+  state.head.beside.clear();
+  for (const LadderId ladder : state.beside_before[database]) {
+    if (state.head.beside.size() < most_beside) state.head.beside.emplace_back().ladder = ladder;
+  }
+}
+
+std::string remember(const State& state) {
+  auto beside = state.beside_before;
+  if (state.project) {
+    std::vector<LadderId>& now = beside[*state.project];
+    now.clear();
+    for (const FollowedBeside& other : state.head.beside) now.push_back(other.ladder);
+    if (now.empty()) beside.erase(*state.project);
+  }
+  return nlohmann::json{{"lens", static_cast<int>(state.axis.lens)},
+                        {"waterfall", state.head.waterfall},
+                        {"operators", state.shows_operators},
+                        {"beside", beside}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void recall(State& state, const std::string& text) {
+  try {
+    const nlohmann::json json = nlohmann::json::parse(text);
+    if (const int lens = json.value("lens", 0); lens >= 0 && lens < static_cast<int>(all_lenses.size()))
+      state.axis.lens = all_lenses[static_cast<std::size_t>(lens)];
+    state.head.waterfall = json.value("waterfall", false);
+    state.shows_operators = json.value("operators", true);
+    state.beside_before = json.value("beside", state.beside_before);
+  } catch (const nlohmann::json::exception&) {  // of another version: the defaults will do
+  }
+}
+
+void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float gap = px(16);
+  const bool is_narrow = room.x < px(860);  // then the step times give way
+  const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
+  const float dt_width = (room.x - 2 * gap) * 0.29f;
+  draw_ladder_losses(state.axis, shown, ImVec2(loss_width, room.y), commands);
+  ImGui::SameLine(0, gap);
+  if (!is_narrow) {
+    const ImVec2 size(dt_width, room.y);
+    const bool has_choice = has_operators(shown.model, workspace);
+    if (has_choice && state.shows_operators) {
+      draw_ladder_operators(shown.model, workspace, shown.selected, size, state.shows_operators);
+    } else {
+      draw_ladder_times(shown, size, has_choice ? &state.shows_operators : nullptr, commands);
+    }
+    ImGui::SameLine(0, gap);
+  }
+  begin_card("##card", ImVec2(0, room.y), true);
+  if (const LadderRung* rung = shown.model.rung(shown.selected))
+    draw_ladder_card(shown.model, *rung, shown.baseline, commands);
+  end_card();
+}
+
+void handle_keys(State& state, int selected, Commands& commands) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_R) && state.x_of != 0)
+    commands.push_back(SaveLadder{state.x_of, ".html"});
+  if (io.KeyCtrl || !keys_are_for_panel()) return;
+  if (ImGui::IsKeyPressed(ImGuiKey_W, false)) state.head.waterfall = !state.head.waterfall;
+  constexpr std::array keys{ImGuiKey_S, ImGuiKey_K, ImGuiKey_T, ImGuiKey_F, ImGuiKey_J};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (ImGui::IsKeyPressed(keys[i], false)) state.axis.choose(all_lenses[i]);
+  }
+  if (ImGui::IsKeyPressed(ImGuiKey_B, false) && is_missing(state.axis.x.hovered))
+    commands.push_back(SelectBaseline{selected});
+  const int step = ImGui::IsKeyPressed(ImGuiKey_DownArrow) ? 1 : ImGui::IsKeyPressed(ImGuiKey_UpArrow) ? -1 : 0;
+  if (step == 0) return;
+  for (std::size_t i = 0; i < state.shown.model.rungs.size(); ++i) {
+    if (state.shown.model.rungs[i].sum.rung != selected) continue;
+    const auto next = static_cast<std::ptrdiff_t>(i) + step;
+    if (next >= 0 && next < static_cast<std::ptrdiff_t>(state.shown.model.rungs.size()))
+      commands.push_back(SelectRung{state.shown.model.rungs[static_cast<std::size_t>(next)].sum.rung});
+    return;
+  }
+}
+
+void draw(State& state, const Workspace& workspace, Commands& commands) {
+  const Ladder* ladder = workspace.shown_ladder();
+  if (!ladder) {
+    text_title("Ladder");
+    empty_state("No ladder yet.", "Start one in Launch: the baseline, then one optimisation more on every rung.");
+    return;
+  }
+  take_project(state, workspace.database);
+  if (state.x_of != ladder->id) {
+    state.axis.x = {};
+    state.x_of = ladder->id;
+  }
+  state.axis.x.begin_frame();
+  state.shown.update(workspace, ladder->id, workspace.baseline_rung, state.axis.lens, &state.axis.x, commands);
+  if (state.shown.model.ladder != ladder->id) {
+    text_title("Ladder");
+    empty_state("Working it out ...", "The runs of " + ladder->name + " are long.");
+    return;
+  }
+  if (state.shown.model.rungs.empty()) {
+    text_title("Ladder");
+    empty_state(ladder->name + " has no runs.", "Choose another ladder, or start one in Launch.");
+    return;
+  }
+  const std::vector<BesideLadder> beside = followed_beside(state.head.beside, workspace, ladder->id, commands);
+  for (const RunEntry* entry : workspace.runs_of(ladder->id)) {
+    if (!entry->goes_on() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
+      commands.push_back(LoadDetail{entry->run.id});
+  }
+  const int selected =
+      state.shown.model.rung(workspace.selected_rung) ? workspace.selected_rung : state.shown.model.fastest();
+  const int baseline = state.shown.model.rung(workspace.baseline_rung) ? workspace.baseline_rung
+                                                                       : state.shown.model.rungs.front().sum.rung;
+  state.head.draw(workspace, *ladder, state.shown.model, commands);
+  handle_keys(state, selected, commands);
+  ImGui::Dummy(ImVec2(0, px(2)));
+  if (!beside.empty()) draw_beside_legend(ladder->name, beside);
+  const float room = ImGui::GetContentRegionAvail().y;
+  std::vector<BesideRow> rows;
+  if (!beside.empty()) rows = beside_rows(state.shown.model, beside);
+  const float wanted = ladder_table_height(beside.empty() ? state.shown.model.rungs.size() : rows.size());
+  const float height = std::min(wanted, room * (beside.empty() ? 0.5f : 0.64f));
+  begin_card("##table", ImVec2(0, height), true);
+  draw_ladder_table(state.shown.model,
+                    {.waterfall = state.head.waterfall,
+                     .selected = selected,
+                     .baseline = baseline,
+                     .is_over = state.shown.model.is_over,
+                     .beside = beside,
+                     .rows = std::move(rows)},
+                    commands);
+  end_card();
+  ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));
+  const std::vector<std::string> caption = caption_of(workspace.runs_of(ladder->id));
+  draw_below(state, workspace,
+             {.model = state.shown.model, .selected = selected, .baseline = baseline, .caption = caption}, commands);
+}
+
+}  // namespace
+
+Panel panels::ladder() {
+  const auto state = std::make_shared<State>();
+  return {.id = "ladder",
+          .title = "Ladder",
+          .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .remember = [state] { return remember(*state); },
+          .recall = [state](const std::string& text) { recall(*state, text); },
+          .least_height = 560};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,71 @@
+#include "app/panels/ladder/operators.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "app/desktop/operator_bars.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+// Of the first of its repeats that has one; null where none has.
+const StepProfile* profile_of(const LadderModel& model, const Workspace& workspace, int rung) {
+  for (const LossCurve& curve : model.losses) {
+    if (curve.rung != rung) continue;
+    if (const StepProfile* found = workspace.profile(curve.run)) return found;
+  }
+  return nullptr;
+}
+
+// The rung before it in the ladder, from which its factor is; null for the first.
+const LadderRung* before(const LadderModel& model, int selected) {
+  const auto at = std::find_if(model.rungs.begin(), model.rungs.end(),
+                               [&](const LadderRung& rung) { return rung.sum.rung == selected; });
+  return at == model.rungs.begin() || at == model.rungs.end() ? nullptr : &*(at - 1);
+}
+
+}  // namespace
+
+bool has_operators(const LadderModel& model, const Workspace& workspace) {
+  return std::any_of(model.losses.begin(), model.losses.end(),
+                     [&](const LossCurve& curve) { return workspace.profile(curve.run) != nullptr; });
+}
+
+void draw_times_switch(bool& shows_operators) {
+  static const std::vector<std::string> words{"operators", "step times"};
+  int chosen = shows_operators ? 0 : 1;
+  ImGui::PushFont(fonts().regular, small_size);
+  if (choice("##times", "", chosen, words, px(112))) shows_operators = chosen == 0;
+  ImGui::PopFont();
+  mark("ladder.times");
+}
+
+void draw_ladder_operators(const LadderModel& model, const Workspace& workspace, int selected, ImVec2 size,
+                           bool& shows_operators) {
+  begin_card("##operators", size, true);
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float right = corner.x + ImGui::GetContentRegionAvail().x;
+  const LadderRung* rung_before = before(model, selected);
+  const StepProfile* shown = profile_of(model, workspace, selected);
+  const StepProfile* held = rung_before ? profile_of(model, workspace, rung_before->sum.rung) : nullptr;
+  text_strong("Where a step goes");
+  ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
+  draw_times_switch(shows_operators);
+  ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(22)));
+  if (!shown) {
+    const LadderRung* rung = model.rung(selected);
+    text_quiet_wrapped("There is no profile of this rung: " + (rung ? why_no_profile(rung->first) : "") + ".");
+  } else {
+    text_quiet_wrapped(held ? "rung " + std::to_string(selected) + ", and in grey rung " +
+                                  std::to_string(rung_before->sum.rung)
+                            : "rung " + std::to_string(selected));
+    draw_operator_bars(*shown, rung_colour(selected), held);
+  }
+  end_card();
+  mark("ladder.operators");
+}
+
+}  // namespace stepladder

@@ -1,0 +1,372 @@
+#include "app/panels/ladder/rows.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "app/cli/report.h"
+#include "app/desktop/run_widgets.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float row_height = 46;
+
+// Where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card leaves out
+// what another ladder says, then whether it is true, then the bars.
+struct Columns {
+  float number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
+  bool has_bar, has_truth, has_beside;
+};
+
+constexpr float beside_width = 88;  // of another ladder's factors
+
+Columns columns_for(float width, std::size_t beside) {
+  Columns at{};
+  const float others = px(beside_width) * static_cast<float>(beside);
+  at.has_beside = beside > 0 && width > px(1000) + others;
+  at.has_truth = width > px(880) && (beside == 0 || width > px(1150) + others);
+  at.has_bar = width > px(720);
+  at.number = px(16);  // the card's padding
+  at.name = at.number + px(30);
+  const float tight = at.has_bar ? 1 : 0.8f;  // of the room between the columns
+  at.truth = width - px(168);
+  at.loss = (at.has_truth ? at.truth : width) - px(132) * tight;
+  at.beside = at.loss - px(24) * tight;  // of the last of them
+  at.baseline = at.beside - (at.has_beside ? others : 0);
+  at.previous = at.baseline - px(108) * tight;
+  at.tokens = at.previous - px(112) * tight;
+  at.bar = at.has_bar ? at.name + std::clamp(width * 0.21f, px(160), px(330)) : at.tokens - px(52);
+  at.bar_width = std::max(px(24), at.tokens - px(86) - at.bar);
+  at.name_width = std::max(px(60), at.bar - at.name - px(16));
+  return at;
+}
+
+// Bars start at zero, unless the slowest would vanish beside the fastest: then their axis is logarithmic and says so. A
+// waterfall is always logarithmic: equal factors are equally long.
+struct BarScale {
+  double most = 1;
+  double least = 0;
+  bool is_log = false;
+
+  float share(double value) const {
+    if (is_missing(value) || value <= 0) return 0;
+    const double place = is_log ? std::log(value / least) / std::log(most / least) : value / most;
+    return static_cast<float>(std::clamp(place, 0.0, 1.0));
+  }
+};
+
+BarScale scale_for(const LadderModel& model, bool waterfall) {
+  double least = missing;
+  BarScale scale;
+  bool any = false;
+  for (const LadderRung& rung : model.rungs) {
+    for (const double value : {rung.sum.tokens_per_s, rung.sum.high}) {
+      if (is_missing(value) || value <= 0) continue;
+      scale.most = any ? std::max(scale.most, value) : value;
+      least = any ? std::min(least, value) : value;
+      any = true;
+    }
+  }
+  scale.is_log = any && (waterfall || scale.most / least > 20);
+  if (scale.is_log) scale.least = least * (scale.most / least > 3 ? 0.8 : 0.95);
+  return scale;
+}
+
+float beside_end(const Columns& at, const LadderTable& table, std::size_t i) {
+  return at.beside - px(beside_width) * static_cast<float>(table.beside.size() - 1 - i);
+}
+
+void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& table) {
+  const float top = ImGui::GetCursorPosY();
+  const auto left = [&](float x, const std::string& text) {
+    ImGui::SetCursorPos(ImVec2(x, top));
+    text_quiet(text);
+  };
+  const auto right = [&](float x, const std::string& text) {
+    ImGui::SetCursorPosY(top);
+    text_right(text, x, fonts().regular, small_size, &palette().quiet);
+  };
+  left(at.name, "rung, and what it changed");
+  if (at.has_bar) {
+    ImGui::SetCursorPos(ImVec2(at.bar, top));
+    text_cut(!table.beside.empty() ? "over its own baseline, log scale"
+                                   : std::string(is_log ? "log scale, " : "") + (table.waterfall ? "what each added"
+                                                                                 : repeats       ? "range of runs"
+                                                                                                 : "quartiles"),
+             at.bar_width, palette().quiet, fonts().regular, small_size);
+  }
+  right(at.tokens, "tokens/s");
+  right(at.previous, "vs previous");
+  right(at.baseline, table.baseline == 0 ? "vs baseline" : "vs rung " + std::to_string(table.baseline));
+  for (std::size_t i = 0; at.has_beside && i < table.beside.size(); ++i) {
+    const float end = beside_end(at, table, i);
+    ImGui::SetCursorPos(ImVec2(end - px(12), top + px(3)));
+    colour_square(table.beside[i].colour);
+  }
+  left(at.loss, "loss");
+  if (at.has_truth) left(at.truth, "is it true?");
+  ImGui::SetCursorPosY(top + px(22));
+}
+
+void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& scale, ImVec2 at, float width,
+              bool selected, bool waterfall) {
+  const double value = rung.sum.tokens_per_s;
+  if (is_missing(value)) return;
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const float half = px(7);
+  const float middle = at.y + px(row_height) / 2;
+  const float end = at.x + std::max(px(3), width * scale.share(value));
+  float from = at.x;
+  bool gained = true;
+  const bool steps = waterfall && before && !is_missing(before->sum.tokens_per_s);
+  if (steps) {
+    from = at.x + width * scale.share(before->sum.tokens_per_s);
+    gained = end >= from;
+    // From the rung above down to this one.
+    draw->AddLine(ImVec2(from, at.y - px(row_height) / 2 + half), ImVec2(from, middle - half),
+                  u32(palette().quiet, 0.6f));
+  }
+  const ImVec2 low(std::min(from, end), middle - half);
+  const ImVec2 high(std::max({from, end, low.x + px(3)}), middle + half);
+  // What a failed run measured is shown, but not as if it counted.
+  const bool failed = rung.first.status == RunStatus::failed;
+  if (!rung.trusted()) {
+    hatch(low, high);
+  } else {
+    const ImVec4 colour = !steps ? rung_colour(rung.sum.rung) : gained ? palette().good : palette().bad;
+    draw->AddRectFilled(low, high, u32(colour, failed ? 0.35f : selected ? 1.0f : 0.82f), px(3));
+  }
+  if (!waterfall && !is_missing(rung.sum.low) && !is_missing(rung.sum.high)) {
+    const float x0 = at.x + width * scale.share(rung.sum.low);
+    const float x1 = at.x + width * scale.share(rung.sum.high);
+    const ImU32 whisker = u32(palette().text, 0.9f);
+    draw->AddLine(ImVec2(x0, middle), ImVec2(x1, middle), whisker, px(1.5f));
+    draw->AddLine(ImVec2(x0, middle - px(4)), ImVec2(x0, middle + px(4)), whisker, px(1.5f));
+    draw->AddLine(ImVec2(x1, middle - px(4)), ImVec2(x1, middle + px(4)), whisker, px(1.5f));
+  }
+  if (!is_missing(rung.limit.tokens_per_s) && rung.limit.tokens_per_s <= scale.most) {
+    const float limit = at.x + width * scale.share(rung.limit.tokens_per_s);
+    draw->AddLine(ImVec2(limit, middle - px(12)), ImVec2(limit, middle + px(12)), u32(palette().bad), px(2));
+  }
+}
+
+void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
+  const Run& run = rung.first;
+  if (run.status == RunStatus::failed) return pill("failed", Tone::bad);
+  if (run.status == RunStatus::queued) return pill("waits", Tone::neutral);
+  if (rung.summary.steps == 0 && run.status != RunStatus::running)
+    return pill(run.source == "launched" ? std::string(to_string(run.status)) : "no steps", Tone::neutral);
+  if (is_baseline) return pill("reference", Tone::neutral);
+  loss_pill(rung.sum.loss);
+}
+
+// "8.60 of 29.8 TFLOP/s" where the hardware's peak is known, else how the clock was read.
+void truth_pill(const LadderRung& rung) {
+  if (!is_missing(rung.limit.tflops) && !is_missing(rung.limit.peak_tflops)) {
+    const Tone tone = rung.impossible ? Tone::bad : rung.doubtful ? Tone::warning : Tone::good;
+    return pill(compact(rung.limit.tflops) + " of " + compact(rung.limit.peak_tflops) + " TFLOP/s", tone);
+  }
+  if (rung.impossible) return pill("impossible", Tone::bad);
+  if (rung.summary.steps == 0) return;
+  switch (rung.first.sync) {
+    case Sync::event:
+      return pill("events, synchronised", Tone::good);
+    case Sync::device:
+      return pill("synchronised", Tone::good);
+    case Sync::none:
+      return pill("not synchronised", Tone::bad);
+    case Sync::unknown:
+      break;
+  }
+  // A run that was never started was not timed either.
+  if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("sync not known", Tone::warning);
+}
+
+void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& commands) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopupContextItem("##menu")) {
+    if (ImGui::MenuItem("Factors over this rung", "B", table.baseline == rung.sum.rung))
+      commands.push_back(SelectBaseline{rung.sum.rung});
+    if (ImGui::MenuItem("All about its run")) commands.push_back(OpenRun{rung.first.id});
+    const bool ours = rung.first.source == "launched";
+    if (ImGui::MenuItem("Repeat it", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
+    if (ImGui::MenuItem("Is it real?", nullptr, false, ours && rung.sum.rung != table.baseline && rung.first.ladder))
+      commands.push_back(AskWhetherReal{*rung.first.ladder, table.baseline, rung.sum.rung});
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+// What other ladders say of a row's stage.
+void draw_others(const BesideRow& row, const LadderTable& table, const Columns& at, float top) {
+  for (std::size_t i = 0; at.has_beside && i < table.beside.size(); ++i) {
+    if (!row.others[i]) continue;
+    const LadderRung& rung = *row.others[i];
+    const LadderModel& model = *table.beside[i].model;
+    ImGui::SetCursorPosY(top);
+    const bool is_first = &rung == &model.rungs.front();
+    text_factor(factor_over_own_baseline(rung, model), is_first ? SpeedUp{} : rung.sum.verdict,
+                beside_end(at, table, i), rung.trusted(), model.is_over && !is_first);
+  }
+}
+
+// A stage that only other ladders have.
+void draw_row_of_others(const BesideRow& row, std::size_t number, const BesideBars& bars, const LadderTable& table,
+                        const Columns& at) {
+  const float height = px(row_height);
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const float top = ImGui::GetCursorPosY();
+  const LadderRung& any = **std::find_if(row.others.begin(), row.others.end(), [](const auto* rung) { return rung; });
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(6)));
+  text_cut(title_of(any.first), at.name_width, palette().quiet, fonts().regular, text_size);
+  mark("ladder.others." + std::to_string(number));
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(25)));
+  const bool says_more = !any.first.changed.empty() && any.first.changed != any.first.title;
+  text_cut(says_more ? any.first.changed : "not in this ladder", at.name_width, palette().quiet, fonts().regular,
+           small_size);
+  if (at.has_bar) bars.draw(row, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height);
+  draw_others(row, table, at, top);
+  ImGui::SetCursorPosY(top + height + px(1));
+}
+
+void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
+              const LadderTable& table, const Columns& at, const BarScale& scale, Commands& commands) {
+  const LadderRung& rung = model.rungs[place];
+  const RungSummary& sum = rung.sum;
+  const bool selected = sum.rung == table.selected;
+  const bool is_baseline = sum.rung == table.baseline;
+  const float height = px(row_height);
+  const ImVec2 corner = ImGui::GetCursorScreenPos();
+  const float top = ImGui::GetCursorPosY();
+  const float width = ImGui::GetContentRegionAvail().x;
+  ImGui::PushID(sum.rung);
+  ImGui::SetNextItemAllowOverlap();
+  if (ImGui::InvisibleButton("##row", ImVec2(width, height))) commands.push_back(SelectRung{sum.rung});
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
+    commands.push_back(OpenRun{rung.first.id});
+  mark("ladder.rung." + std::to_string(sum.rung));
+  draw_menu(rung, table, commands);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  if (selected || ImGui::IsItemHovered()) {
+    draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y), ImVec2(corner.x + width + px(8), corner.y + height),
+                        u32(palette().accent, selected ? 0.12f : 0.05f), px(6));
+  }
+  draw->AddLine(ImVec2(corner.x, corner.y + height), ImVec2(corner.x + width, corner.y + height),
+                u32(palette().line, 0.7f));
+  // The colour of its curves, which a hatched bar does not have. Beside others, colours tell ladders apart.
+  if (!beside) {
+    draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(12)),
+                        ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(sum.rung)), px(1.5f));
+  }
+  const float first_line = top + px(6);
+  const float middle = top + (height - px(18)) / 2;
+  ImGui::SetCursorPos(ImVec2(at.number, middle));
+  text_quiet(std::to_string(sum.rung));
+  ImGui::SetCursorPos(ImVec2(at.name, first_line));
+  text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size);
+  ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
+  text_cut(rung.first.changed.empty() ? rung.first.precision : rung.first.changed, at.name_width, palette().quiet,
+           fonts().regular, small_size);
+  if (at.has_bar && beside) {
+    bars->draw(*beside, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height);
+  } else if (at.has_bar) {
+    draw_bar(rung, place > 0 ? &model.rungs[place - 1] : nullptr, scale,
+             ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, selected, table.waterfall);
+  }
+  const ImVec4& ink = rung.trusted() ? palette().text : palette().quiet;
+  const auto number = [&](float right, const std::string& text, ImFont* font) {
+    ImGui::SetCursorPosY(middle);
+    text_right(text, right, font, text_size, &ink);
+  };
+  number(at.tokens, tokens_per_s_text(sum.tokens_per_s), fonts().semibold);
+  if (place > 0) {
+    ImGui::SetCursorPosY(top);
+    text_factor(sum.against_previous, sum.previous_verdict, at.previous, rung.trusted(), table.is_over);
+  }
+  if (is_baseline) {
+    number(at.baseline, "1 x", fonts().regular);
+  } else {
+    ImGui::SetCursorPosY(top);
+    text_factor(sum.speedup, sum.verdict, at.baseline, rung.trusted(), table.is_over);
+  }
+  if (beside) draw_others(*beside, table, at, top);
+  const float pill_top = top + (height - pill_size("x").y) / 2;
+  ImGui::SetCursorPos(ImVec2(at.loss, pill_top));
+  rung_loss_pill(rung, is_baseline);
+  if (at.has_truth) {
+    ImGui::SetCursorPos(ImVec2(at.truth, pill_top));
+    truth_pill(rung);
+  }
+  ImGui::SetCursorPosY(top + height + px(1));
+  ImGui::PopID();
+}
+
+}  // namespace
+
+void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted, bool is_over) {
+  const float top = ImGui::GetCursorPosY();
+  const float height = px(row_height);
+  if (is_missing(factor)) return;
+  const bool has_interval = verdict.ci95.known();
+  const bool judged = has_interval || is_over;
+  const bool faster = judged ? verdict.verdict == Verdict::faster : factor > 1.01;
+  const bool slower = judged ? verdict.verdict == Verdict::slower : factor < 0.99;
+  const char* sign = faster                                       ? "\xE2\x86\x91 "
+                     : slower                                     ? "\xE2\x86\x93 "
+                     : judged && verdict.verdict == Verdict::same ? "= "
+                     : judged                                     ? "? "
+                                                                  : "";
+  const ImVec4 colour = !trusted ? palette().quiet : faster ? palette().good : slower ? palette().bad : palette().text;
+  ImGui::SetCursorPosY(has_interval ? top + px(6) : top + (height - px(18)) / 2);
+  text_right(sign + factor_text(factor), right, fonts().regular, text_size, &colour);
+  if (has_interval) {
+    ImGui::SetCursorPosY(top + px(25));
+    text_right(ci95_text(verdict.ci95), right, fonts().regular, small_size, &palette().quiet);
+  }
+}
+
+void hatch(ImVec2 low, ImVec2 high) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(low, high, u32(palette().quiet, 0.25f), px(3));
+  draw->PushClipRect(low, high, true);
+  const float height = high.y - low.y;
+  for (float x = low.x - height; x < high.x; x += px(6))
+    draw->AddLine(ImVec2(x, high.y), ImVec2(x + height, low.y), u32(palette().quiet, 0.6f), px(1));
+  draw->PopClipRect();
+}
+
+float ladder_table_height(std::size_t rows) {
+  return px(52) + px(row_height + 1) * static_cast<float>(rows);
+}
+
+void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands) {
+  const Columns at = columns_for(ImGui::GetContentRegionMax().x, table.beside.size());
+  const BarScale scale = scale_for(model, table.waterfall);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
+  const bool repeats =
+      std::any_of(model.losses.begin(), model.losses.end(), [](const LossCurve& c) { return c.repeat > 0; });
+  draw_head(at, scale.is_log, repeats, table);
+  if (table.beside.empty()) {
+    for (std::size_t i = 0; i < model.rungs.size(); ++i)
+      draw_row(model, i, nullptr, nullptr, table, at, scale, commands);
+  } else {
+    const BesideBars bars(model, table.beside);
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      if (table.rows[i].own) {
+        draw_row(model, i, &table.rows[i], &bars, table, at, scale, commands);
+      } else {
+        draw_row_of_others(table.rows[i], i - model.rungs.size(), bars, table, at);
+      }
+    }
+  }
+  ImGui::Dummy(ImVec2(0, 0));  // the last row placed the cursor; an item makes it count
+  ImGui::PopStyleVar();
+}
+
+}  // namespace stepladder

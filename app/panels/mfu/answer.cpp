@@ -1,0 +1,196 @@
+#include "app/panels/mfu/answer.h"
+
+#include <imgui.h>
+
+#include <array>
+#include <cmath>
+
+#include "app/desktop/theme.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+// "6 x 124,439,808 + 12 x 12 x 768 x 1,024", as the convention counts.
+std::string flops_sum(MfuConvention convention, const ModelShape& shape) {
+  const auto attention = [&](int factor) {
+    return " + " + std::to_string(factor) + " x " + grouped(shape.layers) + " x " + grouped(shape.d_model) + " x " +
+           grouped(shape.seq_len);
+  };
+  const std::string n = grouped(shape.params);
+  switch (convention) {
+    case MfuConvention::six_n:
+      break;
+    case MfuConvention::llm_c: {
+      const std::int64_t padding = (128 - shape.vocab % 128) % 128;
+      return (padding > 0 ? "6 x (" + n + " + " + grouped(padding) + " x " + grouped(shape.d_model) + ")"
+                          : "6 x " + n) +
+             attention(6);
+    }
+    case MfuConvention::nano_gpt:
+      return "6 x (" + n + " - " + grouped(shape.seq_len) + " x " + grouped(shape.d_model) + ")" + attention(12);
+    case MfuConvention::palm:
+      return "6 x " + n + attention(12);
+    case MfuConvention::mosaic_tables:
+      return "6 x " + n + attention(4);
+  }
+  return "6 x " + n;
+}
+
+struct Answer {
+  double flops = missing;
+  double tflops = missing;  // of all devices
+  double mfu = missing;
+  double hfu = missing;
+};
+
+Answer answer(const MfuForm& form, MfuConvention convention, double peak) {
+  const ModelShape shape = shape_of(form);
+  const double tokens = form.values[number_tokens];
+  const double total = is_missing(peak) ? missing : peak * form.gpus;
+  Answer result{.flops = flops_per_token(convention, shape)};
+  const double done = form.recomputed ? flops_per_token_recomputed(convention, shape) : result.flops;
+  if (!is_missing(result.flops) && !is_missing(tokens)) result.tflops = result.flops * tokens / 1e12;
+  result.mfu = utilisation(result.flops, tokens, total);
+  result.hfu = utilisation(done, tokens, total);
+  return result;
+}
+
+void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
+  constexpr ImGuiTableFlags flags = ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoBordersInBody |
+                                    ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_NoSavedSettings;
+  const bool is_wide = ImGui::GetContentRegionAvail().x > px(520);
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(8), px(2)));
+  if (!ImGui::BeginTable("##conventions", is_wide ? 6 : 5, flags)) return ImGui::PopStyleVar();
+  constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
+  ImGui::TableSetupColumn("convention", fixed, px(98));
+  if (is_wide) ImGui::TableSetupColumn("FLOPs per token");
+  ImGui::TableSetupColumn("FLOPs", fixed, px(52));
+  ImGui::TableSetupColumn("TFLOP/s", fixed, px(52));
+  ImGui::TableSetupColumn("MFU", fixed, px(52));
+  ImGui::TableSetupColumn("HFU", fixed, px(52));
+  const auto number = [](const std::string& text, ImFont* font, float size, const ImVec4& colour) {
+    ImGui::TableNextColumn();
+    text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, font, size, &colour);
+  };
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  text_quiet("convention");
+  if (is_wide) {
+    ImGui::TableNextColumn();
+    text_quiet("its FLOPs per token");
+  }
+  for (const char* name : {"FLOPs", "TFLOP/s", "MFU", "HFU"})
+    number(name, fonts().regular, small_size, palette().quiet);
+  for (const MfuConvention convention : all_conventions) {
+    const Answer found = answer(form, convention, peak);
+    const bool is_chosen = convention == chosen;
+    ImFont* font = is_chosen ? fonts().semibold : fonts().regular;
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    const std::string name(to_string(convention));
+    ImGui::PushFont(font, 13.5f);
+    if (ImGui::Selectable(name.c_str(), is_chosen, ImGuiSelectableFlags_SpanAllColumns)) chosen = convention;
+    ImGui::PopFont();
+    if (is_wide) {
+      ImGui::TableNextColumn();
+      text_cut(std::string(formula_of(convention)), ImGui::GetContentRegionAvail().x,
+               is_chosen ? palette().text : palette().quiet, fonts().regular, small_size);
+    }
+    const auto share = [&](double value) {
+      const Tone tone = tone_of_share(value);
+      number(percent(value), font, 13.5f, tone == Tone::neutral ? palette().text : tone_colour(tone));
+    };
+    number(compact(found.flops), font, 13.5f, palette().text);
+    number(compact(found.tflops), font, 13.5f, palette().text);
+    share(found.mfu);
+    share(found.hfu);
+  }
+  ImGui::EndTable();
+  ImGui::PopStyleVar();
+}
+
+// The sum that a reader can redo, and what it means.
+void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const std::string& range,
+              const HardwareTable& table) {
+  const ModelShape shape = shape_of(form);
+  const Answer found = answer(form, convention, peak);
+  if (shape.params == 0)
+    return text_sentence("Give N, or layers, width, context and vocabulary, and the FLOPs per token follow.");
+  if (is_missing(found.flops))
+    return text_sentence("This convention needs layers, width and context beside N; 6N does not.");
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(3)));
+  text_sentence(flops_sum(convention, shape) + " = " + compact(found.flops) + " FLOPs per token");
+  if (is_missing(found.tflops)) {
+    text_sentence("Give tokens per second, and TFLOP/s follow.");
+  } else {
+    text_sentence("x " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s");
+  }
+  const Hardware* hardware = hardware_of(form, table);
+  if (is_missing(peak)) {
+    text_sentence(
+        hardware ? hardware->name + " has no " + std::string(to_string(form.precision)) + " peak in the table."
+        : !form.unknown_hardware.empty()
+            ? "The table of hardware has no " + form.unknown_hardware + ": give its peak, and the share of it follows."
+            : "Choose the hardware or give its peak, and the share of it follows.");
+  } else if (!is_missing(found.mfu)) {
+    const bool by_hand = !is_missing(form.values[number_peak]) || !hardware;
+    text_sentence(
+        "/ " + (form.gpus > 1 ? grouped(form.gpus) + " x " : std::string()) + compact(peak) + " TFLOP/s (" +
+        (by_hand ? "given by hand"
+                 : hardware->name + ", " + std::string(to_string(form.precision)) + ", dense; " + hardware->source) +
+        ") = " + percent(found.mfu) + (form.recomputed ? ", with recomputation " + percent(found.hfu) : ""));
+    if (found.mfu > 1) {
+      text_sentence(
+          "That cannot be: it is over the peak. Most likely the clock was read before the device had finished, or "
+          "the unit of the throughput is another.",
+          Tone::bad);
+    } else if (found.mfu > suspicious_share) {
+      text_sentence("Whole training steps hardly ever reach 70 %" +
+                        (range.empty() ? "" : "; the published ones: " + range) + ". Check how it was timed.",
+                    Tone::warning);
+    } else if (!range.empty()) {
+      text_quiet_wrapped("By the same convention MosaicML's published runs reach " + range + ".");
+    }
+  }
+  if (!form.assumed.empty()) text_quiet_wrapped("Not certain: " + form.assumed + ".");
+  ImGui::PopStyleVar();
+}
+
+}  // namespace
+
+std::string percent(double share) {
+  if (is_missing(share)) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), std::fabs(share) < 9.995 ? "%.1f %%" : "%.0f %%", 100 * share);
+  return text.data();
+}
+
+Tone tone_of_share(double share) {
+  return is_missing(share) || share <= suspicious_share ? Tone::neutral : share > 1 ? Tone::bad : Tone::warning;
+}
+
+void draw_answer(const MfuForm& form, MfuConvention& convention, const std::string& published_range,
+                 const HardwareTable& table) {
+  const double peak = peak_of(form, table);
+  const Answer found = answer(form, convention, peak);
+  ImGui::PushFont(fonts().display, title_size);
+  const Tone tone = tone_of_share(found.mfu);
+  ImGui::TextColored(tone == Tone::neutral ? palette().text : tone_colour(tone), "%s",
+                     is_missing(found.mfu) ? "MFU" : ("MFU " + percent(found.mfu)).c_str());
+  ImGui::PopFont();
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(8));
+  text_cut("by " + std::string(to_string(convention)) + (form.from.empty() ? "" : "  -  " + form.from),
+           ImGui::GetContentRegionAvail().x - px(100), palette().quiet, fonts().regular, small_size);
+  if (tone != Tone::neutral) {
+    const char* word = tone == Tone::bad ? "impossible" : "suspicious";
+    ImGui::SameLine(ImGui::GetContentRegionMax().x - pill_size(word).x);
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(4));
+    pill(word, tone);
+  }
+  draw_conventions(form, convention, peak);
+  draw_sum(form, convention, peak, published_range, table);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,248 @@
+#include "app/panels/mfu/calculator.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "engine/recipe.h"
+
+namespace stepladder {
+namespace {
+
+std::int64_t whole(double value) {
+  return is_missing(value) ? 0 : std::llround(value);
+}
+
+ModelShape shape_of(const ModelPreset& preset) {
+  Recipe recipe;
+  apply_preset(recipe, preset.name);
+  if (recipe.vocab == 0) recipe.vocab = 256;  // bytes
+  return {.params = parameter_count(recipe),
+          .layers = recipe.layers,
+          .d_model = recipe.d_model,
+          .seq_len = recipe.seq,
+          .vocab = recipe.vocab};
+}
+
+// Two fields to a line, or one over both: a label and room for the field after it.
+struct Grid {
+  float left, column, space;
+
+  static float label_width(int place) { return px(place == 0 ? 74 : 64); }
+  void begin(int place, int span, const char* text) const {
+    const float x = left + static_cast<float>(place) * (column + space);
+    const float label = label_width(place);
+    if (place > 0) ImGui::SameLine();
+    ImGui::SetCursorPosX(x);
+    ImGui::AlignTextToFramePadding();
+    text_quiet(text);
+    ImGui::SameLine(x + label);
+    ImGui::SetNextItemWidth(static_cast<float>(span) * column + static_cast<float>(span - 1) * space - label);
+  }
+};
+
+void draw_run_combo(MfuForm& form, const Workspace& workspace) {
+  const std::string shown = form.from.empty() ? "numbers of your own" : form.from;
+  ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(px(540), px(430)));
+  if (!ImGui::BeginCombo("##run", shown.c_str())) return;
+  if (ImGui::IsWindowAppearing()) {
+    form.run_filter[0] = 0;
+    ImGui::SetKeyboardFocusHere();
+  }
+  ImGui::SetNextItemWidth(px(320));
+  ImGui::InputTextWithHint("##filter", "type to search", form.run_filter.data(), form.run_filter.size());
+  constexpr int most_listed = 200;
+  int listed = 0;
+  for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend() && listed < most_listed; ++entry) {
+    if (!holds(entry->run.name, form.run_filter.data())) continue;
+    ++listed;
+    const std::string label = entry->run.name + "##" + std::to_string(entry->run.id);
+    if (ImGui::Selectable(label.c_str(), entry->run.id == form.run)) take_run(form, *entry, workspace.hardware);
+  }
+  if (workspace.runs().empty()) text_quiet("There are no runs yet.");
+  ImGui::EndCombo();
+}
+
+void draw_preset_combo(MfuForm& form) {
+  const ModelShape now = shape_of(form);
+  const auto is_now = [&](const ModelPreset& preset) {
+    const ModelShape shape = shape_of(preset);
+    return shape.params == now.params && shape.layers == now.layers && shape.d_model == now.d_model;
+  };
+  const auto& presets = model_presets();
+  const auto current = std::find_if(presets.begin(), presets.end(), is_now);
+  if (!ImGui::BeginCombo("##preset", current == presets.end() ? "by hand" : std::string(current->name).c_str())) return;
+  for (const ModelPreset& preset : presets) {
+    if (!ImGui::Selectable(std::string(preset.name).c_str(), current != presets.end() && preset.name == current->name))
+      continue;
+    form.set_shape(shape_of(preset));
+    form.leave();
+  }
+  ImGui::EndCombo();
+}
+
+void draw_precision_combo(MfuForm& form, const Hardware* hardware) {
+  const std::string shown(to_string(form.precision));
+  if (!ImGui::BeginCombo("##precision", shown.c_str())) return;
+  for (const Precision precision :
+       {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8}) {
+    const double peak = hardware ? peak_of(*hardware, precision) : missing;
+    ImGui::BeginDisabled(hardware && is_missing(peak));
+    const std::string label = std::string(to_string(precision)) + (is_missing(peak) ? "" : "   " + compact(peak));
+    if (ImGui::Selectable(label.c_str(), precision == form.precision)) form.precision = precision;
+    ImGui::EndDisabled();
+  }
+  ImGui::EndCombo();
+}
+
+}  // namespace
+
+ModelShape shape_of(const MfuForm& form) {
+  ModelShape shape{.params = whole(form.values[number_params]),
+                   .layers = whole(form.values[number_layers]),
+                   .d_model = whole(form.values[number_width]),
+                   .seq_len = whole(form.values[number_seq]),
+                   .vocab = whole(form.values[number_vocab])};
+  constexpr std::int64_t most = 10'000'000;  // keeps what follows within an int
+  const bool is_given = shape.layers > 0 && shape.d_model > 0 && shape.seq_len > 0 && shape.vocab > 0;
+  if (shape.params == 0 && is_given && std::max({shape.layers, shape.d_model, shape.seq_len, shape.vocab}) < most) {
+    Recipe recipe;
+    recipe.layers = static_cast<int>(shape.layers);
+    recipe.d_model = static_cast<int>(shape.d_model);
+    recipe.seq = static_cast<int>(shape.seq_len);
+    recipe.vocab = static_cast<int>(shape.vocab);
+    recipe.tied_head = true;
+    shape.params = parameter_count(recipe);
+  }
+  return shape;
+}
+
+const Hardware* hardware_of(const MfuForm& form, const HardwareTable& table) {
+  const auto found = std::find_if(table.all().begin(), table.all().end(),
+                                  [&](const Hardware& hardware) { return hardware.name == form.hardware; });
+  return found == table.all().end() ? nullptr : &*found;
+}
+
+double peak_of(const Hardware& hardware, Precision precision) {
+  return precision == Precision::unknown ? missing : hardware.peak_tflops[static_cast<std::size_t>(precision)];
+}
+
+double peak_of(const MfuForm& form, const HardwareTable& table) {
+  if (!is_missing(form.values[number_peak])) return form.values[number_peak];
+  const Hardware* hardware = hardware_of(form, table);
+  return hardware ? peak_of(*hardware, form.precision) : missing;
+}
+
+std::string words_of(const AssumedParams& params) {
+  return params.why.substr(0, params.why.find("; --params"));
+}
+
+void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) {
+  form = MfuForm();
+  form.run = entry.run.id;
+  form.from = entry.run.name;
+  form.set_shape(shape_of(entry.run, entry.summary));
+  form.set(number_tokens, is_missing(entry.summary.tokens_per_s) ? 0 : entry.summary.tokens_per_s);
+  const Peak peak = peak_of(entry.run, table);
+  form.gpus = peak.devices;
+  form.precision = peak.known() ? peak.precision : Precision::bf16;
+  const AssumedParams params = params_of(entry.run, entry.summary);
+  const auto assume = [&](const std::string& what) { form.assumed += (form.assumed.empty() ? "" : "; ") + what; };
+  if (!params.why.empty()) assume(words_of(params));
+  if (peak.hardware) {
+    form.hardware = peak.hardware->name;
+    if (peak.assumed)
+      assume("the peak is that of " + std::string(to_string(peak.precision)) +
+             ", since the run's precision is not known");
+  } else if (!entry.run.hardware.empty()) {
+    form.unknown_hardware = entry.run.hardware;
+  }
+}
+
+void take_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table) {
+  form = MfuForm();
+  form.from = row.model + ", T " + grouped(row.shape.seq_len) + ", published";
+  form.set_shape(row.shape);
+  form.set(number_tokens, row.tokens_per_s);
+  form.gpus = row.gpus;
+  form.recomputed = row.recomputed;
+  if (const Hardware* hardware = table.find(row.gpu)) form.hardware = hardware->name;
+}
+
+MfuForm first_form(const Workspace& workspace) {
+  const RunEntry* chosen = nullptr;
+  for (const RunEntry& entry : workspace.runs()) {
+    if (is_missing(entry.summary.tokens_per_s)) continue;
+    if (!chosen || workspace.selected_runs.contains(entry.run.id) || !workspace.selected_runs.contains(chosen->run.id))
+      chosen = &entry;
+  }
+  MfuForm form;
+  if (chosen) {
+    take_run(form, *chosen, workspace.hardware);
+    return form;
+  }
+  for (const ModelPreset& preset : model_presets()) {
+    if (preset.name == "gpt2") form.set_shape(shape_of(preset));
+  }
+  if (const Hardware* a100 = workspace.hardware.find("a100")) form.hardware = a100->name;
+  return form;
+}
+
+void draw_calculator(MfuForm& form, const Workspace& workspace) {
+  const float room = ImGui::GetContentRegionAvail().x;
+  const float space = px(14);
+  const Grid grid{ImGui::GetCursorPosX(), (room - space) / 2, space};
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(6)));
+  const auto number = [&](int place, Number which, const char* label, const char* id, const char* hint) {
+    grid.begin(place, 1, label);
+    const auto kind =
+        which == number_tokens || which == number_peak ? NumberField::Kind::any : NumberField::Kind::whole;
+    if (form.fields[which].draw(id, hint, form.values[which], kind)) form.leave();
+  };
+  grid.begin(0, 2, "Take from");
+  draw_run_combo(form, workspace);
+  mark("mfu.run");
+  grid.begin(0, 1, "Model");
+  draw_preset_combo(form);
+  mark("mfu.preset");
+  const ModelShape shape = shape_of(form);
+  number(1, number_params, "N", "##params", shape.params > 0 ? grouped(shape.params).c_str() : "parameters");
+  mark("mfu.params");
+  number(0, number_layers, "Layers L", "##layers", "not known");
+  number(1, number_width, "Width d", "##width", "not known");
+  number(0, number_seq, "Context T", "##seq", "not known");
+  number(1, number_vocab, "Vocabulary", "##vocab", "not known");
+  grid.begin(0, 2, "Hardware");
+  if (pick_hardware("##hardware", form.hardware, workspace.hardware, "none: the peak by hand", false)) {
+    form.leave();
+    const Hardware* chosen = hardware_of(form, workspace.hardware);
+    if (chosen && is_missing(peak_of(*chosen, form.precision)))
+      form.precision = workspace.hardware.peak(chosen->name, "").precision;
+  }
+  mark("mfu.hardware");
+  const Hardware* hardware = hardware_of(form, workspace.hardware);
+  grid.begin(0, 1, "Precision");
+  draw_precision_combo(form, hardware);
+  mark("mfu.precision");
+  const double listed = hardware ? peak_of(*hardware, form.precision) : missing;
+  number(1, number_peak, "Peak", "##peak", is_missing(listed) ? "TFLOP/s" : (compact(listed) + " TFLOP/s").c_str());
+  mark("mfu.peak");
+  number(0, number_tokens, "Tokens/s", "##tokens", "not known");
+  ImGui::SetItemTooltip("Of all devices together");
+  mark("mfu.tokens");
+  grid.begin(1, 1, "Devices");
+  if (ImGui::InputInt("##gpus", &form.gpus, 0)) form.leave();
+  form.gpus = std::clamp(form.gpus, 1, 1'000'000);
+  mark("mfu.gpus");
+  ImGui::SetCursorPosX(grid.left + Grid::label_width(0));
+  ImGui::Checkbox("activations are recomputed", &form.recomputed);
+  ImGui::SetItemTooltip(
+      "The forward pass is done again in the backward pass: the hardware works more, the model does not");
+  ImGui::PopStyleVar();
+}
+
+}  // namespace stepladder

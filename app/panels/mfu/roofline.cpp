@@ -1,0 +1,301 @@
+#include "app/panels/mfu/roofline.h"
+
+#include <imgui.h>
+#include <implot.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "storage/analysis/roofline.h"
+
+namespace stepladder {
+namespace {
+
+std::string bytes_sum(const StepTraffic& traffic) {
+  return "weights " + bytes_text(traffic.weights) + " + gradients " + bytes_text(traffic.gradients) + " + optimiser " +
+         bytes_text(traffic.optimizer) + " + activations " + bytes_text(traffic.activations) + " = " +
+         bytes_text(traffic.total());
+}
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = 0;
+  void include(double value) {
+    if (!std::isfinite(value) || value <= 0) return;
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+};
+
+// 1, 2 and 5 of each decade, or the decades alone where that would be too many.
+std::vector<double> log_ticks(double low, double high) {
+  std::vector<double> ticks;
+  const bool few = std::log10(high / low) > 3;
+  for (double decade = std::pow(10, std::floor(std::log10(low))); decade <= high; decade *= 10) {
+    for (const double factor : {1.0, 2.0, 5.0}) {
+      if (few && factor > 1) continue;
+      if (decade * factor >= low && decade * factor <= high) ticks.push_back(decade * factor);
+    }
+  }
+  return ticks;
+}
+
+int axis_number(double value, char* text, int size, void*) {
+  return std::snprintf(text, static_cast<std::size_t>(size), "%.4g", value);
+}
+
+constexpr std::array precisions = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8};
+
+struct Ceiling {
+  double tflops;
+  std::string words;  // names of the precisions that share it: "bf16, fp16"
+};
+
+struct Roof {
+  const Hardware* hardware;
+  double peak;       // of the chosen precision
+  double bandwidth;  // of the memory, GB/s
+  std::vector<Ceiling> ceilings;
+};
+
+// The table's peaks of the device, or the one that was given by hand.
+Roof roof_of(const MfuForm& form, const HardwareTable& table) {
+  const Hardware* hardware = hardware_of(form, table);
+  Roof roof{hardware, peak_of(form, table), hardware ? hardware->bandwidth_gb_s : missing, {}};
+  if (!is_missing(form.values[number_peak])) {
+    roof.ceilings = {{roof.peak, "by hand"}};
+  } else if (hardware) {
+    for (const Precision precision : precisions) {
+      const double peak = peak_of(*hardware, precision);
+      if (is_missing(peak)) continue;
+      const std::string name(to_string(precision));
+      const auto same = std::find_if(roof.ceilings.begin(), roof.ceilings.end(),
+                                     [&](const Ceiling& it) { return it.tflops == peak; });
+      if (same == roof.ceilings.end()) {
+        roof.ceilings.push_back({peak, name});
+      } else {
+        same->words += ", " + name;
+      }
+    }
+  }
+  return roof;
+}
+
+// Ends at x, above the line or beneath it.
+void label_at(double x, double y, const std::string& text, const ImVec4& colour, bool above) {
+  const ImVec2 at = ImPlot::PlotToPixels(x, y);
+  const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+  ImPlot::PushPlotClipRect();
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x, at.y + (above ? -size.y - px(2) : px(2))), u32(colour),
+                                     text.c_str());
+  ImPlot::PopPlotClipRect();
+}
+
+void plot_line(const char* id, double x0, double y0, double x1, double y1, const ImVec4& colour, float weight) {
+  const std::array<double, 2> x = {x0, x1};
+  const std::array<double, 2> y = {y0, y1};
+  ImPlotSpec spec;
+  spec.LineColor = colour;
+  spec.LineWeight = px(weight);
+  spec.Flags = ImPlotItemFlags_NoLegend;
+  ImPlot::PlotLine(id, x.data(), y.data(), 2, spec);
+}
+
+void draw_tooltip(const RooflinePoint& point, const Hardware* hardware, MfuConvention convention) {
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(px(460));
+  text_strong(point.name);
+  ImGui::TextUnformatted((compact(point.tflops) + " TFLOP/s a device at " + compact(point.intensity) +
+                          " FLOP/byte, by " + std::string(to_string(convention)))
+                             .c_str());
+  text_quiet_wrapped("A step moves about " + point.bytes);
+  if (!hardware || point.hardware != hardware->name)
+    text_quiet_wrapped(
+        "Hollow: it ran on " +
+        (point.hardware.empty() ? std::string("hardware that the table does not know") : point.hardware) +
+        ", so this roof is not its own.");
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+// Points of other devices are hollow: this roof is not theirs. Over the roof is a cross.
+void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuConvention convention) {
+  const RooflinePoint* under_mouse = nullptr;
+  float nearest = px(9) * px(9);
+  const ImVec2 mouse = ImGui::GetMousePos();
+  ImDrawList* draw = ImPlot::GetPlotDrawList();
+  ImPlot::PushPlotClipRect();
+  for (const RooflinePoint& point : roofline.points) {
+    const ImVec2 at = ImPlot::PlotToPixels(point.intensity, point.tflops);
+    const bool is_own = roof.hardware && point.hardware == roof.hardware->name;
+    const bool is_chosen = point.run == chosen;
+    const bool is_over = is_own && point.tflops > roof.peak;  // never where the peak is missing
+    const float radius = px(is_chosen ? 5.5f : 4);
+    const ImU32 colour = u32(is_over     ? palette().bad
+                             : is_chosen ? palette().accent
+                                         : palette().text,
+                             is_own || is_chosen ? 0.9f : 0.45f);
+    if (is_over) {
+      draw->AddLine(ImVec2(at.x - radius, at.y - radius), ImVec2(at.x + radius, at.y + radius), colour, px(2));
+      draw->AddLine(ImVec2(at.x - radius, at.y + radius), ImVec2(at.x + radius, at.y - radius), colour, px(2));
+    } else if (is_own) {
+      draw->AddCircleFilled(at, radius, colour);
+    } else {
+      draw->AddCircle(at, radius, colour, 0, px(1.5f));
+    }
+    const float far = (at.x - mouse.x) * (at.x - mouse.x) + (at.y - mouse.y) * (at.y - mouse.y);
+    if (far < nearest) {
+      nearest = far;
+      under_mouse = &point;
+    }
+  }
+  ImPlot::PopPlotClipRect();
+  if (under_mouse && ImPlot::IsPlotHovered()) draw_tooltip(*under_mouse, roof.hardware, convention);
+}
+
+constexpr const char* how_estimated =
+    "Intensity is an estimate: FLOPs of a step by the chosen convention, over the bytes that its tensors need to "
+    "move when each is written once and read once. Weights: 2 bytes (bf16, fp16) or 4, twice a micro-batch. "
+    "Gradients: 4 N bytes written. AdamW: 28 N (weight, gradient and two moments read, weight and moments written). "
+    "Activations: 16 d values a layer and token, and the logits, each written and read (Korthikanti et al. 2022, "
+    "section 4.1, without dropout). Kernels that fuse less move more and stand further left; a model that stays in "
+    "the cache moves less. The roof: min(peak, bandwidth x intensity) (Williams et al. 2009).\n\n"
+    "A point is a run: filled where it ran on this hardware, hollow where on another, a cross where it is over the "
+    "peak. Runs whose shape, tokens per step or throughput are not known are left out.";
+
+void draw_head(const Roofline& roofline, const Hardware* hardware) {
+  text_strong("Roofline");
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+  std::string note = hardware ? hardware->name : "no hardware chosen";
+  if (!roofline.points.empty())
+    note += "  -  " + grouped(static_cast<std::int64_t>(roofline.points.size())) + " of " +
+            grouped(static_cast<std::int64_t>(roofline.runs)) + " runs";
+  const float help = px(92);
+  text_cut(note, std::max(px(20), ImGui::GetContentRegionAvail().x - help - px(8)), palette().quiet, fonts().regular,
+           small_size);
+  ImGui::SameLine(ImGui::GetContentRegionMax().x - help);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(7));
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::Button("How estimated", ImVec2(help, 0));
+  ImGui::PopFont();
+  wrapped_tooltip(how_estimated, 480);
+}
+
+void draw_ceilings(const Roof& roof, const Range& x, const Range& y) {
+  double highest = 0;
+  for (const Ceiling& ceiling : roof.ceilings) highest = std::max(highest, ceiling.tflops);
+  for (const Ceiling& ceiling : roof.ceilings) {
+    const bool is_chosen = ceiling.tflops == roof.peak;
+    const double ridge = ridge_intensity(ceiling.tflops, roof.bandwidth);
+    const ImVec4 colour = is_chosen ? palette().text : faded(palette().quiet, 0.7f);
+    plot_line(("##" + ceiling.words).c_str(), is_missing(ridge) ? x.low : ridge, ceiling.tflops, x.high, ceiling.tflops,
+              colour, is_chosen ? 2.0f : 1.2f);
+    label_at(x.high * 0.97, ceiling.tflops, ceiling.words + "  " + compact(ceiling.tflops),
+             is_chosen ? palette().text : palette().quiet, ceiling.tflops == highest);
+  }
+  const double ridge = ridge_intensity(highest, roof.bandwidth);
+  if (is_missing(ridge)) return;
+  plot_line("##memory", x.low, attainable_tflops(x.low, highest, roof.bandwidth), ridge, highest, palette().text, 2);
+  const double middle = std::max(x.low * 1.25, y.low * 1.6e3 / roof.bandwidth);
+  const ImVec2 at = ImPlot::PlotToPixels(middle, attainable_tflops(middle, highest, roof.bandwidth));
+  const std::string words = "memory  " + grouped(std::llround(roof.bandwidth)) + " GB/s";
+  ImPlot::PushPlotClipRect();
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x + px(10), at.y - px(2)), u32(palette().quiet), words.c_str());
+  ImPlot::PopPlotClipRect();
+}
+
+void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConvention convention) {
+  Range x;
+  Range y;
+  for (const RooflinePoint& point : roofline.points) {
+    x.include(point.intensity);
+    y.include(point.tflops);
+  }
+  for (const Ceiling& ceiling : roof.ceilings) {
+    y.include(ceiling.tflops);
+    x.include(ridge_intensity(ceiling.tflops, roof.bandwidth));
+  }
+  if (!(x.high > 0)) x = {10, 1000};
+  x = {x.low / 4, x.high * 5};
+  y = {std::min(y.low / 2, y.high / 50), y.high * 2.2};
+  const float foot = ImGui::GetTextLineHeight() * (small_size / text_size) + px(6);
+  const ImVec2 size(ImGui::GetContentRegionAvail().x, ImGui::GetContentRegionAvail().y - foot);
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
+  if (ImPlot::BeginPlot("##roofline", size,
+                        ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus | ImPlotFlags_NoLegend)) {
+    ImPlot::SetupAxes("FLOP per byte", "TFLOP/s", ImPlotAxisFlags_NoHighlight, ImPlotAxisFlags_NoHighlight);
+    ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
+    ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
+    ImPlot::SetupAxisFormat(ImAxis_X1, axis_number);
+    ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number);
+    const std::vector<double> x_ticks = log_ticks(x.low, x.high);
+    const std::vector<double> y_ticks = log_ticks(y.low, y.high);
+    if (x_ticks.size() > 1) ImPlot::SetupAxisTicks(ImAxis_X1, x_ticks.data(), static_cast<int>(x_ticks.size()));
+    if (y_ticks.size() > 1) ImPlot::SetupAxisTicks(ImAxis_Y1, y_ticks.data(), static_cast<int>(y_ticks.size()));
+    ImPlot::SetupAxisLimits(ImAxis_X1, x.low, x.high, ImPlotCond_Always);
+    ImPlot::SetupAxisLimits(ImAxis_Y1, y.low, y.high, ImPlotCond_Always);
+    ImPlot::SetupFinish();
+    draw_ceilings(roof, x, y);
+    draw_points(roofline, chosen, roof, convention);
+    ImPlot::EndPlot();
+  }
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+}
+
+// What is left out, and what it says of the run in the calculator.
+std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
+  const auto point = std::find_if(roofline.points.begin(), roofline.points.end(),
+                                  [&](const RooflinePoint& it) { return it.run == chosen; });
+  const double ridge = ridge_intensity(roof.peak, roof.bandwidth);
+  if (point != roofline.points.end() && !is_missing(ridge))
+    return compact(point->intensity) + " FLOP/byte at best, the ridge is at " + compact(ridge) +
+           (point->intensity < ridge ? ": memory binds before arithmetic" : ": arithmetic can bind");
+  if (roof.ceilings.empty()) return "No roof is drawn: choose hardware, or give a peak";
+  if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
+    return grouped(static_cast<std::int64_t>(not_drawn)) + (not_drawn == 1 ? " run is" : " runs are") +
+           " not drawn: shape, batch or throughput not known";
+  if (roofline.points.empty()) return "Runs whose shape and batch are known are drawn as points";
+  return "Filled: on this hardware; hollow: on another; cross: over the peak";
+}
+
+}  // namespace
+
+Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention, const HardwareTable& table) {
+  Roofline roofline{.runs = runs.size()};
+  for (const RunEntry& entry : runs) {
+    const StepShape shape = step_shape_of(entry.run, entry.summary);
+    const double flops = flops_per_token(convention, shape.model);
+    const Peak peak = peak_of(entry.run, table);
+    if (!shape.known() || is_missing(flops) || is_missing(entry.summary.tokens_per_s)) continue;
+    roofline.points.push_back({.run = entry.run.id,
+                               .name = entry.run.name,
+                               .intensity = arithmetic_intensity(convention, shape),
+                               .tflops = flops * entry.summary.tokens_per_s / peak.devices / 1e12,
+                               .hardware = peak.hardware ? peak.hardware->name : "",
+                               .bytes = bytes_sum(step_traffic(shape))});
+  }
+  return roofline;
+}
+
+void draw_roofline(const Roofline& roofline, const MfuForm& form, MfuConvention convention,
+                   const HardwareTable& table) {
+  const Roof roof = roof_of(form, table);
+  draw_head(roofline, roof.hardware);
+  if (roof.ceilings.empty() && roofline.points.empty()) {
+    empty_state("No roof and no runs.", "Choose hardware above: its peaks and its memory bandwidth are drawn here.");
+    return;
+  }
+  draw_plot(roofline, roof, form.run, convention);
+  text_cut(foot_line(roofline, roof, form.run), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
+           small_size);
+}
+
+}  // namespace stepladder

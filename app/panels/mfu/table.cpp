@@ -1,0 +1,289 @@
+#include "app/panels/mfu/table.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/environment.h"
+#include "app/format.h"
+#include "app/panels/mfu/answer.h"
+
+namespace stepladder {
+namespace {
+
+std::string points_text(double difference) {
+  if (is_missing(difference)) return "-";
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%+.2f", 100 * difference);
+  return std::fabs(difference) < 0.00005 ? "0.00" : text.data();
+}
+
+void read_published_once(MfuTable& table) {
+  if (std::exchange(table.has_read, true)) return;
+  try {
+    table.published = read_published(assets_folder() / "mosaic-mfu.csv");
+  } catch (const StorageError& error) {
+    table.published_problem = error.what();
+  }
+}
+
+MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTable& table) {
+  const Run& run = entry.run;
+  const ModelShape shape = shape_of(run, entry.summary);
+  const Peak peak = peak_of(run, table);
+  const AssumedParams params = params_of(run, entry.summary);
+  // A table this narrow shows the beginning only: the stage tells runs of one file apart.
+  MfuRow row{.run = run.id,
+             .name = run.title.empty() ? run.name : run.title + ", " + run.name,
+             .hardware = run.hardware,
+             .devices = peak.devices,
+             .seq = shape.seq_len,
+             .params = shape.params,
+             .tokens_per_s = entry.summary.tokens_per_s};
+  const double flops = flops_per_token(convention, shape);
+  row.mfu = utilisation(flops, row.tokens_per_s, peak.known() ? peak.total_tflops() : missing);
+  if (is_missing(row.mfu)) {
+    row.remark = is_missing(row.tokens_per_s) ? "Its throughput is not known."
+                 : shape.params == 0 ? "Its parameters are not known: import it again with them, or give them above."
+                 : is_missing(flops)
+                     ? "Layers, width or context are not known, which this convention needs; 6N does not."
+                 : run.hardware.empty() ? "It is not known what it ran on."
+                                        : "The table of hardware has no peak for " + run.hardware + ".";
+    return row;
+  }
+  row.is_assumed = !params.why.empty() || peak.assumed;
+  if (!params.why.empty()) row.remark = "Not certain: " + words_of(params) + ".";
+  if (peak.assumed)
+    row.remark += (row.remark.empty() ? "" : " ") + std::string("The peak is that of ") +
+                  std::string(to_string(peak.precision)) + ", since the run's precision is not known.";
+  return row;
+}
+
+MfuRow row_of(const PublishedRow& published, std::size_t index, MfuConvention convention, const HardwareTable& table) {
+  const Hardware* gpu = table.find(published.gpu);
+  // 6N is what the tables star; every other convention counts attention, as their MFU without a star does.
+  const bool starred = convention == MfuConvention::six_n;
+  const MosaicFigures again = recompute(published);
+  MfuRow row{.published = index,
+             .name = published.model,
+             .hardware = gpu ? gpu->name : published.gpu,
+             .devices = published.gpus,
+             .seq = published.shape.seq_len,
+             .params = published.shape.params,
+             .tokens_per_s = published.tokens_per_s,
+             .said = starred ? published.published.mfu_star : published.published.mfu,
+             .computed = starred ? again.mfu_star : again.mfu,
+             .remark = disagreement(published.published, again)};
+  if (gpu)
+    row.mfu = utilisation(flops_per_token(convention, published.shape), published.tokens_per_s,
+                          peak_of(*gpu, Precision::bf16) * published.gpus);
+  return row;
+}
+
+double sort_value(const MfuRow& row, int column) {
+  switch (column) {
+    case column_seq:
+      return static_cast<double>(row.seq);
+    case column_params:
+      return static_cast<double>(row.params);
+    case column_tokens:
+      return row.tokens_per_s;
+    case column_said:
+      return row.said;
+    case column_computed:
+      return row.computed;
+    case column_difference:
+      return row.difference();
+    default:
+      return row.mfu;
+  }
+}
+
+void take_shown(MfuTable& table) {
+  if (!table.must_sort && table.seen_filter == table.filter.data()) return;
+  table.must_sort = false;
+  table.seen_filter = table.filter.data();
+  table.shown.clear();
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    const MfuRow& row = table.rows[i];
+    const char* kind = row.run == 0 ? " published by MosaicML" : " yours";
+    if (holds(row.name + " " + row.hardware + kind, table.seen_filter)) table.shown.push_back(i);
+  }
+  const int column = table.sorted_by;
+  std::stable_sort(table.shown.begin(), table.shown.end(), [&](std::size_t a, std::size_t b) {
+    const MfuRow& x = table.rows[a];
+    const MfuRow& y = table.rows[b];
+    if (column == column_name || column == column_hardware) {
+      const std::string& left = column == column_name ? x.name : x.hardware;
+      const std::string& right = column == column_name ? y.name : y.hardware;
+      return table.ascending ? left < right : right < left;
+    }
+    const double left = sort_value(x, column);
+    const double right = sort_value(y, column);
+    // What is not known comes last, in either order.
+    if (is_missing(left) || is_missing(right)) return !is_missing(left) && is_missing(right);
+    return table.ascending ? left < right : right < left;
+  });
+}
+
+// As ImGui's own, with the names of numbers over the numbers' right edge.
+void draw_head_row(int sorted_by) {
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int column = 0; column < column_count; ++column) {
+    if (!ImGui::TableSetColumnIndex(column)) continue;
+    const char* name = ImGui::TableGetColumnName(column);
+    ImGui::PushID(column);
+    if (column >= column_seq) {
+      const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+      const ImVec2 at = ImGui::GetCursorPos();
+      ImGui::TableHeader("##number");
+      ImGui::SetCursorPos(at);
+      const bool has_arrow = column == sorted_by;  // which ImGui puts at the right edge
+      text_right(name, right - (has_arrow ? px(14) : 0), fonts().regular, small_size, &palette().quiet);
+    } else {
+      ImGui::TableHeader(name);
+    }
+    ImGui::PopID();
+  }
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+}
+
+void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place, const Workspace& workspace) {
+  ImGui::PushID(place);
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  const bool is_shown = row.run != 0 && row.run == form.run;
+  if (ImGui::Selectable("##row", is_shown, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap,
+                        ImVec2(0, px(20)))) {
+    if (row.run == 0) {
+      take_published(form, table.published[row.published], workspace.hardware);
+    } else if (const RunEntry* entry = workspace.find(row.run)) {
+      take_run(form, *entry, workspace.hardware);
+    }
+  }
+  mark("mfu.row." + std::to_string(place));
+  if (!row.remark.empty()) wrapped_tooltip(row.remark, 440);
+  ImGui::SameLine(0, 0);
+  colour_square(row.run == 0 ? faded(palette().quiet, 0.35f) : palette().accent);
+  ImGui::SameLine(0, px(8));
+  text_cut(row.name, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
+  if (ImGui::TableNextColumn()) {
+    const std::string count =
+        row.devices > 1 && !row.hardware.empty() && row.run == 0 ? grouped(row.devices) + " x " : "";
+    text_cut(row.hardware.empty() ? "-" : count + row.hardware, ImGui::GetContentRegionAvail().x, palette().quiet,
+             fonts().regular, 13.5f);
+  }
+  const auto number = [&](const std::string& text, const ImVec4& colour) {
+    if (!ImGui::TableNextColumn()) return;
+    text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, fonts().regular, 13.5f, &colour);
+  };
+  number(row.seq > 0 ? grouped(row.seq) : "-", palette().quiet);
+  number(row.params > 0 ? compact(static_cast<double>(row.params)) : "-", palette().quiet);
+  number(tokens_per_s_text(row.tokens_per_s), palette().text);
+  number(percent(row.said), palette().text);
+  number(percent(row.computed), palette().quiet);
+  const bool differs = std::fabs(row.difference()) >= 0.00005;
+  number(points_text(row.difference()), differs ? palette().warning : palette().quiet);
+  const Tone tone = tone_of_share(row.mfu);
+  number((row.is_assumed ? "~ " : "") + percent(row.mfu), tone != Tone::neutral ? tone_colour(tone)
+                                                          : row.is_assumed      ? palette().quiet
+                                                                                : palette().text);
+  ImGui::PopID();
+}
+
+// What the table holds, and its filter.
+void draw_head(MfuTable& table, MfuConvention convention) {
+  text_strong("Runs");
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+  const float field = px(150);
+  const std::size_t own = table.rows.size() - table.published.size();
+  // What the tables star is 6N; every other convention is held against their MFU without a star.
+  const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
+  const std::string counts = table.published_problem.empty()
+                                 ? grouped(static_cast<std::int64_t>(own)) + " yours, " +
+                                       grouped(static_cast<std::int64_t>(table.published.size())) +
+                                       " of MosaicML, published as " + figure
+                                 : "the published ones are missing: " + table.published_problem;
+  text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
+           table.published_problem.empty() ? palette().quiet : palette().bad, fonts().regular, small_size);
+  ImGui::SameLine(ImGui::GetContentRegionMax().x - field);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(7));
+  ImGui::SetNextItemWidth(field);
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::InputTextWithHint("##filter", "filter", table.filter.data(), table.filter.size());
+  ImGui::PopFont();
+  mark("mfu.filter");
+}
+
+}  // namespace
+
+void derive_rows(MfuTable& table, const std::vector<RunEntry>& runs, MfuConvention convention,
+                 const HardwareTable& hardware) {
+  read_published_once(table);
+  table.must_sort = true;
+  table.rows.clear();
+  for (const RunEntry& entry : runs) table.rows.push_back(row_of(entry, convention, hardware));
+  for (std::size_t i = 0; i < table.published.size(); ++i)
+    table.rows.push_back(row_of(table.published[i], i, convention, hardware));
+}
+
+std::string published_range(const MfuTable& table) {
+  double low = missing;
+  double high = missing;
+  for (const MfuRow& row : table.rows) {
+    if (row.run != 0 || is_missing(row.mfu)) continue;
+    low = is_missing(low) ? row.mfu : std::min(low, row.mfu);
+    high = is_missing(high) ? row.mfu : std::max(high, row.mfu);
+  }
+  return is_missing(low) ? "" : percent(low) + " to " + percent(high);
+}
+
+void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, const Workspace& workspace) {
+  draw_head(table, convention);
+  constexpr ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
+                                    ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
+                                    ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp;
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  ImGui::PushStyleVar(ImGuiStyleVar_CellPadding, ImVec2(px(6), px(3)));
+  if (!ImGui::BeginTable("##runs", column_count, flags, room)) return ImGui::PopStyleVar();
+  constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;
+  constexpr ImGuiTableColumnFlags most_first = fixed | ImGuiTableColumnFlags_PreferSortDescending;
+  const ImGuiTableColumnFlags if_wide = room.x < px(840) ? ImGuiTableColumnFlags_Disabled : 0;
+  const ImGuiTableColumnFlags if_not_narrow = room.x < px(500) ? ImGuiTableColumnFlags_Disabled : 0;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch | ImGuiTableColumnFlags_NoHide, 1.8f);
+  ImGui::TableSetupColumn("hardware", if_not_narrow | ImGuiTableColumnFlags_WidthStretch, 1.3f);
+  ImGui::TableSetupColumn("T", if_wide | fixed, px(58));
+  ImGui::TableSetupColumn("N", if_wide | most_first, px(66));
+  ImGui::TableSetupColumn("tokens/s", if_not_narrow | most_first, px(56));
+  ImGui::TableSetupColumn("published", if_not_narrow | most_first, px(62));
+  ImGui::TableSetupColumn("recomputed", if_wide | most_first, px(78));
+  ImGui::TableSetupColumn("off by, pp", most_first, px(64));
+  ImGui::TableSetupColumn("MFU", most_first | ImGuiTableColumnFlags_DefaultSort, px(66));
+  draw_head_row(table.sorted_by);
+  if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsDirty && specs->SpecsCount > 0) {
+    table.sorted_by = specs->Specs[0].ColumnIndex;
+    table.ascending = specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending;
+    table.must_sort = true;
+    specs->SpecsDirty = false;
+  }
+  take_shown(table);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(table.shown.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      draw_row(table, form, table.rows[table.shown[static_cast<std::size_t>(i)]], i, workspace);
+  }
+  ImGui::EndTable();
+  ImGui::PopStyleVar();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,64 @@
+// The MFU view's table: the project's runs beside those that MosaicML has published. UI thread.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "app/panels/mfu/calculator.h"
+
+namespace stepladder {
+
+struct MfuRow {
+  RunId run = 0;              // 0: published
+  std::size_t published = 0;  // which of them
+  std::string name;
+  std::string hardware;
+  int devices = 1;
+  std::int64_t seq = 0;
+  std::int64_t params = 0;
+  double tokens_per_s = missing;
+  double said = missing;      // as published, by the nearest convention that was published
+  double computed = missing;  // by that convention again
+  double mfu = missing;       // by the convention of the view
+  std::string remark;         // what was assumed, or why there is no figure
+  bool is_assumed = false;
+
+  double difference() const { return is_missing(said) ? missing : computed - said; }
+};
+
+enum MfuColumn {
+  column_name,
+  column_hardware,
+  column_seq,
+  column_params,
+  column_tokens,
+  column_said,
+  column_computed,
+  column_difference,
+  column_mfu,
+  column_count
+};
+
+struct MfuTable {
+  std::vector<MfuRow> rows;
+  bool has_read = false;
+  std::vector<PublishedRow> published;
+  std::string published_problem;
+  std::array<char, 128> filter{};
+
+  std::vector<std::size_t> shown;  // of the rows, in order; made again when these change
+  std::string seen_filter;
+  bool must_sort = true;
+  int sorted_by = column_mfu;
+  bool ascending = false;
+};
+
+void derive_rows(MfuTable& table, const std::vector<RunEntry>& runs, MfuConvention convention,
+                 const HardwareTable& hardware);
+std::string published_range(const MfuTable& table);  // "30.1 % to 62.3 %"; empty where nothing is known
+
+// A click on a row takes its numbers into the form.
+void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, const Workspace& workspace);
+
+}  // namespace stepladder

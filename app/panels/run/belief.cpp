@@ -1,0 +1,132 @@
+#include "app/panels/run/belief.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "storage/analysis/plausibility.h"
+
+namespace stepladder {
+namespace {
+
+// What a step was spent on, as one bar.
+void draw_parts(const StepParts& parts, double dt_ms) {
+  struct Part {
+    const char* name;
+    double ms;
+    int colour;
+  };
+  const std::array<Part, 5> known{{{"data", parts.data_ms, 5},
+                                   {"forward", parts.forward_ms, 0},
+                                   {"backward", parts.backward_ms, 2},
+                                   {"optimiser", parts.optimizer_ms, 1},
+                                   {"communication", parts.communication_ms, 3}}};
+  double sum = 0;
+  for (const Part& part : known) sum += is_missing(part.ms) ? 0 : part.ms;
+  if (sum <= 0) return;
+  text_quiet("What a step was spent on");
+  const double whole = is_missing(dt_ms) ? sum : std::max(sum, dt_ms);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float height = px(14);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().line), px(3));
+  float x = at.x;
+  for (const Part& part : known) {
+    if (is_missing(part.ms)) continue;
+    const float end = x + width * static_cast<float>(part.ms / whole);
+    draw->AddRectFilled(ImVec2(x, at.y), ImVec2(std::max(x + 1, end - px(1)), at.y + height),
+                        u32(rung_colour(part.colour)), px(2));
+    x = end;
+  }
+  ImGui::Dummy(ImVec2(width, height));
+  std::array<char, 80> text{};
+  for (const Part& part : known) {
+    if (is_missing(part.ms)) continue;
+    colour_square(rung_colour(part.colour));
+    ImGui::SameLine(0, px(6));
+    std::snprintf(text.data(), text.size(), "%s  %s, %.0f %%", part.name, milliseconds_text(part.ms).c_str(),
+                  100 * part.ms / whole);
+    text_quiet(text.data());
+  }
+  if (whole > sum * 1.005) {
+    std::snprintf(text.data(), text.size(), "between them  %s, %.0f %%", milliseconds_text(whole - sum).c_str(),
+                  100 * (whole - sum) / whole);
+    colour_square(palette().line);
+    ImGui::SameLine(0, px(6));
+    text_quiet(text.data());
+  }
+}
+
+std::string timing_sentence(const Run& run) {
+  switch (run.sync) {
+    case Sync::event:
+      return "Timed by events around each step on its stream, and one synchronisation at its end.";
+    case Sync::device:
+      return run.device == "cpu" || run.device.empty()
+                 ? "Timed by the steady clock around each step; on a CPU the work is done when the call returns."
+                 : "Timed after the device was done with each step.";
+    case Sync::none:
+      return "The clock was read without waiting for the device.";
+    case Sync::unknown:
+      break;
+  }
+  return "How its clock was read is not known: nothing in what was imported says so.";
+}
+
+}  // namespace
+
+void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const RunDetail* detail) {
+  const Run& run = shown.run;
+  const Summary& summary = shown.summary;
+  text_strong("Is it true?");
+  if (!run.reason.empty()) text_sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+  int repeats = 0;
+  for (const RunEntry& other : workspace.runs())
+    repeats += run.ladder && other.run.ladder == run.ladder && other.run.rung == run.rung ? 1 : 0;
+  const std::vector<Flag> flags = flags_of(run, summary, std::max(1, repeats), workspace.hardware);
+  for (const Flag& flag : flags) {
+    const Tone tone = flag.id == FlagId::impossible_throughput || flag.id == FlagId::nonfinite_loss ? Tone::bad
+                      : flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware      ? Tone::neutral
+                                                                                                    : Tone::warning;
+    text_toned(std::string(to_string(flag.id)), tone == Tone::neutral ? Tone::neutral : tone);
+    text_sentence(flag.why);
+  }
+  if (flags.empty() && summary.steps > 0) text_sentence("Nothing speaks against its numbers.", Tone::good);
+  ImGui::Dummy(ImVec2(0, px(2)));
+  text_sentence(timing_sentence(run));
+  if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
+    text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(summary.dt_ms_median) + " = " +
+                  tokens_per_s_text(summary.tokens_per_s) + " tokens/s");
+  }
+  const auto say = [](const std::string& name, const std::string& value) {
+    if (!value.empty()) text_quiet_wrapped(name + ": " + value);
+  };
+  ImGui::Dummy(ImVec2(0, px(2)));
+  say("Hardware", run.hardware);
+  say("Precision", run.precision);
+  say("Attention", run.attention);
+  say("Parameters", run.params > 0 ? grouped(run.params) : "");
+  say("Memory at most", run.peak_memory_bytes > 0 ? bytes_text(static_cast<double>(run.peak_memory_bytes)) : "");
+  say("Before the first step", is_missing(run.setup_ms) ? "" : milliseconds_text(run.setup_ms));
+  if (summary.spikes > 0) {
+    say("Slow steps", grouped(summary.spikes) +
+                          (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
+                                                          " steps (validation "
+                                                          "or checkpoints)"
+                                                    : "") +
+                          (summary.pauses > 0 ? ", of them " + grouped(summary.pauses) + " pauses" : ""));
+  }
+  if (detail) {
+    ImGui::Dummy(ImVec2(0, px(4)));
+    draw_parts(detail->parts, summary.dt_ms_median);
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,85 @@
+#include "app/panels/run/charts.h"
+
+#include <imgui.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "app/desktop/run_points.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+
+void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry& shown, const RunEntry* against,
+                     ImVec2 room, Commands& commands) {
+  const float gap = px(16);
+  const float half = (room.x - gap) / 2;
+  double warmup_until = missing;
+  const Summary& summary = shown.summary;
+  if (summary.warmup_steps > 0 && static_cast<std::size_t>(summary.warmup_steps) < shown.steps.size()) {
+    warmup_until = shown.steps[static_cast<std::size_t>(summary.warmup_steps)];
+  } else if (summary.warmup_steps > 0 && shown.is_long() &&
+             summary.last_step - summary.first_step + 1 == summary.steps) {  // no step is left out
+    warmup_until = static_cast<double>(summary.first_step + summary.warmup_steps);
+  }
+  Chart loss{.id = "loss",
+             .title = "Loss",
+             .x_label = "step",
+             .floor = shown.run.loss_floor,
+             .floor_label = "entropy of the source",
+             .shared = &shared,
+             .commands = &commands};
+  Chart dt{.id = "dt",
+           .title = "Step time",
+           .x_label = "step",
+           .unit = "ms",
+           .from_zero = true,
+           .shaded_until = warmup_until,
+           .legend = false,
+           .shared = &shared,
+           .commands = &commands};
+  std::map<Chart*, std::int64_t> behind;
+  const auto add = [&](Chart& chart, const RunEntry& entry, Quantity quantity, Curve curve) {
+    const RunPoints points = run_points(workspace, entry, quantity, &shared, commands);
+    if (!points.levels || (quantity == Quantity::val_loss && points.levels->points() == 0)) return;
+    curve.x = points.x;
+    curve.y = points.y;
+    curve.levels = points.levels;
+    curve.points = curve.points && points.levels->points() <= 200;  // more marks would hide what they lie on
+    behind[&chart] += points.behind;
+    chart.curves.push_back(std::move(curve));
+  };
+  if (against) {
+    const ImVec4 quiet = faded(palette().quiet, 0.7f);
+    add(loss, *against, Quantity::loss,
+        {.label = against->run.title.empty() ? against->run.name : against->run.title,
+         .colour = quiet,
+         .weight = 1,
+         .order = 1,
+         .dash = 1});
+    add(dt, *against, Quantity::dt_ms, {.label = against->run.name, .colour = quiet, .weight = 1});
+  }
+  const ImVec4 colour = rung_colour(shown.run.rung);
+  const std::string label = (shown.run.title.empty() ? shown.run.name : shown.run.title) + "##own";
+  add(loss, shown, Quantity::loss, {.label = label, .colour = colour, .weight = 2});
+  add(dt, shown, Quantity::dt_ms, {.label = label, .colour = colour, .weight = 1.4f});
+  add(loss, shown, Quantity::val_loss, {.label = "validation", .colour = palette().text, .points = true, .order = 2});
+  for (const auto& [chart, values] : behind) chart->note = behind_text(values);
+  if (const RunDetail* detail = workspace.detail(shown.run.id)) {
+    for (const Checkpoint& checkpoint : detail->checkpoints)
+      loss.marks.push_back(
+          {static_cast<double>(checkpoint.step), "checkpoint of step " + grouped(checkpoint.step), palette().warning});
+  }
+  begin_card("##loss", ImVec2(half, room.y));
+  draw_chart(loss);
+  end_card();
+  ImGui::SameLine(0, gap);
+  begin_card("##dt", ImVec2(half, room.y));
+  draw_chart(dt);
+  end_card();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,145 @@
+#include "app/panels/run/facts.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// "a.b" for what lies deeper.
+void flatten(const nlohmann::json& json, const std::string& name, Facts& facts) {
+  if (json.is_object()) {
+    for (const auto& [key, value] : json.items()) flatten(value, name.empty() ? key : name + "." + key, facts);
+  } else if (!name.empty()) {
+    facts.emplace_back(name, json.is_string() ? json.get<std::string>() : json.dump());
+  }
+}
+
+Facts facts_of(const std::string& text) {
+  Facts facts;
+  flatten(nlohmann::json::parse(text, nullptr, false), "", facts);
+  return facts;
+}
+
+// Name and value, and the other's value where there is an other.
+void draw_facts(const char* id, const Facts& own, const Facts* other, const std::string& other_name,
+                bool only_differences) {
+  std::map<std::string, std::string> theirs;
+  if (other) theirs = {other->begin(), other->end()};
+  struct Row {
+    const std::string* name;
+    const std::string* own;
+    const std::string* other;
+  };
+  static const std::string none = "-";
+  std::vector<Row> rows;
+  for (const auto& [name, value] : own) {
+    const auto found = theirs.find(name);
+    const std::string* held = found == theirs.end() ? &none : &found->second;
+    if (other && only_differences && *held == value) continue;
+    rows.push_back({&name, &value, held});
+  }
+  if (other) {
+    for (const auto& held : *other) {
+      const bool mine = std::any_of(own.begin(), own.end(), [&](const auto& fact) { return fact.first == held.first; });
+      if (!mine) rows.push_back({&held.first, &none, &held.second});
+    }
+  }
+  if (rows.empty()) return text_quiet(other ? "No difference." : "Nothing is known.");
+  constexpr ImGuiTableFlags flags =
+      ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
+  if (!ImGui::BeginTable(id, other ? 3 : 2, flags, ImGui::GetContentRegionAvail())) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthFixed, px(170));
+  // Weights of their own: else a long name in the head would take the room from the values.
+  ImGui::TableSetupColumn("this run", ImGuiTableColumnFlags_WidthStretch, 1);
+  if (other) ImGui::TableSetupColumn("other", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  std::vector<std::string> heads{"value", "this run"};
+  if (other) heads.push_back(other_name);
+  for (const std::string& head : heads) {
+    if (ImGui::TableNextColumn())
+      text_cut(head, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size, Cut::middle);
+  }
+  for (const Row& row : rows) {
+    const bool differs = other && *row.own != *row.other;
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    text_cut(*row.name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, 13.5f);
+    ImGui::TableNextColumn();
+    text_cut(*row.own, ImGui::GetContentRegionAvail().x, differs ? palette().accent : palette().text,
+             differs ? fonts().semibold : fonts().regular, 13.5f);
+    if (other) {
+      ImGui::TableNextColumn();
+      text_cut(*row.other, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
+    }
+  }
+  ImGui::EndTable();
+}
+
+void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& shown) {
+  ImGui::AlignTextToFramePadding();
+  text_quiet("held against");
+  ImGui::SameLine(0, px(6));
+  const RunEntry* other = workspace.find(facts.against);
+  ImGui::SetNextItemWidth(px(260));
+  if (ImGui::BeginCombo("##against", other ? other->run.name.c_str() : "no other run")) {
+    if (ImGui::Selectable("no other run", !other)) facts.against = 0;
+    std::vector<const RunEntry*> offered;
+    if (shown.run.ladder) offered = workspace.runs_of(*shown.run.ladder);
+    for (const RunId id : workspace.selected_runs) {
+      const RunEntry* selected = workspace.find(id);
+      if (selected && selected->run.ladder != shown.run.ladder) offered.push_back(selected);
+    }
+    for (const RunEntry* entry : offered) {
+      if (entry->run.id == shown.run.id) continue;
+      const std::string item = entry->run.name + "##" + std::to_string(entry->run.id);
+      if (ImGui::Selectable(item.c_str(), entry->run.id == facts.against)) facts.against = entry->run.id;
+    }
+    ImGui::EndCombo();
+  }
+  mark("run.against");
+  if (other) {
+    ImGui::SameLine(0, px(8));
+    if (chip("differences only", facts.only_differences)) facts.only_differences = !facts.only_differences;
+    mark("run.differences");
+  }
+}
+
+}  // namespace
+
+void RunFacts::draw_recipe(const Workspace& workspace, const RunEntry& shown) {
+  draw_against(*this, workspace, shown);
+  const RunEntry* other = workspace.find(against);
+  const Facts own = facts_of(shown.run.recipe);
+  if (own.empty())
+    return text_quiet_wrapped("Its recipe is not known: the log that it was imported from does not say.");
+  const Facts theirs = other ? facts_of(other->run.recipe) : Facts{};
+  draw_facts("##recipe", own, other ? &theirs : nullptr, other ? other->run.name : "", only_differences);
+}
+
+void RunFacts::draw_environment(const Workspace& workspace, const RunEntry& shown) {
+  const Facts own = facts_of(shown.run.environment);
+  if (own.empty()) return text_quiet_wrapped("Nothing is known of where it ran.");
+  if (shown.run.source == "launched") {
+    text_quiet("What would differ if it ran again now stands in blue.");
+    ImGui::SameLine(0, px(12));
+    if (chip("differences only", only_differences)) only_differences = !only_differences;
+    const Facts now = facts_of(workspace.environment);
+    return draw_facts("##environment", own, &now, "here and now", only_differences);
+  }
+  draw_facts("##environment", own, nullptr, "", false);
+}
+
+}  // namespace stepladder

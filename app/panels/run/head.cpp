@@ -1,0 +1,139 @@
+#include "app/panels/run/head.h"
+
+#include <imgui.h>
+
+#include <cstdio>
+#include <string>
+
+#include "app/desktop/run_widgets.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "storage/analysis/plausibility.h"
+
+namespace stepladder {
+namespace {
+
+std::string origin(const Workspace& workspace, const Run& run) {
+  std::string line = "run " + std::to_string(run.id);
+  if (run.ladder) {
+    if (const Ladder* ladder = workspace.ladder(*run.ladder))
+      line += "  -  rung " + std::to_string(run.rung) + " of " + ladder->name;
+  }
+  if (run.repeat > 0) line += ", repeat " + std::to_string(run.repeat + 1);
+  if (run.parent) {
+    const RunEntry* parent = workspace.find(*run.parent);
+    line += "  -  forked from " + (parent ? parent->run.name : "run " + std::to_string(*run.parent)) + " at step " +
+            grouped(run.forked_at_step);
+  }
+  line += run.source == "launched" ? "  -  trained here, " + local_time_text(run.created_at)
+                                   : (run.source.empty() ? "" : "  -  " + run.source) +
+                                         (run.source_path.empty() ? "" : ", from " + run.source_path);
+  return line;
+}
+
+}  // namespace
+
+void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  const float right = ImGui::GetContentRegionMax().x;
+  const float top = ImGui::GetCursorPosY();
+  const float name_width = right - px(300);
+  if (renaming) {
+    ImGui::SetNextItemWidth(name_width);
+    ImGui::SetKeyboardFocusHere();
+    const bool done = ImGui::InputText("##name", name.data(), name.size(),
+                                       ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
+    mark("run.name.field");
+    if (done) commands.push_back(RenameRun{shown.run.id, name.data()});
+    if (done || ImGui::IsKeyPressed(ImGuiKey_Escape)) renaming = false;
+  } else {
+    text_cut(shown.run.name, name_width, palette().text, fonts().display, title_size, Cut::middle);
+    mark("run.name");
+    ImGui::SetItemTooltip("Double click to rename");
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+      std::snprintf(name.data(), name.size(), "%s", shown.run.name.c_str());
+      renaming = true;
+    }
+  }
+  const float below = ImGui::GetCursorPosY();
+  ImGui::SetCursorPos(ImVec2(right - px(240), top));
+  if (const auto picked = run_combo("##other", "Other runs", workspace, shown.run.id, px(240)))
+    commands.push_back(OpenRun{*picked});
+  mark("run.picker");
+  ImGui::SetCursorPosY(below);
+  text_cut(origin(workspace, shown.run), right - px(300), palette().quiet, fonts().regular, small_size);
+}
+
+void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
+  const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
+  if (shown.run.source == "launched" && over) {
+    flow_to("Run again exactly");
+    if (quiet_button("Run again exactly")) commands.push_back(Repeat{{shown.run.id}, 1});
+    mark("run.again");
+    ImGui::SetItemTooltip("The same recipe once more%s. What differs now stands under Environment.",
+                          shown.run.ladder ? ", as a repeat of its rung" : "");
+    if (shown.run.ladder && shown.run.rung > 0) {
+      flow_to("Is it real?");
+      if (quiet_button("Is it real?"))
+        commands.push_back(AskWhetherReal{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
+      mark("run.real");
+      ImGui::SetItemTooltip(
+          "Repeats this rung and the baseline in turns until the factor is clear, at most six times.");
+    }
+  }
+  flow_to("Compare");
+  if (quiet_button("Compare")) {
+    std::vector<RunId> both{shown.run.id};
+    if (shown.run.ladder) {
+      for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
+        if (other->run.rung == 0 && other->run.repeat == 0 && other->run.id != shown.run.id)
+          both.push_back(other->run.id);
+      }
+    }
+    commands.push_back(SelectRuns{both});
+    commands.push_back(ShowPanel{"compare"});
+  }
+  mark("run.compare");
+  flow_to("Unpinned");
+  Curation changed = shown.curation;
+  changed.pinned = !changed.pinned;
+  if (chip(shown.curation.pinned ? "Pinned" : "Pin", shown.curation.pinned))
+    commands.push_back(
+        Curate{changed.pinned ? "Pinned " + shown.run.name : "Unpinned " + shown.run.name, {{shown.run.id, changed}}});
+  mark("run.pin");
+  if (over) {
+    flow_to("Delete");
+    if (quiet_button("Delete")) {
+      Curation deleted = shown.curation;
+      deleted.deleted_at = unix_now();
+      commands.push_back(Curate{"Deleted " + shown.run.name, {{shown.run.id, deleted}}});
+    }
+    mark("run.delete");
+    ImGui::SetItemTooltip("Into the bin; Ctrl+Z takes it back, for 30 days any Stepladder can.");
+  }
+}
+
+void draw_run_figures(const Workspace& workspace, const RunEntry& shown) {
+  const Summary& summary = shown.summary;
+  const RunUtilisation use = utilisation_of(shown.run, summary, workspace.hardware);
+  std::array<char, 48> mfu{};
+  if (!is_missing(use.mfu)) std::snprintf(mfu.data(), mfu.size(), "%.1f %%", use.mfu * 100);
+  const bool known = !is_missing(summary.tokens_per_s_p25);
+  const std::array<FigureTile, 6> tiles{{
+      {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
+       known ? "quartiles " + tokens_per_s_text(summary.tokens_per_s_p25) + " - " +
+                   tokens_per_s_text(summary.tokens_per_s_p75)
+             : "not known"},
+      {"step time", milliseconds_text(summary.dt_ms_median),
+       is_missing(summary.dt_ms_p95) ? "not known" : "95 % under " + milliseconds_text(summary.dt_ms_p95)},
+      {"loss", loss_text(summary.loss_last), "from " + loss_text(summary.loss_first)},
+      {"validation loss", loss_text(summary.val_loss_last),
+       is_missing(summary.val_loss_min) ? "not evaluated" : "least " + loss_text(summary.val_loss_min)},
+      {"MFU", mfu[0] ? mfu.data() : "-", mfu[0] ? use.convention : "peak or model not known"},
+      {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " are warm-up"},
+  }};
+  figure_tiles(tiles);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,86 @@
+#include "app/panels/run/machine.h"
+
+#include <imgui.h>
+
+#include <array>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+struct Kind {
+  const char* name;
+  const char* unit;
+  double (*value)(const LaneSample&);
+};
+constexpr std::array<Kind, 7> kinds{{
+    {"GPU clock", "MHz", [](const LaneSample& s) { return s.gpu_clock_mhz; }},
+    {"GPU power", "W", [](const LaneSample& s) { return s.gpu_power_w; }},
+    {"GPU temperature", "C", [](const LaneSample& s) { return s.gpu_temperature_c; }},
+    {"GPU load", "%", [](const LaneSample& s) { return is_missing(s.gpu_load) ? missing : s.gpu_load * 100; }},
+    {"CPU load", "%", [](const LaneSample& s) { return is_missing(s.cpu_load) ? missing : s.cpu_load * 100; }},
+    {"Cores kept busy", "cores", [](const LaneSample& s) { return s.process_cores; }},
+    {"Memory", "GB",
+     [](const LaneSample& s) {
+       const std::int64_t bytes = s.gpu_memory_bytes > 0 ? s.gpu_memory_bytes : s.resident_bytes;
+       return bytes > 0 ? static_cast<double>(bytes) / 1e9 : missing;
+     }},
+}};
+
+// Made anew when samples came.
+void update(MachineLanes& lanes, const RunDetail& detail) {
+  if (lanes.made_of == detail.lanes.size()) return;
+  lanes.made_of = detail.lanes.size();
+  lanes.columns.assign(kinds.size(), {});
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    auto& [steps, values] = lanes.columns[k];
+    for (const LaneSample& sample : detail.lanes) {
+      const double value = kinds[k].value(sample);
+      const auto step = static_cast<double>(sample.step);
+      if (is_missing(value) || (!steps.empty() && step < steps.back())) continue;
+      steps.push_back(step);
+      values.push_back(value);
+    }
+  }
+}
+
+}  // namespace
+
+void draw_run_machine(MachineLanes& lanes, SharedX& shared, const RunDetail& detail, Commands& commands) {
+  if (detail.lanes.empty())
+    return text_quiet_wrapped(
+        "What the machine did meanwhile was not recorded: runs that are trained here keep clocks, "
+        "power, temperature, load and memory twice a second.");
+  update(lanes, detail);
+  std::vector<std::size_t> shown;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    if (lanes.columns[k].steps.size() > 1) shown.push_back(k);
+  }
+  std::vector<ChartMark> throttled;
+  for (const LaneSample& sample : detail.lanes) {
+    if (!sample.throttle_reason.empty())
+      throttled.push_back({static_cast<double>(sample.step), "throttled: " + sample.throttle_reason, palette().bad});
+  }
+  const float gap = px(16);
+  const float width = (ImGui::GetContentRegionAvail().x - gap * 2) / 3;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const std::size_t k = shown[i];
+    const auto& [steps, values] = lanes.columns[k];
+    if (i % 3 != 0) ImGui::SameLine(0, gap);
+    ImGui::BeginChild(kinds[k].name, ImVec2(width, px(150)));
+    draw_chart({.id = kinds[k].name,
+                .title = kinds[k].name,
+                .x_label = "step",
+                .unit = kinds[k].unit,
+                .curves = {{.label = kinds[k].name, .x = steps, .y = values, .colour = palette().accent}},
+                .marks = k == 0 ? throttled : std::vector<ChartMark>{},
+                .legend = false,
+                .shared = &shared,
+                .commands = &commands});
+    ImGui::EndChild();
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,84 @@
+#include "app/panels/run/note.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <string>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double pause_seconds = 3;
+
+int grow(ImGuiInputTextCallbackData* data) {
+  auto& text = *static_cast<std::string*>(data->UserData);
+  text.resize(static_cast<std::size_t>(data->BufTextLen));
+  data->Buf = text.data();
+  return 0;
+}
+
+// A text of any length; `height` 0: one line. Escape leaves it as it was typed, where ImGui would take it back.
+// Returns whether it is being typed into.
+bool text_field(const char* id, const char* hint, std::string& text, float height, double& typed_at) {
+  const std::string typed = text;
+  const bool changed = height > 0 ? ImGui::InputTextMultiline(
+                                        id, text.data(), text.capacity() + 1, ImVec2(-1, height),
+                                        ImGuiInputTextFlags_WordWrap | ImGuiInputTextFlags_CallbackResize, grow, &text)
+                                  : ImGui::InputTextWithHint(id, hint, text.data(), text.capacity() + 1,
+                                                             ImGuiInputTextFlags_CallbackResize, grow, &text);
+  if (changed && ImGui::IsKeyPressed(ImGuiKey_Escape)) text = typed;
+  if (changed) typed_at = ImGui::GetTime();
+  return ImGui::IsItemActive();
+}
+
+}  // namespace
+
+void RunNote::take(const Curation& curation) {
+  kept_ = curation;
+  tags_ = tags_text(curation.tags);
+  note_ = curation.note;
+}
+
+void RunNote::show(const RunEntry& run, Commands& commands) {
+  keep(commands);
+  run_ = run.run.id;
+  name_ = run.run.name;
+  take(run.curation);
+}
+
+void RunNote::keep(Commands& commands) {
+  const bool other_tags = tags_from(tags_) != kept_.tags;
+  if (run_ == 0 || (!other_tags && note_ == kept_.note)) return;
+  kept_.tags = tags_from(tags_);
+  kept_.note = note_;
+  commands.push_back(
+      Curate{"Changed the " + std::string(other_tags ? "tags" : "note") + " of " + name_, {{run_, kept_}}});
+}
+
+void RunNote::draw(const RunEntry& shown, Commands& commands) {
+  const Curation& now = shown.curation;
+  const bool changed_elsewhere = now.tags != kept_.tags || now.note != kept_.note;  // by Ctrl+Z, or in History
+  if (changed_elsewhere && !is_typing_) take(now);
+  kept_.pinned = now.pinned;
+  kept_.archived = now.archived;
+  kept_.deleted_at = now.deleted_at;
+  ImGui::PushID(static_cast<int>(run_));  // a field that is typed into must not take its text to another run
+  ImGui::AlignTextToFramePadding();
+  text_quiet("tags");
+  ImGui::SameLine(px(60));
+  ImGui::SetNextItemWidth(-1);
+  is_typing_ = text_field("##tags", "separated by commas", tags_, 0, typed_at_);
+  mark("run.tags");
+  ImGui::AlignTextToFramePadding();
+  text_quiet("note");
+  ImGui::SameLine(px(60));
+  is_typing_ |= text_field("##note", "", note_, std::max(px(60), ImGui::GetContentRegionAvail().y), typed_at_);
+  mark("run.note");
+  ImGui::PopID();
+  if (!is_typing_ || ImGui::GetTime() - typed_at_ > pause_seconds) keep(commands);
+}
+
+}  // namespace stepladder

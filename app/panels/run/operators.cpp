@@ -1,0 +1,123 @@
+#include "app/panels/run/operators.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include "app/desktop/operator_bars.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+// What a product multiplied, shape by shape.
+void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
+  if (is_missing(row.flops) || !ImGui::BeginItemTooltip()) return;
+  for (const OperatorTime& each : profile.operators) {
+    if (each.part != row.part || each.name != row.name || each.shapes.empty()) continue;
+    ImGui::TextUnformatted((each.shapes + "   " + compact(each.calls) + " calls, " + milliseconds_text(each.self_ms) +
+                            ", " + compact(gigaflops_per_s(each)) + " GFLOP/s")
+                               .c_str());
+  }
+  ImGui::EndTooltip();
+}
+
+struct Column {
+  const char* name;
+  float width;
+  bool gives_way;  // where there is little room
+  std::string (*text)(const OperatorTime& row, double whole_ms);
+};
+constexpr std::array<Column, 4> figures{{
+    {"calls", 50, true,
+     [](const OperatorTime& row, double) { return row.calls > 0 ? compact(row.calls) : std::string("-"); }},
+    {"ms a step", 62, false, [](const OperatorTime& row, double whole_ms) { return ms_figure(row.self_ms, whole_ms); }},
+    {"share", 50, true,
+     [](const OperatorTime& row, double whole_ms) {
+       std::array<char, 32> text{};
+       std::snprintf(text.data(), text.size(), "%.1f %%", 100 * row.self_ms / whole_ms);
+       return std::string(text.data());
+     }},
+    {"GFLOP/s", 56, false, [](const OperatorTime& row, double) { return compact(gigaflops_per_s(row)); }},
+}};
+
+void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& rows) {
+  const bool is_narrow = ImGui::GetContentRegionAvail().x < px(420);
+  std::vector<const Column*> shown;
+  for (const Column& column : figures) {
+    if (!is_narrow || !column.gives_way) shown.push_back(&column);
+  }
+  constexpr ImGuiTableFlags flags =
+      ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
+  if (!ImGui::BeginTable("##operators", 2 + static_cast<int>(shown.size()), flags, ImGui::GetContentRegionAvail()))
+    return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("part", ImGuiTableColumnFlags_WidthFixed, px(66));
+  ImGui::TableSetupColumn("operator", ImGuiTableColumnFlags_WidthStretch);
+  for (const Column* column : shown)
+    ImGui::TableSetupColumn(column->name, ImGuiTableColumnFlags_WidthFixed, px(column->width));
+  const auto right = [] { return ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - px(4); };
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (const char* name : {"part", "operator"}) {
+    ImGui::TableNextColumn();
+    text_quiet(name);
+  }
+  for (const Column* column : shown) {
+    ImGui::TableNextColumn();
+    text_right(column->name, right(), fonts().regular, small_size, &palette().quiet);
+  }
+  const double whole = step_ms(profile);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const OperatorTime& row = rows[static_cast<std::size_t>(i)];
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      text_cut(row.part, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, 13.5f);
+      ImGui::TableNextColumn();
+      text_cut(title_of(row), ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
+      draw_shapes(profile, row);
+      for (const Column* column : shown) {
+        ImGui::TableNextColumn();
+        text_right(column->text(row, whole), right(), fonts().regular, 13.5f);
+      }
+    }
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace
+
+void draw_run_operators(RunOperators& operators, const Workspace& workspace, const RunEntry& shown,
+                        const RunEntry* against, Commands& commands) {
+  const StepProfile* profile = workspace.profile(shown.run.id);
+  if (!profile) return text_quiet_wrapped("There is no profile of its steps: " + why_no_profile(shown.run) + ".");
+  if (against && !against->goes_on() && !workspace.detail(against->run.id))
+    commands.push_back(LoadDetail{against->run.id});
+  if (operators.made_of != shown.run.id || operators.made_at != profile->at) {
+    operators = {.rows = by_name(*profile), .made_of = shown.run.id, .made_at = profile->at};
+  }
+  const StepProfile* before = against ? workspace.profile(against->run.id) : nullptr;
+  const float gap = px(20);
+  const float room = ImGui::GetContentRegionAvail().x;
+  ImGui::BeginChild("##kinds", ImVec2(std::min((room - gap) * 0.4f, px(420)), 0));
+  draw_operator_bars(*profile, rung_colour(shown.run.rung), before);
+  ImGui::Dummy(ImVec2(0, px(4)));
+  text_quiet_wrapped((before ? "Grey, and what changed since: " + against->run.name + ". " : "") + "Mean of " +
+                     std::to_string(profile->steps) + (profile->steps == 1 ? " step" : " steps") +
+                     " after the last one, watched operator by operator.");
+  ImGui::EndChild();
+  ImGui::SameLine(0, gap);
+  ImGui::BeginChild("##rows", ImVec2(0, 0));
+  draw_table(*profile, operators.rows);
+  ImGui::EndChild();
+  mark("run.operators");
+}
+
+}  // namespace stepladder

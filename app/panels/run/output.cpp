@@ -1,0 +1,81 @@
+#include "app/panels/run/output.h"
+
+#include <imgui.h>
+
+#include <string>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+
+void draw_run_console(const RunDetail& detail) {
+  if (detail.console.empty())
+    return text_quiet_wrapped(
+        "Nothing was kept of what it printed. `stepladder watch -- PROGRAM` keeps what a program prints.");
+  ImGui::BeginChild("##console", ImVec2(0, 0), ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
+  ImGui::PushFont(fonts().mono, 13);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(detail.console.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const std::string& line = detail.console[static_cast<std::size_t>(i)];
+      ImGui::TextUnformatted(line.data(), line.data() + line.size());
+    }
+  }
+  ImGui::PopFont();
+  ImGui::EndChild();
+}
+
+void draw_run_samples(int& sample, const RunDetail& detail) {
+  if (detail.samples.empty())
+    return text_quiet_wrapped(
+        "It wrote no text. With --sample-every N a run that is trained here writes some every N steps.");
+  const auto count = static_cast<int>(detail.samples.size());
+  if (sample >= count) sample = -1;
+  const int at = sample < 0 ? count - 1 : sample;
+  ImGui::BeginChild("##steps", ImVec2(px(130), 0));
+  for (int i = count - 1; i >= 0; --i) {
+    const std::string item =
+        "step " + grouped(detail.samples[static_cast<std::size_t>(i)].step) + "##" + std::to_string(i);
+    if (ImGui::Selectable(item.c_str(), i == at)) sample = i;
+  }
+  ImGui::EndChild();
+  ImGui::SameLine(0, px(16));
+  ImGui::BeginChild("##text", ImVec2(0, 0));
+  ImGui::PushTextWrapPos(0);
+  ImGui::PushFont(fonts().mono, 13.5f);
+  const std::string& text = detail.samples[static_cast<std::size_t>(at)].text;
+  ImGui::TextUnformatted(text.data(), text.data() + text.size());
+  ImGui::PopFont();
+  ImGui::PopTextWrapPos();
+  ImGui::EndChild();
+}
+
+void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Commands& commands) {
+  if (detail.checkpoints.empty())
+    return text_quiet_wrapped(
+        "Nothing was saved. With --save-every N a run that is trained here saves itself every N steps.");
+  const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
+  for (auto it = detail.checkpoints.rbegin(); it != detail.checkpoints.rend(); ++it) {
+    ImGui::PushID(static_cast<int>(it->step));
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextUnformatted(("step " + grouped(it->step)).c_str());
+    ImGui::SameLine(px(130));
+    if (quiet_button("Fork from here")) commands.push_back(ForkRun{shown.run.id, it->step});
+    ImGui::SetItemTooltip("A new run that starts from this checkpoint; its curve shares the steps before.");
+    if (over && it == detail.checkpoints.rbegin()) {
+      ImGui::SameLine(0, px(8));
+      const std::int64_t to = it->step < shown.run.planned_steps ? shown.run.planned_steps : 2 * it->step;
+      if (quiet_button(("Go on to step " + grouped(to)).c_str())) commands.push_back(ResumeRun{shown.run.id, to});
+      ImGui::SetItemTooltip("The same run continues its curve.");
+    }
+    ImGui::SameLine(0, px(16));
+    ImGui::AlignTextToFramePadding();
+    text_cut(it->folder.string(), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+    ImGui::PopID();
+  }
+}
+
+}  // namespace stepladder

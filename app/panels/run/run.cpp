@@ -1,0 +1,154 @@
+// Run: all about one run. What it measured and whether to believe it, what it was (its recipe and environment, or only
+// what differs from another's), what it wrote and saved, and the way to do it again.
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+
+#include "app/desktop/panel.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/panels/run/belief.h"
+#include "app/panels/run/charts.h"
+#include "app/panels/run/facts.h"
+#include "app/panels/run/head.h"
+#include "app/panels/run/machine.h"
+#include "app/panels/run/note.h"
+#include "app/panels/run/operators.h"
+#include "app/panels/run/output.h"
+
+namespace stepladder {
+namespace {
+
+enum class Tab { recipe, operators, environment, machine, console, samples, checkpoints, note };
+constexpr std::array tab_names{"Recipe",  "Operators", "Environment", "Machine",
+                               "Console", "Samples",   "Checkpoints", "Note"};
+
+struct State {
+  RunId shown = 0;
+  Tab tab = Tab::recipe;
+  RunHead head;
+  RunFacts facts;
+  RunOperators operators;
+  MachineLanes lanes;
+  RunNote note;
+  int sample = -1;  // -1: the newest
+  SharedX x;
+};
+
+const RunEntry* shown_run(const Workspace& workspace) {
+  if (const RunEntry* chosen = workspace.find(workspace.shown_run)) return chosen;
+  if (!workspace.selected_runs.empty()) {
+    if (const RunEntry* selected = workspace.find(*workspace.selected_runs.begin())) return selected;
+  }
+  for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry) {
+    if (entry->summary.steps > 0) return &*entry;
+  }
+  return workspace.runs().empty() ? nullptr : &workspace.runs().back();
+}
+
+void take_run(State& state, const Workspace& workspace, const RunEntry& entry, Commands& commands) {
+  state.shown = entry.run.id;
+  state.x = {};
+  state.head.renaming = false;
+  state.sample = -1;
+  state.lanes.made_of = 0;
+  state.note.show(entry, commands);
+  // The rung before says best what this one is; a fork's parent does the same.
+  state.facts.against = entry.run.parent.value_or(0);
+  if (state.facts.against == 0 && entry.run.ladder && entry.run.rung > 0) {
+    for (const RunEntry* other : workspace.runs_of(*entry.run.ladder)) {
+      if (other->run.rung < entry.run.rung && other->run.repeat == 0) state.facts.against = other->run.id;
+    }
+  }
+}
+
+void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  for (std::size_t i = 0; i < tab_names.size(); ++i) {
+    if (i > 0) flow_to(tab_names[i], 4);
+    const bool on = static_cast<std::size_t>(state.tab) == i;
+    ImGui::PushStyleColor(ImGuiCol_Button, on ? faded(palette().accent, 0.2f) : ImVec4(0, 0, 0, 0));
+    ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
+    if (ImGui::Button(tab_names[i])) state.tab = static_cast<Tab>(i);
+    ImGui::PopStyleColor(2);
+    mark(std::string("run.tab.") + tab_names[i]);
+  }
+  ImGui::Dummy(ImVec2(0, px(2)));
+  const RunDetail* detail = workspace.detail(shown.run.id);
+  static const RunDetail none;
+  switch (state.tab) {
+    case Tab::recipe:
+      return state.facts.draw_recipe(workspace, shown);
+    case Tab::operators:
+      return draw_run_operators(state.operators, workspace, shown, workspace.find(state.facts.against), commands);
+    case Tab::environment:
+      return state.facts.draw_environment(workspace, shown);
+    case Tab::machine:
+      return draw_run_machine(state.lanes, state.x, detail ? *detail : none, commands);
+    case Tab::console:
+      return draw_run_console(detail ? *detail : none);
+    case Tab::samples:
+      return draw_run_samples(state.sample, detail ? *detail : none);
+    case Tab::checkpoints:
+      return draw_run_checkpoints(shown, detail ? *detail : none, commands);
+    case Tab::note:
+      return state.note.draw(shown, commands);
+  }
+}
+
+void draw(State& state, const Workspace& workspace, Commands& commands) {
+  const RunEntry* shown = shown_run(workspace);
+  if (!shown) {
+    text_title("Run");
+    empty_state("No run yet.", "Start one in Launch, or drop a log on the window.");
+    return;
+  }
+  if (shown->run.id != state.shown) take_run(state, workspace, *shown, commands);
+  if (!workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
+  state.x.begin_frame();
+  state.head.draw(workspace, *shown, commands);
+  ImGui::Dummy(ImVec2(0, px(2)));
+  draw_run_actions(workspace, *shown, commands);
+  ImGui::Dummy(ImVec2(0, px(4)));
+  draw_run_figures(workspace, *shown);
+  ImGui::Dummy(ImVec2(0, px(4)));
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  const float gap = px(16);
+  const float side = std::clamp(room.x * 0.29f, px(240), px(460));
+  const float left = room.x - side - gap;
+  const float top = room.y;
+  const float charts = (top - gap) * 0.5f;
+  ImGui::BeginGroup();
+  draw_run_charts(state.x, workspace, *shown, workspace.find(state.facts.against), ImVec2(left, charts), commands);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
+  begin_card("##tabs", ImVec2(left, 0), true);
+  draw_tabs(state, workspace, *shown, commands);
+  end_card();
+  ImGui::EndGroup();
+  ImGui::SameLine(0, gap);
+  begin_card("##belief", ImVec2(0, top), true);
+  draw_run_belief(workspace, *shown, workspace.detail(shown->run.id));
+  end_card();
+}
+
+}  // namespace
+
+Panel panels::run() {
+  const auto state = std::make_shared<State>();
+  return {.id = "run",
+          .title = "Run",
+          .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .leave = [state](Commands& commands) { state->note.keep(commands); },
+          .remember = [state] { return std::string(tab_names[static_cast<std::size_t>(state->tab)]); },
+          .recall =
+              [state](const std::string& text) {
+                const auto tab = std::find(tab_names.begin(), tab_names.end(), text);
+                if (tab != tab_names.end()) state->tab = static_cast<Tab>(tab - tab_names.begin());
+              },
+          .least_width = 660,
+          .least_height = 580};
+}
+
+}  // namespace stepladder
