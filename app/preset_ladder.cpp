@@ -33,7 +33,7 @@ void suit_cpu(LadderRequest& request) {
 
 }  // namespace
 
-LadderRequest ready_ladder(const ReadyPlan& plan, const Recipe& base, const DeviceReport& report) {
+LadderRequest preset_ladder(const LadderPreset& plan, const Recipe& base, const DeviceReport& report) {
   LadderRequest request{.name = "plan " + plan.name, .notes = plan.note, .base = base, .stages = plan.stages};
   const bool gpu = report.resolve(base.device) == "cuda" && !report.gpus.empty();
   const std::int64_t free_bytes = gpu ? report.gpus.front().memory_bytes : available_memory_bytes();
@@ -54,13 +54,13 @@ LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, c
     }
     request.stages.insert(request.stages.begin(), {.stage = "baseline"});
   } else {
-    const std::vector<ReadyPlan>& plans = ready_plans();
-    const auto plan = std::find_if(plans.begin(), plans.end(), [&](const ReadyPlan& known) {
+    const std::vector<LadderPreset>& plans = ladder_presets();
+    const auto plan = std::find_if(plans.begin(), plans.end(), [&](const LadderPreset& known) {
       return ladder.source_path.find(known.log) != std::string::npos || ladder.name == known.log;
     });
     if (plan == plans.end())
       throw RecipeError(ladder.name, "its log does not say enough to train the same again; choose rungs by hand");
-    request = ready_ladder(*plan, plan->base, report);
+    request = preset_ladder(*plan, plan->base, report);
     if (report.resolve(request.base.device) == "cpu") suit_cpu(request);
   }
   request.name = ladder.name + " here";

@@ -9,7 +9,7 @@
 namespace stepladder {
 
 // `base` is the plan's own with what was given by hand; batches and sequences are made to fit this machine's memory.
-LadderRequest ready_ladder(const ReadyPlan& plan, const Recipe& base, const DeviceReport& report);
+LadderRequest preset_ladder(const LadderPreset& plan, const Recipe& base, const DeviceReport& report);
 
 // The same rungs once more: by their own recipes where they were trained here, by the ready plan of the log where they
 // were imported from one. On a CPU sequences are at most 64 long and runs at most 20 steps, since what takes a GPU

@@ -88,7 +88,8 @@ RunFilter::RunFilter(const std::string& expression) {
   }
 }
 
-bool RunFilter::accepts(const Run& run, const Summary& summary, const Judge& judge, const Curation& curation) const {
+bool RunFilter::accepts(const Run& run, const Summary& summary, const PlausibilityContext& judge,
+                        const Curation& curation) const {
   if (terms_.empty()) return true;
   Json fields, recipe;  // made when a term asks for them
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {

@@ -24,7 +24,8 @@ class RunFilter {
   // number.
   explicit RunFilter(const std::string& expression);
 
-  bool accepts(const Run& run, const Summary& summary, const Judge& judge = {}, const Curation& curation = {}) const;
+  bool accepts(const Run& run, const Summary& summary, const PlausibilityContext& judge = {},
+               const Curation& curation = {}) const;
 
  private:
   struct Term {

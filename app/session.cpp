@@ -56,7 +56,7 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
         engine_->stop_all();
         wake_();
       },
-      [this](RunId run, RunRequest request) { obey(run, request); });
+      [this](RunId run, RunRequest request) { apply_request(run, request); });
   engine_ = std::make_unique<Engine>(
       [this](const RunEvent& event) {
         recorder_->post(event);
@@ -139,7 +139,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
   return launched;
 }
 
-RunId Session::launch_run(const RunRequested& asked, const DeviceReport& report) {
+RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   const Start start = asked.fork_of ? Start::checkpoint : Start::fresh;
   Recipe recipe = prepare(with_absolute_paths(asked.base), start).recipe;
   const Stage* last = &stage_by_id("baseline");
@@ -247,7 +247,7 @@ void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::pat
                    .start_from = start_from});
 }
 
-void Session::obey(RunId run, RunRequest request) {
+void Session::apply_request(RunId run, RunRequest request) {
   switch (request) {
     case RunRequest::pause:
       return engine_->pause(run, true);

@@ -27,7 +27,7 @@ struct LadderRequest {
   bool interleave = false;  // random order of the runs instead of rung after rung
 };
 
-struct RunRequested {
+struct RunSpec {
   std::string name;  // empty: made from model and data
   Recipe base;
   std::vector<std::string> stages;
@@ -63,7 +63,7 @@ class Session {
 
   // Both check recipe and data first (RecipeError, DataError), then make the rows and queue the runs.
   LaunchedLadder launch_ladder(const LadderRequest& request, const DeviceReport& report);
-  RunId launch_run(const RunRequested& request, const DeviceReport& report);
+  RunId launch_run(const RunSpec& request, const DeviceReport& report);
 
   // Each of these runs, by its own recipe, `times` more: repeats of its rung where it belongs to a ladder, in random
   // order, so that none has the better hour. Throws RecipeError for a run that was not launched by us (its recipe is
@@ -96,7 +96,7 @@ class Session {
  private:
   RunId create_run(Run run, const Recipe& recipe);
   void submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from = {});
-  void obey(RunId run, RunRequest request);
+  void apply_request(RunId run, RunRequest request);
 
   RunStore store_;
   Mailbox<RunEvent> events_;

@@ -145,7 +145,7 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
 
 void Engine::Impl::train(const Job& job) {
   bool ended = false;
-  std::optional<LaneSampler> lanes;  // from the start to the end: nothing comes before the one or after the other
+  std::optional<MetricsSampler> lanes;  // from the start to the end: nothing comes before the one or after the other
   const auto emit = [&](const RunEvent& event) {
     if (ended) return;
     if (const auto* step = std::get_if<StepRecord>(&event); step && lanes) lanes->step_done(step->step);
@@ -267,10 +267,10 @@ std::shared_future<DeviceReport> Engine::probe() {
   return impl_->probe_result;
 }
 
-std::future<Ceiling> Engine::measure_ceiling(std::function<bool()> stop_requested) {
+std::future<PeakProbe> Engine::measure_peak(std::function<bool()> stop_requested) {
   const std::lock_guard lock(impl_->mutex);
-  return impl_->ask<Ceiling>([stop_requested = std::move(stop_requested)](const TrainerLibrary& library) {
-    return library.measure_ceiling(stop_requested);
+  return impl_->ask<PeakProbe>([stop_requested = std::move(stop_requested)](const TrainerLibrary& library) {
+    return library.measure_peak(stop_requested);
   });
 }
 

@@ -65,7 +65,7 @@ class Engine {
   // What its default device reaches at best, measured between two runs in some ten seconds. The future holds a
   // std::runtime_error where that cannot be done, and where `stop_requested` (asked from the engine thread) says so.
   // Never blocks.
-  std::future<Ceiling> measure_ceiling(std::function<bool()> stop_requested);
+  std::future<PeakProbe> measure_peak(std::function<bool()> stop_requested);
 
   // How long a model's passes take, likewise.
   std::future<std::vector<CallTimes>> time_calls(CallTimesRequest request, std::function<bool()> stop_requested);

@@ -12,9 +12,9 @@ struct Rung {
   double tokens_per_s;  // the median of the steps after the first, where the log has times
 };
 
-ReadyPlan plan(std::string name, std::string log, std::string note, int batch, int seq,
-               std::initializer_list<Rung> rungs) {
-  ReadyPlan plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
+LadderPreset plan(std::string name, std::string log, std::string note, int batch, int seq,
+                  std::initializer_list<Rung> rungs) {
+  LadderPreset plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
   apply_preset(plan.base, "gpt2");
   plan.base.tied_head = false;  // where all of them start
   plan.base.init = Init::pytorch;
@@ -60,8 +60,8 @@ std::int64_t estimated_memory_bytes(const Recipe& recipe) {
 
 }  // namespace
 
-const std::vector<ReadyPlan>& ready_plans() {
-  static const std::vector<ReadyPlan> plans = {
+const std::vector<LadderPreset>& ladder_presets() {
+  static const std::vector<LadderPreset> plans = {
       plan("a100", "a100-three-rungs", "GPT-2 on one A100: float32, and TF32 on top", 4, 1024,
            {{"baseline", 3'168}, {"baseline", 13'606}, {"tf32", 32'553}, {"bf16-matmul", missing}}),
       // From its second rung on the clock was read before the GPU had finished: those figures cannot be true.
@@ -94,13 +94,13 @@ const std::vector<ReadyPlan>& ready_plans() {
   return plans;
 }
 
-const ReadyPlan& ready_plan(std::string_view name) {
-  const auto& plans = ready_plans();
+const LadderPreset& ladder_preset(std::string_view name) {
+  const auto& plans = ladder_presets();
   const auto found =
-      std::find_if(plans.begin(), plans.end(), [&](const ReadyPlan& known) { return known.name == name; });
+      std::find_if(plans.begin(), plans.end(), [&](const LadderPreset& known) { return known.name == name; });
   if (found != plans.end()) return *found;
   std::vector<std::string> names;
-  for (const ReadyPlan& known : plans) names.push_back(known.name);
+  for (const LadderPreset& known : plans) names.push_back(known.name);
   throw RecipeError("--plan", unknown_name(name, names));
 }
 

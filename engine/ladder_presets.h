@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-struct ReadyPlan {
+struct LadderPreset {
   std::string name;  // as on the command line
   std::string log;   // the file that it was read from, without its ending
   std::string note;  // whose ladder it was, on what
@@ -18,10 +18,10 @@ struct ReadyPlan {
   std::vector<PlannedStage> stages;  // the baseline first, each with the throughput that was measured there
 };
 
-const std::vector<ReadyPlan>& ready_plans();
+const std::vector<LadderPreset>& ladder_presets();
 
 // Throws RecipeError for an unknown name, with the nearest one that exists.
-const ReadyPlan& ready_plan(std::string_view name);
+const LadderPreset& ladder_preset(std::string_view name);
 
 // Halves batches, and where all are 1 the sequence, until every rung fits into `free_bytes` (0: not known, no change).
 // Batches that change with a rung keep their proportion.

@@ -9,12 +9,12 @@
 
 namespace stepladder {
 
-class LaneSampler {
+class MetricsSampler {
  public:
   // `listener` is called on the sampler's thread until the destructor returns. `gpu_index`: -1 for none.
-  LaneSampler(RunId run, int gpu_index, std::function<void(const RunEvent&)> listener);
-  LaneSampler(const LaneSampler&) = delete;
-  LaneSampler& operator=(const LaneSampler&) = delete;
+  MetricsSampler(RunId run, int gpu_index, std::function<void(const RunEvent&)> listener);
+  MetricsSampler(const MetricsSampler&) = delete;
+  MetricsSampler& operator=(const MetricsSampler&) = delete;
 
   // Any thread; the samples that follow belong to it.
   void step_done(std::int64_t step) { step_ = step; }

@@ -16,7 +16,7 @@ struct ProductRate {
   int samples = 0;
 };
 
-struct Ceiling {
+struct PeakProbe {
   std::string device;    // "cpu", "cuda" or "mps"
   std::string hardware;  // as runs record it
   int threads = 0;       // on a CPU

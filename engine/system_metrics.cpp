@@ -72,7 +72,7 @@ std::optional<std::string> visible_device(int index) {
 
 // The few functions of NVML that are needed, by the names under which the library exports them. Each gives 0 where it
 // worked, and may fail for one GPU and work for another.
-class SystemLanes::Nvml {
+class SystemMonitor::Nvml {
  public:
   static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library) {
     const auto device = visible_device(gpu_index);
@@ -89,7 +89,7 @@ class SystemLanes::Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  void read(LaneSample& sample) const {
+  void read(SystemMetrics& sample) const {
     constexpr int streaming_multiprocessors = 1, gpu_core = 0;  // of nvmlClockType_t and nvmlTemperatureSensors_t
     unsigned value = 0;
     if (call<int(Device, int, unsigned*)>("nvmlDeviceGetClockInfo", device_, streaming_multiprocessors, &value) == 0) {
@@ -160,7 +160,7 @@ class SystemLanes::Nvml {
 
 // The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in user
 // already. Waiting for a disk is idleness.
-SystemLanes::CpuTicks SystemLanes::cpu_ticks() {
+SystemMonitor::CpuTicks SystemMonitor::cpu_ticks() {
   std::ifstream file("/proc/stat");
   std::string label;
   std::array<std::int64_t, 8> states{};
@@ -172,16 +172,16 @@ SystemLanes::CpuTicks SystemLanes::cpu_ticks() {
   return ticks;
 }
 
-SystemLanes::SystemLanes(int gpu_index, const std::string& nvml_library)
+SystemMonitor::SystemMonitor(int gpu_index, const std::string& nvml_library)
     : ticks_(cpu_ticks()),
       steady_s_(seconds(CLOCK_MONOTONIC)),
       process_s_(seconds(CLOCK_PROCESS_CPUTIME_ID)),
       nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library)) {}
 
-SystemLanes::~SystemLanes() = default;
+SystemMonitor::~SystemMonitor() = default;
 
-LaneSample SystemLanes::sample() {
-  LaneSample sample;
+SystemMetrics SystemMonitor::sample() {
+  SystemMetrics sample;
   sample.at = unix_now();
   const CpuTicks ticks = cpu_ticks();
   const double steady_s = seconds(CLOCK_MONOTONIC), process_s = seconds(CLOCK_PROCESS_CPUTIME_ID);

@@ -13,18 +13,18 @@ namespace stepladder {
 // Reads /proc, and NVIDIA's management library (NVML), which is opened here; where there is none, or no such GPU, the
 // GPU's half stays unknown. Construct, use and destroy on one thread. A sample costs some tens of microseconds on the
 // CPU and about a millisecond where a GPU is asked.
-class SystemLanes {
+class SystemMonitor {
  public:
   // `gpu_index` counts as CUDA does within CUDA_VISIBLE_DEVICES, in the order of the PCI bus; -1: no GPU. CUDA's own
   // order differs from that only on machines with unlike GPUs and without CUDA_DEVICE_ORDER=PCI_BUS_ID.
-  explicit SystemLanes(int gpu_index, const std::string& nvml_library = "libnvidia-ml.so.1");
-  ~SystemLanes();
-  SystemLanes(const SystemLanes&) = delete;
-  SystemLanes& operator=(const SystemLanes&) = delete;
+  explicit SystemMonitor(int gpu_index, const std::string& nvml_library = "libnvidia-ml.so.1");
+  ~SystemMonitor();
+  SystemMonitor(const SystemMonitor&) = delete;
+  SystemMonitor& operator=(const SystemMonitor&) = delete;
 
   // Loads are means since the call before, the first one's since the construction. `run` and `step` are left to the
   // caller.
-  LaneSample sample();
+  SystemMetrics sample();
 
  private:
   class Nvml;

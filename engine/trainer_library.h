@@ -22,7 +22,7 @@ struct TrainerLibrary {
   void (*train)(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit);
 
   // Blocks for some ten seconds; throws where it cannot go on, and between samples where a stop is requested.
-  Ceiling (*measure_ceiling)(const std::function<bool()>& stop_requested);
+  PeakProbe (*measure_peak)(const std::function<bool()>& stop_requested);
 
   // Blocks until all calls are timed; throws where it cannot go on, and between calls where a stop is requested. bf16
   // is left out where the device does not do it.

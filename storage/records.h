@@ -142,7 +142,7 @@ struct RunStarted {
 };
 
 // What the machine did at one moment of a run, looked at beside the training about twice a second.
-struct LaneSample {
+struct SystemMetrics {
   RunId run = 0;
   std::int64_t step = 0;  // the last that was done
   double at = missing;
@@ -211,8 +211,8 @@ struct RunEnded {
   std::int64_t peak_memory_bytes = 0;
 };
 
-using RunEvent =
-    std::variant<RunStarted, StepRecord, RunEnded, LaneSample, CheckpointSaved, TextSample, ConsoleText, StepProfile>;
+using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, SystemMetrics, CheckpointSaved, TextSample, ConsoleText,
+                              StepProfile>;
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
 // Where a step was written twice (a resumed run), only the newer record is here.

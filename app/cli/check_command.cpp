@@ -4,7 +4,7 @@
 
 namespace stepladder {
 
-std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const Judge& judge) {
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& judge) {
   std::vector<CheckedRun> checked;
   checked.reserve(runs.size());
   for (const auto& [run, summary] : runs)

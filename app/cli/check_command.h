@@ -13,7 +13,7 @@ struct CheckedRun {
   std::vector<Flag> flags;
 };
 
-std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const Judge& judge);
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& judge);
 Json check_json(const std::vector<CheckedRun>& runs);
 std::string check_text(const std::vector<CheckedRun>& runs);
 

@@ -177,7 +177,7 @@ int doctor(bool probe, const CommonOptions& common) {
   if (probe && problem.empty()) {
     std::cerr << "stepladder: probing for some ten seconds; what else is busy meanwhile makes the figures too low\n";
     try {
-      const Probe found = probe_ceiling(HardwareTable::load(assets_folder()), interrupted);
+      const Probe found = probe_peak(HardwareTable::load(assets_folder()), interrupted);
       json["probe"] = probe_json(found);
       text += "\n" + probe_text(found);
     } catch (const std::exception& error) {

@@ -166,7 +166,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
 }  // namespace
 
 std::vector<Comparison> compare_runs(const ComparedRun& base, std::span<const ComparedRun> runs, double noise_floor,
-                                     const Judge& judge, const std::vector<RunAndSummary>& others) {
+                                     const PlausibilityContext& judge, const std::vector<RunAndSummary>& others) {
   std::vector<const Series*> base_series{&base.loaded.series};
   for (const LoadedRun& repeat : base.repeats) base_series.push_back(&repeat.series);
   const double band = loss_band(base_series);

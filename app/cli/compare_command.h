@@ -33,7 +33,7 @@ struct Comparison {
 
 // `others`: among which one may tell a change from a bigger batch. Looks for no target.
 std::vector<Comparison> compare_runs(const ComparedRun& base, std::span<const ComparedRun> runs, double noise_floor,
-                                     const Judge& judge, const std::vector<RunAndSummary>& others = {});
+                                     const PlausibilityContext& judge, const std::vector<RunAndSummary>& others = {});
 Json compare_json(const ComparedRun& base, const std::vector<Comparison>& comparisons);
 std::string compare_table(const ComparedRun& base, const std::vector<Comparison>& comparisons);
 

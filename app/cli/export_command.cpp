@@ -163,7 +163,7 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
 }
 
 std::string steps_json_of(RunStore& store, const std::vector<Run>& runs, bool table) {
-  const Judge judge = load_judge(&store);
+  const PlausibilityContext judge = load_judge(&store);
   Json list = Json::array();
   for (const LoadedRun& run : load_runs(store, runs)) {
     Json json = run_json(run.run, run.summary, judge);
@@ -208,7 +208,7 @@ std::string content_of(const ExportRequest& request, Form form, RunStore& store,
   if (form == Form::trace) return trace_of(store, chosen.runs);
   if (form == Form::json) return steps_json_of(store, chosen.runs, request.table);
   if (form == Form::csv && !request.table) return steps_csv_of(store, chosen.runs);
-  const Judge judge = load_judge(&store);
+  const PlausibilityContext judge = load_judge(&store);
   const Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), judge);
   if (form == Form::csv) return summaries_csv(study, judge);
   if (form == Form::md) return study_markdown(study);

@@ -11,7 +11,7 @@
 namespace stepladder {
 
 struct Probe {
-  Ceiling ceiling;
+  PeakProbe peak;
   Hardware row;                     // as it stands in `file`
   std::filesystem::path file;       // the user's own hardware.csv
   const Hardware* known = nullptr;  // what the table says of this hardware apart from probes
@@ -24,7 +24,7 @@ inline constexpr double least_cpu_share = 0.9;
 // runs record, and so a peak. Beside a datasheet the row is called "NAME (measured here)": MFU stays what others
 // publish. Throws StorageError or DataError, with the table as it was, and std::runtime_error where `stop_requested`
 // says so.
-Probe probe_ceiling(const HardwareTable& table, const std::function<bool()>& stop_requested);
+Probe probe_peak(const HardwareTable& table, const std::function<bool()>& stop_requested);
 
 Json probe_json(const Probe& probe);
 std::string probe_text(const Probe& probe);

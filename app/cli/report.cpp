@@ -58,8 +58,8 @@ Json number(double value) {
   return value;
 }
 
-Judge load_judge(RunStore* store) {
-  Judge judge{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
+PlausibilityContext load_judge(RunStore* store) {
+  PlausibilityContext judge{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
   if (!store) return judge;
   for (const Run& run : store->runs()) judge.repeats.add(run);
   return judge;
@@ -75,7 +75,7 @@ Json parity_json(const LossParity& loss) {
           {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
 }
 
-Json run_json(const Run& run, const Summary& summary, const Judge& judge) {
+Json run_json(const Run& run, const Summary& summary, const PlausibilityContext& judge) {
   const bool measured = summary.steps > 0;
   const RunUtilisation used = utilisation_of(run, summary, judge.hardware);
   Json flags = Json::array();
@@ -131,10 +131,10 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   for (const TextSample& sample : store.samples(run.run.id)) {
     samples.push_back({{"step", sample.step}, {"text", sample.text}});
   }
-  const std::vector<LaneSample> looks = store.lanes(run.run.id);
+  const std::vector<SystemMetrics> looks = store.lanes(run.run.id);
   const std::int64_t last_warmup_step = run.summary.first_step + run.summary.warmup_steps - 1;
   Json lanes = Json::array();
-  for (const LaneSample& sample : looks) {
+  for (const SystemMetrics& sample : looks) {
     lanes.push_back({{"step", sample.step},
                      {"at", number(sample.at)},
                      {"cpu_load", number(sample.cpu_load)},
@@ -222,7 +222,7 @@ std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
 }
 
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database, const Judge& judge) {
+                 const std::filesystem::path& database, const PlausibilityContext& judge) {
   Json rungs = Json::array();
   for (const RungSummary& rung : summarise_rungs(measured(runs))) {
     const Run& first = *rung.runs.front();
@@ -306,7 +306,7 @@ std::string runs_table(const std::vector<RunAndSummary>& runs) {
   return table(rows, {true, false, false, true, true, true, true, true, false, false});
 }
 
-std::string run_text(const LoadedRun& loaded, const Judge& judge) {
+std::string run_text(const LoadedRun& loaded, const PlausibilityContext& judge) {
   const Run& run = loaded.run;
   const Summary& summary = loaded.summary;
   const Series& series = loaded.series;

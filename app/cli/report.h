@@ -25,13 +25,13 @@ Json interval_json(const Interval& interval);  // [low, high]
 Json parity_json(const LossParity& loss);
 
 // What a run is judged by, beyond itself: the table of hardware, and how often its rung was run.
-struct Judge {
+struct PlausibilityContext {
   HardwareTable hardware;
   RepeatCounts repeats;
 };
-Judge load_judge(RunStore* store);  // null: no run is known yet
+PlausibilityContext load_judge(RunStore* store);  // null: no run is known yet
 
-Json run_json(const Run& run, const Summary& summary, const Judge& judge = {});
+Json run_json(const Run& run, const Summary& summary, const PlausibilityContext& judge = {});
 // What `show` says beside that: what a step was spent on, checkpoints, text samples, and what the machine did.
 Json life_cycle_json(RunStore& store, const RunAndSummary& run);
 Json steps_json(const Series& series);
@@ -49,11 +49,11 @@ std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database, const Judge& judge);
+                 const std::filesystem::path& database, const PlausibilityContext& judge);
 
 std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan);
 std::string runs_table(const std::vector<RunAndSummary>& runs);
-std::string run_text(const LoadedRun& run, const Judge& judge);  // its series may be the last steps only
+std::string run_text(const LoadedRun& run, const PlausibilityContext& judge);  // its series may be the last steps only
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database);
 
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known

@@ -19,7 +19,7 @@ int list_runs(const std::string& words, const CommonOptions& common) {
   const RunFilter filter(words);
   std::vector<RunAndSummary> runs;
   auto store = open_to_read(common.database);
-  const Judge judge = load_judge(store ? &*store : nullptr);
+  const PlausibilityContext judge = load_judge(store ? &*store : nullptr);
   if (store) {
     std::map<RunId, Curation> curations = store->curations();
     for (RunAndSummary& run : store->runs_with_summaries()) {

@@ -67,7 +67,7 @@ RunId start_training(Session& session, const TrainOptions& options) {
     session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)));
     return run.id;
   }
-  RunRequested request{.name = options.name, .stages = options.stages};
+  RunSpec request{.name = options.name, .stages = options.stages};
   if (options.fork.empty()) {
     request.base = options.recipe.recipe();
     if (const auto placement = placement_from_environment()) request.base.nproc = placement->world_size;
@@ -138,8 +138,8 @@ std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
 
 // A ladder that others climbed, in sizes that fit this machine; what was given by hand counts.
 LadderRequest ready_request(const LadderOptions& options, const DeviceReport& report) {
-  const ReadyPlan& plan = ready_plan(options.plan);
-  LadderRequest request = ready_ladder(plan, options.recipe.over(plan.base), report);
+  const LadderPreset& plan = ladder_preset(options.plan);
+  LadderRequest request = preset_ladder(plan, options.recipe.over(plan.base), report);
   if (!options.name.empty()) request.name = options.name;
   request.repeats = options.repeats;
   request.interleave = options.interleave;
@@ -174,7 +174,7 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
 
 int ladder(const LadderOptions& options, const CommonOptions& common) {
   if (!options.plan.empty()) {
-    ready_plan(options.plan);  // says what is wrong before the database is touched
+    ladder_preset(options.plan);  // says what is wrong before the database is touched
     options.recipe.over(Recipe{});
     Session session(common.database);
     return climb(ready_request(options, session.probe().get()), common, session);
@@ -221,7 +221,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   for (CLI::Option* list : {stages, only, without}) list->delimiter(',');
   only->excludes(stages);
   std::string plans;
-  for (const ReadyPlan& plan : ready_plans()) plans += (plans.empty() ? "" : ", ") + plan.name;
+  for (const LadderPreset& plan : ladder_presets()) plans += (plans.empty() ? "" : ", ") + plan.name;
   CLI::Option* plan = command->add_option("--plan", options->plan, "A ladder that others climbed: " + plans)
                           ->excludes(stages)
                           ->excludes(only)

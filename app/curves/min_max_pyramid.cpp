@@ -32,7 +32,7 @@ struct Extremes {
 
 }  // namespace
 
-void Levels::follow(std::span<const double> x, std::span<const double> y) {
+void MinMaxPyramid::follow(std::span<const double> x, std::span<const double> y) {
   for (std::size_t i = taken_; i < y.size(); ++i) {
     if (i % values_per_count == 0) finite_before_.push_back(points_);
     points_ += std::isfinite(y[i]) ? 1 : 0;
@@ -57,7 +57,7 @@ void Levels::follow(std::span<const double> x, std::span<const double> y) {
   }
 }
 
-std::size_t Levels::finite_before(std::span<const double> y, std::size_t i) const {
+std::size_t MinMaxPyramid::finite_before(std::span<const double> y, std::size_t i) const {
   if (points_ == taken_) return i;
   const std::size_t place = std::min(i / values_per_count, finite_before_.size() - 1);
   std::size_t count = finite_before_[place];
@@ -65,8 +65,8 @@ std::size_t Levels::finite_before(std::span<const double> y, std::size_t i) cons
   return count;
 }
 
-void Levels::show(std::span<const double> x, std::span<const double> y, double x_min, double x_max, int columns,
-                  Polyline& line) const {
+void MinMaxPyramid::show(std::span<const double> x, std::span<const double> y, double x_min, double x_max, int columns,
+                         Polyline& line) const {
   line.x.clear();
   line.y.clear();
   line.points = points_;

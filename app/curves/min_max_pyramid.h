@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-class Levels {
+class MinMaxPyramid {
  public:
   // Takes in what the series has more than at the last call; what was there stays as it was, else call clear() before.
   void follow(std::span<const double> x, std::span<const double> y);

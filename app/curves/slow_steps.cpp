@@ -14,7 +14,7 @@ double median_of(std::vector<double> values) {
   return *middle;
 }
 
-std::string reason_for(const Series& series, std::size_t i, std::span<const LaneSample> lanes,
+std::string reason_for(const Series& series, std::size_t i, std::span<const SystemMetrics> lanes,
                        std::span<const std::int64_t> saved) {
   const std::int64_t step = series.step[i];
   if (i == 0) return "the first step: memory is taken and kernels are chosen";
@@ -23,7 +23,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Lane
   if (std::find(saved.begin(), saved.end(), step) != saved.end() ||
       std::find(saved.begin(), saved.end(), step - 1) != saved.end())
     return "a checkpoint was written here";
-  for (const LaneSample& lane : lanes) {
+  for (const SystemMetrics& lane : lanes) {
     if (lane.step >= step - 1 && lane.step <= step && !lane.throttle_reason.empty())
       return "the device was throttled: " + lane.throttle_reason;
   }
@@ -31,7 +31,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Lane
   double usual = 0;
   std::size_t looks = 0;
   double here = missing;
-  for (const LaneSample& lane : lanes) {
+  for (const SystemMetrics& lane : lanes) {
     if (is_missing(lane.gpu_clock_mhz)) continue;
     usual += lane.gpu_clock_mhz;
     ++looks;
@@ -44,7 +44,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Lane
 
 }  // namespace
 
-std::vector<SlowStep> slow_steps(const Series& series, std::span<const LaneSample> lanes,
+std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> lanes,
                                  std::span<const std::int64_t> saved, std::size_t most) {
   std::vector<double> times;
   for (const double dt : series.dt_ms) {

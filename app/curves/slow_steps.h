@@ -19,7 +19,7 @@ inline constexpr double slow_factor = 2.5;  // times the median
 
 // The slowest first, at most `most` of them. `lanes` may say that the device was throttled, `saved` are the steps after
 // which a checkpoint was written.
-std::vector<SlowStep> slow_steps(const Series& series, std::span<const LaneSample> lanes,
+std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> lanes,
                                  std::span<const std::int64_t> saved, std::size_t most = 40);
 
 }  // namespace stepladder

@@ -595,7 +595,7 @@ void draw_chart(const Chart& chart) {
     if (on_plot && chart.commands && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_E)) save(chart, ".png");
     const ImVec2 low = ImPlot::GetPlotPos();
     const ImVec2 plot = ImPlot::GetPlotSize();
-    landmarks::note(std::string("chart.") + chart.id, low.x, low.y, low.x + plot.x, low.y + plot.y);
+    ui_test_anchors::note(std::string("chart.") + chart.id, low.x, low.y, low.x + plot.x, low.y + plot.y);
     ImPlot::EndPlot();  // here the linked range takes what the mouse did
     if ((on_plot || on_x) && moves && (moved.low != sight.low || moved.high != sight.high))
       x_range_now.low = moved.low, x_range_now.high = moved.high;

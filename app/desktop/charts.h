@@ -20,13 +20,13 @@ struct Curve {
   ImVec4 colour;
   float weight = 1.5f;
   bool in_legend = true;
-  bool points = false;               // marks instead of a line (validation losses)
-  int order = 0;                     // its place in the legend, whatever is drawn on top
-  bool is_context = false;           // y makes room for it only near the others' values
-  int dash = 0;                      // which pattern, where line styles are on; 0: solid
-  const Levels* levels = nullptr;    // of y, so that a frame need not look at all of it; null: it does
-  std::span<const double> smoothed;  // drawn in the curve's colour, y thin behind it
-  std::span<const double> low;       // a band around y, where there is one
+  bool points = false;                    // marks instead of a line (validation losses)
+  int order = 0;                          // its place in the legend, whatever is drawn on top
+  bool is_context = false;                // y makes room for it only near the others' values
+  int dash = 0;                           // which pattern, where line styles are on; 0: solid
+  const MinMaxPyramid* levels = nullptr;  // of y, so that a frame need not look at all of it; null: it does
+  std::span<const double> smoothed;       // drawn in the curve's colour, y thin behind it
+  std::span<const double> low;            // a band around y, where there is one
   std::span<const double> high;
 };
 

@@ -109,7 +109,7 @@ struct Repeat {
   int times = 1;
 };
 // Repeats a rung and the baseline in turns until the verdict on the factor is clear, or this many repeats were made.
-struct AskWhetherReal {
+struct ConfirmSpeedup {
   LadderId ladder = 0;
   int baseline = 0;
   int rung = 0;
@@ -173,7 +173,7 @@ using Command =
     std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail, LoadGlance,
                  LoadSight, LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection,
                  SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport,
-                 ForgetImport, Repeat, AskWhetherReal, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun,
+                 ForgetImport, Repeat, ConfirmSpeedup, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun,
                  CopyText, SaveText, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
                  ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;

@@ -233,7 +233,7 @@ void DesktopApp::draw() {
   draw_panels();
   palette_.draw(commands_);
   draw_notice();
-  landmarks::write_frame();
+  ui_test_anchors::write_frame();
 }
 
 // The panels side by side, in the order in which they were opened. From there on they are the user's to drag.

@@ -181,7 +181,7 @@ void DesktopApp::save_ladder(const SaveLadder& asked) {
   if (!ladder) return;
   const std::string origin = ladder->source == "launched" ? "measured here, " + local_time_text(ladder->created_at)
                                                           : ladder->source + ", from " + ladder->source_path;
-  const Judge judge = load_judge(&store_);
+  const PlausibilityContext judge = load_judge(&store_);
   const Study study = make_study(ladder->name, origin, load_runs(store_, store_.runs_of(ladder->id)), judge);
   const std::filesystem::path file = export_path(store_.file(), ladder->name, asked.ending);
   if (asked.ending == ".html") {
@@ -250,7 +250,7 @@ void DesktopApp::execute(const Command& command) {
             workspace_.add_runs(store_, session_->repeat(repeat.runs, repeat.times));
             show("live");
           },
-          [this](const AskWhetherReal& asked) {
+          [this](const ConfirmSpeedup& asked) {
             if (!session_) return;
             workspace_.question = {.asked = asked, .answers = {}, .open = true};
             round_.clear();
@@ -299,8 +299,7 @@ void DesktopApp::execute(const Command& command) {
             if (!session_ || !workspace_.device) throw std::runtime_error("This machine is still being looked at.");
             const RunEntry* entry = workspace_.find(fork.run);
             if (!entry) return;
-            RunRequested asked{
-                .base = recipe_from_json(entry->run.recipe), .fork_of = fork.run, .fork_step = fork.step};
+            RunSpec asked{.base = recipe_from_json(entry->run.recipe), .fork_of = fork.run, .fork_step = fork.step};
             if (fork.step >= asked.base.steps) asked.base.steps = fork.step + asked.base.steps;
             workspace_.add_runs(store_, {session_->launch_run(asked, *workspace_.device)});
             show("live");

@@ -7,10 +7,10 @@
 #include <map>
 #include <utility>
 
-namespace stepladder::landmarks {
+namespace stepladder::ui_test_anchors {
 namespace {
 
-const char* const file = std::getenv("STEPLADDER_LANDMARKS");
+const char* const file = std::getenv("STEPLADDER_UI_TEST_ANCHORS");
 std::string now;
 std::string written;
 
@@ -51,4 +51,4 @@ std::optional<Box> find(const std::string& name) {
   return box == shown.end() ? std::nullopt : std::optional(box->second);
 }
 
-}  // namespace stepladder::landmarks
+}  // namespace stepladder::ui_test_anchors

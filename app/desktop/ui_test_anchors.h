@@ -1,11 +1,11 @@
 // Where named parts of the window are on the screen, written to a file so that a test can click them with a real mouse.
-// Off unless STEPLADDER_LANDMARKS names a file.
+// Off unless STEPLADDER_UI_TEST_ANCHORS names a file.
 #pragma once
 
 #include <optional>
 #include <string>
 
-namespace stepladder::landmarks {
+namespace stepladder::ui_test_anchors {
 
 void note(const std::string& name, float x0, float y0, float x1, float y1);
 
@@ -19,4 +19,4 @@ struct Box {
 void keep();
 std::optional<Box> find(const std::string& name);
 
-}  // namespace stepladder::landmarks
+}  // namespace stepladder::ui_test_anchors

@@ -289,7 +289,7 @@ void mark(const std::string& name) {
   if (ImGui::GetCurrentWindow()->Hidden) return;  // a popup's first frame only measures it
   const ImVec2 low = ImGui::GetItemRectMin();
   const ImVec2 high = ImGui::GetItemRectMax();
-  landmarks::note(name, low.x, low.y, high.x, high.y);
+  ui_test_anchors::note(name, low.x, low.y, high.x, high.y);
 }
 
 }  // namespace stepladder

@@ -89,8 +89,8 @@ std::span<const double> RunEntry::values(Quantity quantity) const {
   return {};
 }
 
-const Levels& RunEntry::levels(Quantity quantity) const {
-  Levels& levels = levels_[static_cast<std::size_t>(quantity)];
+const MinMaxPyramid& RunEntry::levels(Quantity quantity) const {
+  MinMaxPyramid& levels = levels_[static_cast<std::size_t>(quantity)];
   levels.follow(steps, values(quantity));
   return levels;
 }
@@ -260,7 +260,7 @@ bool Workspace::ingest(const RunEvent& event) {
     }
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (RunEntry* found = entry(step->run)) found->append(*step);
-  } else if (const auto* lane = std::get_if<LaneSample>(&event)) {
+  } else if (const auto* lane = std::get_if<SystemMetrics>(&event)) {
     details_[lane->run].lanes.push_back(*lane);
   } else if (const auto* text = std::get_if<TextSample>(&event)) {
     details_[text->run].samples.push_back(*text);

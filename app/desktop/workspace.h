@@ -45,13 +45,13 @@ struct RunEntry {
   bool goes_on() const { return run.status == RunStatus::running || run.status == RunStatus::queued; }
   bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
   std::span<const double> values(Quantity quantity) const;
-  const Levels& levels(Quantity quantity) const;  // of these, followed up to now
+  const MinMaxPyramid& levels(Quantity quantity) const;  // of these, followed up to now
   void set_series(Series read);
   void append(const StepRecord& record);
 
  private:
   std::shared_ptr<Series> series_ = std::make_shared<Series>();
-  mutable std::array<Levels, all_quantities.size()> levels_;  // of those that were asked for
+  mutable std::array<MinMaxPyramid, all_quantities.size()> levels_;  // of those that were asked for
 };
 
 // A run's quantity in a few hundred points that leave out no spike: of every bucket its lowest and its highest value.
@@ -65,12 +65,12 @@ struct Glance {
   bool exact = false;           // the points are the values themselves
   std::int64_t first = 0;       // of a sight: the steps that were asked for
   std::int64_t last = 0;
-  Levels levels;  // of the points
+  MinMaxPyramid levels;  // of the points
 };
 
 // What a run keeps beside its steps.
 struct RunDetail {
-  std::vector<LaneSample> lanes;
+  std::vector<SystemMetrics> lanes;
   std::vector<TextSample> samples;
   std::vector<Checkpoint> checkpoints;
   StepParts parts;
@@ -114,10 +114,10 @@ struct AdviceView {
   std::vector<AdviceOutcome> outcomes;
 };
 
-// A factor that is being repeated until it is clear (AskWhetherReal). `answers` has its interval after each
+// A factor that is being repeated until it is clear (ConfirmSpeedup). `answers` has its interval after each
 // round.
 struct Question {
-  AskWhetherReal asked;
+  ConfirmSpeedup asked;
   std::vector<SpeedUp> answers;
   bool open = false;
 };

@@ -45,7 +45,7 @@ Interval rate_interval(double rate, const Interval& of_time) {
   return {rate / of_time.high, rate / of_time.low};
 }
 
-StudyRung make_rung(RungSummary sum, const Study& study, bool tokens_are_known, const Judge& judge) {
+StudyRung make_rung(RungSummary sum, const Study& study, bool tokens_are_known, const PlausibilityContext& judge) {
   StudyRung rung{.sum = std::move(sum)};
   std::vector<MeasuredRun> repeats;
   std::vector<double> steps_per_s;
@@ -138,7 +138,7 @@ const StudyRung& Study::rung_of(const Run& run) const {
   return found == rungs.end() ? rungs.front() : *found;
 }
 
-Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const Judge& judge) {
+Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const PlausibilityContext& judge) {
   Study study;
   study.title = std::move(title);
   study.origin = std::move(origin);

@@ -55,7 +55,7 @@ struct Study {
 
 // Several runs of one ladder keep their rungs; others become a rung each, in the order given. Not to be called without
 // runs.
-Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const Judge& judge);
+Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const PlausibilityContext& judge);
 
 // What the headline says: the best rung and its interval, or why there is none.
 std::string headline(const Study& study);

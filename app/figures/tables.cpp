@@ -163,7 +163,7 @@ std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps) {
   return text;
 }
 
-std::string summaries_csv(const Study& study, const Judge& judge) {
+std::string summaries_csv(const Study& study, const PlausibilityContext& judge) {
   std::string text;
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const StudyRung& rung = study.rung_of(study.runs[i].run);

@@ -269,8 +269,8 @@ void draw_ready_plans(Form& form, const Workspace& workspace) {
   ImGui::BeginDisabled(!workspace.device);
   ImGui::SetNextItemWidth(px(110));
   if (ImGui::BeginCombo("##plan", "A plan...")) {
-    for (const ReadyPlan& plan : ready_plans()) {
-      if (ImGui::Selectable(plan.name.c_str())) take_plan(form, ready_ladder(plan, plan.base, *workspace.device));
+    for (const LadderPreset& plan : ladder_presets()) {
+      if (ImGui::Selectable(plan.name.c_str())) take_plan(form, preset_ladder(plan, plan.base, *workspace.device));
       ImGui::SetItemTooltip("%s", plan.note.c_str());
     }
     ImGui::EndCombo();

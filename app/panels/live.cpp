@@ -9,8 +9,8 @@
 #include "app/cli/report.h"
 #include "app/curves/slow_steps.h"
 #include "app/desktop/charts.h"
+#include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
-#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -134,9 +134,9 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
 }
 
 void add_lane(State& state, const RunDetail& detail, const char* title, const char* unit,
-              double (*value)(const LaneSample&)) {
+              double (*value)(const SystemMetrics&)) {
   State::Lane lane{.title = title, .unit = unit, .steps = {}, .values = {}};
-  for (const LaneSample& sample : detail.lanes) {
+  for (const SystemMetrics& sample : detail.lanes) {
     const double read = value(sample);
     const auto step = static_cast<double>(sample.step);
     if (is_missing(read) || (!lane.steps.empty() && step < lane.steps.back())) continue;
@@ -156,13 +156,13 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   state.slow.clear();
   static const RunDetail none;
   const RunDetail& known = detail ? *detail : none;
-  add_lane(state, known, "GPU clock", "MHz", [](const LaneSample& s) { return s.gpu_clock_mhz; });
-  add_lane(state, known, "GPU power", "W", [](const LaneSample& s) { return s.gpu_power_w; });
-  add_lane(state, known, "GPU temperature", "C", [](const LaneSample& s) { return s.gpu_temperature_c; });
+  add_lane(state, known, "GPU clock", "MHz", [](const SystemMetrics& s) { return s.gpu_clock_mhz; });
+  add_lane(state, known, "GPU power", "W", [](const SystemMetrics& s) { return s.gpu_power_w; });
+  add_lane(state, known, "GPU temperature", "C", [](const SystemMetrics& s) { return s.gpu_temperature_c; });
   if (state.lanes.empty()) {
     add_lane(state, known, "CPU load", "%",
-             [](const LaneSample& s) { return is_missing(s.cpu_load) ? missing : 100 * s.cpu_load; });
-    add_lane(state, known, "Memory", "GB", [](const LaneSample& s) {
+             [](const SystemMetrics& s) { return is_missing(s.cpu_load) ? missing : 100 * s.cpu_load; });
+    add_lane(state, known, "Memory", "GB", [](const SystemMetrics& s) {
       return s.resident_bytes > 0 ? static_cast<double>(s.resident_bytes) / 1e9 : missing;
     });
   }
@@ -192,12 +192,12 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
     std::string unit;
     std::span<const double> x;
     std::span<const double> y;
-    const Levels* levels = nullptr;
+    const MinMaxPyramid* levels = nullptr;
   };
   std::vector<Small> small;
   for (const auto& [title, quantity] :
        {std::pair("Learning rate", Quantity::lr), std::pair("Gradient norm", Quantity::grad_norm)}) {
-    const Levels& levels = shown.levels(quantity);
+    const MinMaxPyramid& levels = shown.levels(quantity);
     if (levels.points() + levels.not_finite() > 0)
       small.push_back({title, "", shown.steps, shown.values(quantity), &levels});
   }

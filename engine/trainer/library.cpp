@@ -9,7 +9,7 @@ extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibra
       .probe = stepladder::probe,
       .train = [](const stepladder::TrainingJob& job, stepladder::RunControl& control,
                   const std::function<void(const stepladder::RunEvent&)>& emit) { train(job, control, emit); },
-      .measure_ceiling = stepladder::measure_ceiling,
+      .measure_peak = stepladder::measure_peak,
       .time_calls = stepladder::time_calls,
   };
   return &library;

@@ -114,47 +114,47 @@ ProductRate product_rate(const char* precision, at::TensorOptions options, doubl
 
 // a = b + s c over tensors that no cache holds: the triad of McCalpin's STREAM (1995), which counts two reads and one
 // write a value.
-void measure_bandwidth(Ceiling& ceiling, at::TensorOptions options, Share& share, const StopRequested& stop_requested) {
-  const auto tensor_bytes = static_cast<std::int64_t>(std::min(ceiling.device == "cpu" ? 256e6 : 1e9,  //
-                                                               ceiling.memory_bytes / 16));
+void measure_bandwidth(PeakProbe& peak, at::TensorOptions options, Share& share, const StopRequested& stop_requested) {
+  const auto tensor_bytes = static_cast<std::int64_t>(std::min(peak.device == "cpu" ? 256e6 : 1e9,  //
+                                                               peak.memory_bytes / 16));
   const std::int64_t values = tensor_bytes / static_cast<std::int64_t>(options.dtype().itemsize());
   const at::Tensor b = at::ones({values}, options), c = at::ones({values}, options);
   at::Tensor a = at::empty({values}, options);
   StepTimer timer(options.device());
   const auto call_ms = sample(timer, best_budget_ms, share, stop_requested, [&] { at::add_out(a, b, c, 3); });
-  ceiling.bandwidth_bytes = 3 * static_cast<std::int64_t>(a.nbytes());
-  ceiling.bandwidth_gb_s = static_cast<double>(ceiling.bandwidth_bytes) / (median(call_ms) * 1e6);
+  peak.bandwidth_bytes = 3 * static_cast<std::int64_t>(a.nbytes());
+  peak.bandwidth_gb_s = static_cast<double>(peak.bandwidth_bytes) / (median(call_ms) * 1e6);
 }
 
-Ceiling measured(const StopRequested& stop_requested) {
+PeakProbe measured(const StopRequested& stop_requested) {
   const DeviceReport& report = device_report();
   const at::InferenceMode no_gradients;
-  Ceiling ceiling{.device = report.resolve("auto")};
-  ceiling.hardware = report.hardware(ceiling.device);
-  const bool cuda = ceiling.device == "cuda";
-  ceiling.memory_bytes = static_cast<double>(cuda ? report.gpus.front().memory_bytes : report.memory_bytes);
+  PeakProbe peak{.device = report.resolve("auto")};
+  peak.hardware = report.hardware(peak.device);
+  const bool cuda = peak.device == "cuda";
+  peak.memory_bytes = static_cast<double>(cuda ? report.gpus.front().memory_bytes : report.memory_bytes);
   const bool since_ampere = cuda && report.older_than_ampere().empty();
-  if (ceiling.device == "cpu") ceiling.threads = default_threads();
+  if (peak.device == "cpu") peak.threads = default_threads();
 
   Share share;
-  const auto options = at::TensorOptions().device(at::Device(ceiling.device));
+  const auto options = at::TensorOptions().device(at::Device(peak.device));
   const auto measure = [&](const char* precision, at::ScalarType dtype, MatmulPrecision matmul) {
     const RunSettings settings(Recipe{.threads = default_threads(), .matmul = matmul});
-    ceiling.rates.push_back(product_rate(precision, options.dtype(dtype), ceiling.memory_bytes, share, stop_requested));
+    peak.rates.push_back(product_rate(precision, options.dtype(dtype), peak.memory_bytes, share, stop_requested));
   };
   measure("fp32", at::kFloat, MatmulPrecision::fp32);
   if (since_ampere) measure("tf32", at::kFloat, MatmulPrecision::tf32);
   if (!cuda || since_ampere) measure("bf16", at::kBFloat16, MatmulPrecision::fp32);
   if (cuda) measure("fp16", at::kHalf, MatmulPrecision::fp32);
-  measure_bandwidth(ceiling, options.dtype(at::kFloat), share, stop_requested);
+  measure_bandwidth(peak, options.dtype(at::kFloat), share, stop_requested);
 
-  if (ceiling.threads > 0) ceiling.cpu_share = std::min(1.0, share.cpu_ms / (share.wall_ms * ceiling.threads));
-  return ceiling;
+  if (peak.threads > 0) peak.cpu_share = std::min(1.0, share.cpu_ms / (share.wall_ms * peak.threads));
+  return peak;
 }
 
 }  // namespace
 
-Ceiling measure_ceiling(const StopRequested& stop_requested) {
+PeakProbe measure_peak(const StopRequested& stop_requested) {
   try {
     return measured(stop_requested);
   } catch (const c10::Error& error) {

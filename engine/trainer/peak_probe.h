@@ -9,6 +9,6 @@ namespace stepladder {
 
 // Blocks for some ten seconds, on the calling thread and all cores. Looks at `stop_requested` between samples and then
 // throws, as where the device cannot do it: std::runtime_error.
-Ceiling measure_ceiling(const std::function<bool()>& stop_requested);
+PeakProbe measure_peak(const std::function<bool()>& stop_requested);
 
 }  // namespace stepladder

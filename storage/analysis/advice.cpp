@@ -124,9 +124,9 @@ double amdahl(double share, double times = INFINITY) {
   return 1 / (1 - share + share / times);
 }
 
-class Adviser {
+class Advisor {
  public:
-  Adviser(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware)
+  Advisor(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware)
       : about_(about), run_(*about.run), summary_(*about.summary), facts_(recipe_facts(run_)), hardware_(hardware) {
     for (const AdviceRun& run : project) repeats_.add(*run.run);
     ladders_ = ladders_of(project, hardware);
@@ -356,14 +356,14 @@ class Adviser {
     if (times == 1) return;
     // A micro-batch that replaces accumulation leaves the update as it is.
     const bool same_update = facts_.grad_accum >= times && facts_.grad_accum % times == 0;
-    const double ceiling = suspicious_share / used.mfu;
+    const double peak = suspicious_share / used.mfu;
     add({.change = "--batch " + std::to_string(facts_.batch * times) +
                    (same_update ? " --grad-accum " + std::to_string(facts_.grad_accum / times) : ""),
          .title = "Larger micro-batch",
          .why = "MFU is " + percent(used.mfu) + " (" + used.convention + ") with a batch of " +
                 std::to_string(facts_.batch) + " that fills " + figure(peak / 1e9) + " of " +
                 figure(device->memory_gb) + " GB.",
-         .gain = bound(std::min(static_cast<double>(times), ceiling),
+         .gain = bound(std::min(static_cast<double>(times), peak),
                        std::to_string(times) + " times the tokens, if a step took no longer for them"),
          .risk = same_update ? "" : "fewer updates for the same tokens: the loss may need another learning rate"});
   }
@@ -435,7 +435,7 @@ std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, cons
   const auto found =
       std::find_if(project.begin(), project.end(), [&](const AdviceRun& run) { return run.run->id == about; });
   if (found == project.end()) return {};
-  return Adviser(project, *found, hardware).advise();
+  return Advisor(project, *found, hardware).advise();
 }
 
 std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware) {

@@ -2,12 +2,12 @@
 
 namespace stepladder {
 
-Energy energy_of(std::span<const LaneSample> lanes, std::int64_t last_warmup_step, double tokens_per_s) {
+Energy energy_of(std::span<const SystemMetrics> lanes, std::int64_t last_warmup_step, double tokens_per_s) {
   Energy energy;
   double joules = 0;
   double steady_joules = 0;
-  const LaneSample* before = nullptr;
-  for (const LaneSample& sample : lanes) {
+  const SystemMetrics* before = nullptr;
+  for (const SystemMetrics& sample : lanes) {
     if (!(sample.gpu_power_w >= 0) || is_missing(sample.at)) continue;
     const double seconds = before ? sample.at - before->at : 0;
     if (seconds > 0 && seconds <= longest_gap_s) {

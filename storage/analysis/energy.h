@@ -23,6 +23,6 @@ inline constexpr double longest_gap_s = 5;  // between two looks, ten times as l
 // `longest_gap_s` (the program was paused, or another one resumed the run) was not looked at and counts as nothing.
 // Looks without a power are passed over. `lanes` in the order of time; steady are those after `last_warmup_step` was
 // done; `tokens_per_s` is the run's steady figure. Of one GPU: the one that NVML was asked for.
-Energy energy_of(std::span<const LaneSample> lanes, std::int64_t last_warmup_step, double tokens_per_s);
+Energy energy_of(std::span<const SystemMetrics> lanes, std::int64_t last_warmup_step, double tokens_per_s);
 
 }  // namespace stepladder

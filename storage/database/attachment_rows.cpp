@@ -4,7 +4,7 @@
 
 namespace stepladder {
 
-void insert_lane_sample(Database& database, const LaneSample& sample) {
+void insert_system_metrics(Database& database, const SystemMetrics& sample) {
   Statement insert(database,
                    "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
                    "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason) "
@@ -40,12 +40,12 @@ void replace_profile(Database& database, const StepProfile& profile) {
   }
 }
 
-std::vector<LaneSample> read_lanes(Database& database, RunId run) {
+std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run) {
   Statement rows(database,
                  "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
                  "gpu_temperature_c, gpu_memory_bytes, throttle_reason FROM lanes WHERE run_id = ? ORDER BY at");
   rows.bind(run);
-  std::vector<LaneSample> samples;
+  std::vector<SystemMetrics> samples;
   while (rows.step()) {
     samples.push_back({.run = run,
                        .step = rows.integer(0),

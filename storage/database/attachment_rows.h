@@ -10,12 +10,12 @@
 
 namespace stepladder {
 
-void insert_lane_sample(Database& database, const LaneSample& sample);
+void insert_system_metrics(Database& database, const SystemMetrics& sample);
 void insert_text_sample(Database& database, const TextSample& sample);
 void insert_console(Database& database, const ConsoleText& printed);
 void replace_profile(Database& database, const StepProfile& profile);
 
-std::vector<LaneSample> read_lanes(Database& database, RunId run);
+std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run);
 std::vector<TextSample> read_text_samples(Database& database, RunId run);
 std::string read_console(Database& database, RunId run, std::size_t most);
 StepProfile read_profile(Database& database, RunId run);

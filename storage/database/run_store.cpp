@@ -92,8 +92,8 @@ void RunStore::apply(std::span<const RunEvent> events) {
     } else if (const auto* end = std::get_if<RunEnded>(&event)) {
       end_run(impl_->database, *end);
       ended[end->run] = true;
-    } else if (const auto* sample = std::get_if<LaneSample>(&event)) {
-      insert_lane_sample(impl_->database, *sample);
+    } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {
+      insert_system_metrics(impl_->database, *sample);
     } else if (const auto* text = std::get_if<TextSample>(&event)) {
       insert_text_sample(impl_->database, *text);
     } else if (const auto* printed = std::get_if<ConsoleText>(&event)) {
@@ -298,8 +298,8 @@ int RunStore::close_dead_runs() {
   return static_cast<int>(closed.size());
 }
 
-std::vector<LaneSample> RunStore::lanes(RunId id) {
-  return read_lanes(impl_->database, id);
+std::vector<SystemMetrics> RunStore::lanes(RunId id) {
+  return read_system_metrics(impl_->database, id);
 }
 
 std::string RunStore::console(RunId id, std::size_t most) {

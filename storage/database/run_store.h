@@ -106,8 +106,8 @@ class RunStore {
   Summary summary(const Run& run);
   std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
 
-  std::vector<LaneSample> lanes(RunId id);    // in the order of time
-  std::vector<TextSample> samples(RunId id);  // in the order of steps
+  std::vector<SystemMetrics> lanes(RunId id);  // in the order of time
+  std::vector<TextSample> samples(RunId id);   // in the order of steps
   // What the run's program has printed, where it was watched: the last `most` bytes, and up to a piece more.
   std::string console(RunId id, std::size_t most = 1 << 20);
   StepProfile profile(RunId id);  // the most expensive operator first

@@ -123,7 +123,7 @@ TEST(Session, RunsAreRepeatedByTheirOwnRecipes) {
   EXPECT_THROW(session.repeat({imported}, 1), RecipeError);
 }
 
-TEST(ReadyLadder, TheSameRungsAreAskedForAgain) {
+TEST(PresetLadder, TheSameRungsAreAskedForAgain) {
   const Folder folder;
   Session session(folder / "runs.db", {}, &fake);
   LadderRequest asked = request(30);
@@ -140,7 +140,7 @@ TEST(ReadyLadder, TheSameRungsAreAskedForAgain) {
   }
 }
 
-TEST(ReadyLadder, AnImportedOneIsKnownByItsLog) {
+TEST(PresetLadder, AnImportedOneIsKnownByItsLog) {
   const Ladder seed{.name = "any", .source = "import", .source_path = "/logs/rtx3080-4090-ladder.txt"};
   const LadderRequest here = measure_here(seed, {}, machine());
   EXPECT_GT(here.stages.size(), 5u);

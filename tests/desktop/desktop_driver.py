@@ -22,7 +22,7 @@ class Desktop:
     def __init__(self, width=1600, height=900):
         self.folder = tempfile.TemporaryDirectory(prefix="stepladder-window-")
         self.path = pathlib.Path(self.folder.name)
-        self.landmarks_file = self.path / "landmarks"
+        self.anchors_file = self.path / "landmarks"
         self.database = self.path / "runs.db"
         read_end, write_end = os.pipe()
         self.display_server = subprocess.Popen(
@@ -32,18 +32,18 @@ class Desktop:
         with os.fdopen(read_end) as numbers:
             display = ":" + numbers.readline().strip()
         self.environment = {**os.environ, "DISPLAY": display, "LIBGL_ALWAYS_SOFTWARE": "1", "STEPLADDER_DB": str(self.database),
-                            "STEPLADDER_LANDMARKS": str(self.landmarks_file), "XDG_CONFIG_HOME": str(self.path / "config"),
+                            "STEPLADDER_UI_TEST_ANCHORS": str(self.anchors_file), "XDG_CONFIG_HOME": str(self.path / "config"),
                             "XDG_DATA_HOME": str(self.path / "data")}
         self.environment.pop("WAYLAND_DISPLAY", None)
         self.program = None
 
     def start(self):
         """Starts the program; returns the seconds until its first frame."""
-        self.landmarks_file.unlink(missing_ok=True)
+        self.anchors_file.unlink(missing_ok=True)
         begun = time.monotonic()
         with open(self.path / "log", "a") as log:
             self.program = subprocess.Popen([BUILD / "stepladder"], env=self.environment, stdout=log, stderr=log)
-        self.wait(lambda: self.landmarks_file.exists(), "the first frame")
+        self.wait(lambda: self.anchors_file.exists(), "the first frame")
         return time.monotonic() - begun
 
     def stop(self):
@@ -71,12 +71,12 @@ class Desktop:
                 raise AssertionError(f"the program ended with {self.program.returncode}: {(self.path / 'log').read_text()}")
             time.sleep(0.05)
         self.picture("failed")
-        raise AssertionError(f"waited {seconds} s for {what}; on the screen: {sorted(self.landmarks())}")
+        raise AssertionError(f"waited {seconds} s for {what}; on the screen: {sorted(self.ui_test_anchors())}")
 
-    def landmarks(self):
+    def ui_test_anchors(self):
         """Name -> (x0, y0, x1, y1) of everything that is on the screen now."""
         try:
-            lines = self.landmarks_file.read_text().splitlines()
+            lines = self.anchors_file.read_text().splitlines()
         except FileNotFoundError:
             return {}
         return {line.split()[0]: tuple(map(float, line.split()[1:])) for line in lines}
@@ -85,7 +85,7 @@ class Desktop:
         subprocess.run(["xdotool", *map(str, arguments)], env=self.environment, check=True)
 
     def click(self, name, modifier=None):
-        x0, y0, x1, y1 = self.wait(lambda: self.landmarks().get(name), name)
+        x0, y0, x1, y1 = self.wait(lambda: self.ui_test_anchors().get(name), name)
         self.xdotool("mousemove", int((x0 + x1) / 2), int((y0 + y1) / 2))
         time.sleep(0.15)
         if modifier:
@@ -96,15 +96,15 @@ class Desktop:
         if modifier:
             self.xdotool("keyup", modifier)
 
-    def go(self, name, landmark):
-        """Clicks until the landmark is on the screen: a window that has just come may miss the first click."""
+    def go(self, name, anchor):
+        """Clicks until the anchor is on the screen: a window that has just come may miss the first click."""
         def there():
-            if landmark in self.landmarks():
+            if anchor in self.ui_test_anchors():
                 return True
             self.click(name)
             time.sleep(0.3)
-            return landmark in self.landmarks()
-        self.wait(there, landmark)
+            return anchor in self.ui_test_anchors()
+        self.wait(there, anchor)
 
     def keys(self, *names):
         """Keys as a hand presses them: a modifier goes down before and comes up after."""

@@ -17,7 +17,7 @@ class Drop(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.landmarks(), "the example's three rungs")
+        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.ui_test_anchors(), "the example's three rungs")
         self.source = DragSource(self.desktop.environment["DISPLAY"])
         self.addCleanup(self.source.close)
         found = subprocess.run(["xdotool", "search", "--onlyvisible", "--class", "^Stepladder$"], env=self.desktop.environment,
@@ -36,7 +36,7 @@ class Drop(unittest.TestCase):
         log = desktop.path / "dropped here & there 100%.log"
         log.write_text(log_of(60))
         self.drop(log)
-        desktop.wait(lambda: "import.keep" in desktop.landmarks(), "what was understood")
+        desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "what was understood")
         self.assertEqual(self.imported(), [], "nothing is kept before it was asked for")
         desktop.picture("dropped")
         desktop.click("import.keep")
@@ -49,15 +49,15 @@ class Drop(unittest.TestCase):
             (folder / f"{name}.log").write_text(log_of(30))
         desktop.click("side.ladder")
         self.drop(folder)
-        desktop.wait(lambda: {"import.row.0", "import.row.1", "import.keep"} <= set(desktop.landmarks()), "both files of the folder")
+        desktop.wait(lambda: {"import.row.0", "import.row.1", "import.keep"} <= set(desktop.ui_test_anchors()), "both files of the folder")
         self.drop(folder / "a.log", folder / "b.log", log)
-        desktop.wait(lambda: {"import.row.2", "import.keep"} <= set(desktop.landmarks()), "three files")
+        desktop.wait(lambda: {"import.row.2", "import.keep"} <= set(desktop.ui_test_anchors()), "three files")
         self.assertEqual(len(self.imported()), 1)
 
         # What is gone meanwhile is said, and there is nothing to keep.
         self.drop(desktop.path / "gone.log")
         def nothing_to_keep():
-            return "import.forget" in desktop.landmarks() and not {"import.keep", "import.row.0"} & set(desktop.landmarks())
+            return "import.forget" in desktop.ui_test_anchors() and not {"import.keep", "import.row.0"} & set(desktop.ui_test_anchors())
         desktop.wait(nothing_to_keep, "what went wrong")
         time.sleep(1)
         self.assertTrue(nothing_to_keep(), "not only while it was read")
@@ -70,16 +70,16 @@ class Drop(unittest.TestCase):
         subprocess.run(["sqlite3", desktop.database, f".backup '{project}'"], check=True)
         before = project.read_bytes()
         self.drop(project)
-        desktop.wait(lambda: "message.dismiss" in desktop.landmarks(), "the message")
-        self.assertNotIn("import.keep", desktop.landmarks())
-        self.assertIn("ladder.rung.2", desktop.landmarks(), "the view stays")
+        desktop.wait(lambda: "message.dismiss" in desktop.ui_test_anchors(), "the message")
+        self.assertNotIn("import.keep", desktop.ui_test_anchors())
+        self.assertIn("ladder.rung.2", desktop.ui_test_anchors(), "the view stays")
         desktop.picture("dropped-project")
         self.assertEqual(project.read_bytes(), before)
         # With a log beside it, that one is read all the same.
         log = desktop.path / "beside.log"
         log.write_text(log_of(30))
         self.drop(project, log)
-        desktop.wait(lambda: {"import.keep", "message.dismiss"} <= set(desktop.landmarks()), "the log, and the message")
+        desktop.wait(lambda: {"import.keep", "message.dismiss"} <= set(desktop.ui_test_anchors()), "the log, and the message")
         self.assertEqual(desktop.stop(), 0)
 
 

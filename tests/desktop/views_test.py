@@ -14,21 +14,21 @@ class Views(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
         self.desktop.start()
-        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.landmarks(), "the example's three rungs")
+        self.desktop.wait(lambda: "ladder.rung.2" in self.desktop.ui_test_anchors(), "the example's three rungs")
 
     def curated(self, run):
         rows = self.desktop.rows("select tags, pinned, archived, deleted_at is not null from curation where run_id = ?", run)
         return rows[0] if rows else None
 
-    def palette(self, words, landmark):
+    def palette(self, words, anchor):
         """Ctrl+K, a few letters, Enter."""
         desktop = self.desktop
         desktop.keys("ctrl+k")
-        desktop.wait(lambda: "palette.typed" in desktop.landmarks(), "the palette")
+        desktop.wait(lambda: "palette.typed" in desktop.ui_test_anchors(), "the palette")
         desktop.xdotool("type", "--delay", 30, words)
         time.sleep(0.3)
         desktop.keys("Return")
-        desktop.wait(lambda: landmark in desktop.landmarks() and "palette.typed" not in desktop.landmarks(), landmark)
+        desktop.wait(lambda: anchor in desktop.ui_test_anchors() and "palette.typed" not in desktop.ui_test_anchors(), anchor)
 
     def test_tag_pin_archive_delete_undo_rename(self):
         desktop = self.desktop
@@ -36,36 +36,36 @@ class Views(unittest.TestCase):
         desktop.picture("history-first")
         desktop.click("history.run.1")
         desktop.click("history.run.2")
-        desktop.wait(lambda: "history.tag" in desktop.landmarks(), "the selection's buttons")
+        desktop.wait(lambda: "history.tag" in desktop.ui_test_anchors(), "the selection's buttons")
 
         desktop.click("history.tag")
-        desktop.wait(lambda: "history.tag.field" in desktop.landmarks(), "the field for a tag")
+        desktop.wait(lambda: "history.tag.field" in desktop.ui_test_anchors(), "the field for a tag")
         desktop.xdotool("type", "--delay", 30, "night")
         desktop.keys("Return")
         desktop.wait(lambda: (self.curated(1) or [""])[0] == "night" and (self.curated(2) or [""])[0] == "night", "two tags")
         desktop.fill("history.filter", "tags~night")
-        desktop.wait(lambda: "history.run.3" not in desktop.landmarks() and "history.run.2" in desktop.landmarks(), "the filter by tag")
+        desktop.wait(lambda: "history.run.3" not in desktop.ui_test_anchors() and "history.run.2" in desktop.ui_test_anchors(), "the filter by tag")
         desktop.fill("history.filter", " ")
 
         desktop.click("history.pin")
         desktop.wait(lambda: self.curated(1)[1] == 1, "the pin")
         desktop.click("history.archive")
-        desktop.wait(lambda: self.curated(1)[2] == 1 and "history.run.1" not in desktop.landmarks(), "the archive")
+        desktop.wait(lambda: self.curated(1)[2] == 1 and "history.run.1" not in desktop.ui_test_anchors(), "the archive")
         desktop.keys("Escape", "ctrl+z")
-        desktop.wait(lambda: self.curated(1)[2] == 0 and "history.run.1" in desktop.landmarks(), "the archive taken back")
+        desktop.wait(lambda: self.curated(1)[2] == 0 and "history.run.1" in desktop.ui_test_anchors(), "the archive taken back")
 
         desktop.click("history.delete")
-        desktop.wait(lambda: self.curated(2)[3] == 1 and "history.run.2" not in desktop.landmarks(), "the bin")
+        desktop.wait(lambda: self.curated(2)[3] == 1 and "history.run.2" not in desktop.ui_test_anchors(), "the bin")
         desktop.picture("history-deleted")
         desktop.click("notice.undo")
-        desktop.wait(lambda: self.curated(2)[3] == 0 and "history.run.2" in desktop.landmarks(), "both runs back")
-        self.assertIn("history.clear", desktop.landmarks(), "and selected, as they were")
+        desktop.wait(lambda: self.curated(2)[3] == 0 and "history.run.2" in desktop.ui_test_anchors(), "both runs back")
+        self.assertIn("history.clear", desktop.ui_test_anchors(), "and selected, as they were")
         self.assertEqual(desktop.rows("select count(*) from steps where run_id = 2")[0][0],
                          desktop.rows("select count(*) from latest_steps where run_id = 2")[0][0])
 
         # Groups, and columns of one's own.
         desktop.click("history.columns")
-        desktop.wait(lambda: "history.column.precision" in desktop.landmarks(), "the list of columns")
+        desktop.wait(lambda: "history.column.precision" in desktop.ui_test_anchors(), "the list of columns")
         desktop.click("history.column.precision")
         desktop.keys("Escape")
         desktop.picture("history-columns")
@@ -74,7 +74,7 @@ class Views(unittest.TestCase):
         desktop.click("history.run.3")
         self.palette("run tf32", "run.tab.Recipe")
         desktop.click("run.tab.Note")
-        desktop.wait(lambda: "run.note" in desktop.landmarks(), "the note")
+        desktop.wait(lambda: "run.note" in desktop.ui_test_anchors(), "the note")
         desktop.click("run.note")
         desktop.xdotool("type", "--delay", 30, "worth another look")
         desktop.click("run.tags")
@@ -86,18 +86,18 @@ class Views(unittest.TestCase):
         desktop = self.desktop
         desktop.click("ladder.rung.1")
         desktop.keys("b")
-        desktop.wait(lambda: "ladder.baseline.1" in desktop.landmarks(), "another baseline")
+        desktop.wait(lambda: "ladder.baseline.1" in desktop.ui_test_anchors(), "another baseline")
         desktop.keys("t", "w")
         desktop.picture("ladder-waterfall")
 
         desktop.click("ladder.compare")
-        desktop.wait(lambda: "compare.axis" in desktop.landmarks(), "Compare with the ladder's runs")
-        desktop.wait(lambda: "compare.row.3" in desktop.landmarks(), "the three runs")
+        desktop.wait(lambda: "compare.axis" in desktop.ui_test_anchors(), "Compare with the ladder's runs")
+        desktop.wait(lambda: "compare.row.3" in desktop.ui_test_anchors(), "the three runs")
         desktop.click("compare.log_y")
         desktop.click("compare.ratio")
         desktop.click("compare.row.2")
         # Zoom with the wheel over the first chart, then set both cursors.
-        x0, _, x1, y1 = desktop.landmarks()["compare.metric.0"]
+        x0, _, x1, y1 = desktop.ui_test_anchors()["compare.metric.0"]
         desktop.xdotool("mousemove", int(x0 - 200), int(y1 + 90))
         time.sleep(0.2)
         desktop.xdotool("click", "--repeat", 3, "--delay", 150, 4)
@@ -110,14 +110,14 @@ class Views(unittest.TestCase):
         desktop.keys("Escape", "ctrl+t")
         desktop.wait(lambda: desktop.brightness() > 200, "the light theme")
         desktop.click("side.history", modifier="ctrl")
-        desktop.wait(lambda: {"compare.axis", "history.filter"} <= set(desktop.landmarks()), "two views side by side")
+        desktop.wait(lambda: {"compare.axis", "history.filter"} <= set(desktop.ui_test_anchors()), "two views side by side")
         self.assertEqual(desktop.stop(), 0)
         kept = json.loads((desktop.path / "config" / "stepladder" / "desktop.json").read_text())
         self.assertEqual(kept["panels"], ["compare", "history"])
         self.assertEqual(sorted(kept["projects"][str(desktop.database)]["runs"]), [1, 2, 3])
 
         desktop.start()
-        desktop.wait(lambda: {"compare.row.3", "history.filter"} <= set(desktop.landmarks()), "the same two views and runs")
+        desktop.wait(lambda: {"compare.row.3", "history.filter"} <= set(desktop.ui_test_anchors()), "the same two views and runs")
         desktop.wait(lambda: desktop.brightness() > 200, "the light theme again")
         view = json.loads(kept["views"]["compare"])
         self.assertTrue(view["log_y"])
@@ -125,7 +125,7 @@ class Views(unittest.TestCase):
         self.assertLess(high - low, 45, "the wheel has zoomed into 50 steps")
         desktop.picture("came-back")
         desktop.keys("ctrl+BackSpace")
-        desktop.wait(lambda: "history.filter" not in desktop.landmarks() and "compare.axis" in desktop.landmarks(), "the first layout")
+        desktop.wait(lambda: "history.filter" not in desktop.ui_test_anchors() and "compare.axis" in desktop.ui_test_anchors(), "the first layout")
         self.assertEqual(desktop.stop(), 0)
 
     def test_ladders_side_by_side(self):
@@ -142,15 +142,15 @@ class Views(unittest.TestCase):
         desktop.keys("F5")  # the newest ladder is shown
 
         def listed():
-            if "ladder.beside.1" not in desktop.landmarks():
+            if "ladder.beside.1" not in desktop.ui_test_anchors():
                 desktop.click("ladder.beside")
                 time.sleep(0.5)
-            return "ladder.beside.1" in desktop.landmarks()
+            return "ladder.beside.1" in desktop.ui_test_anchors()
 
         desktop.wait(listed, "the example in the list of ladders")
         desktop.click("ladder.beside.1")
         desktop.keys("Escape")
-        desktop.wait(lambda: "ladder.others.0" in desktop.landmarks(), "a row that only the other ladder has")
+        desktop.wait(lambda: "ladder.others.0" in desktop.ui_test_anchors(), "a row that only the other ladder has")
         desktop.picture("ladder-beside")
 
     def exported(self, ending):
@@ -168,7 +168,7 @@ class Views(unittest.TestCase):
         desktop.click("ladder.export.md")
         self.assertIn("| --- |", desktop.wait(lambda: self.exported(".md"), "the table")[0].read_text().replace("---:", "--- |"))
         # The chart under the mouse, by one key.
-        x0, _, x1, y1 = desktop.landmarks()["ladder.lens"]
+        x0, _, x1, y1 = desktop.ui_test_anchors()["ladder.axis_choice"]
         desktop.xdotool("mousemove", int(x0 - 150), int(y1 + 50))
         time.sleep(0.3)
         desktop.keys("ctrl+e")
@@ -185,7 +185,7 @@ class Views(unittest.TestCase):
         desktop.picture("import-empty")
         desktop.fill("import.path", str(log))
         desktop.keys("Return")
-        desktop.wait(lambda: "import.keep" in desktop.landmarks(), "what was understood")
+        desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "what was understood")
         self.assertEqual(desktop.rows("select count(*) from runs where source = 'import'"), [(0,)], "nothing is kept before it was asked for")
         desktop.picture("import-understood")
         desktop.click("import.keep")
@@ -197,10 +197,10 @@ class Views(unittest.TestCase):
             self.skipTest("xclip is not there: nothing was pasted")
         subprocess.run(["xclip", "-selection", "clipboard"], input="\n".join(lines[:40]), text=True, env=desktop.environment, check=True)
         desktop.click("import.forget")
-        desktop.wait(lambda: "import.keep" not in desktop.landmarks(), "the empty view")
+        desktop.wait(lambda: "import.keep" not in desktop.ui_test_anchors(), "the empty view")
         desktop.click("side.import")
         desktop.keys("ctrl+v")
-        desktop.wait(lambda: "import.keep" in desktop.landmarks(), "what was pasted")
+        desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "what was pasted")
         desktop.click("import.keep")
         desktop.wait(lambda: desktop.rows("select count(*) from runs where source = 'import'") == [(2,)], "the second run")
         self.assertEqual(desktop.stop(), 0)

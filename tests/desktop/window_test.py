@@ -16,7 +16,7 @@ class MainJob(unittest.TestCase):
         print(f"first frame after {desktop.start():.2f} s", file=sys.stderr)
 
         # The first launch has something to look at.
-        desktop.wait(lambda: "ladder.rung.2" in desktop.landmarks(), "the example's three rungs")
+        desktop.wait(lambda: "ladder.rung.2" in desktop.ui_test_anchors(), "the example's three rungs")
         self.assertEqual(desktop.rows("select count(*), sum(source = 'example') from runs"), [(3, 3)])
         desktop.picture("first-launch")
 
@@ -31,7 +31,7 @@ class MainJob(unittest.TestCase):
         desktop.wait(lambda: self.press_start(), "the ladder to start", 90)
 
         # Watch: steps arrive.
-        desktop.wait(lambda: "live.stop" in desktop.landmarks(), "the Live view")
+        desktop.wait(lambda: "live.stop" in desktop.ui_test_anchors(), "the Live view")
         running = "select id from runs where status = 'running'"
         desktop.wait(lambda: self.steps_of_running() > 30, "thirty steps")
         desktop.picture("live")
@@ -67,22 +67,22 @@ class MainJob(unittest.TestCase):
         desktop.picture("ladder")
         desktop.click("side.history")
         desktop.fill("history.filter", "by hand")
-        desktop.wait(lambda: f"history.run.{first}" in desktop.landmarks() and "history.run.1" not in desktop.landmarks(),
+        desktop.wait(lambda: f"history.run.{first}" in desktop.ui_test_anchors() and "history.run.1" not in desktop.ui_test_anchors(),
                      "the filter to hold")
         desktop.click(f"history.run.{kept[0][0]}")
         desktop.click(f"history.run.{kept[1][0]}")
-        desktop.wait(lambda: "history.clear" in desktop.landmarks(), "the overlay")
+        desktop.wait(lambda: "history.clear" in desktop.ui_test_anchors(), "the overlay")
         desktop.picture("history")
 
         # By keyboard: views, theme. Side by side with Ctrl held down.
         desktop.keys("Escape", "ctrl+3")
-        desktop.wait(lambda: "ladder.rung.1" in desktop.landmarks(), "Ctrl+3 to show the ladder")
+        desktop.wait(lambda: "ladder.rung.1" in desktop.ui_test_anchors(), "Ctrl+3 to show the ladder")
         self.assertLess(desktop.brightness(), 60)
         desktop.keys("ctrl+t")
         desktop.wait(lambda: desktop.brightness() > 200, "the light theme")
         desktop.picture("ladder-light")
         desktop.click("side.history", modifier="ctrl")
-        desktop.wait(lambda: {"ladder.rung.1", "history.filter"} <= set(desktop.landmarks()), "two panels side by side")
+        desktop.wait(lambda: {"ladder.rung.1", "history.filter"} <= set(desktop.ui_test_anchors()), "two panels side by side")
         desktop.picture("side-by-side")
 
         # A file that is not there is a message that stays, and the window lives on.
@@ -91,10 +91,10 @@ class MainJob(unittest.TestCase):
         desktop.keys("Down", "Return")
         desktop.fill("launch.file", "/nowhere/at/all.txt")
         desktop.click("launch.start")
-        desktop.wait(lambda: "message.dismiss" in desktop.landmarks(), "the message")
+        desktop.wait(lambda: "message.dismiss" in desktop.ui_test_anchors(), "the message")
         desktop.picture("message")
         desktop.click("message.dismiss")
-        desktop.wait(lambda: "message.dismiss" not in desktop.landmarks(), "the message to go")
+        desktop.wait(lambda: "message.dismiss" not in desktop.ui_test_anchors(), "the message to go")
         self.assertEqual(desktop.stop(), 0)
 
         # The theme was remembered, and the example comes only once.
@@ -109,7 +109,7 @@ class MainJob(unittest.TestCase):
         self.addCleanup(self.desktop.close)
         self.desktop.start()
         self.desktop.go("side.launch", "launch.start")
-        boxes = self.desktop.landmarks()
+        boxes = self.desktop.ui_test_anchors()
         self.assertLessEqual(max(x1 for _, _, x1, _ in boxes.values()), 1280)
         self.assertLessEqual(boxes["launch.start"][3], 720)
 

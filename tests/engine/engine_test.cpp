@@ -43,10 +43,10 @@ const TrainerLibrary fake_library = {
           emit(RunEnded{.run = run});
           if (recipe.model == "talkative") emit(RunEnded{.run = run, .status = RunStatus::failed});
         },
-    .measure_ceiling =
+    .measure_peak =
         [](const std::function<bool()>& stop_requested) {
           if (stop_requested()) throw std::runtime_error("stopped");
-          return Ceiling{.device = "cpu", .hardware = "2 x Fake CPU"};
+          return PeakProbe{.device = "cpu", .hardware = "2 x Fake CPU"};
         },
 };
 
@@ -75,11 +75,11 @@ class Listener {
     }
     return found;
   }
-  std::vector<LaneSample> lanes() const {
+  std::vector<SystemMetrics> lanes() const {
     std::lock_guard lock(mutex_);
-    std::vector<LaneSample> found;
+    std::vector<SystemMetrics> found;
     for (const RunEvent& event : events_) {
-      if (const auto* sample = std::get_if<LaneSample>(&event)) found.push_back(*sample);
+      if (const auto* sample = std::get_if<SystemMetrics>(&event)) found.push_back(*sample);
     }
     return found;
   }
@@ -202,8 +202,8 @@ TEST(Engine, Probe) {
 
 TEST(Engine, ACeilingIsMeasuredOrSaysWhyNot) {
   Engine engine([](const RunEvent&) {}, &fake_library);
-  EXPECT_EQ(engine.measure_ceiling([] { return false; }).get().hardware, "2 x Fake CPU");
-  EXPECT_THROW(engine.measure_ceiling([] { return true; }).get(), std::runtime_error);
+  EXPECT_EQ(engine.measure_peak([] { return false; }).get().hardware, "2 x Fake CPU");
+  EXPECT_THROW(engine.measure_peak([] { return true; }).get(), std::runtime_error);
   EXPECT_EQ(engine.probe().get().cpu_name, "Fake CPU");
 }
 
@@ -297,7 +297,7 @@ TEST(Engine, WhileARunTrainsTheMachineIsLookedAt) {
   while (listener.lanes().empty()) std::this_thread::sleep_for(5ms);
   engine.stop(7);
   engine.wait_idle();
-  const LaneSample sample = listener.lanes().front();
+  const SystemMetrics sample = listener.lanes().front();
   EXPECT_EQ(sample.run, 7);
   EXPECT_GT(sample.step, 0);
   EXPECT_GT(sample.at, 0);

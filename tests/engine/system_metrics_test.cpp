@@ -19,10 +19,10 @@ double cpu_seconds() {
   return static_cast<double>(clock()) / CLOCKS_PER_SEC;
 }
 
-TEST(SystemLanes, WithoutAGpuOnlyTheGpusHalfIsMissing) {
-  SystemLanes lanes(0, no_library);
+TEST(SystemMonitor, WithoutAGpuOnlyTheGpusHalfIsMissing) {
+  SystemMonitor lanes(0, no_library);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const LaneSample sample = lanes.sample();
+  const SystemMetrics sample = lanes.sample();
   EXPECT_NEAR(sample.at, unix_now(), 5);
   EXPECT_GE(sample.cpu_load, 0);
   EXPECT_LE(sample.cpu_load, 1);
@@ -36,8 +36,8 @@ TEST(SystemLanes, WithoutAGpuOnlyTheGpusHalfIsMissing) {
   EXPECT_EQ(sample.throttle_reason, "");
 }
 
-TEST(SystemLanes, TwoSamplesWithinATickHaveNoMachineLoad) {
-  SystemLanes lanes(-1);
+TEST(SystemMonitor, TwoSamplesWithinATickHaveNoMachineLoad) {
+  SystemMonitor lanes(-1);
   int missing_loads = 0;
   for (int i = 0; i < 200; ++i) {
     const double load = lanes.sample().cpu_load;
@@ -52,23 +52,23 @@ TEST(SystemLanes, TwoSamplesWithinATickHaveNoMachineLoad) {
 }
 
 // However busy the machine is otherwise: what a loop used is what the process clock says that it used.
-TEST(SystemLanes, ABusyLoopShows) {
+TEST(SystemMonitor, ABusyLoopShows) {
   using namespace std::chrono;
-  SystemLanes lanes(-1);
+  SystemMonitor lanes(-1);
   std::this_thread::sleep_for(milliseconds(200));
   const double idle = lanes.sample().process_cores;
   const auto begin = steady_clock::now();
   const double cpu_begin = cpu_seconds();
   while (cpu_seconds() - cpu_begin < 0.2) continue;
-  const LaneSample busy = lanes.sample();
+  const SystemMetrics busy = lanes.sample();
   const double expected = (cpu_seconds() - cpu_begin) / duration<double>(steady_clock::now() - begin).count();
   EXPECT_NEAR(busy.process_cores, expected, 0.1 * expected);
   EXPECT_GT(busy.process_cores, idle);
   EXPECT_GT(busy.cpu_load, 0);
 }
 
-TEST(SystemLanes, MemoryThatIsTakenShows) {
-  SystemLanes lanes(-1);
+TEST(SystemMonitor, MemoryThatIsTakenShows) {
+  SystemMonitor lanes(-1);
   const std::int64_t before = lanes.sample().resident_bytes;
   std::int64_t during = 0;
   {
@@ -99,7 +99,7 @@ class FakeGpu : public testing::Test {
     dlclose(library_);
   }
 
-  static LaneSample sample(int gpu_index = 0) { return SystemLanes(gpu_index, STEPLADDER_FAKE_NVML).sample(); }
+  static SystemMetrics sample(int gpu_index = 0) { return SystemMonitor(gpu_index, STEPLADDER_FAKE_NVML).sample(); }
   std::string reason(unsigned long long bits) const {
     fake_->reasons = bits;
     return sample().throttle_reason;
@@ -110,7 +110,7 @@ class FakeGpu : public testing::Test {
 };
 
 TEST_F(FakeGpu, EveryReadingHasItsUnit) {
-  const LaneSample read = sample();
+  const SystemMetrics read = sample();
   EXPECT_EQ(read.gpu_clock_mhz, 1400);
   EXPECT_EQ(read.gpu_power_w, 250.5);
   EXPECT_EQ(read.gpu_temperature_c, 60);
@@ -143,7 +143,7 @@ TEST_F(FakeGpu, OlderDriversAreAskedByTheOlderName) {
 TEST_F(FakeGpu, WhatTheDriverCannotTellIsMissing) {
   fake_->error = 3;
   fake_->reasons = 0x4;
-  const LaneSample read = sample();
+  const SystemMetrics read = sample();
   EXPECT_TRUE(is_missing(read.gpu_clock_mhz));
   EXPECT_TRUE(is_missing(read.gpu_power_w));
   EXPECT_TRUE(is_missing(read.gpu_temperature_c));

@@ -66,10 +66,10 @@ class Headless {
   bool asked() const { return asked_; }  // for something that was carried out after the last frame
 
   // With a real mouse and keyboard, as far as ImGui can tell. Whether there is something of that name.
-  bool click(DesktopApp& app, const std::string& landmark) {
-    landmarks::keep();
+  bool click(DesktopApp& app, const std::string& anchor) {
+    ui_test_anchors::keep();
     for (int i = 0; i < 3; ++i) frame(app);
-    const auto box = landmarks::find(landmark);
+    const auto box = ui_test_anchors::find(anchor);
     if (!box) return false;
     ImGuiIO& io = ImGui::GetIO();
     io.AddMousePosEvent((box->x0 + box->x1) / 2, (box->y0 + box->y1) / 2);
@@ -89,8 +89,8 @@ class Headless {
     }
   }
   // Into a field, in place of what stands there.
-  bool type(DesktopApp& app, const std::string& landmark, const std::string& text) {
-    if (!click(app, landmark)) return false;
+  bool type(DesktopApp& app, const std::string& anchor, const std::string& text) {
+    if (!click(app, anchor)) return false;
     press(app, ImGuiKey_A, true);
     press(app, ImGuiKey_Delete);
     ImGui::GetIO().AddInputCharactersUTF8(text.c_str());

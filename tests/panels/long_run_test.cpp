@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "app/desktop/comparison.h"
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/comparison.h"
+#include "app/desktop/models/ladder_model.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {
@@ -148,9 +148,9 @@ TEST_F(TwoLongRuns, AreALadderWithoutBeingReadWhole) {
   settle();
   EXPECT_FALSE(app_->workspace().find(run_)->loaded);
   EXPECT_NE(app_->workspace().find(run_)->excerpt, nullptr);
-  FollowedLadder shown;
+  LadderViewModel shown;
   Commands asked;
-  shown.update(app_->workspace(), ladder_, 0, Lens::steps, nullptr, asked);
+  shown.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
   EXPECT_TRUE(asked.empty()) << "the view has read it all";
   ASSERT_EQ(shown.model.rungs.size(), 2u);
   EXPECT_NEAR(shown.model.rungs[1].sum.speedup, 2, 1e-9);

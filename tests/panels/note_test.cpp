@@ -23,8 +23,8 @@ class Note : public testing::Test {
     app_->workspace().shown_run = run;
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   }
-  void type(const std::string& landmark, const std::string& text) {
-    ASSERT_TRUE(imgui_.click(*app_, landmark));
+  void type(const std::string& anchor, const std::string& text) {
+    ASSERT_TRUE(imgui_.click(*app_, anchor));
     ImGui::GetIO().AddInputCharactersUTF8(text.c_str());
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   }

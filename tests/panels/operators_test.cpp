@@ -37,10 +37,10 @@ class Operators : public testing::Test {
     app_->workspace().patience = std::chrono::hours(1);
     for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
   }
-  bool shows(const std::string& landmark) {
-    landmarks::keep();
+  bool shows(const std::string& anchor) {
+    ui_test_anchors::keep();
     for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
-    return landmarks::find(landmark).has_value();
+    return ui_test_anchors::find(anchor).has_value();
   }
 
   RunStore store_ = RunStore::in_memory();

@@ -8,10 +8,10 @@
 
 #include "app/desktop/actions.h"
 #include "app/desktop/chart_export.h"
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
+#include "app/desktop/models/run_columns.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/portal.h"
-#include "app/desktop/run_columns.h"
 #include "app/desktop/settings.h"
 #include "app/panels/ladder/beside.h"
 #include "storage/analysis/known_stage.h"
@@ -254,18 +254,18 @@ TEST(LadderModel, KnowsItsFastestThatCanBeBelievedAndMakesNothingTwice) {
   workspace.hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
   for (RunId run = 1; run <= 3; ++run) workspace.load_series(store, run);
   workspace.patience = std::chrono::hours(1);
-  FollowedLadder followed;
+  LadderViewModel followed;
   const LadderModel& model = followed.model;
   Commands asked;
-  EXPECT_TRUE(followed.update(workspace, ladder, 0, Lens::steps, nullptr, asked));
-  EXPECT_FALSE(followed.update(workspace, ladder, 0, Lens::steps, nullptr, asked));
+  EXPECT_TRUE(followed.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
+  EXPECT_FALSE(followed.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
   EXPECT_TRUE(asked.empty()) << "all there";
   ASSERT_EQ(model.rungs.size(), 3u);
   EXPECT_FALSE(model.rungs[0].impossible);
   EXPECT_TRUE(model.rungs[2].impossible) << "26 M tokens/s on an A100";
   EXPECT_NE(model.fastest(), 2);
   EXPECT_GT(model.rungs[2].sum.tokens_per_s, model.rungs[2].limit.tokens_per_s);
-  EXPECT_TRUE(followed.update(workspace, ladder, 1, Lens::tokens, nullptr, asked));
+  EXPECT_TRUE(followed.update(workspace, ladder, 1, ComparisonAxis::tokens, nullptr, asked));
   EXPECT_EQ(model.rungs[1].sum.speedup, 1);
   EXPECT_EQ(model.losses[0].points.x.front(), 8192) << "tokens";
   EXPECT_FALSE(model.losses[0].gap.empty());

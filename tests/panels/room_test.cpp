@@ -8,10 +8,10 @@
 namespace stepladder {
 namespace {
 
-bool shows(Headless& imgui, DesktopApp& app, const std::string& landmark) {
-  landmarks::keep();
+bool shows(Headless& imgui, DesktopApp& app, const std::string& anchor) {
+  ui_test_anchors::keep();
   for (int i = 0; i < 4; ++i) imgui.frame(app);
-  return landmarks::find(landmark).has_value();
+  return ui_test_anchors::find(anchor).has_value();
 }
 
 // One run a stage, of a hundred steps; the loss of step 50 is a spike.
@@ -81,13 +81,13 @@ TEST(SmallWindow, EveryViewIsReachedAndKeepsTheRoomThatItNeeds) {
   ImGui::GetIO().DisplaySize = ImVec2(640, 400);
   for (const char* view : {"launch", "live", "ladder", "compare", "history", "run", "mfu", "import", "advisor"}) {
     ASSERT_TRUE(imgui.click(app, std::string("side.") + view)) << view;
-    const auto item = landmarks::find(std::string("side.") + view);
+    const auto item = ui_test_anchors::find(std::string("side.") + view);
     ASSERT_TRUE(item);
     EXPECT_LE(item->y1, 400) << view;
   }
   ASSERT_TRUE(imgui.click(app, "side.compare"));
   ASSERT_TRUE(shows(imgui, app, "chart.gap"));
-  const auto chart = landmarks::find("chart.gap");
+  const auto chart = ui_test_anchors::find("chart.gap");
   EXPECT_GT(chart->x1 - chart->x0, 150) << "it scrolls instead of being squeezed";
   EXPECT_GT(chart->y1 - chart->y0, 60);
 }

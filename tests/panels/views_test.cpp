@@ -35,12 +35,12 @@ class ImportView : public testing::Test {
     imgui_.press(*app_, ImGuiKey_V, true);
     wait_for(State::understood);
   }
-  bool click(const std::string& landmark) { return imgui_.click(*app_, landmark); }
-  bool type(const std::string& landmark, const std::string& text) { return imgui_.type(*app_, landmark, text); }
-  bool shows(const std::string& landmark) {
-    landmarks::keep();
+  bool click(const std::string& anchor) { return imgui_.click(*app_, anchor); }
+  bool type(const std::string& anchor, const std::string& text) { return imgui_.type(*app_, anchor, text); }
+  bool shows(const std::string& anchor) {
+    ui_test_anchors::keep();
     for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
-    return landmarks::find(landmark).has_value();
+    return ui_test_anchors::find(anchor).has_value();
   }
   void restart(DesktopSettings settings) {
     app_.emplace(store_, nullptr, std::move(settings));
@@ -169,9 +169,9 @@ TEST(MfuView, TakesARowIntoTheCalculatorAndRemembersItsConvention) {
   for (const char* item : {"mfu.row.0", "mfu.row.3"}) EXPECT_TRUE(imgui.click(app, item)) << item;
   ASSERT_TRUE(imgui.type(app, "mfu.tokens", "1M"));
   ASSERT_TRUE(imgui.type(app, "mfu.filter", "GPT7B"));
-  EXPECT_TRUE(landmarks::find("mfu.row.0"));
+  EXPECT_TRUE(ui_test_anchors::find("mfu.row.0"));
   ASSERT_TRUE(imgui.type(app, "mfu.filter", "no such model"));
-  EXPECT_FALSE(landmarks::find("mfu.row.0"));
+  EXPECT_FALSE(ui_test_anchors::find("mfu.row.0"));
   for (const char* item : {"mfu.convention", "mfu.run", "mfu.hardware"}) {
     EXPECT_TRUE(imgui.click(app, item)) << item;
     imgui.press(app, ImGuiKey_Escape);

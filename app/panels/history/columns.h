@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/run_columns.h"
+#include "app/desktop/models/run_columns.h"
 
 namespace stepladder {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "app/desktop/run_points.h"
+#include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

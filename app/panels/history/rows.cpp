@@ -68,7 +68,7 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   list.filter_problem.clear();
   std::vector<const RunEntry*> found;
   const auto listed = [&](const RunEntry& entry) { return list.archived || !entry.curation.archived; };
-  Judge judge{.hardware = workspace.hardware};
+  PlausibilityContext judge{.hardware = workspace.hardware};
   for (const RunEntry& entry : workspace.runs()) judge.repeats.add(entry.run);
   try {
     const RunFilter filter(list.filter.data());

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "app/desktop/charts.h"
+#include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
-#include "app/desktop/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

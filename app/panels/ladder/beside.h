@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/desktop/commands.h"
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
 
 namespace stepladder {
 
@@ -18,7 +18,7 @@ inline constexpr std::size_t most_beside = 3;
 // One that was chosen, and what follows from its runs.
 struct FollowedBeside {
   LadderId ladder = 0;
-  FollowedLadder followed;
+  LadderViewModel followed;
 };
 
 struct BesideLadder {

@@ -141,7 +141,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   mark("ladder.open");
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
     ImGui::SameLine(0, px(8));
-    if (quiet_button("Is it real?")) commands.push_back(AskWhetherReal{*run.ladder, baseline, rung.sum.rung});
+    if (quiet_button("Is it real?")) commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.sum.rung});
     mark("ladder.real");
     ImGui::SetItemTooltip("Repeats it and the baseline in turns until the factor is clear, at most six times.");
   }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/desktop/commands.h"
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
 
 namespace stepladder {
 

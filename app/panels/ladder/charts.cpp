@@ -6,7 +6,7 @@
 #include <span>
 #include <tuple>
 
-#include "app/desktop/run_points.h"
+#include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -74,7 +74,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   draw_chart({.id = "loss",
               .title = "Loss",
               .note = behind_text(behind),
-              .x_label = std::string(axis_title_of(model.lens)),
+              .x_label = std::string(axis_title_of(model.comparison_axis)),
               .curves = curves(shown,
                                [](const LossCurve& loss) {
                                  return std::tuple(std::span<const double>(loss.points.x),
@@ -90,12 +90,12 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   ImGui::SetCursorPos(ImVec2(right - px(130), corner.y - px(5)));
   static const std::vector<std::string> lenses = [] {
     std::vector<std::string> titles;
-    for (const Lens each : all_lenses) titles.emplace_back(title_of(each));
+    for (const ComparisonAxis each : comparison_axes) titles.emplace_back(title_of(each));
     return titles;
   }();
-  int chosen = static_cast<int>(axis.lens);
+  int chosen = static_cast<int>(axis.comparison_axis);
   ImGui::PushFont(fonts().regular, small_size);
-  if (choice("##lens", "", chosen, lenses, px(130))) axis.choose(static_cast<Lens>(chosen));
+  if (choice("##lens", "", chosen, lenses, px(130))) axis.choose(static_cast<ComparisonAxis>(chosen));
   ImGui::SetItemTooltip("What is held equal: S steps, K tokens, T time, F FLOPs, J energy");
   ImGui::PopFont();
   mark("ladder.lens");
@@ -108,7 +108,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
     draw_chart({.id = "gap",
                 .title = "Loss less " + reference,
                 .note = "within " + loss_text(model.band) + " is the same" + (behind > 0 ? "; of means" : ""),
-                .x_label = std::string(axis_title_of(model.lens)),
+                .x_label = std::string(axis_title_of(model.comparison_axis)),
                 .curves = curves(shown,
                                  [](const LossCurve& loss) {
                                    return std::tuple(std::span<const double>(loss.gap.x),
@@ -142,7 +142,7 @@ void draw_ladder_times(const LadderCurves& shown, ImVec2 size, bool* shows_opera
                                  const Ecdf& steps = model.ecdf.at(loss.run);
                                  return std::tuple(std::span<const double>(steps.dt_ms),
                                                    std::span<const double>(steps.share),
-                                                   static_cast<const Levels*>(nullptr));
+                                                   static_cast<const MinMaxPyramid*>(nullptr));
                                }),
               .steps_up = true,
               .log_x = is_log,

@@ -8,7 +8,7 @@
 
 #include "app/desktop/charts.h"
 #include "app/desktop/commands.h"
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
 
 namespace stepladder {
 
@@ -22,11 +22,11 @@ struct LadderCurves {
 
 // The losses' x: what is held equal, and what of it is in sight.
 struct LadderAxis {
-  Lens lens = Lens::steps;
+  ComparisonAxis comparison_axis = ComparisonAxis::steps;
   SharedX x;
 
-  void choose(Lens chosen) {
-    lens = chosen;
+  void choose(ComparisonAxis chosen) {
+    comparison_axis = chosen;
     x = {};
   }
 };

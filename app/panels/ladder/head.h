@@ -5,7 +5,7 @@
 #include <list>
 
 #include "app/desktop/commands.h"
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
 #include "app/panels/ladder/beside.h"
 
 namespace stepladder {

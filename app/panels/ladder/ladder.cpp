@@ -25,7 +25,7 @@ namespace stepladder {
 namespace {
 
 struct State {
-  FollowedLadder shown;
+  LadderViewModel shown;
   LadderHead head;
   LadderAxis axis;
   bool shows_operators = true;  // where there are any; else the step times
@@ -52,7 +52,7 @@ std::string remember(const State& state) {
     for (const FollowedBeside& other : state.head.beside) now.push_back(other.ladder);
     if (now.empty()) beside.erase(*state.project);
   }
-  return nlohmann::json{{"lens", static_cast<int>(state.axis.lens)},
+  return nlohmann::json{{"lens", static_cast<int>(state.axis.comparison_axis)},
                         {"waterfall", state.head.waterfall},
                         {"operators", state.shows_operators},
                         {"beside", beside}}
@@ -62,8 +62,9 @@ std::string remember(const State& state) {
 void recall(State& state, const std::string& text) {
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
-    if (const int lens = json.value("lens", 0); lens >= 0 && lens < static_cast<int>(all_lenses.size()))
-      state.axis.lens = all_lenses[static_cast<std::size_t>(lens)];
+    if (const int comparison_axis = json.value("lens", 0);
+        comparison_axis >= 0 && comparison_axis < static_cast<int>(comparison_axes.size()))
+      state.axis.comparison_axis = comparison_axes[static_cast<std::size_t>(comparison_axis)];
     state.head.waterfall = json.value("waterfall", false);
     state.shows_operators = json.value("operators", true);
     state.beside_before = json.value("beside", state.beside_before);
@@ -103,7 +104,7 @@ void handle_keys(State& state, int selected, Commands& commands) {
   if (ImGui::IsKeyPressed(ImGuiKey_W, false)) state.head.waterfall = !state.head.waterfall;
   constexpr std::array keys{ImGuiKey_S, ImGuiKey_K, ImGuiKey_T, ImGuiKey_F, ImGuiKey_J};
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (ImGui::IsKeyPressed(keys[i], false)) state.axis.choose(all_lenses[i]);
+    if (ImGui::IsKeyPressed(keys[i], false)) state.axis.choose(comparison_axes[i]);
   }
   if (ImGui::IsKeyPressed(ImGuiKey_B, false) && is_missing(state.axis.x.hovered))
     commands.push_back(SelectBaseline{selected});
@@ -131,7 +132,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     state.x_of = ladder->id;
   }
   state.axis.x.begin_frame();
-  state.shown.update(workspace, ladder->id, workspace.baseline_rung, state.axis.lens, &state.axis.x, commands);
+  state.shown.update(workspace, ladder->id, workspace.baseline_rung, state.axis.comparison_axis, &state.axis.x,
+                     commands);
   if (state.shown.model.ladder != ladder->id) {
     text_title("Ladder");
     empty_state("Working it out ...", "The runs of " + ladder->name + " are long.");

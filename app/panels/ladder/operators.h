@@ -4,7 +4,7 @@
 
 #include <imgui.h>
 
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {

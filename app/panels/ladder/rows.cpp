@@ -197,7 +197,7 @@ void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& comma
     const bool ours = rung.first.source == "launched";
     if (ImGui::MenuItem("Repeat it", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
     if (ImGui::MenuItem("Is it real?", nullptr, false, ours && rung.sum.rung != table.baseline && rung.first.ladder))
-      commands.push_back(AskWhetherReal{*rung.first.ladder, table.baseline, rung.sum.rung});
+      commands.push_back(ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.sum.rung});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();

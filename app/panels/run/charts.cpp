@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "app/desktop/run_points.h"
+#include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"

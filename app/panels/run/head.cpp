@@ -76,7 +76,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
     if (shown.run.ladder && shown.run.rung > 0) {
       flow_to("Is it real?");
       if (quiet_button("Is it real?"))
-        commands.push_back(AskWhetherReal{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
+        commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
       mark("run.real");
       ImGui::SetItemTooltip(
           "Repeats this rung and the baseline in turns until the factor is clear, at most six times.");

@@ -13,30 +13,30 @@ namespace {
 struct Kind {
   const char* name;
   const char* unit;
-  double (*value)(const LaneSample&);
+  double (*value)(const SystemMetrics&);
 };
 constexpr std::array<Kind, 7> kinds{{
-    {"GPU clock", "MHz", [](const LaneSample& s) { return s.gpu_clock_mhz; }},
-    {"GPU power", "W", [](const LaneSample& s) { return s.gpu_power_w; }},
-    {"GPU temperature", "C", [](const LaneSample& s) { return s.gpu_temperature_c; }},
-    {"GPU load", "%", [](const LaneSample& s) { return is_missing(s.gpu_load) ? missing : s.gpu_load * 100; }},
-    {"CPU load", "%", [](const LaneSample& s) { return is_missing(s.cpu_load) ? missing : s.cpu_load * 100; }},
-    {"Cores kept busy", "cores", [](const LaneSample& s) { return s.process_cores; }},
+    {"GPU clock", "MHz", [](const SystemMetrics& s) { return s.gpu_clock_mhz; }},
+    {"GPU power", "W", [](const SystemMetrics& s) { return s.gpu_power_w; }},
+    {"GPU temperature", "C", [](const SystemMetrics& s) { return s.gpu_temperature_c; }},
+    {"GPU load", "%", [](const SystemMetrics& s) { return is_missing(s.gpu_load) ? missing : s.gpu_load * 100; }},
+    {"CPU load", "%", [](const SystemMetrics& s) { return is_missing(s.cpu_load) ? missing : s.cpu_load * 100; }},
+    {"Cores kept busy", "cores", [](const SystemMetrics& s) { return s.process_cores; }},
     {"Memory", "GB",
-     [](const LaneSample& s) {
+     [](const SystemMetrics& s) {
        const std::int64_t bytes = s.gpu_memory_bytes > 0 ? s.gpu_memory_bytes : s.resident_bytes;
        return bytes > 0 ? static_cast<double>(bytes) / 1e9 : missing;
      }},
 }};
 
 // Made anew when samples came.
-void update(MachineLanes& lanes, const RunDetail& detail) {
+void update(MachineMetrics& lanes, const RunDetail& detail) {
   if (lanes.made_of == detail.lanes.size()) return;
   lanes.made_of = detail.lanes.size();
   lanes.columns.assign(kinds.size(), {});
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     auto& [steps, values] = lanes.columns[k];
-    for (const LaneSample& sample : detail.lanes) {
+    for (const SystemMetrics& sample : detail.lanes) {
       const double value = kinds[k].value(sample);
       const auto step = static_cast<double>(sample.step);
       if (is_missing(value) || (!steps.empty() && step < steps.back())) continue;
@@ -48,7 +48,7 @@ void update(MachineLanes& lanes, const RunDetail& detail) {
 
 }  // namespace
 
-void draw_run_machine(MachineLanes& lanes, SharedX& shared, const RunDetail& detail, Commands& commands) {
+void draw_run_machine(MachineMetrics& lanes, SharedX& shared, const RunDetail& detail, Commands& commands) {
   if (detail.lanes.empty())
     return text_quiet_wrapped(
         "What the machine did meanwhile was not recorded: runs that are trained here keep clocks, "
@@ -59,7 +59,7 @@ void draw_run_machine(MachineLanes& lanes, SharedX& shared, const RunDetail& det
     if (lanes.columns[k].steps.size() > 1) shown.push_back(k);
   }
   std::vector<ChartMark> throttled;
-  for (const LaneSample& sample : detail.lanes) {
+  for (const SystemMetrics& sample : detail.lanes) {
     if (!sample.throttle_reason.empty())
       throttled.push_back({static_cast<double>(sample.step), "throttled: " + sample.throttle_reason, palette().bad});
   }

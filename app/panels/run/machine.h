@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-struct MachineLanes {
+struct MachineMetrics {
   struct Column {
     std::vector<double> steps;
     std::vector<double> values;
@@ -18,6 +18,6 @@ struct MachineLanes {
   std::size_t made_of = 0;      // samples
 };
 
-void draw_run_machine(MachineLanes& lanes, SharedX& shared, const RunDetail& detail, Commands& commands);
+void draw_run_machine(MachineMetrics& lanes, SharedX& shared, const RunDetail& detail, Commands& commands);
 
 }  // namespace stepladder

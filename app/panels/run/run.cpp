@@ -32,7 +32,7 @@ struct State {
   RunHead head;
   RunFacts facts;
   RunOperators operators;
-  MachineLanes lanes;
+  MachineMetrics lanes;
   RunNote note;
   int sample = -1;  // -1: the newest
   SharedX x;

@@ -21,18 +21,18 @@ struct Data {
   }
 };
 
-Polyline shown(const Levels& levels, const Data& data, double x_min, double x_max, int columns) {
+Polyline shown(const MinMaxPyramid& levels, const Data& data, double x_min, double x_max, int columns) {
   Polyline line;
   levels.show(data.x, data.y, x_min, x_max, columns, line);
   EXPECT_TRUE(std::is_sorted(line.x.begin(), line.x.end()));
   return line;
 }
 
-TEST(Levels, NoSpikeIsLostAtAnyZoomAndPointsAreFew) {
+TEST(MinMaxPyramid, NoSpikeIsLostAtAnyZoomAndPointsAreFew) {
   for (const std::size_t place : {0u, 1u, 777u, 54'321u, 99'998u, 99'999u, 100'002u}) {
     Data data(100'003);
     data.y[place] = 1000;
-    Levels levels;
+    MinMaxPyramid levels;
     levels.follow(data.x, data.y);
     for (const double width : {9.0, 300.0, 12'345.0, 1e6}) {
       for (const int columns : {8, 50, 1000}) {
@@ -46,13 +46,13 @@ TEST(Levels, NoSpikeIsLostAtAnyZoomAndPointsAreFew) {
   }
 }
 
-TEST(Levels, CountsAsDecimateDoesAndShowsTheValuesThemselvesWhereTheyAreFew) {
+TEST(MinMaxPyramid, CountsAsDecimateDoesAndShowsTheValuesThemselvesWhereTheyAreFew) {
   Data data(5000);
   for (std::size_t i = 0; i < data.y.size(); i += 7) data.y[i] = missing;
   for (std::size_t i = 3; i < data.y.size(); i += 11) data.y[i] = std::nan("");
   for (std::size_t i = 100; i < 900; ++i) data.y[i] = missing;
   data.y[4000] = std::numeric_limits<double>::infinity();
-  Levels levels;
+  MinMaxPyramid levels;
   levels.follow(data.x, data.y);
   for (const auto& [low, high] : {std::pair(0.0, 1e5), std::pair(50.0, 400.0), std::pair(2000.0, 2500.0),
                                   std::pair(-10.0, -5.0), std::pair(2e4, 3e4)}) {
@@ -68,11 +68,11 @@ TEST(Levels, CountsAsDecimateDoesAndShowsTheValuesThemselvesWhereTheyAreFew) {
   }
 }
 
-TEST(Levels, GrowAsTheSeriesDoes) {
+TEST(MinMaxPyramid, GrowAsTheSeriesDoes) {
   Data data(30'000);
-  Levels at_once;
+  MinMaxPyramid at_once;
   at_once.follow(data.x, data.y);
-  Levels in_parts;
+  MinMaxPyramid in_parts;
   for (std::size_t count = 0; count < data.y.size(); count += 37)
     in_parts.follow(std::span(data.x).first(count), std::span(data.y).first(count));
   in_parts.follow(data.x, data.y);
@@ -82,7 +82,7 @@ TEST(Levels, GrowAsTheSeriesDoes) {
     EXPECT_EQ(a.x, b.x);
     EXPECT_EQ(a.y, b.y);
   }
-  Levels none;
+  MinMaxPyramid none;
   none.follow({}, {});
   EXPECT_TRUE(shown(none, Data(0), 0, 1, 10).x.empty());
 }

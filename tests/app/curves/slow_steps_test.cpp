@@ -19,7 +19,7 @@ TEST(SlowSteps, AreNamedWithWhatIsKnownOfThem) {
   series.dt_ms[11] = 50;  // step 12, saved
   series.dt_ms[15] = 60;  // step 16, throttled
   series.dt_ms[18] = 30;  // step 19, nothing known
-  const std::vector<LaneSample> lanes{{.step = 16, .throttle_reason = "power cap"}};
+  const std::vector<SystemMetrics> lanes{{.step = 16, .throttle_reason = "power cap"}};
   const std::vector<std::int64_t> saved{12};
   const std::vector<SlowStep> slow = slow_steps(series, lanes, saved);
   ASSERT_EQ(slow.size(), 5u);

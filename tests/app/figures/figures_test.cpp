@@ -56,7 +56,7 @@ LoadedRun make_run(int rung, const std::string& title, double dt_ms, double loss
   return loaded;
 }
 
-Judge judge() {
+PlausibilityContext judge() {
   return {.hardware = HardwareTable::load(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets"), .repeats = {}};
 }
 

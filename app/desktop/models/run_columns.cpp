@@ -1,4 +1,4 @@
-#include "app/desktop/run_columns.h"
+#include "app/desktop/models/run_columns.h"
 
 #include <charconv>
 #include <cmath>

@@ -13,9 +13,9 @@ namespace stepladder {
 struct RunPoints {
   std::span<const double> x;
   std::span<const double> y;
-  const Levels* levels = nullptr;  // of them; null: nothing is there yet
-  std::int64_t behind = 0;         // values that are shown by the lowest and highest of their neighbours
-  std::span<const double> mean;    // of these neighbours; empty where the steps are in memory
+  const MinMaxPyramid* levels = nullptr;  // of them; null: nothing is there yet
+  std::int64_t behind = 0;                // values that are shown by the lowest and highest of their neighbours
+  std::span<const double> mean;           // of these neighbours; empty where the steps are in memory
 };
 
 // Where steps are not in memory: `steps` reads those of short runs, `glance` none (for charts of many runs).

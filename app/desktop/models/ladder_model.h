@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "app/curves/curves.h"
-#include "app/desktop/background.h"
-#include "app/desktop/run_snapshot.h"
+#include "app/desktop/models/background.h"
+#include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/energy.h"
 #include "storage/analysis/plausibility.h"
@@ -17,10 +17,11 @@
 namespace stepladder {
 
 // What is held equal when losses are compared: the x of the loss curves.
-enum class Lens { steps, tokens, time, flops, energy };
-inline constexpr std::array all_lenses{Lens::steps, Lens::tokens, Lens::time, Lens::flops, Lens::energy};
-std::string_view title_of(Lens lens);       // "equal tokens"
-std::string_view axis_title_of(Lens lens);  // "tokens"
+enum class ComparisonAxis { steps, tokens, time, flops, energy };
+inline constexpr std::array comparison_axes{ComparisonAxis::steps, ComparisonAxis::tokens, ComparisonAxis::time,
+                                            ComparisonAxis::flops, ComparisonAxis::energy};
+std::string_view title_of(ComparisonAxis comparison_axis);       // "equal tokens"
+std::string_view axis_title_of(ComparisonAxis comparison_axis);  // "tokens"
 
 // The share of a run's steady steps that took at most x ms.
 struct Ecdf {
@@ -56,14 +57,14 @@ struct LossCurve {
   Points gap;               // less the baseline's; of means where either is coarse
   StepScale scale;          // of a coarse curve along the lens's axis, unless that is the step
   std::int64_t behind = 0;  // values that a coarse curve stands for
-  Levels levels;
-  Levels gap_levels;
+  MinMaxPyramid levels;
+  MinMaxPyramid gap_levels;
 };
 
 struct LadderModel {
   LadderId ladder = 0;
   int baseline = 0;
-  Lens lens = Lens::steps;
+  ComparisonAxis comparison_axis = ComparisonAxis::steps;
   std::vector<LadderRung> rungs;
   std::vector<LossCurve> losses;
   std::map<RunId, Ecdf> ecdf;
@@ -77,18 +78,18 @@ struct LadderModel {
 };
 
 // A ladder's model, made anew on another thread when its runs, the baseline or the lens have changed.
-class FollowedLadder {
+class LadderViewModel {
  public:
   LadderModel model;  // the newest that is ready; of another ladder, or empty, while the first is being made
 
   // Returns whether the model is another one now. Pushes commands for what has to be read, and KeepDrawing while
   // something is being made. `zoom` of the loss curves, along the lens's axis; null: none.
-  bool update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens, const SharedX* zoom,
-              Commands& commands);
+  bool update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
+              const SharedX* zoom, Commands& commands);
 
  private:
   Background<LadderModel> job_;
-  EvidenceDesk desk_;
+  SnapshotCache desk_;
 };
 
 }  // namespace stepladder

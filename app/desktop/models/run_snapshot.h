@@ -9,7 +9,7 @@
 #include "app/curves/curves.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/commands.h"
-#include "app/desktop/run_points.h"
+#include "app/desktop/models/run_points.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
@@ -23,7 +23,7 @@ struct CoarseCurve {
   std::int64_t behind = 0;   // values that it stands for; 0: it is exact
 };
 
-struct Evidence {
+struct RunSnapshot {
   Run run;
   Summary known;  // empty while the run goes on: see summary()
   bool goes_on = false;
@@ -39,7 +39,7 @@ struct Evidence {
 std::int64_t fingerprint(const RunEntry& entry);
 
 // Gives evidence of runs, and asks for what has not been read. UI thread.
-class EvidenceDesk {
+class SnapshotCache {
  public:
   // So many will be asked for: the more they are, the shorter are those that are read whole.
   void expect(std::size_t runs);
@@ -47,7 +47,7 @@ class EvidenceDesk {
   bool is_coarse(const RunEntry& entry) const;
 
   // Until the next call nobody may read what was given of runs that go on.
-  Evidence of(const RunEntry& entry);
+  RunSnapshot of(const RunEntry& entry);
 
   // Pushes commands for what is missing of steps.
   void ask(const RunEntry& entry, Commands& commands) const;

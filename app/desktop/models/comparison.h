@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "app/curves/curves.h"
-#include "app/desktop/background.h"
 #include "app/desktop/charts.h"
-#include "app/desktop/run_snapshot.h"
+#include "app/desktop/models/background.h"
+#include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/compare.h"
 
@@ -33,12 +33,12 @@ struct ComparedLine {
   int colour = 0;
   std::array<Points, 3> points;
   std::array<Points, 3> means;  // where these are lowest and highest values: the means of the same steps
-  std::array<Levels, 3> levels;
+  std::array<MinMaxPyramid, 3> levels;
   std::array<std::vector<double>, 3> smoothed, low, high;
   std::array<std::int64_t, 3> behind{};  // values that are drawn by lowest and highest of their neighbours
   std::int64_t excerpt = 0;              // steps that the points were chosen from; 0: all
   Points gap;                            // of means where either is coarse
-  Levels gap_levels;
+  MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
 
   // What numbers are taken of.
@@ -72,8 +72,8 @@ class FollowedComparison {
  private:
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, LineVerdict>> judging_;
-  EvidenceDesk drawing_desk_;
-  EvidenceDesk judging_desk_;
+  SnapshotCache drawing_desk_;
+  SnapshotCache judging_desk_;
 };
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-#include "app/desktop/run_points.h"
+#include "app/desktop/models/run_points.h"
 
 #include <algorithm>
 #include <cmath>

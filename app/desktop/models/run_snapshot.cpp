@@ -1,4 +1,4 @@
-#include "app/desktop/run_snapshot.h"
+#include "app/desktop/models/run_snapshot.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ Points placed(const CoarseCurve& curve, const std::vector<double>& values, const
 
 }  // namespace
 
-Summary Evidence::summary() const {
+Summary RunSnapshot::summary() const {
   return goes_on ? summarise(*series, run.warmup_steps, run.tokens_per_step) : known;
 }
 
@@ -43,16 +43,16 @@ std::int64_t fingerprint(const RunEntry& entry) {
   return (steps << 16) + entry.rewritten;
 }
 
-void EvidenceDesk::expect(std::size_t runs) {
+void SnapshotCache::expect(std::size_t runs) {
   most_steps_ = most_steps_of_each(runs);
 }
 
-bool EvidenceDesk::is_coarse(const RunEntry& entry) const {
+bool SnapshotCache::is_coarse(const RunEntry& entry) const {
   return !entry.loaded && !entry.goes_on() && entry.summary.steps > most_steps_;
 }
 
-Evidence EvidenceDesk::of(const RunEntry& entry) {
-  Evidence evidence{
+RunSnapshot SnapshotCache::of(const RunEntry& entry) {
+  RunSnapshot evidence{
       .run = entry.run, .known = entry.summary, .goes_on = entry.goes_on(), .is_excerpt = is_coarse(entry)};
   if (evidence.goes_on) {
     Copy& copy = live_[entry.run.id];
@@ -67,7 +67,7 @@ Evidence EvidenceDesk::of(const RunEntry& entry) {
   return evidence;
 }
 
-void EvidenceDesk::ask(const RunEntry& entry, Commands& commands) const {
+void SnapshotCache::ask(const RunEntry& entry, Commands& commands) const {
   if (!is_coarse(entry)) {
     if (!entry.loaded) commands.push_back(LoadSeries{entry.run.id});
   } else if (!entry.excerpt) {

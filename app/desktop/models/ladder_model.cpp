@@ -1,4 +1,4 @@
-#include "app/desktop/ladder_model.h"
+#include "app/desktop/models/ladder_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -24,29 +24,29 @@ Ecdf ecdf_of(const Series& series, const Summary& summary) {
   return ecdf;
 }
 
-Axis axis_of(Lens lens) {
+Axis axis_of(ComparisonAxis comparison_axis) {
   constexpr std::array axes{Axis::step, Axis::tokens, Axis::time, Axis::flops, Axis::time};
-  return axes[static_cast<std::size_t>(lens)];
+  return axes[static_cast<std::size_t>(comparison_axis)];
 }
 
 // All that a model is made of, for another thread.
 struct LadderInput {
   LadderId ladder = 0;
   int baseline = 0;
-  Lens lens = Lens::steps;
+  ComparisonAxis comparison_axis = ComparisonAxis::steps;
   HardwareTable hardware;
-  std::vector<Evidence> runs;                  // by rung, then repeat
-  std::vector<std::vector<LaneSample>> lanes;  // of each
+  std::vector<RunSnapshot> runs;                  // by rung, then repeat
+  std::vector<std::vector<SystemMetrics>> lanes;  // of each
 };
 
 // The loss along the lens's axis; `means` is what differences are taken of.
-LossCurve loss_curve(const Evidence& run, const Energy& energy, Lens lens, Points& means) {
+LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxis comparison_axis, Points& means) {
   LossCurve curve{.run = run.run.id, .rung = run.run.rung, .repeat = run.run.repeat, .title = title_of(run.run)};
-  if (lens == Lens::energy && is_missing(energy.mean_power_w)) return curve;
-  const Axis axis = axis_of(lens);
+  if (comparison_axis == ComparisonAxis::energy && is_missing(energy.mean_power_w)) return curve;
+  const Axis axis = axis_of(comparison_axis);
   // Seconds to joules.
   const auto as_energy = [&](std::vector<double>& seconds) {
-    if (lens == Lens::energy)
+    if (comparison_axis == ComparisonAxis::energy)
       for (double& x : seconds) x *= energy.mean_power_w;
   };
   if (!run.is_excerpt) {
@@ -83,9 +83,9 @@ LadderRung judged(const RungSummary& sum, const Summary& summary, const Hardware
 }
 
 LadderModel model_of(const LadderInput& input) {
-  LadderModel model{.ladder = input.ladder, .baseline = input.baseline, .lens = input.lens};
-  const std::vector<Evidence>& runs = input.runs;
-  model.is_over = std::none_of(runs.begin(), runs.end(), [](const Evidence& run) { return run.goes_on; });
+  LadderModel model{.ladder = input.ladder, .baseline = input.baseline, .comparison_axis = input.comparison_axis};
+  const std::vector<RunSnapshot>& runs = input.runs;
+  model.is_over = std::none_of(runs.begin(), runs.end(), [](const RunSnapshot& run) { return run.goes_on; });
   if (runs.empty()) return model;
   model.loss_floor = runs.front().run.loss_floor;
 
@@ -125,7 +125,7 @@ LadderModel model_of(const LadderInput& input) {
   std::vector<const Series*> repeats;
   std::size_t reference = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.lens, means[i]));
+    model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.comparison_axis, means[i]));
     if (!base || runs[i].run.rung != base->sum.rung) continue;
     repeats.push_back(runs[i].series.get());
     if (reference == runs.size() && !means[i].empty()) reference = i;
@@ -148,14 +148,14 @@ SharedX steps_in_sight(const SharedX& zoom, const StepScale& scale) {
 
 }  // namespace
 
-std::string_view title_of(Lens lens) {
+std::string_view title_of(ComparisonAxis comparison_axis) {
   constexpr std::array titles{"equal steps", "equal tokens", "equal time", "equal FLOPs", "equal energy"};
-  return titles[static_cast<std::size_t>(lens)];
+  return titles[static_cast<std::size_t>(comparison_axis)];
 }
 
-std::string_view axis_title_of(Lens lens) {
+std::string_view axis_title_of(ComparisonAxis comparison_axis) {
   constexpr std::array titles{"step", "tokens", "training time, s", "FLOPs (6N)", "energy, J"};
-  return titles[static_cast<std::size_t>(lens)];
+  return titles[static_cast<std::size_t>(comparison_axis)];
 }
 
 std::string title_of(const Run& rung) {
@@ -179,13 +179,13 @@ int LadderModel::fastest() const {
   return best ? best->sum.rung : rungs.empty() ? 0 : rungs.front().sum.rung;
 }
 
-bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int baseline, Lens lens, const SharedX* zoom,
-                            Commands& commands) {
+bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
+                             const SharedX* zoom, Commands& commands) {
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
   desk_.expect(runs.size());
-  Basis basis{
-      .asked = {ladder, baseline, static_cast<std::int64_t>(lens), static_cast<std::int64_t>(workspace.version)},
-      .data = {}};
+  Basis basis{.asked = {ladder, baseline, static_cast<std::int64_t>(comparison_axis),
+                        static_cast<std::int64_t>(workspace.version)},
+              .data = {}};
   std::map<RunId, RunPoints> coarse;
   const std::size_t asked_before = commands.size();
   bool is_growing = false;
@@ -197,13 +197,13 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
     const auto known = std::find_if(model.losses.begin(), model.losses.end(),
                                     [&](const LossCurve& curve) { return curve.run == entry->run.id; });
     std::optional<SharedX> sight;
-    if (zoom && zoom->zoomed() && known != model.losses.end() && model.lens == lens)
+    if (zoom && zoom->zoomed() && known != model.losses.end() && model.comparison_axis == comparison_axis)
       sight = steps_in_sight(*zoom, known->scale);
     const RunPoints points =
         run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands, Reads::glance);
     basis.data.push_back(fingerprint(points));
     coarse[entry->run.id] = points;
-    if (axis_of(lens) != Axis::time) continue;
+    if (axis_of(comparison_axis) != Axis::time) continue;
     const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
     if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
     basis.data.push_back(times != nullptr);
@@ -212,16 +212,17 @@ bool FollowedLadder::update(const Workspace& workspace, LadderId ladder, int bas
   is_growing = is_growing || commands.size() > asked_before;
   bool made = job_.take(model, std::chrono::milliseconds(0));
   if (job_.is_stale(basis, is_growing)) {
-    LadderInput input{.ladder = ladder, .baseline = baseline, .lens = lens, .hardware = workspace.hardware};
+    LadderInput input{
+        .ladder = ladder, .baseline = baseline, .comparison_axis = comparison_axis, .hardware = workspace.hardware};
     for (const RunEntry* entry : runs) {
       const RunDetail* detail = workspace.detail(entry->run.id);
       const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
-      Evidence& run = input.runs.emplace_back(desk_.of(*entry));
+      RunSnapshot& run = input.runs.emplace_back(desk_.of(*entry));
       if (run.is_excerpt) {
         run.coarse.push_back(coarse_curve(coarse[entry->run.id], Quantity::loss));
         if (times) run.dt_total = {times->x, times->total};
       }
-      input.lanes.push_back(detail ? detail->lanes : std::vector<LaneSample>{});
+      input.lanes.push_back(detail ? detail->lanes : std::vector<SystemMetrics>{});
     }
     job_.start(std::move(basis), [input = std::move(input)] { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;

@@ -1,4 +1,4 @@
-#include "app/desktop/comparison.h"
+#include "app/desktop/models/comparison.h"
 
 #include <algorithm>
 #include <bit>
@@ -25,10 +25,10 @@ std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
 }
 
 // Runs by line: each its own, or a rung's repeats together.
-std::vector<std::vector<const Evidence*>> grouped_by_line(const std::vector<Evidence>& runs, bool mean) {
-  std::vector<std::vector<const Evidence*>> lines;
+std::vector<std::vector<const RunSnapshot*>> grouped_by_line(const std::vector<RunSnapshot>& runs, bool mean) {
+  std::vector<std::vector<const RunSnapshot*>> lines;
   std::map<std::pair<LadderId, int>, std::size_t> by_rung;
-  for (const Evidence& run : runs) {
+  for (const RunSnapshot& run : runs) {
     if (mean && run.run.ladder) {
       const auto [place, is_new] = by_rung.try_emplace({*run.run.ladder, run.run.rung}, lines.size());
       if (!is_new) {
@@ -41,16 +41,16 @@ std::vector<std::vector<const Evidence*>> grouped_by_line(const std::vector<Evid
   return lines;
 }
 
-std::size_t place_of(const std::vector<std::vector<const Evidence*>>& lines, RunId base) {
+std::size_t place_of(const std::vector<std::vector<const RunSnapshot*>>& lines, RunId base) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    for (const Evidence* run : lines[i])
+    for (const RunSnapshot* run : lines[i])
       if (run->run.id == base) return i;
   }
   return 0;
 }
 
 // A rung keeps its colour; where two lines share one, the later takes one that is free.
-void colour(std::vector<ComparedLine>& lines, const std::vector<std::vector<const Evidence*>>& runs) {
+void colour(std::vector<ComparedLine>& lines, const std::vector<std::vector<const RunSnapshot*>>& runs) {
   std::array<bool, rung_colour_count> taken{};
   for (std::size_t i = 0; i < lines.size(); ++i) {
     int colour = runs[i].front()->run.rung % rung_colour_count;
@@ -97,7 +97,7 @@ struct RunCurve {
   std::int64_t behind = 0;
 };
 
-RunCurve curve_of(const Evidence& run, Quantity quantity, Axis axis, const StepScale& scale) {
+RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const StepScale& scale) {
   if (!run.is_excerpt || is_metric(axis)) return {.points = points_of(run.run, *run.series, quantity, axis)};
   const auto coarse = std::find_if(run.coarse.begin(), run.coarse.end(),
                                    [&](const CoarseCurve& curve) { return curve.quantity == quantity; });
@@ -105,9 +105,9 @@ RunCurve curve_of(const Evidence& run, Quantity quantity, Axis axis, const StepS
   return {points_of(*coarse, scale, axis), means_of(*coarse, scale, axis), coarse->behind};
 }
 
-void fill(ComparedLine& line, const std::vector<const Evidence*>& runs, std::size_t metric,
+void fill(ComparedLine& line, const std::vector<const RunSnapshot*>& runs, std::size_t metric,
           const ComparisonOptions& options, const std::map<RunId, StepScale>& scales) {
-  const auto curve = [&](const Evidence& run) {
+  const auto curve = [&](const RunSnapshot& run) {
     const auto scale = scales.find(run.run.id);
     return curve_of(run, options.metrics[metric], options.axis, scale == scales.end() ? StepScale{} : scale->second);
   };
@@ -118,7 +118,7 @@ void fill(ComparedLine& line, const std::vector<const Evidence*>& runs, std::siz
     line.behind[metric] = only.behind;
   } else {
     std::vector<Points> each;
-    for (const Evidence* run : runs) {
+    for (const RunSnapshot* run : runs) {
       RunCurve one = curve(*run);
       line.behind[metric] += one.behind;
       each.push_back(one.means.empty() ? std::move(one.points) : std::move(one.means));
@@ -133,13 +133,13 @@ void fill(ComparedLine& line, const std::vector<const Evidence*>& runs, std::siz
   if (options.smoothing > 0 && values.is_path) line.smoothed[metric] = smooth(values.x, values.y, options.smoothing);
 }
 
-ComparedCurves curves_of(const std::vector<Evidence>& runs, RunId base, const ComparisonOptions& options) {
+ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const ComparisonOptions& options) {
   ComparedCurves curves{.options = options};
-  const std::vector<std::vector<const Evidence*>> lines = grouped_by_line(runs, options.mean);
+  const std::vector<std::vector<const RunSnapshot*>> lines = grouped_by_line(runs, options.mean);
   curves.base = place_of(lines, base);
-  for (const std::vector<const Evidence*>& of_line : lines) {
+  for (const std::vector<const RunSnapshot*>& of_line : lines) {
     ComparedLine& line = curves.lines.emplace_back();
-    for (const Evidence* run : of_line) {
+    for (const RunSnapshot* run : of_line) {
       line.runs.push_back(run->run.id);
       if (run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis))
         curves.scales[run->run.id] = scale_of(run->run, *run->series, run->dt_total, options.axis);
@@ -165,34 +165,34 @@ ComparedCurves curves_of(const std::vector<Evidence>& runs, RunId base, const Co
   return curves;
 }
 
-std::map<RunId, LineVerdict> verdicts_of(const std::vector<Evidence>& runs, RunId base, bool mean,
+std::map<RunId, LineVerdict> verdicts_of(const std::vector<RunSnapshot>& runs, RunId base, bool mean,
                                          const HardwareTable& hardware) {
   std::map<RunId, LineVerdict> verdicts;
-  const std::vector<std::vector<const Evidence*>> lines = grouped_by_line(runs, mean);
+  const std::vector<std::vector<const RunSnapshot*>> lines = grouped_by_line(runs, mean);
   if (lines.empty()) return verdicts;
-  std::map<const Evidence*, Summary> summaries;
-  for (const Evidence& run : runs) summaries[&run] = run.summary();
-  const auto sample = [&](const std::vector<const Evidence*>& line) {
+  std::map<const RunSnapshot*, Summary> summaries;
+  for (const RunSnapshot& run : runs) summaries[&run] = run.summary();
+  const auto sample = [&](const std::vector<const RunSnapshot*>& line) {
     std::vector<MeasuredRun> repeats;
-    for (const Evidence* run : line) repeats.push_back({&run->run, &summaries[run], run->series.get()});
+    for (const RunSnapshot* run : line) repeats.push_back({&run->run, &summaries[run], run->series.get()});
     return sample_of(repeats.front(), repeats, line.size());
   };
-  const auto tokens_per_s = [&](const std::vector<const Evidence*>& line) {
+  const auto tokens_per_s = [&](const std::vector<const RunSnapshot*>& line) {
     std::vector<double> figures;
-    for (const Evidence* run : line) {
+    for (const RunSnapshot* run : line) {
       if (!is_missing(summaries[run].tokens_per_s)) figures.push_back(summaries[run].tokens_per_s);
     }
     return figures.empty() ? missing : quantile(figures, 0.5);
   };
-  const std::vector<const Evidence*>& base_line = lines[place_of(lines, base)];
-  const Evidence& base_run = *base_line.front();
+  const std::vector<const RunSnapshot*>& base_line = lines[place_of(lines, base)];
+  const RunSnapshot& base_run = *base_line.front();
   const Sample base_sample = sample(base_line);
   const double base_figure = tokens_per_s(base_line);
   std::vector<const Series*> repeats;
-  for (const Evidence* run : base_line) repeats.push_back(run->series.get());
+  for (const RunSnapshot* run : base_line) repeats.push_back(run->series.get());
   const double band = loss_band(repeats);
-  for (const std::vector<const Evidence*>& line : lines) {
-    const Evidence& first = *line.front();
+  for (const std::vector<const RunSnapshot*>& line : lines) {
+    const RunSnapshot& first = *line.front();
     LineVerdict& verdict = verdicts[first.run.id];
     verdict.tokens_per_s = tokens_per_s(line);
     verdict.impossible = is_impossible(flags_of(first.run, summaries[&first], static_cast<int>(line.size()), hardware));
@@ -247,16 +247,16 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
   drawn.asked.insert(drawn.asked.end(), judged.asked.begin(), judged.asked.end());
   drawn.data.insert(drawn.data.end(), judged.data.begin(), judged.data.end());
 
-  const auto evidence = [&](EvidenceDesk& desk) {
-    std::vector<Evidence> all;
+  const auto evidence = [&](SnapshotCache& desk) {
+    std::vector<RunSnapshot> all;
     for (const RunEntry* entry : runs) all.push_back(desk.of(*entry));
     return all;
   };
   bool made = drawing_.take(curves, std::chrono::milliseconds(0));
   if (drawing_.is_stale(drawn, is_growing)) {
-    std::vector<Evidence> all = evidence(drawing_desk_);
+    std::vector<RunSnapshot> all = evidence(drawing_desk_);
     auto points = coarse.begin();
-    for (Evidence& run : all) {
+    for (RunSnapshot& run : all) {
       if (points == coarse.end() || points->first != run.run.id) continue;
       for (std::size_t m = 0; m < options.metrics.size(); ++m)
         run.coarse.push_back(coarse_curve(points->second[m], options.metrics[m]));
