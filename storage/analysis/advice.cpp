@@ -356,14 +356,14 @@ class Advisor {
     if (times == 1) return;
     // A micro-batch that replaces accumulation leaves the update as it is.
     const bool same_update = facts_.grad_accum >= times && facts_.grad_accum % times == 0;
-    const double peak = suspicious_share / used.mfu;
+    const double limit = suspicious_share / used.mfu;
     add({.change = "--batch " + std::to_string(facts_.batch * times) +
                    (same_update ? " --grad-accum " + std::to_string(facts_.grad_accum / times) : ""),
          .title = "Larger micro-batch",
          .why = "MFU is " + percent(used.mfu) + " (" + used.convention + ") with a batch of " +
                 std::to_string(facts_.batch) + " that fills " + figure(peak / 1e9) + " of " +
                 figure(device->memory_gb) + " GB.",
-         .gain = bound(std::min(static_cast<double>(times), peak),
+         .gain = bound(std::min(static_cast<double>(times), limit),
                        std::to_string(times) + " times the tokens, if a step took no longer for them"),
          .risk = same_update ? "" : "fewer updates for the same tokens: the loss may need another learning rate"});
   }
