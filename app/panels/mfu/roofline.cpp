@@ -51,7 +51,7 @@ int axis_number(double value, char* text, int size, void*) {
 
 constexpr std::array precisions = {Precision::fp32, Precision::tf32, Precision::bf16, Precision::fp16, Precision::fp8};
 
-struct PeakProbe {
+struct Ceiling {
   double tflops;
   std::string words;  // names of the precisions that share it: "bf16, fp16"
 };
@@ -60,7 +60,7 @@ struct Roof {
   const Hardware* hardware;
   double peak;       // of the chosen precision
   double bandwidth;  // of the memory, GB/s
-  std::vector<PeakProbe> ceilings;
+  std::vector<Ceiling> ceilings;
 };
 
 // The table's peaks of the device, or the one that was given by hand.
@@ -75,7 +75,7 @@ Roof roof_of(const MfuForm& form, const HardwareTable& table) {
       if (is_missing(peak)) continue;
       const std::string name(to_string(precision));
       const auto same = std::find_if(roof.ceilings.begin(), roof.ceilings.end(),
-                                     [&](const PeakProbe& it) { return it.tflops == peak; });
+                                     [&](const Ceiling& it) { return it.tflops == peak; });
       if (same == roof.ceilings.end()) {
         roof.ceilings.push_back({peak, name});
       } else {
@@ -189,15 +189,15 @@ void draw_head(const Roofline& roofline, const Hardware* hardware) {
 
 void draw_ceilings(const Roof& roof, const Range& x, const Range& y) {
   double highest = 0;
-  for (const PeakProbe& peak : roof.ceilings) highest = std::max(highest, peak.tflops);
-  for (const PeakProbe& peak : roof.ceilings) {
-    const bool is_chosen = peak.tflops == roof.peak;
-    const double ridge = ridge_intensity(peak.tflops, roof.bandwidth);
+  for (const Ceiling& ceiling : roof.ceilings) highest = std::max(highest, ceiling.tflops);
+  for (const Ceiling& ceiling : roof.ceilings) {
+    const bool is_chosen = ceiling.tflops == roof.peak;
+    const double ridge = ridge_intensity(ceiling.tflops, roof.bandwidth);
     const ImVec4 colour = is_chosen ? palette().text : faded(palette().quiet, 0.7f);
-    plot_line(("##" + peak.words).c_str(), is_missing(ridge) ? x.low : ridge, peak.tflops, x.high, peak.tflops, colour,
-              is_chosen ? 2.0f : 1.2f);
-    label_at(x.high * 0.97, peak.tflops, peak.words + "  " + compact(peak.tflops),
-             is_chosen ? palette().text : palette().quiet, peak.tflops == highest);
+    plot_line(("##" + ceiling.words).c_str(), is_missing(ridge) ? x.low : ridge, ceiling.tflops, x.high, ceiling.tflops,
+              colour, is_chosen ? 2.0f : 1.2f);
+    label_at(x.high * 0.97, ceiling.tflops, ceiling.words + "  " + compact(ceiling.tflops),
+             is_chosen ? palette().text : palette().quiet, ceiling.tflops == highest);
   }
   const double ridge = ridge_intensity(highest, roof.bandwidth);
   if (is_missing(ridge)) return;
@@ -217,9 +217,9 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
     x.include(point.intensity);
     y.include(point.tflops);
   }
-  for (const PeakProbe& peak : roof.ceilings) {
-    y.include(peak.tflops);
-    x.include(ridge_intensity(peak.tflops, roof.bandwidth));
+  for (const Ceiling& ceiling : roof.ceilings) {
+    y.include(ceiling.tflops);
+    x.include(ridge_intensity(ceiling.tflops, roof.bandwidth));
   }
   if (!(x.high > 0)) x = {10, 1000};
   x = {x.low / 4, x.high * 5};
