@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Checks the tree's layout: no folder with more than MOST source files, and no include against the arrows.
+
+docs/architecture.md explains the layers. Usage: layout_test.py [ROOT]
+"""
+import collections
+import pathlib
+import re
+import sys
+
+MOST = 40
+
+# Files under the first path include headers of ours only from the paths beside it. The longest match counts.
+ARROWS = {
+    "storage": ["storage"],
+    "storage/analysis": ["storage/records.h", "storage/errors.h", "storage/csv.h", "storage/wording.h", "storage/analysis"],
+    "storage/importers": ["storage/records.h", "storage/errors.h", "storage/csv.h", "storage/wording.h", "storage/analysis",
+                          "storage/importers"],
+    "engine": ["storage/records.h", "storage/errors.h", "storage/mailbox.h", "engine"],
+    "app": ["storage", "engine", "app"],
+}
+# And never from these, whatever the list above allows.
+NEVER = {
+    "app": ["app/desktop", "app/panels", "engine/trainer"],
+    "app/main.cpp": ["app/panels", "engine/trainer"],
+    "app/curves": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/figures": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/import": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/desktop": ["app/cli", "engine/trainer"],
+    "app/panels": ["app/cli", "engine/trainer"],
+}
+
+
+def under(path, folder):
+    return path == folder or path.startswith(folder + "/")
+
+
+def rule_for(path, rules):
+    return rules[max((folder for folder in rules if under(path, folder)), key=len)]
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    sizes = collections.Counter()
+    problems = []
+    for top in ("app", "engine", "storage", "tests"):
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in (".cpp", ".h", ".cu", ".cuh", ".py", ".def"):
+                continue
+            path = file.relative_to(root).as_posix()
+            sizes[file.parent.relative_to(root).as_posix()] += 1
+            if top == "tests" or file.suffix == ".py":
+                continue
+            never = next((rule_for(path, NEVER) for folder in NEVER if under(path, folder)), [])
+            allowed = rule_for(path, ARROWS)
+            for number, line in enumerate(file.read_text().splitlines(), 1):
+                included = re.match(r'\s*#include "((?:app|engine|storage)/[^"]+)"', line)
+                if not included:
+                    continue
+                header = included.group(1)
+                if not any(under(header, folder) for folder in allowed) or any(under(header, f) for f in never):
+                    problems.append(f"{path}:{number} includes {header}")
+    problems += [f"{folder} has {count} source files; at most {MOST}" for folder, count in sizes.items() if count > MOST]
+    assert sum(sizes.values()) > 500, f"only {sum(sizes.values())} source files found under {root}"
+    print("largest folders: " + ", ".join(f"{folder} {count}" for folder, count in sizes.most_common(5)))
+    for problem in problems:
+        print(problem)
+    if problems:
+        sys.exit(f"{len(problems)} problems")
+
+
+if __name__ == "__main__":
+    main()
