@@ -6,10 +6,10 @@
 #include <limits>
 #include <random>
 
+#include "../temporary_folder.h"
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
 #include "storage/importers/trackers/checksum.h"
-#include "temporary_folder.h"
 
 namespace stepladder {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "../temporary_folder.h"
 #include "storage/analysis/compare.h"
-#include "temporary_folder.h"
 
 namespace stepladder {
 namespace {

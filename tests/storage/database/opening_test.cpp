@@ -7,9 +7,9 @@
 #include <fstream>
 #include <thread>
 
+#include "../temporary_folder.h"
 #include "storage/database/run_store.h"
 #include "storage/database/schema.h"
-#include "temporary_folder.h"
 
 namespace stepladder {
 namespace {

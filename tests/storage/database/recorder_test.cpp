@@ -10,7 +10,7 @@
 #include <chrono>
 #include <ctime>
 
-#include "temporary_folder.h"
+#include "../temporary_folder.h"
 
 namespace stepladder {
 namespace {

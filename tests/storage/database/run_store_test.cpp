@@ -11,9 +11,9 @@
 #include <limits>
 #include <thread>
 
+#include "../temporary_folder.h"
 #include "storage/database/database.h"
 #include "storage/database/process.h"
-#include "temporary_folder.h"
 
 namespace stepladder {
 namespace {
