@@ -53,9 +53,10 @@ std::string checkpoint_bytes_text(std::int64_t bytes) {
 std::vector<BinnedRun> runs_in_bin(RunStore& store) {
   std::vector<BinnedRun> binned;
   for (const auto& [id, curation] : store.curations()) {
-    if (!curation.deleted()) continue;
+    const std::optional<Run> run = curation.deleted() ? store.run(id) : std::nullopt;
+    if (!run) continue;
     const std::int64_t bytes = store.file().empty() ? 0 : bytes_in(run_checkpoint_folder(store.file(), id));
-    binned.push_back({*store.run(id), curation.deleted_at, bytes});
+    binned.push_back({*run, curation.deleted_at, bytes});
   }
   std::sort(binned.begin(), binned.end(),
             [](const BinnedRun& a, const BinnedRun& b) { return a.deleted_at < b.deleted_at; });

@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-std::string absolute(const std::string& path) {  // still means the same from another folder
+std::string absolute(const std::string& path) {  // means the same from any folder
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
@@ -26,12 +26,12 @@ std::string first_rung_text(const Recipe& recipe) {
 
 void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
   if (recipe.steps > from.step) return;
-  throw RecipeError("--steps", std::to_string(recipe.steps) + " are done already: the checkpoint is of step " +
+  throw RecipeError("--steps", std::to_string(recipe.steps) + " steps are already done: the checkpoint is of step " +
                                    std::to_string(from.step));
 }
 
-// The newest whose steps are all recorded, so that the curve has no gap. Since a checkpoint waits for its steps that is
-// the newest of all; not so where the database could no longer be written, or of an older version of the program.
+// The newest checkpoint whose steps are all recorded, so that the curve has no gap. A checkpoint waits for its steps,
+// so that is usually the newest of all, unless the database could no longer be written or an older version wrote it.
 Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
   Checkpoint found = find_checkpoint(database, run);
   for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
@@ -48,39 +48,37 @@ std::string default_name(const Recipe& recipe) {
 }
 
 Session::Session(const std::filesystem::path& database, std::function<void()> wake, const TrainerLibrary* library)
-    : store_(RunStore::open(database)), wake_(wake ? std::move(wake) : [] {}) {
+    : store_(RunStore::open(database)),
+      wake_(wake ? std::move(wake) : [] {}),
+      engine_([this](const RunEvent& event) { take_event(event); }, library),
+      recorder_(
+          database,
+          [this](const std::string&) {
+            engine_.stop_all();
+            wake_();
+          },
+          [this](RunId run, RunRequest request) { apply_request(run, request); }) {
   store_.close_dead_runs();
-  recorder_ = std::make_unique<Recorder>(
-      database,
-      [this](const std::string&) {
-        engine_->stop_all();
-        wake_();
-      },
-      [this](RunId run, RunRequest request) { apply_request(run, request); });
-  engine_ = std::make_unique<Engine>(
-      [this](const RunEvent& event) {
-        recorder_->post(event);
-        events_.post(event);
-        if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
-          recorder_->post(ConsoleText{.run = saved->run,
-                                      .at = saved->at,
-                                      .text = "the checkpoint of step " + std::to_string(saved->step) +
-                                              " was not saved: " + saved->error + "\n"});
-        }
-        if (!std::holds_alternative<StepRecord>(event)) wake_();
-      },
-      library);
 }
 
 Session::~Session() {
-  engine_->stop_all();
-  engine_->wait_idle();
-  recorder_->flush();
-  // The recorder's error handler reaches for the engine, so the writer ends first.
-  recorder_.reset();
+  engine_.close();
+}
+
+void Session::take_event(const RunEvent& event) {
+  recorder_.post(event);
+  events_.post(event);
+  if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
+    recorder_.post(ConsoleText{
+        .run = saved->run,
+        .at = saved->at,
+        .text = "the checkpoint of step " + std::to_string(saved->step) + " was not saved: " + saved->error + "\n"});
+  }
+  if (!std::holds_alternative<StepRecord>(event)) wake_();
 }
 
 RunId Session::create_run(Run run, const Recipe& recipe) {
+  owner_.check();
   run.status = RunStatus::queued;
   run.source = "launched";
   run.source_path = recipe.data;
@@ -96,6 +94,7 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
 }
 
 LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
+  owner_.check();
   const Recipe base = prepare(with_absolute_paths(request.base)).recipe;
   std::vector<PlannedStage> stages = request.stages;
   if (stages.empty()) {
@@ -140,6 +139,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
 }
 
 RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
+  owner_.check();
   const Start start = asked.fork_of ? Start::checkpoint : Start::fresh;
   Recipe recipe = prepare(with_absolute_paths(asked.base), start).recipe;
   const Stage* last = &stage_by_id("baseline");
@@ -158,7 +158,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   run.changed = first_rung_text(recipe);
   std::filesystem::path start_from;
   if (asked.fork_of) {
-    const Run parent = *store_.run(*asked.fork_of);
+    const Run parent = store_.existing_run(*asked.fork_of);
     const Checkpoint from = find_checkpoint(store_.file(), parent.id, asked.fork_step);
     start_from = from.folder;
     run.parent = parent.id;
@@ -173,6 +173,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
 }
 
 std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times) {
+  owner_.check();
   std::vector<RunId> order;
   for (const RunId id : runs) order.insert(order.end(), static_cast<std::size_t>(times), id);
   std::mt19937_64 random(std::random_device{}());
@@ -184,9 +185,9 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times) {
   std::vector<Again> planned;
   std::map<std::pair<LadderId, int>, int> next_repeat;
   for (const RunId id : order) {
-    const Run before = *store_.run(id);
+    const Run before = store_.existing_run(id);
     if (before.source != "launched")
-      throw RecipeError("run " + std::to_string(id), "was not trained here, so its recipe is not known whole");
+      throw RecipeError("run " + std::to_string(id), "was not launched here, so its whole recipe isn't known");
     Again again{.recipe = prepare(recipe_from_json(before.recipe)).recipe};
     again.run.name = before.name;
     again.run.stage = before.stage;
@@ -215,12 +216,13 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times) {
 }
 
 void Session::resume(RunId id, const Recipe& recipe) {
-  const Run run = *store_.run(id);
-  if (run.status == RunStatus::queued || run.status == RunStatus::running) {
-    throw RecipeError("--resume", "run " + std::to_string(id) + " is not over");
+  owner_.check();
+  const Run run = store_.existing_run(id);
+  if (!is_over(run.status)) {
+    throw RecipeError("--resume", "run " + std::to_string(id) + " is still " + std::string(to_string(run.status)));
   }
   Recipe same = recipe_from_json(run.recipe);
-  // What may be otherwise without being another training.
+  // These may change without changing the training.
   same.steps = recipe.steps;
   same.threads = recipe.threads;
   same.device = recipe.device;
@@ -229,8 +231,8 @@ void Session::resume(RunId id, const Recipe& recipe) {
   same.save_every = recipe.save_every;
   same.keep = recipe.keep;
   if (const std::string changes = difference(same, recipe); !changes.empty()) {
-    throw RecipeError("--resume", "goes on with the run as it was; with " + changes + " it is another one: --fork " +
-                                      std::to_string(id));
+    throw RecipeError("--resume", "continues a run unchanged; to change " + changes +
+                                      ", make a new run from it: --fork " + std::to_string(id));
   }
   const Checkpoint from = newest_recorded(store_.file(), run.id, store_.summary(run).last_step);
   require_steps_left(recipe, from);
@@ -240,21 +242,22 @@ void Session::resume(RunId id, const Recipe& recipe) {
 }
 
 void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from) {
-  engine_->submit({.run = run,
-                   .recipe = recipe,
-                   .checkpoints = {.folder = run_checkpoint_folder(store_.file(), run),
-                                   .steps_recorded = [this] { recorder_->flush(); }},
-                   .start_from = start_from});
+  owner_.check();
+  engine_.submit({.run = run,
+                  .recipe = recipe,
+                  .checkpoints = {.folder = run_checkpoint_folder(store_.file(), run),
+                                  .steps_recorded = [this] { recorder_.flush(); }},
+                  .start_from = start_from});
 }
 
 void Session::apply_request(RunId run, RunRequest request) {
   switch (request) {
     case RunRequest::pause:
-      return engine_->pause(run, true);
+      return engine_.pause(run, true);
     case RunRequest::resume:
-      return engine_->pause(run, false);
+      return engine_.pause(run, false);
     case RunRequest::stop:
-      return engine_->stop(run);
+      return engine_.stop(run);
   }
 }
 

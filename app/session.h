@@ -1,10 +1,9 @@
-// One engine, one recorder and the mailbox to whoever watches, wired together. The window and the command line are two
-// faces of the same session.
+// Connects one engine, one recorder and the mailbox of whoever shows the runs. Window and command line use the same
+// session.
 #pragma once
 
 #include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,26 +12,28 @@
 #include "engine/stage.h"
 #include "storage/database/recorder.h"
 #include "storage/database/run_store.h"
+#include "storage/mailbox.h"
+#include "storage/thread_safety.h"
 
 namespace stepladder {
 
-// What a user asks for. `stages` empty means all that keep the loss and that the device can do.
+// A ladder to launch. Without `stages`: all stages that preserve the loss and that the device supports.
 struct LadderRequest {
-  std::string name;  // empty: made from model and data
+  std::string name;  // empty: named after model and data
   std::string notes;
   Recipe base;
   std::vector<PlannedStage> stages;
   Climb climb = Climb::together;
   int repeats = 1;
-  bool interleave = false;  // random order of the runs instead of rung after rung
+  bool interleave = false;  // runs in random order instead of rung after rung
 };
 
 struct RunSpec {
-  std::string name;  // empty: made from model and data
+  std::string name;  // empty: named after model and data
   Recipe base;
   std::vector<std::string> stages;
   std::optional<RunId> fork_of;           // start from a checkpoint of this run
-  std::optional<std::int64_t> fork_step;  // unless it is the newest
+  std::optional<std::int64_t> fork_step;  // without it: the newest checkpoint
 };
 
 struct LaunchedLadder {
@@ -41,71 +42,79 @@ struct LaunchedLadder {
   LadderPlan plan;
 };
 
-// Lives on the thread that made it (the UI thread, or main); every verb is called from there. Only `launch_*` and the
-// store's own verbs touch the disk.
+// Used by the thread that made it: the UI thread, or `main`. Only the functions that launch runs and the store's own
+// functions touch the disk. Functions that take a run throw StorageError if another process has deleted it for good.
 class Session {
  public:
-  // Opens the database (throws StorageError), closes runs whose process died, starts the writer and the engine threads.
-  // `wake` is called from the engine or the writer thread when a run has started or ended or the disk has failed;
-  // steps, which may come by the thousand, are found at the next look.
+  // Opens the database (throws StorageError), closes runs whose process has exited, and starts the engine and the
+  // writer thread. These two call `wake` when a run has started or ended or the disk has failed, but not for every
+  // step.
   explicit Session(const std::filesystem::path& database, std::function<void()> wake = {},
                    const TrainerLibrary* library = nullptr);
 
-  // Stops what runs after its current step, writes everything, joins both threads.
+  // Stops the running run after its current step and joins the engine thread, then writes all its events and joins the
+  // writer thread.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  RunStore& store() { return store_; }
+  RunStore& store() {
+    owner_.check();
+    return store_;
+  }
 
-  // What this machine has; never blocks (see Engine::probe).
-  std::shared_future<DeviceReport> probe() { return engine_->probe(); }
+  // Detects what this machine has; never blocks (see Engine::probe).
+  std::shared_future<DeviceReport> probe() { return engine_.probe(); }
 
-  // Both check recipe and data first (RecipeError, DataError), then make the rows and queue the runs.
+  // Both check recipe and data (RecipeError, DataError), then write the rows and queue the runs.
   LaunchedLadder launch_ladder(const LadderRequest& request, const DeviceReport& report);
   RunId launch_run(const RunSpec& request, const DeviceReport& report);
 
-  // Each of these runs, by its own recipe, `times` more: repeats of its rung where it belongs to a ladder, in random
-  // order, so that none has the better hour. Throws RecipeError for a run that was not launched by us (its recipe is
-  // not known whole). Returns the new runs in the order in which they will run.
+  // Launches each of these runs `times` more by its own recipe, as repeats of its rung if it belongs to a ladder. Their
+  // order is random, so that no rung gets the better hour. Throws RecipeError for a run that was not launched here,
+  // since its whole recipe is not known. Returns the new runs in the order in which they will run.
   std::vector<RunId> repeat(const std::vector<RunId>& runs, int times);
 
-  // Goes on with a run that is over from its newest checkpoint, as the same run. `recipe` is the run's own, but for
-  // what does not change the training: steps, threads, device, and how often it is evaluated and saved (RecipeError).
+  // Continues a run that is over from its newest checkpoint, as the same run. `recipe` may differ from the run's own
+  // only in what does not change the training: steps, threads, device, and how often it is evaluated and saved
+  // (RecipeError).
   void resume(RunId run, const Recipe& recipe);
 
-  // Held before its next step, and let go on. Queued runs wait with it.
-  void pause(RunId run, bool paused) { engine_->pause(run, paused); }
-  bool paused(RunId run) const { return engine_->paused(run); }
-  bool holding() const { return engine_->holding(); }  // nothing trains at this moment
-  std::vector<RunId> queue() const { return engine_->queue(); }
-  void move_to(RunId run, std::size_t place) { engine_->move_to(run, place); }
-  void stop(RunId run) { engine_->stop(run); }
-  void stop_all() { engine_->stop_all(); }
+  // Holds a run before its next step, or lets it continue. Queued runs wait with it.
+  void pause(RunId run, bool paused) { engine_.pause(run, paused); }
+  bool paused(RunId run) const { return engine_.paused(run); }
+  bool holding() const { return engine_.holding(); }  // whether nothing trains at this moment
+  std::vector<RunId> queue() const { return engine_.queue(); }
+  void move_to(RunId run, std::size_t place) { engine_.move_to(run, place); }
+  void stop(RunId run) { engine_.stop(run); }
+  void stop_all() { engine_.stop_all(); }
 
-  // What has happened since the last call, in order: at once, or after waiting for at most `patience`.
+  // The events since the last call, in order: at once, or after waiting for at most `patience`.
   std::vector<RunEvent> drain() { return events_.drain(); }
   std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience) { return events_.wait_and_drain(patience); }
 
   // Blocks until every event so far is in the database.
-  void flush() { recorder_->flush(); }
+  void flush() { recorder_.flush(); }
 
-  // Why steps are no longer written, or empty. All runs are stopped when this happens.
-  std::string storage_error() const { return recorder_->error(); }
+  // Why steps can no longer be written, or empty. All runs are stopped when this happens.
+  std::string storage_error() const { return recorder_.error(); }
 
  private:
   RunId create_run(Run run, const Recipe& recipe);
   void submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from = {});
   void apply_request(RunId run, RunRequest request);
 
-  RunStore store_;
+  void take_event(const RunEvent& event);  // on the engine's threads
+
+  OwnerThread owner_;
+  RunStore store_ GUARDED_BY(owner_);
   Mailbox<RunEvent> events_;
-  std::function<void()> wake_;
-  std::unique_ptr<Recorder> recorder_;  // outlives the engine, whose last events it writes
-  std::unique_ptr<Engine> engine_;
+  const std::function<void()> wake_;
+  Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)
+  Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it
 };
 
-// "nano on tinyshakespeare.txt": what a run or ladder is called where its user gave no name.
+// The name of a run or ladder whose user gave none: "nano on tinyshakespeare.txt".
 std::string default_name(const Recipe& recipe);
 
 }  // namespace stepladder

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -17,6 +16,7 @@
 
 #include "engine/metrics_sampler.h"
 #include "engine/trainer_library.h"
+#include "storage/thread_safety.h"
 
 namespace stepladder {
 namespace {
@@ -34,8 +34,8 @@ std::string trainer_library_file() {
   return error ? std::string(name) : (program.parent_path() / name).string();
 }
 
-// Opens the library; throws std::runtime_error with a sentence. It is never closed: LibTorch's threads and statics do
-// not survive that.
+// Opens the library; throws std::runtime_error with a sentence. Never closes it: LibTorch's threads and statics do not
+// survive that.
 const TrainerLibrary* open_trainer_library() {
   const std::string file = trainer_library_file();
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -69,37 +69,40 @@ struct Engine::Impl {
         thread([this](const std::stop_token& closing) { work(closing); }) {}
 
   void work(const std::stop_token& closing);
-  void train(const Job& job);
+  void train(const Job& job) REQUIRES(engine_thread) EXCLUDES(mutex);
   template <class Answer>
-  std::future<Answer> ask(std::function<Answer(const TrainerLibrary&)> question);
-  const TrainerLibrary& loaded_library();
-  std::deque<Job>::iterator place_of(RunId run) {
+  std::future<Answer> ask(std::function<Answer(const TrainerLibrary&)> question) REQUIRES(mutex);
+  const TrainerLibrary& loaded_library() REQUIRES(engine_thread);
+  std::deque<Job>::iterator place_of(RunId run) REQUIRES(mutex) {
     return std::find_if(queue.begin(), queue.end(), [&](const Job& job) { return job.run() == run; });
   }
-  void cancel(std::unique_lock<std::mutex>& lock, const std::vector<Job>& jobs);
+  void end_cancelled(const std::vector<Job>& jobs) EXCLUDES(mutex);
 
   void emit_ended(RunId run, RunStatus status, std::string reason) {
     listener(RunEnded{.run = run, .at = unix_now(), .status = status, .reason = std::move(reason)});
   }
 
   const std::function<void(const RunEvent&)> listener;
-  const TrainerLibrary* library;  // engine thread only
+  OwnerThread engine_thread;
+  const TrainerLibrary* library GUARDED_BY(engine_thread);
 
-  std::mutex mutex;  // guards what follows; never held while the listener is called
+  Mutex mutex;  // never held while the listener is called
   std::condition_variable_any changed;
-  std::deque<Job> queue;
-  std::optional<Job> running;
-  int cancelling = 0;                                          // runs off the queue whose RunEnded is on its way
-  std::deque<std::function<void(bool is_closing)>> questions;  // answered before the next run; refused when closing
-  std::shared_future<DeviceReport> probe_result;
+  std::deque<Job> queue GUARDED_BY(mutex);
+  std::optional<Job> running GUARDED_BY(mutex);
+  int cancelling GUARDED_BY(mutex) = 0;  // calls that took runs off the queue and have not emitted every RunEnded yet
+  // Answered before the next run; refused when closing.
+  std::deque<std::function<void(bool is_closing)>> questions GUARDED_BY(mutex);
+  std::shared_future<DeviceReport> probe_result GUARDED_BY(mutex);
 
   std::jthread thread;  // last: it uses everything above
 };
 
 void Engine::Impl::work(const std::stop_token& closing) {
-  std::unique_lock lock(mutex);
+  engine_thread.enter();
+  MutexLock lock(mutex);
   while (true) {
-    changed.wait(lock, closing, [&] { return !questions.empty() || !queue.empty(); });
+    changed.wait(lock, closing, [this]() REQUIRES(mutex) { return !questions.empty() || !queue.empty(); });
     if (closing.stop_requested()) break;
     if (!questions.empty()) {
       const auto answer = std::move(questions.front());
@@ -126,12 +129,13 @@ const TrainerLibrary& Engine::Impl::loaded_library() {
   return *library;
 }
 
-// Called with the mutex held; the question is asked on the engine thread. Exceptions become ones of this side's own
-// type, since the library's may be unknown to who waits.
+// The question is asked on the engine thread. Exceptions become std::runtime_error, since the caller may not know the
+// library's types.
 template <class Answer>
 std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&)> question) {
   auto promise = std::make_shared<std::promise<Answer>>();
   questions.emplace_back([this, promise, question = std::move(question)](bool is_closing) {
+    engine_thread.check();
     try {
       if (is_closing) throw std::runtime_error("the program is closing");
       promise->set_value(question(loaded_library()));
@@ -145,15 +149,15 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
 
 void Engine::Impl::train(const Job& job) {
   bool ended = false;
-  std::optional<MetricsSampler> lanes;  // from the start to the end: nothing comes before the one or after the other
+  std::optional<MetricsSampler> sampler;  // lives from RunStarted to RunEnded, so that no event is outside these two
   const auto emit = [&](const RunEvent& event) {
     if (ended) return;
-    if (const auto* step = std::get_if<StepRecord>(&event); step && lanes) lanes->step_done(step->step);
+    if (const auto* step = std::get_if<StepRecord>(&event); step && sampler) sampler->step_done(step->step);
     ended = std::holds_alternative<RunEnded>(event);
-    if (ended) lanes.reset();
+    if (ended) sampler.reset();
     listener(event);
     if (const auto* started = std::get_if<RunStarted>(&event)) {
-      lanes.emplace(started->run, started->device == "cuda" ? 0 : -1, listener);
+      sampler.emplace(started->run, started->device == "cuda" ? 0 : -1, listener);
     }
   };
   std::string reason = "the training library returned without an end";
@@ -162,16 +166,14 @@ void Engine::Impl::train(const Job& job) {
   } catch (const std::exception& error) {
     reason = error.what();
   }
-  lanes.reset();
+  sampler.reset();
   if (!ended) emit_ended(job.run(), RunStatus::failed, std::move(reason));
 }
 
-// Ends jobs that were taken off the queue under `lock`, which is released for it.
-void Engine::Impl::cancel(std::unique_lock<std::mutex>& lock, const std::vector<Job>& jobs) {
-  ++cancelling;
-  lock.unlock();
+// Emits the end of jobs that were taken off the queue, for which `cancelling` was counted up.
+void Engine::Impl::end_cancelled(const std::vector<Job>& jobs) {
   for (const Job& job : jobs) emit_ended(job.run(), RunStatus::stopped, "stopped before it started");
-  lock.lock();
+  const MutexLock lock(mutex);
   --cancelling;
   changed.notify_all();
 }
@@ -180,32 +182,41 @@ Engine::Engine(std::function<void(const RunEvent&)> listener, const TrainerLibra
     : impl_(std::make_unique<Impl>(std::move(listener), library)) {}
 
 Engine::~Engine() {
+  close();
+}
+
+void Engine::close() {
+  if (!impl_->thread.joinable()) return;
   stop_all();
   impl_->thread.request_stop();
   impl_->thread.join();
 }
 
 void Engine::submit(TrainingJob job) {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->queue.push_back({std::move(job)});
   impl_->changed.notify_all();
 }
 
 void Engine::stop(RunId run) {
-  std::unique_lock lock(impl_->mutex);
-  if (impl_->running && impl_->running->run() == run) {
-    impl_->running->control->request_stop();
-    return;
+  std::vector<Impl::Job> cancelled;
+  {
+    const MutexLock lock(impl_->mutex);
+    if (impl_->running && impl_->running->run() == run) {
+      impl_->running->control->request_stop();
+      return;
+    }
+    const auto job = impl_->place_of(run);
+    if (job == impl_->queue.end()) return;
+    cancelled.push_back(std::move(*job));
+    impl_->queue.erase(job);
+    ++impl_->cancelling;
   }
-  const auto job = impl_->place_of(run);
-  if (job == impl_->queue.end()) return;
-  const std::vector<Impl::Job> cancelled = {std::move(*job)};
-  impl_->queue.erase(job);
-  impl_->cancel(lock, cancelled);
+  impl_->end_cancelled(cancelled);
 }
 
 void Engine::pause(RunId run, bool paused) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   if (impl_->running && impl_->running->run() == run) {
     impl_->running->control->pause(paused);
   } else if (const auto job = impl_->place_of(run); job != impl_->queue.end()) {
@@ -214,19 +225,19 @@ void Engine::pause(RunId run, bool paused) {
 }
 
 bool Engine::paused(RunId run) const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   if (impl_->running && impl_->running->run() == run) return impl_->running->control->paused();
   const auto job = impl_->place_of(run);
   return job != impl_->queue.end() && job->control->paused();
 }
 
 bool Engine::holding() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->running ? impl_->running->control->holding() : impl_->queue.empty();
 }
 
 void Engine::move_to(RunId run, std::size_t place) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   auto& queue = impl_->queue;
   const auto job = impl_->place_of(run);
   if (job == queue.end()) return;
@@ -239,27 +250,33 @@ void Engine::move_to(RunId run, std::size_t place) {
 }
 
 std::vector<RunId> Engine::queue() const {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   std::vector<RunId> runs;
   for (const Impl::Job& job : impl_->queue) runs.push_back(job.run());
   return runs;
 }
 
 void Engine::stop_all() {
-  std::unique_lock lock(impl_->mutex);
-  if (impl_->running) impl_->running->control->request_stop();
-  std::vector<Impl::Job> cancelled(impl_->queue.begin(), impl_->queue.end());
-  impl_->queue.clear();
-  impl_->cancel(lock, std::move(cancelled));
+  std::vector<Impl::Job> cancelled;
+  {
+    const MutexLock lock(impl_->mutex);
+    if (impl_->running) impl_->running->control->request_stop();
+    cancelled.assign(impl_->queue.begin(), impl_->queue.end());
+    impl_->queue.clear();
+    ++impl_->cancelling;
+  }
+  impl_->end_cancelled(cancelled);
 }
 
 void Engine::wait_idle() {
-  std::unique_lock lock(impl_->mutex);
-  impl_->changed.wait(lock, [&] { return impl_->queue.empty() && !impl_->running && impl_->cancelling == 0; });
+  MutexLock lock(impl_->mutex);
+  impl_->changed.wait(lock, [this]() REQUIRES(impl_->mutex) {
+    return impl_->queue.empty() && !impl_->running && impl_->cancelling == 0;
+  });
 }
 
 std::shared_future<DeviceReport> Engine::probe() {
-  std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   if (!impl_->probe_result.valid()) {
     impl_->probe_result =
         impl_->ask<DeviceReport>([](const TrainerLibrary& library) { return library.probe(); }).share();
@@ -268,14 +285,14 @@ std::shared_future<DeviceReport> Engine::probe() {
 }
 
 std::future<PeakProbe> Engine::measure_peak(std::function<bool()> stop_requested) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->ask<PeakProbe>([stop_requested = std::move(stop_requested)](const TrainerLibrary& library) {
     return library.measure_peak(stop_requested);
   });
 }
 
 std::future<std::vector<CallTimes>> Engine::time_calls(CallTimesRequest request, std::function<bool()> stop_requested) {
-  const std::lock_guard lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->ask<std::vector<CallTimes>>(
       [request = std::move(request), stop_requested = std::move(stop_requested)](const TrainerLibrary& library) {
         return library.time_calls(request, stop_requested);

@@ -1,5 +1,5 @@
-// Runs trainings one after the other on a thread of its own. LibTorch is loaded on that thread at first use, so whoever
-// includes this pays nothing for it.
+// Runs trainings one after the other on its own thread. LibTorch is loaded on that thread at first use, so this header
+// needs none of it.
 #pragma once
 
 #include <functional>
@@ -17,23 +17,27 @@ namespace stepladder {
 
 struct TrainerLibrary;
 
-// Called once by `main`, before there are threads. LibTorch's worker threads (GNU OpenMP) spin while they wait for each
-// other; beside another busy program that makes a step a hundred times slower. They go to sleep sooner after this,
-// unless the user has set OMP_WAIT_POLICY or GOMP_SPINCOUNT (docs/measuring.md has the figures).
+// Makes LibTorch's worker threads (GNU OpenMP) sleep sooner while they wait for each other, unless the user has set
+// OMP_WAIT_POLICY or GOMP_SPINCOUNT. Spinning threads make a step a hundred times slower beside another busy program
+// (docs/measuring.md has the figures). Called once by `main`, before there are threads.
 void keep_workers_from_spinning();
 
 class Engine {
  public:
-  // `listener` is called on the engine thread, with what the machine does on a thread beside it, or (for a run that is
-  // taken off the queue) on the thread that called stop; it must not block. Each run that was submitted ends with
-  // exactly one RunEnded, its last event. `library` is given by tests that train without LibTorch; otherwise the real
-  // one is opened, which lies beside the program.
+  // `listener` is called on the engine thread, on the thread that samples the machine, and (for a run that is taken off
+  // the queue) on the thread that called stop; it must not block. Each submitted run ends with exactly one RunEnded,
+  // its last event. Tests pass a `library` that trains without LibTorch; by default the engine opens the real one
+  // beside the program.
   explicit Engine(std::function<void(const RunEvent&)> listener, const TrainerLibrary* library = nullptr);
 
-  // Stops the running run after its current step, takes the others off the queue, and joins the thread.
+  // Closes the engine.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
+
+  // Stops the running run after its current step, takes the others off the queue, and joins the thread: no event comes
+  // after it returns. The other functions may still be called and do nothing, but no run may be submitted.
+  void close();
 
   // Puts a run at the end of the queue. Never blocks.
   void submit(TrainingJob job);
@@ -48,26 +52,25 @@ class Engine {
   void pause(RunId run, bool paused);
   bool paused(RunId run) const;
 
-  // Whether nothing trains at this moment: no run is running, or the one that is waits between two steps.
+  // Whether nothing trains at this moment: no run is running, or the running one is held between two steps.
   bool holding() const;
 
-  // The runs that wait, the next one first; and the place that one of them shall have among them (0: the next).
+  // The queued runs, the next one first. `move_to` gives one of them another place (0: the next).
   std::vector<RunId> queue() const;
   void move_to(RunId run, std::size_t place);
 
   // Blocks until nothing is queued or running.
   void wait_idle();
 
-  // What this machine has; loads LibTorch, so the first call takes about half a second (more with CUDA). The future
-  // holds a std::runtime_error where LibTorch cannot be loaded. Never blocks.
+  // Detects what this machine has. Loads LibTorch, so the first answer takes about half a second (more with CUDA). The
+  // future holds a std::runtime_error if LibTorch cannot be loaded. Never blocks.
   std::shared_future<DeviceReport> probe();
 
-  // What its default device reaches at best, measured between two runs in some ten seconds. The future holds a
-  // std::runtime_error where that cannot be done, and where `stop_requested` (asked from the engine thread) says so.
-  // Never blocks.
+  // Measures what the default device reaches at best, between two runs, in some ten seconds. The future holds a
+  // std::runtime_error if that fails, or if `stop_requested` (called on the engine thread) returns true. Never blocks.
   std::future<PeakProbe> measure_peak(std::function<bool()> stop_requested);
 
-  // How long a model's passes take, likewise.
+  // Measures how long a model's passes take, likewise.
   std::future<std::vector<CallTimes>> time_calls(CallTimesRequest request, std::function<bool()> stop_requested);
 
  private:

@@ -1,23 +1,24 @@
-// What the engine is asked to do, and how it is told to wait or to stop meanwhile.
+// A training that the engine shall run, and the switch that pauses or stops it.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <stop_token>
 
 #include "engine/recipe.h"
 #include "storage/records.h"
+#include "storage/thread_safety.h"
 
 namespace stepladder {
 
-// Where a run is saved. Whoever records its steps says when they are on the disk, so that no checkpoint is ever ahead
-// of them: a run that was killed goes on without a gap in its curve.
+// Where a run's checkpoints are written. A checkpoint waits until the recorder has written the steps before it, so that
+// a run that was killed resumes without a gap in its curve.
 struct CheckpointPlace {
-  std::filesystem::path folder;          // the run's own; made with the first checkpoint
-  std::function<void()> steps_recorded;  // blocks until every step emitted so far is kept; any thread; empty: no wait
+  std::filesystem::path folder;  // the run's own; made with the first checkpoint
+  std::function<void()>
+      steps_recorded;  // blocks until every step emitted so far is on disk; any thread; empty: no wait
 };
 
 struct TrainingJob {
@@ -25,48 +26,48 @@ struct TrainingJob {
   Recipe recipe;
   CheckpointPlace checkpoints;  // needed where the recipe saves
   std::filesystem::path
-      start_from;  // a checkpoint to go on from (engine/files/checkpoint_folder.h); empty: from the start
+      start_from;  // a checkpoint to resume from (engine/files/checkpoint_folder.h); empty: from the start
 };
 
-// Shared by the thread that trains and those that tell it what to do. All functions may be called from any thread.
+// Pauses or stops a run. Shared by the training thread and those that control it; any thread may call any function.
 class RunControl {
  public:
   void request_stop() { stop_.request_stop(); }
   std::stop_token stop_token() const { return stop_.get_token(); }
 
-  // Holds the run before its next step, and lets it go on.
+  // Holds the run before its next step, or lets it continue.
   void pause(bool paused) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       paused_ = paused;
     }
     changed_.notify_all();
   }
   bool paused() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return paused_;
   }
 
-  // Whether the run is held at this moment: nothing of it goes on until it is let go.
+  // Whether the run is held between two steps at this moment.
   bool holding() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return paused_ && waiting_;
   }
 
-  // Returns when the run is not paused, is to stop, or has waited for so long.
+  // The training thread. Returns when the run is not paused, is to stop, or has waited for `patience`.
   void wait_while_paused(std::chrono::milliseconds patience = std::chrono::hours(24 * 365)) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     waiting_ = true;
-    changed_.wait_for(lock, stop_.get_token(), patience, [this] { return !paused_; });
+    changed_.wait_for(lock, stop_.get_token(), patience, [this]() REQUIRES(mutex_) { return !paused_; });
     waiting_ = false;
   }
 
  private:
   std::stop_source stop_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable_any changed_;
-  bool paused_ = false;
-  bool waiting_ = false;  // a thread is in wait_while_paused
+  bool paused_ GUARDED_BY(mutex_) = false;
+  bool waiting_ GUARDED_BY(mutex_) = false;  // a thread is in wait_while_paused
 };
 
 }  // namespace stepladder

@@ -33,6 +33,11 @@ enum class RunStatus { queued, running, finished, stopped, failed, interrupted }
 std::string_view to_string(RunStatus status);
 RunStatus run_status_from(std::string_view text);  // throws std::invalid_argument
 
+// No further step will be added, unless somebody resumes the run.
+constexpr bool is_over(RunStatus status) {
+  return status != RunStatus::queued && status != RunStatus::running;
+}
+
 // What one process may ask of another's run. Between two steps it is looked at about twice a second.
 enum class RunRequest { pause, resume, stop };
 std::string_view to_string(RunRequest request);      // "pause", "continue", "stop"

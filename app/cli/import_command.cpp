@@ -116,7 +116,7 @@ class StoreSink : public ImportSink {
     if (is_missing(run.created_at)) run.created_at = imported_at_;
     run.source = "import";
     run.source_path = path_.empty() ? "" : fs::absolute(path_).lexically_normal().string();
-    if (run.status == RunStatus::queued || run.status == RunStatus::running) run.status = RunStatus::finished;
+    if (!is_over(run.status)) run.status = RunStatus::finished;
     if (!options_.hardware.empty()) run.hardware = options_.hardware;
     if (options_.params > 0) run.params = options_.params;
     if (options_.tokens_per_step > 0) run.tokens_per_step = options_.tokens_per_step;

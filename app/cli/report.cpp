@@ -131,7 +131,7 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   for (const TextSample& sample : store.samples(run.run.id)) {
     samples.push_back({{"step", sample.step}, {"text", sample.text}});
   }
-  const std::vector<SystemMetrics> looks = store.lanes(run.run.id);
+  const std::vector<SystemMetrics> looks = store.system_metrics(run.run.id);
   const std::int64_t last_warmup_step = run.summary.first_step + run.summary.warmup_steps - 1;
   Json lanes = Json::array();
   for (const SystemMetrics& sample : looks) {

@@ -23,7 +23,7 @@ namespace {
 // Shows events until every one of `runs` has ended; Ctrl-C stops them.
 void follow(Session& session, const std::vector<RunId>& runs) {
   std::vector<Run> rows;
-  for (const RunId id : runs) rows.push_back(*session.store().run(id));
+  for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
   const bool several_processes =
       std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
   Progress progress(std::move(rows));
@@ -98,7 +98,7 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   Session session(common.database);
   const RunId id = start_training(session, options);
   follow(session, {id});
-  const std::vector<LoadedRun> runs = load_runs(session.store(), {*session.store().run(id)});
+  const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
   if (common.json) {
     print(run_json(runs.front().run, runs.front().summary, load_judge(&session.store())));
   } else {
@@ -188,7 +188,7 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
 int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const Run run = find_run(store, wanted);
-  if (run.status != RunStatus::queued && run.status != RunStatus::running) {
+  if (is_over(run.status)) {
     throw UsageError("run " + std::to_string(run.id) + " is " + std::string(to_string(run.status)) +
                      "; only one that is queued or running can be asked to " + std::string(to_string(request)));
   }

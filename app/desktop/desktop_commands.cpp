@@ -76,7 +76,7 @@ void DesktopApp::curate(const Curate& asked) {
     for (const auto& [run, curation] : asked.changes) {
       const RunEntry* entry = workspace_.find(run);
       if (!entry) continue;
-      if (curation.deleted() && (entry->run.status == RunStatus::running || entry->run.status == RunStatus::queued))
+      if (curation.deleted() && !is_over(entry->run.status))
         throw std::runtime_error(entry->run.name + " has not ended: stop it before it is deleted.");
       before.emplace_back(run, entry->curation);
       lists_change = lists_change || curation.deleted() != entry->curation.deleted();
@@ -143,7 +143,7 @@ void DesktopApp::ask_another_round() {
   for (const RunEntry* entry : workspace_.runs_of(question.asked.ladder)) {
     const int rung = entry->run.rung;
     if (rung != question.asked.baseline && rung != question.asked.rung) continue;
-    if (entry->run.status == RunStatus::queued || entry->run.status == RunStatus::running) return;  // the round goes on
+    if (!is_over(entry->run.status)) return;  // the round goes on
     if (entry->run.status != RunStatus::finished) continue;
     if (!entry->loaded) workspace_.load_series(store_, entry->run.id);
     measured.push_back({&entry->run, &entry->summary, &entry->series()});
@@ -204,8 +204,7 @@ void DesktopApp::advise_about(RunId about) {
   std::vector<AdviceRun> project;
   std::size_t read = 0;
   for (auto entry = workspace_.runs().rbegin(); entry != workspace_.runs().rend(); ++entry) {
-    const bool over = entry->run.status != RunStatus::running && entry->run.status != RunStatus::queued;
-    if (!over) continue;
+    if (!is_over(entry->run.status)) continue;
     AdviceRun run{.run = &entry->run, .summary = &entry->summary};
     const bool wanted = entry->run.id == about || (entry->run.source == "launched" && read++ < most_read);
     if (wanted) run.parts = store_.mean_parts(entry->run, entry->summary.warmup_steps);

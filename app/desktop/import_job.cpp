@@ -24,8 +24,11 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
   result_ = {};
   result_.asked = asked;
   result_.number = ++readings_;
-  file_.clear();
-  files_begun_ = 0;
+  {
+    const MutexLock lock(progress_mutex_);
+    file_.clear();
+    files_begun_ = 0;
+  }
   result_.state = database ? ImportPreview::State::kept : ImportPreview::State::understood;
   const std::filesystem::path file = database ? *database : std::filesystem::path();
   thread_ = std::thread([this, file, into_file = database != nullptr] {
@@ -41,7 +44,7 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
                                                  .interrupted = [this] { return cancelled_.load(); },
                                                  .begins =
                                                      [this](const std::string& name) {
-                                                       const std::lock_guard lock(progress_mutex_);
+                                                       const MutexLock lock(progress_mutex_);
                                                        file_ = name;
                                                        ++files_begun_;
                                                      }});
@@ -64,7 +67,7 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
 }
 
 void ImportJob::tell_progress(ImportPreview& shown) {
-  const std::lock_guard lock(progress_mutex_);
+  const MutexLock lock(progress_mutex_);
   shown.file = file_;
   shown.files_begun = files_begun_;
 }

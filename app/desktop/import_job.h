@@ -4,11 +4,11 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "app/desktop/workspace.h"
+#include "storage/thread_safety.h"
 
 namespace stepladder {
 
@@ -41,9 +41,9 @@ class ImportJob {
   std::atomic<bool> done_ = false;
   ImportPreview result_;  // the thread's until done_
   int readings_ = 0;
-  std::mutex progress_mutex_;
-  std::string file_;
-  int files_begun_ = 0;
+  Mutex progress_mutex_;
+  std::string file_ GUARDED_BY(progress_mutex_);
+  int files_begun_ GUARDED_BY(progress_mutex_) = 0;
 };
 
 }  // namespace stepladder

@@ -160,7 +160,7 @@ void Workspace::load_excerpt(RunStore& store, RunId run, std::int64_t most) {
 void Workspace::load_detail(RunStore& store, RunId id) {
   const RunEntry* found = find(id);
   if (!found) return;
-  details_[id] = {.lanes = store.lanes(id),
+  details_[id] = {.lanes = store.system_metrics(id),
                   .samples = store.samples(id),
                   .checkpoints = checkpoints_in(run_checkpoint_folder(store.file(), id)),
                   .parts = store.mean_parts(found->run, found->summary.warmup_steps),
@@ -203,7 +203,7 @@ const StepProfile* Workspace::profile(RunId id) const {
 void Workspace::goes_on(RunStore& store, RunId id) {
   RunEntry* found = entry(id);
   if (!found) return;
-  found->run = *store.run(id);
+  found->run = store.existing_run(id);
   found->set_series(store.series(id));  // steps after the checkpoint come again and count anew
   queue_.push_back(id);
   ++version;
@@ -230,7 +230,7 @@ void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<R
 void Workspace::add_runs(RunStore& store, const std::vector<RunId>& runs) {
   for (const RunId id : runs) {
     RunEntry entry;
-    entry.run = *store.run(id);
+    entry.run = store.existing_run(id);
     entry.loaded = true;  // every step of it will arrive here
     index_[id] = runs_.size();
     runs_.push_back(std::move(entry));

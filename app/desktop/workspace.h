@@ -42,7 +42,7 @@ struct RunEntry {
   const Series& series() const { return *series_; }
   // The same for other threads, while the run does not go on.
   std::shared_ptr<const Series> shared_series() const { return series_; }
-  bool goes_on() const { return run.status == RunStatus::running || run.status == RunStatus::queued; }
+  bool goes_on() const { return !is_over(run.status); }
   bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
   std::span<const double> values(Quantity quantity) const;
   const MinMaxPyramid& levels(Quantity quantity) const;  // of these, followed up to now

@@ -75,8 +75,7 @@ const RunEntry* advised(const Workspace& workspace) {
   // The newest run that was trained here says most of this machine; else any that has steps.
   const RunEntry* best = nullptr;
   for (const RunEntry& entry : workspace.runs()) {
-    const bool over = entry.run.status != RunStatus::running && entry.run.status != RunStatus::queued;
-    if (!over || entry.summary.steps == 0) continue;
+    if (!is_over(entry.run.status) || entry.summary.steps == 0) continue;
     if (!best || entry.run.source == "launched" || best->run.source != "launched") best = &entry;
   }
   return best;

@@ -104,7 +104,7 @@ WorkerProcesses::WorkerProcesses(const Placement& rank0, const std::string& reci
     for (Worker& worker : workers_) start(worker, rank0, recipe_json);
   } catch (...) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       kill_all();
     }
     watch();
@@ -114,7 +114,7 @@ WorkerProcesses::WorkerProcesses(const Placement& rank0, const std::string& reci
 }
 
 WorkerProcesses::~WorkerProcesses() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   kill_all();
 }
 
@@ -185,7 +185,7 @@ void WorkerProcesses::reap(Worker& worker) {
   siginfo_t ignored{};
   while (::waitid(P_PID, static_cast<id_t>(worker.pid), &ignored, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   int status = 0;
   ::waitpid(worker.pid, &status, 0);
   ::close(worker.errors);
@@ -203,16 +203,18 @@ void WorkerProcesses::kill_all() {
   }
 }
 
+bool WorkerProcesses::all_ended() const {
+  return std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
+}
+
 std::optional<std::string> WorkerProcesses::failure() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failure_;
 }
 
 bool WorkerProcesses::wait_all_ended(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, patience, [&] {
-    return std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) { return worker.ended; });
-  });
+  MutexLock lock(mutex_);
+  return changed_.wait_for(lock, patience, [this]() REQUIRES(mutex_) { return all_ended(); });
 }
 
 }  // namespace stepladder

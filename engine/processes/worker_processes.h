@@ -1,45 +1,45 @@
-// The other processes of a run that is trained by several: started by rank 0, watched, and ended with it.
+// The worker processes of a run that several processes train. Rank 0 starts, watches and ends them.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "engine/processes/rendezvous.h"
+#include "storage/thread_safety.h"
 
 namespace stepladder {
 
-// The hidden command under which the program runs as one of them, with its placement in the environment and the recipe
-// as JSON on stdin. On failure it writes one sentence to stderr.
+// The hidden command that runs the program as a worker, with its placement in the environment and the recipe as JSON
+// on stdin. On failure it writes one sentence to stderr.
 inline constexpr const char* worker_command = "worker";
-// Holds the pid of the process that started it: a worker whose parent is another one has been orphaned.
+// The environment variable with the pid of rank 0. A worker whose parent has another pid is an orphan.
 inline constexpr const char* worker_parent_variable = "STEPLADDER_PARENT";
-// How the reason of a process begins that failed only because another one did.
+// The first words of a failure that only follows from another process's failure.
 inline constexpr const char* lost_contact = "lost contact with ";
 
 class WorkerProcesses {
  public:
-  // Starts ranks 1 to world_size - 1 of this program. They die when the calling thread ends, whatever ends it. Throws
-  // std::runtime_error where one cannot be started.
+  // Starts ranks 1 to world_size - 1 of this program. The system kills them when the calling thread ends. Throws
+  // std::runtime_error if one cannot be started.
   WorkerProcesses(const Placement& rank0, const std::string& recipe_json);
 
-  // Kills those that still run; none is left when it returns.
+  // Kills the workers that still run; all have ended when it returns.
   ~WorkerProcesses();
   WorkerProcesses(const WorkerProcesses&) = delete;
   WorkerProcesses& operator=(const WorkerProcesses&) = delete;
 
-  // Why the first that ended badly did: "rank 2 was killed by signal 9", "rank 1 failed: out of memory". Those that
-  // only lost contact do not count. The others are killed at once, so that nobody waits for it in a collective. Any
+  // The first failure: "rank 2 was killed by signal 9", "rank 1 failed: out of memory". Workers that only lost contact
+  // do not count. The other workers are killed at once, so that nobody waits for the failed one in a collective. Any
   // thread; never blocks.
   std::optional<std::string> failure() const;
 
-  // Waits until all have ended by themselves; false where some have not in that time.
+  // Waits until all have ended by themselves; false if some have not after `patience`.
   bool wait_all_ended(std::chrono::milliseconds patience);
 
  private:
@@ -47,20 +47,21 @@ class WorkerProcesses {
     int rank = 0;
     pid_t pid = 0;
     int errors = -1;     // the reading end of its stderr
-    std::string said;    // on stderr, its newest part
-    bool ended = false;  // and reaped: the pid may belong to another process by now
+    std::string said;    // the newest part of its stderr
+    bool ended = false;  // and reaped, so the pid may belong to another process now
   };
 
   void start(Worker& worker, const Placement& rank0, const std::string& recipe_json);
   void watch();
   void read_errors(Worker& worker);
   void reap(Worker& worker);
-  void kill_all();  // with the mutex held
+  void kill_all() REQUIRES(mutex_);
+  bool all_ended() const REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;  // guards what the watcher changes
-  std::condition_variable changed_;
-  std::vector<Worker> workers_;
-  std::optional<std::string> failure_;
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::vector<Worker> workers_;  // only the watcher changes them; `ended` under the mutex, so that others may read it
+  std::optional<std::string> failure_ GUARDED_BY(mutex_);
   std::jthread watcher_;
 };
 

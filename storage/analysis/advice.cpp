@@ -26,10 +26,6 @@ constexpr double spike_nats = 0.5;  // a loss that jumps by more than this, and
 constexpr double spike_times = 10;  // so many times as far as it usually scatters
 constexpr std::int64_t long_sequence = 512;
 
-bool is_over(const Run& run) {
-  return run.status != RunStatus::queued && run.status != RunStatus::running;
-}
-
 double median_of(std::vector<double> values) {
   return quantile(values, 0.5);
 }
@@ -70,7 +66,7 @@ using Ladders = std::map<LadderId, std::map<int, MeasuredRung>>;
 Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hardware) {
   Ladders ladders;
   for (const AdviceRun& run : project) {
-    if (!run.run->ladder || !is_over(*run.run) || run.summary->steps == 0) continue;
+    if (!run.run->ladder || !is_over(run.run->status) || run.summary->steps == 0) continue;
     MeasuredRung& rung = ladders[*run.run->ladder][run.run->rung];
     rung.runs.push_back(&run);
     rung.impossible = rung.impossible || is_impossible(flags_of(*run.run, *run.summary, 1, hardware));
@@ -133,7 +129,7 @@ class Advisor {
   }
 
   std::vector<Advice> advise() {
-    if (!is_over(run_) || summary_.steps == 0) return {};
+    if (!is_over(run_.status) || summary_.steps == 0) return {};
     synchronise_first();
     if (!list_.empty()) return std::move(list_);
     steady_the_loss();

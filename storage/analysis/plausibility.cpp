@@ -206,7 +206,7 @@ ModelShape shape_of(const Run& run, const Summary& summary) {
 
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware) {
   std::vector<Flag> flags;
-  if (summary.steps == 0 || run.status == RunStatus::queued || run.status == RunStatus::running) return flags;
+  if (summary.steps == 0 || !is_over(run.status)) return flags;
   check_throughput(run, summary, hardware, flags);
   check_unit(run, summary, flags);
   check_steps(summary, flags);

@@ -199,8 +199,7 @@ void Derived::keep(const Run& run, const Summary& summary) {
 }
 
 Summary Derived::make(const Run& run) {
-  const bool is_over = run.status != RunStatus::queued && run.status != RunStatus::running;
-  bool keeping = is_over && !database_.read_only();
+  bool keeping = is_over(run.status) && !database_.read_only();
   SummaryBuilder builder(run.warmup_steps, run.tokens_per_step);
   RowChecks checks;
   Chunks chunks(database_, run.id);
@@ -257,7 +256,7 @@ std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
 
 // Whether there are chunks; short runs have none, since reading their steps is as fast.
 bool Derived::ensure_overviews(const Run& run) {
-  if (run.status == RunStatus::queued || run.status == RunStatus::running) return false;
+  if (!is_over(run.status)) return false;
   if (const auto steps = steps_of_overviews(run.id)) return *steps >= fewest_for_chunks;
   {
     Statement rows(database_, "SELECT count(*) FROM (SELECT 1 FROM steps WHERE run_id = ? LIMIT ?)");

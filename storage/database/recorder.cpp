@@ -8,7 +8,7 @@
 namespace stepladder {
 namespace {
 
-// After the first event of a batch more are waited for, so that fast runs do not pay for a transaction per step.
+// After the first event of a batch the writer waits for more, so that fast runs do not pay for a transaction per step.
 constexpr std::chrono::milliseconds gather_time{25};
 constexpr std::chrono::milliseconds between_requests{500};
 constexpr std::chrono::hours forever{24};
@@ -25,7 +25,7 @@ Recorder::Recorder(const std::filesystem::path& file, std::function<void(const s
 Recorder::~Recorder() {
   events_.close();
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     hurry_ = true;
   }
   hurried_.notify_one();
@@ -33,46 +33,52 @@ Recorder::~Recorder() {
 }
 
 void Recorder::post(RunEvent event) {
-  // Counted before it is queued: whoever reads the count after a post waits for that post at least.
+  // Counted before it is queued, so that a thread that reads the count after a post waits at least for that post.
   posted_.fetch_add(1);
   events_.post(std::move(event));
 }
 
 void Recorder::flush() {
   const std::uint64_t until = posted_.load();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (handled_ >= until) return;
   hurry_ = true;
   hurried_.notify_one();
-  written_.wait(lock, [&] { return handled_ >= until; });
+  written_.wait(lock, [&]() REQUIRES(mutex_) { return handled_ >= until; });
+}
+
+bool Recorder::has_written(std::uint64_t count) const {
+  const MutexLock lock(mutex_);
+  return handled_ >= count;
 }
 
 std::string Recorder::error() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return error_;
 }
 
 void Recorder::write_until_closed() {
+  writer_thread_.enter();
   auto next_look = std::chrono::steady_clock::now();
   while (true) {
-    if (under_way_ > 0 && std::chrono::steady_clock::now() >= next_look) {
+    if (!under_way_.empty() && std::chrono::steady_clock::now() >= next_look) {
       look_for_requests();
       next_look = std::chrono::steady_clock::now() + between_requests;
     }
-    // Asked before draining: nothing is posted after the closing, so then an empty drain is the end.
+    // Read before draining: nothing is posted after closing, so an empty drain is then the end.
     const bool closed = events_.closed();
     std::vector<RunEvent> batch =
-        under_way_ > 0 ? events_.wait_and_drain(between_requests) : events_.wait_and_drain(forever);
+        under_way_.empty() ? events_.wait_and_drain(forever) : events_.wait_and_drain(between_requests);
     if (!batch.empty()) {
       {
-        std::unique_lock lock(mutex_);
-        hurried_.wait_for(lock, gather_time, [&] { return hurry_ || closed; });
+        MutexLock lock(mutex_);
+        hurried_.wait_for(lock, gather_time, [&]() REQUIRES(mutex_) { return hurry_ || closed; });
         hurry_ = false;
       }
       for (RunEvent& event : events_.drain()) batch.push_back(std::move(event));
       write(batch);
       {
-        std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         handled_ += batch.size();
       }
       written_.notify_all();
@@ -84,8 +90,8 @@ void Recorder::write_until_closed() {
 
 void Recorder::write(const std::vector<RunEvent>& events) {
   for (const RunEvent& event : events) {
-    under_way_ += std::holds_alternative<RunStarted>(event) ? 1 : 0;
-    if (under_way_ > 0 && std::holds_alternative<RunEnded>(event)) --under_way_;
+    if (const auto* started = std::get_if<RunStarted>(&event)) under_way_.insert(started->run);
+    if (const auto* ended = std::get_if<RunEnded>(&event)) under_way_.erase(ended->run);
   }
   if (!error().empty()) return;
   std::string message;
@@ -96,7 +102,7 @@ void Recorder::write(const std::vector<RunEvent>& events) {
     message = error.what();
   }
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     error_ = message;
   }
   if (on_error_) on_error_(message);
@@ -107,7 +113,7 @@ void Recorder::look_for_requests() {
   try {
     for (const auto& [run, request] : store_.take_requests()) on_request_(run, request);
   } catch (const std::exception&) {
-    // The file is busy or broken; the first is over at the next look, the second is found by the next write.
+    // A busy file is free again at the next look; a broken one fails the next write, which reports it.
   }
 }
 

@@ -20,10 +20,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-bool is_over(RunStatus status) {
-  return status != RunStatus::queued && status != RunStatus::running;
-}
-
 const std::string not_in_bin = "runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
 
 std::vector<Run> read_all(const Database& database, Statement& rows) {
@@ -75,7 +71,7 @@ void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
                    "UPDATE runs SET status = 'queued', planned_steps = ?, owner_pid = ?, owner_start = ?, "
                    "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running')");
   bind_owner(update.bind(planned_steps), this_process()).bind(run).run();
-  if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is not over");
+  if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is still queued or running");
 }
 
 void RunStore::apply(std::span<const RunEvent> events) {
@@ -106,7 +102,12 @@ void RunStore::apply(std::span<const RunEvent> events) {
   transaction.commit();
   // Afterwards, since the steps of a long run take a while to read and others want to write too.
   for (const auto& [id, over] : ended)
-    if (over) impl_->derived.refresh(*read_run(impl_->database, id));
+    if (over) refresh(id);
+}
+
+// Another process may have taken the run out of the file since the transaction that ended it.
+void RunStore::refresh(RunId id) {
+  if (const auto ended = run(id)) impl_->derived.refresh(*ended);
 }
 
 RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
@@ -167,6 +168,15 @@ std::vector<Run> RunStore::runs() {
 
 std::optional<Run> RunStore::run(RunId id) {
   return read_run(impl_->database, id);
+}
+
+Run RunStore::existing_run(RunId id) {
+  std::optional<Run> found = run(id);
+  if (!found) {
+    throw StorageError("Run " + std::to_string(id) +
+                       " is no longer in the database: somebody has emptied the bin that it was in.");
+  }
+  return std::move(*found);
 }
 
 std::vector<Run> RunStore::runs_of(LadderId ladder) {
@@ -294,11 +304,11 @@ int RunStore::close_dead_runs() {
     impl_->derived.forget(id);
   }
   transaction.commit();
-  for (const RunId id : closed) impl_->derived.refresh(*read_run(impl_->database, id));
+  for (const RunId id : closed) refresh(id);
   return static_cast<int>(closed.size());
 }
 
-std::vector<SystemMetrics> RunStore::lanes(RunId id) {
+std::vector<SystemMetrics> RunStore::system_metrics(RunId id) {
   return read_system_metrics(impl_->database, id);
 }
 

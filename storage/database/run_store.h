@@ -83,6 +83,7 @@ class RunStore {
   std::vector<Ladder> ladders();  // oldest first
   std::vector<Run> runs();        // oldest first
   std::optional<Run> run(RunId id);
+  Run existing_run(RunId id);                 // StorageError where another process has deleted it for good
   std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
   Series series(RunId id);
   // The same steps with everything that was recorded of them: wall clock and parts too.
@@ -106,8 +107,8 @@ class RunStore {
   Summary summary(const Run& run);
   std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
 
-  std::vector<SystemMetrics> lanes(RunId id);  // in the order of time
-  std::vector<TextSample> samples(RunId id);   // in the order of steps
+  std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
+  std::vector<TextSample> samples(RunId id);            // in the order of steps
   // What the run's program has printed, where it was watched: the last `most` bytes, and up to a piece more.
   std::string console(RunId id, std::size_t most = 1 << 20);
   StepProfile profile(RunId id);  // the most expensive operator first
@@ -145,6 +146,7 @@ class RunStore {
  private:
   struct Impl;
   explicit RunStore(std::unique_ptr<Impl> impl);
+  void refresh(RunId id);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -224,6 +225,38 @@ TEST(Session, WhatCannotBeTrainedMakesNoRun) {
   EXPECT_TRUE(session.store().ladders().empty());
 }
 
+// As another process does it: the run goes into the bin, and the bin is emptied.
+void delete_for_good(const std::filesystem::path& database, RunId run) {
+  RunStore other = RunStore::open(database);
+  other.curate(run, {.deleted_at = 1});
+  ASSERT_EQ(other.empty_bin(2), std::vector<RunId>{run});
+}
+
+TEST(Session, ARunThatAnotherProcessHasDeletedIsAClearError) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  Recipe recipe;
+  recipe.steps = 3;
+  recipe.device = "cpu";
+  const RunId id = session.launch_run({.base = recipe}, machine());
+  const RunId last = session.launch_run({.base = recipe}, machine());
+  wait_for_end(session, 2);
+  delete_for_good(folder / "runs.db", id);
+  const auto expect_error = [&](auto&& work) {
+    try {
+      work();
+      ADD_FAILURE() << "no error";
+    } catch (const StorageError& error) {
+      EXPECT_EQ(std::string(error.what()).find("Run " + std::to_string(id) + " is no longer in the database"), 0u)
+          << error.what();
+    }
+  };
+  expect_error([&] { session.repeat({last, id}, 1); });
+  expect_error([&] { session.resume(id, recipe); });
+  expect_error([&] { session.launch_run({.base = recipe, .fork_of = id}, machine()); });
+  EXPECT_EQ(session.store().runs().size(), 1u) << "nothing was launched";
+}
+
 TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {
   const Folder folder;
   RunId id = 0;
@@ -239,6 +272,44 @@ TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {
   RunStore store = RunStore::open(folder / "runs.db", RunStore::Mode::read_only);
   EXPECT_EQ(store.run(id)->status, RunStatus::stopped);
   EXPECT_GT(store.series(id).size(), 0u);
+}
+
+// Keeps on for a while after it was asked to stop, as a run does that saves its last checkpoint.
+std::atomic<std::int64_t> steps_emitted = 0;
+void train_with_a_long_end(const TrainingJob& job, RunControl& control,
+                           const std::function<void(const RunEvent&)>& emit) {
+  const auto step = [&] { emit(StepRecord{.run = job.run, .step = ++steps_emitted, .loss = 1, .dt_ms = 1}); };
+  emit(RunStarted{.run = job.run, .at = 1000, .device = "cpu"});
+  step();
+  while (!control.stop_token().stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int i = 0; i < 50; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    step();
+  }
+  emit(TextSample{.run = job.run, .step = steps_emitted, .at = 1999, .text = "the end"});
+  emit(RunEnded{.run = job.run, .at = 2000, .status = RunStatus::stopped, .reason = "asked to"});
+}
+
+TEST(Session, TheLastEventsOfARunThatItsEndStopsAreInTheDatabase) {
+  const TrainerLibrary slow = {.probe = machine, .train = train_with_a_long_end};
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const Folder folder;
+    steps_emitted = 0;
+    RunId id = 0, queued = 0;
+    {
+      Session session(folder / "runs.db", {}, &slow);
+      Recipe recipe;
+      recipe.device = "cpu";
+      id = session.launch_run({.base = recipe}, machine());
+      queued = session.launch_run({.base = recipe}, machine());
+      while (steps_emitted == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    RunStore store = RunStore::open(folder / "runs.db", RunStore::Mode::read_only);
+    EXPECT_EQ(store.run(id)->reason, "asked to");
+    EXPECT_EQ(store.series(id).size(), static_cast<std::size_t>(steps_emitted));
+    EXPECT_EQ(store.samples(id).size(), 1u);
+    EXPECT_EQ(store.run(queued)->status, RunStatus::stopped);
+  }
 }
 
 }  // namespace

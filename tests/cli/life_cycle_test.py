@@ -113,7 +113,7 @@ class LifeCycle(unittest.TestCase):
         self.assertIn(f"no checkpoint of step 15, but of {', '.join(map(str, saved))}", error)
         status, _, error = self.place.run("train", "--resume", parent["id"])
         self.assertEqual(status, 2)
-        self.assertIn("--steps: 30 are done already", error)
+        self.assertIn("--steps: 30 steps are already done", error)
         status, _, error = self.place.run("train", "--resume", parent["id"], "--steps", 40, "--lr", "0.5")
         self.assertEqual(status, 2)
         self.assertIn("lr 0.001 -> 0.5", error)

@@ -16,7 +16,7 @@ ARROWS = {
     "storage/analysis": ["storage/records.h", "storage/errors.h", "storage/csv.h", "storage/wording.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/csv.h", "storage/wording.h", "storage/analysis",
                           "storage/importers"],
-    "engine": ["storage/records.h", "storage/errors.h", "storage/mailbox.h", "engine"],
+    "engine": ["storage/records.h", "storage/errors.h", "storage/mailbox.h", "storage/thread_safety.h", "engine"],
     "app": ["storage", "engine", "app"],
 }
 # And never from these, whatever the list above allows.

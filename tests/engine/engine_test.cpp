@@ -75,7 +75,7 @@ class Listener {
     }
     return found;
   }
-  std::vector<SystemMetrics> lanes() const {
+  std::vector<SystemMetrics> metrics() const {
     std::lock_guard lock(mutex_);
     std::vector<SystemMetrics> found;
     for (const RunEvent& event : events_) {
@@ -294,16 +294,35 @@ TEST(Engine, WhileARunTrainsTheMachineIsLookedAt) {
   Listener listener;
   Engine engine(listener.function(), &fake_library);
   engine.submit({.run = 7, .recipe = recipe_like("endless")});
-  while (listener.lanes().empty()) std::this_thread::sleep_for(5ms);
+  while (listener.metrics().empty()) std::this_thread::sleep_for(5ms);
   engine.stop(7);
   engine.wait_idle();
-  const SystemMetrics sample = listener.lanes().front();
+  const SystemMetrics sample = listener.metrics().front();
   EXPECT_EQ(sample.run, 7);
   EXPECT_GT(sample.step, 0);
   EXPECT_GT(sample.at, 0);
-  const std::size_t seen = listener.lanes().size();
+  const std::size_t seen = listener.metrics().size();
   std::this_thread::sleep_for(600ms);
-  EXPECT_EQ(listener.lanes().size(), seen) << "nothing may come after a run's end";
+  EXPECT_EQ(listener.metrics().size(), seen) << "nothing may come after a run's end";
+}
+
+TEST(Engine, AClosedEngineEmitsNothingMoreAndItsFunctionsDoNothing) {
+  Listener listener;
+  Engine engine(listener.function(), &fake_library);
+  engine.submit({.run = 1, .recipe = recipe_like("endless")});
+  engine.submit({.run = 2, .recipe = recipe_like("nano")});
+  listener.wait_for_start(1);
+  engine.close();
+  ASSERT_EQ(listener.endings().size(), 2u);
+  const std::size_t steps = listener.steps();
+  engine.stop_all();
+  engine.stop(1);
+  engine.pause(1, true);
+  engine.wait_idle();
+  engine.close();
+  EXPECT_TRUE(engine.queue().empty());
+  EXPECT_EQ(listener.steps(), steps);
+  EXPECT_EQ(listener.endings().size(), 2u);
 }
 
 TEST(Engine, QueuedRunsArePutIntoAnotherOrder) {

@@ -26,7 +26,7 @@ struct Counter : ImportSink {
     if (!inside || record.step < 0) __builtin_trap();
   }
   void end_run(const Run& run, std::string_view) override {
-    if (!inside || run.status == RunStatus::queued || run.status == RunStatus::running) __builtin_trap();
+    if (!inside || !is_over(run.status)) __builtin_trap();
     inside = false;
   }
   void ladder(const Ladder&, std::span<const int> rungs) override {

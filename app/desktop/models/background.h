@@ -1,5 +1,5 @@
-// What a view derives from steps, made on a thread of its own: no frame waits for it, however many steps there are.
-// Lives on the UI thread.
+// Derives what a view shows on another thread, so that no frame waits for it, however many steps there are. Used by the
+// thread that made it, the UI thread.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "storage/thread_safety.h"
+
 namespace stepladder {
 
-// What something is made of, as numbers that change with it.
+// The inputs of something derived, as numbers that change with them.
 struct Basis {
-  std::vector<std::int64_t> asked;  // what the user asked for: it is made anew at once
-  std::vector<std::int64_t> data;   // what has been read, or has arrived, to make it from
+  std::vector<std::int64_t> asked;  // the user's choices: a change starts at once
+  std::vector<std::int64_t> data;   // what has been read or has arrived
 };
 
 template <class Made>
@@ -22,28 +24,34 @@ class Background {
   using Clock = std::chrono::steady_clock;
 
  public:
-  bool is_pending() const { return made_.valid(); }
+  bool is_pending() const {
+    owner_.check();
+    return made_.valid();
+  }
 
-  // Whether to start. While data is still growing, being read or arriving from live runs, making takes a twentieth of
-  // the time at most, and training has the rest.
+  // Whether to start. While data is still growing (being read, or arriving from live runs), deriving takes at most a
+  // twentieth of the time, and training has the rest.
   bool is_stale(const Basis& now, bool is_growing) const {
+    owner_.check();
     if (is_pending()) return false;
     return now.asked != basis_.asked || (now.data != basis_.data && (!is_growing || Clock::now() >= due_));
   }
 
-  // `make` owns, or shares, all that it reads. Only while nothing is pending.
+  // `make` owns or shares everything that it reads. To be called only while nothing is pending.
   void start(Basis basis, std::function<Made()> make) {
+    owner_.check();
     basis_ = std::move(basis);
     began_ = Clock::now();
-    // What take() replaced last is freed over there: giving back a hundred megabytes takes milliseconds too.
+    // The other thread also frees what take() replaced last: a hundred megabytes take milliseconds.
     made_ = std::async(std::launch::async, [make = std::move(make), old = std::exchange(replaced_, {})]() mutable {
       old = {};
       return make();
     });
   }
 
-  // Replaces `current` by what was made, once. Waits for it so long at most.
+  // Replaces `current` by the result, once. Waits at most `patience` for it.
   bool take(Made& current, std::chrono::milliseconds patience) {
+    owner_.check();
     if (!is_pending() || made_.wait_for(patience) != std::future_status::ready) return false;
     replaced_ = std::exchange(current, made_.get());
     due_ = Clock::now() + 19 * (Clock::now() - began_);
@@ -51,11 +59,12 @@ class Background {
   }
 
  private:
-  std::future<Made> made_;
-  Made replaced_{};
-  Basis basis_;  // of what was started last
-  Clock::time_point began_{};
-  Clock::time_point due_{};
+  OwnerThread owner_;
+  std::future<Made> made_ GUARDED_BY(owner_);
+  Made replaced_ GUARDED_BY(owner_){};
+  Basis basis_ GUARDED_BY(owner_);  // of what was started last
+  Clock::time_point began_ GUARDED_BY(owner_){};
+  Clock::time_point due_ GUARDED_BY(owner_){};
 };
 
 }  // namespace stepladder

@@ -44,14 +44,17 @@ std::int64_t fingerprint(const RunEntry& entry) {
 }
 
 void SnapshotCache::expect(std::size_t runs) {
+  owner_.check();
   most_steps_ = most_steps_of_each(runs);
 }
 
 bool SnapshotCache::is_coarse(const RunEntry& entry) const {
+  owner_.check();
   return !entry.loaded && !entry.goes_on() && entry.summary.steps > most_steps_;
 }
 
 RunSnapshot SnapshotCache::of(const RunEntry& entry) {
+  owner_.check();
   RunSnapshot evidence{
       .run = entry.run, .known = entry.summary, .goes_on = entry.goes_on(), .is_excerpt = is_coarse(entry)};
   if (evidence.goes_on) {
@@ -68,6 +71,7 @@ RunSnapshot SnapshotCache::of(const RunEntry& entry) {
 }
 
 void SnapshotCache::ask(const RunEntry& entry, Commands& commands) const {
+  owner_.check();
   if (!is_coarse(entry)) {
     if (!entry.loaded) commands.push_back(LoadSeries{entry.run.id});
   } else if (!entry.excerpt) {

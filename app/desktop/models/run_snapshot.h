@@ -1,4 +1,4 @@
-// A run as another thread may read it while the UI thread goes on: values, and columns that nobody changes.
+// A run that another thread may read while the UI thread continues: values, and columns that nobody changes.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "app/desktop/commands.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/workspace.h"
+#include "storage/thread_safety.h"
 
 namespace stepladder {
 
@@ -35,21 +36,21 @@ struct RunSnapshot {
   Summary summary() const;
 };
 
-// A number for what evidence of the run would hold of its steps: changes when there is more or other to derive from.
+// A number that changes when a snapshot of the run would hold more or other steps.
 std::int64_t fingerprint(const RunEntry& entry);
 
-// Gives evidence of runs, and asks for what has not been read. UI thread.
+// Makes snapshots of runs, and asks for steps that have not been read. Used by the thread that made it, the UI thread.
 class SnapshotCache {
  public:
-  // So many will be asked for: the more they are, the shorter are those that are read whole.
+  // Sets how many runs will be asked for: the more there are, the shorter are those that are read whole.
   void expect(std::size_t runs);
 
   bool is_coarse(const RunEntry& entry) const;
 
-  // Until the next call nobody may read what was given of runs that go on.
+  // The snapshot of a live run shares its columns with this cache: nobody may read it while the next call grows them.
   RunSnapshot of(const RunEntry& entry);
 
-  // Pushes commands for what is missing of steps.
+  // Pushes commands that read the steps that are missing.
   void ask(const RunEntry& entry, Commands& commands) const;
 
  private:
@@ -57,8 +58,9 @@ class SnapshotCache {
     std::shared_ptr<Series> series;
     int rewritten = 0;
   };
-  std::map<RunId, Copy> live_;  // of runs that go on; grow with them
-  std::int64_t most_steps_ = most_steps_read_whole;
+  OwnerThread owner_;
+  std::map<RunId, Copy> live_ GUARDED_BY(owner_);  // of runs that go on; grow with them
+  std::int64_t most_steps_ GUARDED_BY(owner_) = most_steps_read_whole;
 };
 
 // Of points as they are now (run_points.h).

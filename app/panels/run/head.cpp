@@ -66,7 +66,7 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
 
 void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
-  const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
+  const bool over = is_over(shown.run.status);
   if (shown.run.source == "launched" && over) {
     flow_to("Run again exactly");
     if (quiet_button("Run again exactly")) commands.push_back(Repeat{{shown.run.id}, 1});

@@ -57,7 +57,7 @@ void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Comman
   if (detail.checkpoints.empty())
     return text_quiet_wrapped(
         "Nothing was saved. With --save-every N a run that is trained here saves itself every N steps.");
-  const bool over = shown.run.status != RunStatus::running && shown.run.status != RunStatus::queued;
+  const bool over = is_over(shown.run.status);
   for (auto it = detail.checkpoints.rbegin(); it != detail.checkpoints.rend(); ++it) {
     ImGui::PushID(static_cast<int>(it->step));
     ImGui::AlignTextToFramePadding();

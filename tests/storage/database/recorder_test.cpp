@@ -97,6 +97,25 @@ TEST(Recorder, sleeps_while_there_is_nothing_to_write) {
   EXPECT_LT(busy_s, 0.03);
 }
 
+TEST(Recorder, a_queued_run_that_is_stopped_does_not_end_the_look_for_requests) {
+  TemporaryFolder folder;
+  RunStore store = RunStore::open(folder / "a.db");
+  const RunId running = store.create_run({.name = "running"});
+  const RunId queued = store.create_run({.name = "queued"});
+  std::atomic<RunId> asked = 0;
+  Recorder recorder(folder / "a.db", no_error, [&](RunId run, RunRequest) { asked = run; });
+  recorder.post(RunStarted{.run = running, .at = 1});
+  recorder.post(RunEnded{.run = queued, .at = 2, .status = RunStatus::stopped});
+  recorder.flush();
+  store.request(running, RunRequest::pause);
+  const auto begun = std::chrono::steady_clock::now();
+  while (asked == 0 && std::chrono::steady_clock::now() - begun < 5s) {
+    recorder.post(StepRecord{.run = running, .step = 1, .loss = 1});
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(asked, running);
+}
+
 TEST(Recorder, a_file_that_cannot_be_opened_reaches_the_caller) {
   TemporaryFolder folder;
   EXPECT_THROW(Recorder(folder.path(), no_error), StorageError);

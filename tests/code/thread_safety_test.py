@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Checks with Clang that members are used only with their lock, or on their thread (storage/thread_safety.h).
+
+Compiles every source that includes this header, or whose own header does, and two files beside this script: templates.cpp
+must compile, and each case of misuse.cpp must not. Usage: thread_safety_test.py [BUILD]
+"""
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("STEPLADDER_BUILD", ROOT / "build"))
+INCLUDE = '#include "storage/thread_safety.h"'
+CHECKS = ["-fsyntax-only", "-std=c++20", "-Wno-everything", "-Wthread-safety", "-Werror=thread-safety"]
+
+
+def flags_of(command):
+    """The include folders and macros of a compiler's command line."""
+    words, flags = shlex.split(command), []
+    for i, word in enumerate(words):
+        if word == "-isystem":
+            flags += [word, words[i + 1]]
+        elif re.match(r"-[ID].", word):
+            flags.append(word)
+    return flags
+
+
+def annotated_sources(commands):
+    for top in ("storage", "engine", "app"):
+        for path in sorted((ROOT / top).rglob("*.cpp")):
+            header = path.with_suffix(".h")
+            texts = [path.read_text()] + ([header.read_text()] if header.exists() else [])
+            if str(path) in commands and any(INCLUDE in text for text in texts):
+                yield path
+
+
+def compile_with_clang(clang, path, flags):
+    done = subprocess.run([clang, *CHECKS, *flags, str(path)], capture_output=True, text=True)
+    return done.returncode == 0, done.stderr
+
+
+def main():
+    clang = shutil.which("clang++")
+    if not clang:
+        print("clang++ isn't installed, so nothing was checked")
+        sys.exit(77)
+    commands = {entry["file"]: entry["command"] for entry in json.loads((BUILD / "compile_commands.json").read_text())}
+    sources = list(annotated_sources(commands))
+    assert len(sources) >= 5, f"only {len(sources)} annotated sources found under {ROOT}"
+    failed = []
+    for path in [*sources, HERE / "thread_safety" / "templates.cpp"]:
+        flags = flags_of(commands.get(str(path), "")) or [f"-I{ROOT}"]
+        fine, messages = compile_with_clang(clang, path, flags)
+        if not fine:
+            failed.append(path.name)
+            print(messages)
+    misuse = HERE / "thread_safety" / "misuse.cpp"
+    cases = sorted(set(re.findall(r"#ifdef (MISUSE_\w+)", misuse.read_text())))
+    assert cases, "misuse.cpp has no case"
+    fine, messages = compile_with_clang(clang, misuse, [f"-I{ROOT}"])
+    assert fine, messages
+    for case in cases:
+        fine, messages = compile_with_clang(clang, misuse, [f"-I{ROOT}", f"-D{case}"])
+        if fine or "-Wthread-safety" not in messages:
+            failed.append(case)
+            print(f"{case} should fail the thread-safety analysis:\n{messages}")
+    print(f"{len(sources)} annotated sources and {len(cases)} cases of misuse checked")
+    if failed:
+        sys.exit("failed: " + ", ".join(failed))
+
+
+if __name__ == "__main__":
+    main()
