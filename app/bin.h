@@ -1,5 +1,5 @@
-// The bin: runs that their user has deleted stay in it until they are taken out for good, by age or by hand. Their rows
-// go first, then the checkpoints that lie beside the database: each run's own folder and nothing else.
+// The bin: keeps deleted runs until they are removed for good, by age or by hand. Removing deletes their rows first,
+// then the checkpoints beside the database: each run's own folder and nothing else.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct BinnedRun {
 struct EmptiedBin {
   std::vector<RunId> runs;
   std::int64_t freed_bytes = 0;       // of checkpoints
-  std::vector<std::string> problems;  // folders that could not be removed, and why; tried again the next time
+  std::vector<std::string> problems;  // folders that could not be removed, and why; tried again next time
 };
 
-// What is in the bin, oldest first. Looks at the disk.
+// The runs in the bin, oldest first. Reads the disk.
 std::vector<BinnedRun> runs_in_bin(RunStore& store);
 
-// Takes out for good what was put into the bin before `deleted_before`. Throws StorageError where nothing was taken.
+// Removes for good the runs that were deleted before `deleted_before`. Throws StorageError if it removed nothing.
 EmptiedBin empty_bin(RunStore& store, double deleted_before);
 
 // "3 runs are gone for good, 1.2 GB of checkpoints freed"

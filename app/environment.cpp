@@ -13,7 +13,7 @@ namespace {
 
 std::string command_line;
 
-// What a command prints, without its last line end; nothing where it fails.
+// The output of a command, without its last line end; empty if it fails.
 std::string output_of(const char* command) {
   FILE* pipe = popen(command, "r");
   if (!pipe) return {};

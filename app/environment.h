@@ -1,4 +1,4 @@
-// Where and by what a run was started: kept with each run so that it can be told apart and repeated.
+// The machine, program and folder that started a run: stored with each run, so that it can be repeated.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +12,11 @@ std::filesystem::path assets_folder();
 
 bool display_is_there();
 
-// Called once by main; what environment_json tells as the command line.
+// Called once by main, for the command line in environment_json.
 void remember_command_line(int argc, char** argv);
 
 // JSON object: program, command_line, folder, host, system, git {commit, branch, dirty} of the current folder, or null
-// where it is no git checkout. Starts git, so it takes some milliseconds; computed once per process.
+// if it isn't a git checkout. Starts git, so it takes some milliseconds; computed once per process.
 const std::string& environment_json();
 
 }  // namespace stepladder

@@ -34,7 +34,7 @@ bool has_word(const std::string& text, std::string_view word) {
   return false;
 }
 
-// A line of /proc/meminfo in bytes; 0 where there is none.
+// A line of /proc/meminfo in bytes; 0 if there is none.
 std::int64_t memory_field(std::string_view name) {
   std::ifstream file("/proc/meminfo");
   std::string line;
@@ -45,7 +45,7 @@ std::int64_t memory_field(std::string_view name) {
   return 0;
 }
 
-// A number in a file of the control group (version 2); -1 where there is none or it says "max".
+// A number in a file of the control group (version 2); -1 if there is none or it is "max".
 std::int64_t control_group_number(const char* name) {
   std::ifstream file(std::string("/sys/fs/cgroup/") + name);
   std::int64_t value = -1;
@@ -58,7 +58,7 @@ int usable_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0) cores = std::max(1, CPU_COUNT(&set));
-  // A container's share of time, "200000 100000" for two cores.
+  // A container's CPU quota, "200000 100000" for two cores.
   std::ifstream quota_file("/sys/fs/cgroup/cpu.max");
   double quota_us = 0, period_us = 0;
   if (quota_file >> quota_us >> period_us && quota_us > 0 && period_us > 0) {
@@ -68,7 +68,7 @@ int usable_cores() {
   return cores;
 }
 
-// "Intel Xeon" of "Intel(R) Xeon(R) Processor": what tells processors apart.
+// "Intel(R) Xeon(R) Processor" -> "Intel Xeon", without the words that all processors share.
 std::string plain_name(std::string name) {
   for (const std::string_view part : {"(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor"}) {
     for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part)) name.erase(at, part.size());
@@ -107,7 +107,7 @@ DeviceReport describe_cpu() {
     if (report.cpu_name.empty() && key == "model name") report.cpu_name = plain_name(value);
     if (key == "flags" || key == "Features") {  // x86 and Arm
       report.cpu_bf16 = has_word(value, "avx512_bf16") || has_word(value, "amx_bf16") || has_word(value, "bf16");
-      if (!report.cpu_name.empty()) break;  // further cores are alike
+      if (!report.cpu_name.empty()) break;  // the other cores are the same
     }
   }
   if (report.cpu_name.empty()) report.cpu_name = "CPU";

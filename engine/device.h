@@ -1,4 +1,4 @@
-// What this machine has, as far as LibTorch and the operating system tell. Plain values, no torch.
+// The machine's hardware, as LibTorch and the operating system report it. Plain values, no torch.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct Gpu {
 struct DeviceReport {
   std::string torch_version;
   std::string cpu_name;        // "Intel(R) Xeon(R) Platinum 8488C"
-  int cpu_cores = 0;           // that this process may use
+  int cpu_cores = 0;           // usable by this process
   bool cpu_bf16 = false;       // AVX512-BF16 or AMX: bf16 products in hardware
-  std::string cpu_capability;  // what LibTorch's kernels were picked for: "AVX512"
+  std::string cpu_capability;  // the instruction set of LibTorch's kernels: "AVX512"
   std::int64_t memory_bytes = 0;
   std::vector<Gpu> gpus;  // CUDA devices that LibTorch can use
   std::string cuda_note;  // why there are none: "no NVIDIA driver"
@@ -28,18 +28,18 @@ struct DeviceReport {
   std::string gpu_process_groups_note;  // the same for GPUs, where there are any
   std::string step_capture_note;        // why steps cannot be captured on the GPU; empty: they can, where there is one
 
-  // "auto" becomes cuda where there is one, then mps, then cpu; any other name stays.
+  // "auto" becomes cuda if there is one, else mps, else cpu; any other name stays.
   std::string resolve(const std::string& device) const;
-  // What is shown as the hardware of a run on that device: "NVIDIA H200" or "Intel(R) Xeon(R) Processor (2 cores)".
+  // The name of that device's hardware: "NVIDIA H200" or "2 x Intel Xeon".
   std::string hardware(const std::string& device) const;
-  // Why the GPU cannot do what came with Ampere (TF32, bf16), empty where it can.
+  // Why the GPU lacks the features of Ampere (TF32, bf16); empty if it has them.
   std::string older_than_ampere() const;
 };
 
-// The operating system's half: name, cores, memory; no LibTorch is loaded.
+// Name, cores and memory from the operating system; loads no LibTorch.
 DeviceReport describe_cpu();
 
-// Memory that could be taken without swapping, the control group's limit counted in; 0 where it cannot be told.
+// Memory available without swapping, within the control group's limit; 0 if not known.
 std::int64_t available_memory_bytes();
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// Looks at the machine twice a second while a run trains, on a thread of its own.
+// Samples the machine twice a second while a run trains, on its own thread.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ class MetricsSampler {
   MetricsSampler(const MetricsSampler&) = delete;
   MetricsSampler& operator=(const MetricsSampler&) = delete;
 
-  // Any thread; the samples that follow belong to it.
+  // Any thread. The next samples get this step.
   void step_done(std::int64_t step) { step_ = step; }
 
  private:

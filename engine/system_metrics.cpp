@@ -30,8 +30,8 @@ std::int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons"). An idle GPU (0x1) is
-// left out, since nothing holds its clock down. The general hardware slowdown comes with one of the two that say why.
+// Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons"), without an idle GPU
+// (0x1), which nothing throttles. The general hardware slowdown is set together with one of the two that say why.
 struct ThrottleBit {
   unsigned long long bit;
   std::string_view words;
@@ -55,8 +55,8 @@ std::string throttle_words(unsigned long long reasons) {
   return words;
 }
 
-// What CUDA's device of that number is called in CUDA_VISIBLE_DEVICES, "1" or "GPU-5d5..."; its number where the
-// variable is not set; nothing where it is hidden. CUDA stops at the first entry that is no device, "-1" for one.
+// The name of CUDA's device of that number in CUDA_VISIBLE_DEVICES, "1" or "GPU-5d5..."; its number if the variable is
+// not set; nothing if it is hidden. CUDA stops at the first entry that isn't a device, such as "-1".
 std::optional<std::string> visible_device(int index) {
   const char* variable = std::getenv("CUDA_VISIBLE_DEVICES");
   if (!variable) return std::to_string(index);
@@ -70,8 +70,8 @@ std::optional<std::string> visible_device(int index) {
 
 }  // namespace
 
-// The few functions of NVML that are needed, by the names under which the library exports them. Each gives 0 where it
-// worked, and may fail for one GPU and work for another.
+// The few functions of NVML that are needed, by their exported names. Each returns 0 if it worked, and may fail for one
+// GPU and work for another.
 class SystemMonitor::Nvml {
  public:
   static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library) {
@@ -136,7 +136,7 @@ class SystemMonitor::Nvml {
                     : call<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID", device.c_str(), &device_) == 0;
   }
 
-  // Drivers before 535 know the function only under its older name.
+  // Drivers before 535 have the function only under its older name.
   unsigned long long throttle_reasons() const {
     using Ask = int(Device, unsigned long long*);
     unsigned long long reasons = 0;
@@ -146,7 +146,7 @@ class SystemMonitor::Nvml {
     return 0;
   }
 
-  // -1 where the library has no function of that name.
+  // -1 if the library has no function of that name.
   template <class Function, class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     auto* function = reinterpret_cast<Function*>(::dlsym(library_, name));
@@ -158,8 +158,8 @@ class SystemMonitor::Nvml {
   Device device_ = nullptr;
 };
 
-// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted in user
-// already. Waiting for a disk is idleness.
+// The first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal; later fields are part of user.
+// Waiting for a disk counts as idle.
 SystemMonitor::CpuTicks SystemMonitor::cpu_ticks() {
   std::ifstream file("/proc/stat");
   std::string label;
@@ -185,7 +185,7 @@ SystemMetrics SystemMonitor::sample() {
   sample.at = unix_now();
   const CpuTicks ticks = cpu_ticks();
   const double steady_s = seconds(CLOCK_MONOTONIC), process_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
-  // The kernel counts in hundredths of a second, so two samples may come within one tick.
+  // The kernel counts in hundredths of a second, so two samples may fall into one tick.
   if (ticks.all > ticks_.all) {
     sample.cpu_load = static_cast<double>(ticks.busy - ticks_.busy) / static_cast<double>(ticks.all - ticks_.all);
   }

@@ -1,5 +1,5 @@
-// What the machine does while a run trains: the reading for the lanes under a loss curve. No torch, and no thread of
-// its own: whoever draws the lanes calls sample() a few times a second.
+// Reads the machine's load, clocks and memory while a run trains. Needs no torch and no thread of its own: the caller
+// samples a few times a second.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,19 @@
 
 namespace stepladder {
 
-// Reads /proc, and NVIDIA's management library (NVML), which is opened here; where there is none, or no such GPU, the
-// GPU's half stays unknown. Construct, use and destroy on one thread. A sample costs some tens of microseconds on the
-// CPU and about a millisecond where a GPU is asked.
+// Reads /proc, and NVIDIA's management library (NVML), which it opens; without the library or the GPU, the GPU's values
+// stay unknown. Construct, use and destroy on one thread. A sample costs some tens of microseconds, and about a
+// millisecond with a GPU.
 class SystemMonitor {
  public:
   // `gpu_index` counts as CUDA does within CUDA_VISIBLE_DEVICES, in the order of the PCI bus; -1: no GPU. CUDA's own
-  // order differs from that only on machines with unlike GPUs and without CUDA_DEVICE_ORDER=PCI_BUS_ID.
+  // order differs only on machines with different GPUs and without CUDA_DEVICE_ORDER=PCI_BUS_ID.
   explicit SystemMonitor(int gpu_index, const std::string& nvml_library = "libnvidia-ml.so.1");
   ~SystemMonitor();
   SystemMonitor(const SystemMonitor&) = delete;
   SystemMonitor& operator=(const SystemMonitor&) = delete;
 
-  // Loads are means since the call before, the first one's since the construction. `run` and `step` are left to the
-  // caller.
+  // Loads are means since the previous call, or since construction. The caller sets `run` and `step`.
   SystemMetrics sample();
 
  private:
@@ -39,11 +38,11 @@ class SystemMonitor {
   CpuTicks ticks_;
   double steady_s_ = 0;         // when ticks_ and process_s_ were read
   double process_s_ = 0;        // CPU time of this process
-  std::unique_ptr<Nvml> nvml_;  // none: no GPU to read
+  std::unique_ptr<Nvml> nvml_;  // null: no GPU to read
 };
 
-// The most memory that this process held at once since the last reset; 0 where the system does not tell.
+// The peak memory of this process since the last reset; 0 if not known.
 std::int64_t peak_resident_bytes();
-void reset_peak_resident_bytes();  // does nothing where the system does not allow it
+void reset_peak_resident_bytes();  // does nothing if the system does not allow it
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// The door between the engine, which holds no torch, and libstepladder_trainer, which holds all of it. Both sides are
-// built together by one compiler; the library is opened by Engine and never closed.
+// The interface between the engine, which needs no torch, and libstepladder_trainer, which contains all of it. One
+// compiler builds both sides; Engine opens the library and never closes it.
 #pragma once
 
 #include <functional>
@@ -16,20 +16,20 @@ namespace stepladder {
 struct TrainerLibrary {
   DeviceReport (*probe)();
 
-  // Trains on the calling thread until the steps are done, a stop is requested (looked at between steps) or it cannot
-  // go on; waits between steps while the run is paused. Emits RunStarted once, then one StepRecord a step and what is
-  // saved and written on the way, then RunEnded, all from the calling thread; throws nothing.
+  // Trains on the calling thread until the steps are done, a stop is requested (checked between steps) or it fails.
+  // Waits between steps while the run is paused. Emits RunStarted once, then a StepRecord for each step and events for
+  // checkpoints and text samples, then RunEnded, all from the calling thread. Throws nothing.
   void (*train)(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit);
 
-  // Blocks for some ten seconds; throws where it cannot go on, and between samples where a stop is requested.
+  // Blocks for some ten seconds. Throws if it fails, and between samples if a stop is requested.
   PeakProbe (*measure_peak)(const std::function<bool()>& stop_requested);
 
-  // Blocks until all calls are timed; throws where it cannot go on, and between calls where a stop is requested. bf16
-  // is left out where the device does not do it.
+  // Blocks until all calls are timed. Throws if it fails, and between calls if a stop is requested. Leaves out bf16 if
+  // the device does not support it.
   std::vector<CallTimes> (*time_calls)(const CallTimesRequest& request, const std::function<bool()>& stop_requested);
 };
 
-// Exported by the library under this name.
+// The name of the function that the library exports.
 inline constexpr const char* trainer_library_symbol = "stepladder_trainer_library";
 using TrainerLibraryEntry = const TrainerLibrary* (*)();
 

@@ -76,7 +76,7 @@ RunRequest run_request_from(std::string_view text) {
 }
 
 void Series::append(const StepRecord& record) {
-  // Nearly always the end; elsewhere only when a run was resumed from an earlier step.
+  // Nearly always at the end; only a run that was resumed from an earlier step inserts elsewhere.
   const auto place =
       empty() || step.back() < record.step ? step.end() : std::lower_bound(step.begin(), step.end(), record.step);
   const auto index = place - step.begin();

@@ -24,11 +24,11 @@ constexpr bool is_missing(double value) {
   return std::bit_cast<std::uint64_t>(value) == missing_bits;
 }
 
-// The clock on the wall, for all *_at: unix seconds. Times of steps are taken elsewhere (engine/trainer/step_timer.h).
+// Wall clock in unix seconds, for all *_at. Step times come from engine/trainer/step_timer.h.
 double unix_now();
 
-// A run is finished when it did every step, stopped when its user said so, failed when it could not go on,
-// interrupted when its process died.
+// finished: it did every step. stopped: its user asked for it. failed: it could not continue. interrupted: its process
+// has exited.
 enum class RunStatus { queued, running, finished, stopped, failed, interrupted };
 std::string_view to_string(RunStatus status);
 RunStatus run_status_from(std::string_view text);  // throws std::invalid_argument
@@ -38,30 +38,30 @@ constexpr bool is_over(RunStatus status) {
   return status != RunStatus::queued && status != RunStatus::running;
 }
 
-// What one process may ask of another's run. Between two steps it is looked at about twice a second.
+// A request of one process about another's run. The owner looks for requests about twice a second.
 enum class RunRequest { pause, resume, stop };
 std::string_view to_string(RunRequest request);      // "pause", "continue", "stop"
 RunRequest run_request_from(std::string_view text);  // throws std::invalid_argument
 
-// How the clock of a run was read: after events on its stream, after the whole device was done, unguarded, or not
-// known. A CPU's work is done when the call returns, so its steady clock counts as `device`.
+// How a run was timed: with events on its stream, after the whole device had finished, without waiting, or not known. A
+// CPU's work is done when the call returns, so its steady clock counts as `device`.
 enum class Sync { event, device, none, unknown };
 std::string_view to_string(Sync sync);
 Sync sync_from(std::string_view text);  // throws std::invalid_argument
 
-// One training, launched here or taken from elsewhere. Empty strings and `missing` mean "not known".
+// One training, launched here or imported. Empty strings and `missing` mean "not known".
 struct Run {
   RunId id = 0;
   std::string name;
   std::optional<LadderId> ladder;
-  int rung = 0;                 // place in its ladder; 0 is the baseline
-  int repeat = 0;               // which of several runs of the same rung
-  int loss_against = 0;         // the rung whose loss its own is held against: the last below it that changed the maths
-  std::optional<RunId> parent;  // the run whose checkpoint it started from
-  std::int64_t forked_at_step = 0;  // of the parent's steps the last that counts; 0: not forked
-  std::string stage;                // the stage's id; for an import what its log called it
+  int rung = 0;          // place in its ladder; 0 is the baseline
+  int repeat = 0;        // which of several runs of the same rung
+  int loss_against = 0;  // the rung that its loss is compared with: the last one below that changes training results
+  std::optional<RunId> parent;      // the run whose checkpoint it started from
+  std::int64_t forked_at_step = 0;  // the parent's last step that counts; 0: not forked
+  std::string stage;                // the stage's id; for an import the name in its log
   std::string title;                // the stage in words
-  std::string changed;              // what differs from the rung before, in words
+  std::string changed;              // the difference from the previous rung, in words
   RunStatus status = RunStatus::queued;
   std::string reason;  // why it failed, stopped or was interrupted
   std::string source;  // "launched", "import" or "example"
@@ -78,7 +78,7 @@ struct Run {
   std::string device;                      // "cpu", "cuda", "mps"
   std::string hardware;                    // "NVIDIA A100-SXM4-40GB"
   std::string precision;                   // "fp32", "tf32", "bf16"
-  std::string attention;                   // what computed it: "explicit", "flash", "cudnn", "efficient", "math"
+  std::string attention;                   // its implementation: "explicit", "flash", "cudnn", "efficient", "math"
   double setup_ms = missing;               // compiling or capturing before the first step
   std::int64_t peak_memory_bytes = 0;      // of the device (a CPU run: of the process); 0: not known
   Sync sync = Sync::unknown;
@@ -96,8 +96,8 @@ struct Ladder {
   double created_at = missing;
 };
 
-// What a step's dt was spent on, in ms; the rest of it is what lies between. Communication is what the step waited for,
-// not what went on beside the backward pass.
+// The parts of a step's dt in ms; the rest is time between them. Communication is the time that the step waited, not
+// the time that overlapped with the backward pass.
 struct StepParts {
   double data_ms = missing;
   double forward_ms = missing;
@@ -129,7 +129,7 @@ struct StepRecord {
   StepParts parts;
 };
 
-// What the engine says once it has built a run's model; fields as in Run.
+// Sent when the engine has built a run's model; fields as in Run.
 struct RunStarted {
   RunId run = 0;
   double at = missing;
@@ -142,28 +142,28 @@ struct RunStarted {
   std::string attention;
   double setup_ms = missing;
   Sync sync = Sync::unknown;
-  std::string recipe;  // with every "auto" replaced by what it became
+  std::string recipe;  // with every "auto" resolved
   std::string torch_version;
 };
 
-// What the machine did at one moment of a run, looked at beside the training about twice a second.
+// The machine's state at one moment of a run, sampled about twice a second.
 struct SystemMetrics {
   RunId run = 0;
-  std::int64_t step = 0;  // the last that was done
+  std::int64_t step = 0;  // the last one finished
   double at = missing;
   double cpu_load = missing;       // of all cores together, 0..1
-  double process_cores = missing;  // that this process kept busy
+  double process_cores = missing;  // kept busy by this process
   std::int64_t resident_bytes = 0;
   double gpu_load = missing;  // 0..1
   double gpu_clock_mhz = missing;
   double gpu_power_w = missing;
   double gpu_temperature_c = missing;
   std::int64_t gpu_memory_bytes = 0;  // in use, by all programs
-  std::string throttle_reason;        // why the clock is lower than it could be; empty: nothing, or not known
+  std::string throttle_reason;        // why the clock is lowered; empty: it isn't, or not known
 };
 
-// A checkpoint has been written (or, where `error` says so, could not be; the run goes on). The folder tells everything
-// about it, so the database keeps nothing.
+// A checkpoint was written, or could not be (`error`), and the run continues. The folder holds everything about it; the
+// database keeps nothing.
 struct CheckpointSaved {
   RunId run = 0;
   std::int64_t step = 0;
@@ -173,41 +173,41 @@ struct CheckpointSaved {
   std::string error;
 };
 
-// What the model writes after `step` steps.
+// Text that the model generated after `step` steps.
 struct TextSample {
   RunId run = 0;
   std::int64_t step = 0;
   double at = missing;
-  std::string text;  // the prompt and what follows; bytes, not always UTF-8
+  std::string text;  // the prompt and its continuation; bytes, not always UTF-8
 };
 
-// What a program that is watched has printed, in the order of printing; bytes, cut anywhere.
+// Output of a watched program, in order; bytes, cut anywhere.
 struct ConsoleText {
   RunId run = 0;
   double at = missing;
   std::string text;
 };
 
-// What one operator took in a step, without the operators that it called; means over the steps that were looked at.
+// The time of one operator in a step, without the operators that it called; means over the profiled steps.
 struct OperatorTime {
   std::string part;    // of the step, a name of all_step_parts
-  std::string name;    // as LibTorch has it: "aten::addmm"; "autograd" leads from one to the next; empty: in none
-  std::string shapes;  // of what a product multiplies: "768x128 128x512"; else empty
+  std::string name;    // LibTorch's name, "aten::addmm"; "autograd": between two; empty: in none
+  std::string shapes;  // of a product's operands: "768x128 128x512"; else empty
   double calls = 0;
   double self_ms = 0;
   double flops = missing;  // floating point operations; known for products
 };
 
-// Where the time of a run's steps goes; all of it, so that the operators' times add up to a step. Taken after the last
-// step, so that none of what watching costs is in a dt.
+// A run's step time by operator; the times add up to a step. Measured after the last step, so that profiling slows no
+// recorded step.
 struct StepProfile {
   RunId run = 0;
   double at = missing;
-  int steps = 0;  // looked at; 0: there is no profile
+  int steps = 0;  // profiled; 0: there is no profile
   std::vector<OperatorTime> operators;
 };
 
-// Comes exactly once for each run that was submitted, and last.
+// The last event of each submitted run; sent exactly once.
 struct RunEnded {
   RunId run = 0;
   double at = missing;
@@ -220,7 +220,7 @@ using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, SystemMetrics, C
                               StepProfile>;
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
-// Where a step was written twice (a resumed run), only the newer record is here.
+// Of a step that was written twice (a resumed run), it holds only the newer record.
 struct Series {
   std::vector<std::int64_t> step;
   std::vector<std::int64_t> tokens;

@@ -30,8 +30,8 @@ void Suspension::look() {
   if (!asked) return;
   if (several_processes_) {
     asked = false;
-    std::cerr << "\nstepladder: Ctrl-Z does not stop a run of several processes: they would give each other up. "
-                 "`stepladder pause` holds it\n";
+    std::cerr << "\nstepladder: Ctrl-Z cannot stop a run of several processes, since they would lose contact. "
+                 "Use `stepladder pause`\n";
     return;
   }
   if (!holds_) hold();
@@ -39,7 +39,7 @@ void Suspension::look() {
 }
 
 void Suspension::hold() {
-  std::cerr << "\nstepladder: stops after this step, so that the time is no step's\n";
+  std::cerr << "\nstepladder: suspending after this step, to keep timings clean\n";
   for (const RunId run : runs_) {
     if (session_.paused(run)) continue;
     session_.pause(run, true);
@@ -50,10 +50,10 @@ void Suspension::hold() {
 
 void Suspension::stop_here() {
   session_.flush();
-  // The system's own stop, so that a shell sees what it expects and a process without one is not left lying.
+  // The system's own stop, as a shell expects it. The system ignores it if nobody could continue the process.
   std::signal(SIGTSTP, SIG_DFL);
   std::raise(SIGTSTP);
-  std::signal(SIGTSTP, note_suspend);  // here it goes on
+  std::signal(SIGTSTP, note_suspend);  // the process continues here
   asked = holds_ = false;
   for (const RunId run : std::exchange(held_, {})) session_.pause(run, false);
 }

@@ -1,6 +1,5 @@
-// Ctrl-Z in the terminal (SIGTSTP). A training that is stopped in the middle of a step would count the time until `fg`
-// as that step's dt; so the runs are held at their next step first, as by `stepladder pause`, and the process stops
-// then.
+// Ctrl-Z in the terminal (SIGTSTP). Stopped in the middle of a step, a training would count the time until `fg` as that
+// step's dt. So this holds the runs before their next step, as `stepladder pause` does, and then stops the process.
 #pragma once
 
 #include <vector>
@@ -9,18 +8,18 @@
 
 namespace stepladder {
 
-// While one lives, Ctrl-Z waits for the step's end. Lives on the thread that made it; one at a time.
+// While one exists, Ctrl-Z waits for the end of the step. Used by the thread that made it; one at a time.
 class Suspension {
  public:
-  // `runs` are those that may be under way. A run of several processes is not stopped, since the others would give up
-  // waiting for this one: then Ctrl-Z only says what to do instead.
+  // `runs` may be training. A run of several processes is not stopped, since the others would give up waiting for this
+  // one; Ctrl-Z then only prints what to do instead.
   Suspension(Session& session, std::vector<RunId> runs, bool several_processes);
-  ~Suspension();  // gives Ctrl-Z back to the system
+  ~Suspension();  // restores the system's Ctrl-Z
   Suspension(const Suspension&) = delete;
   Suspension& operator=(const Suspension&) = delete;
 
-  // To be called again and again. Where the user has asked for it and no step is under way, it writes what has come,
-  // stops the whole process, and returns when that goes on.
+  // To be called again and again. After Ctrl-Z, once no step is under way, writes all steps, stops the whole process,
+  // and returns when it continues.
   void look();
 
  private:
@@ -31,7 +30,7 @@ class Suspension {
   const std::vector<RunId> runs_;
   const bool several_processes_;
   bool holds_ = false;
-  std::vector<RunId> held_;  // by us: those that somebody else has paused stay so
+  std::vector<RunId> held_;  // by us; runs that somebody else has paused stay paused
 };
 
 }  // namespace stepladder

@@ -17,14 +17,14 @@
 namespace stepladder {
 namespace {
 
-// Rank 0 may end, or be killed, at any moment between its spawning this process and the call of prctl.
+// Rank 0 may end, or be killed, between spawning this process and the call of prctl.
 bool tied_to_parent() {
   const char* parent = std::getenv(worker_parent_variable);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return parent && std::to_string(::getppid()) == parent;
 }
 
-// Trains to the end and returns it.
+// Trains to the end and returns the last event.
 RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
   std::promise<RunEnded> ended;
   std::future<RunEnded> end = ended.get_future();
@@ -42,7 +42,7 @@ RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
 }  // namespace
 
 int run_worker() {
-  // A terminal's Ctrl-C goes to all processes of a job; it is for rank 0 to say when all of them stop, as with Ctrl-Z.
+  // A terminal's Ctrl-C reaches all processes of a job, but rank 0 decides when all of them stop. The same for Ctrl-Z.
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   std::signal(SIGTSTP, SIG_IGN);
@@ -55,7 +55,7 @@ int run_worker() {
 }
 
 int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupted)()) {
-  std::signal(SIGTSTP, SIG_IGN);  // rank 0 would give this one up
+  std::signal(SIGTSTP, SIG_IGN);  // rank 0 would lose contact with this one
   const RunEnded end = train_unrecorded(recipe, interrupted);
   if (end.status == RunStatus::finished) return exit_done;
   if (end.status == RunStatus::stopped) return exit_interrupted;

@@ -1,4 +1,4 @@
-// The processes of a run beside rank 0: they train, but keep nothing and print nothing to stdout.
+// The worker processes of a run: they train, but record nothing and print nothing to stdout.
 #pragma once
 
 #include "engine/processes/rendezvous.h"
@@ -6,12 +6,12 @@
 
 namespace stepladder {
 
-// The hidden command `stepladder worker`, which rank 0 starts (engine/processes/worker_processes.h): the recipe comes
-// on stdin. Ends with the process that started it, whatever ends that one. Returns the exit status.
+// The hidden command `stepladder worker`, which rank 0 starts (engine/processes/worker_processes.h): it reads the
+// recipe from stdin. Ends with the process that started it, whatever ends that one. Returns the exit status.
 int run_worker();
 
-// A rank that a launcher started, with its command line's recipe. `interrupted` is asked ten times a second; its first
-// yes stops the run on all ranks. Returns the exit status.
+// Trains as a rank that a launcher started, with its command line's recipe. Calls `interrupted` ten times a second; the
+// first true stops the run on all ranks. Returns the exit status.
 int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupted)());
 
 }  // namespace stepladder

@@ -37,12 +37,12 @@ int number(const char* name, int low, int high) {
   return value;
 }
 
-// The names under which a launcher tells rank, size and local rank.
+// The variables in which a launcher passes rank, size and local rank.
 struct Launcher {
   const char* rank;
   const char* size;
   const char* local_rank;
-  bool needs_address;  // also set by runs that are alone
+  bool needs_address;  // without it, a run of one process sets the others too
 };
 
 constexpr std::array<Launcher, 3> launchers{{
@@ -53,7 +53,7 @@ constexpr std::array<Launcher, 3> launchers{{
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// IPv4 where the host has it, since a name may stand for both and all processes must choose alike.
+// IPv4 if the host has it: a name may mean both, and all processes must choose the same.
 Addresses resolve(const std::string& host, int port, int type) {
   for (const int family : {AF_INET, AF_INET6}) {
     addrinfo hints{};
@@ -105,11 +105,11 @@ ListeningSocket::ListeningSocket(const std::string& host, int port) {
   if (::bind(descriptor_, address->ai_addr, address->ai_addrlen) != 0 || ::listen(descriptor_, SOMAXCONN) != 0) {
     const std::string why = std::strerror(errno);
     ::close(descriptor_);
-    throw std::runtime_error("the processes cannot meet at " + host + ":" + std::to_string(port) + ": " + why);
+    throw std::runtime_error("the processes cannot connect at " + host + ":" + std::to_string(port) + ": " + why);
   }
   socklen_t size = 0;
   const sockaddr_storage bound = bound_address(descriptor_, size);
-  // The port lies at the same place in both families (RFC 3493, sections 3.3 and 3.4).
+  // The port is at the same offset in both families (RFC 3493, sections 3.3 and 3.4).
   port_ = ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
@@ -124,7 +124,7 @@ int ListeningSocket::release() {
 std::string address_towards(const std::string& host, int port) {
   const Addresses address = resolve(host, port, SOCK_DGRAM);
   const int descriptor = ::socket(address->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  // Connecting a datagram socket sends nothing: it only asks the routing table.
+  // Connecting a datagram socket sends nothing; it only looks up the route.
   const bool routed = ::connect(descriptor, address->ai_addr, address->ai_addrlen) == 0;
   socklen_t size = 0;
   const sockaddr_storage own = bound_address(descriptor, size);

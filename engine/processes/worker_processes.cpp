@@ -21,7 +21,7 @@ extern char** environ;
 namespace stepladder {
 namespace {
 
-// The running program or, from a test's, the real one beside it.
+// The running program or, in a test, the real one beside it.
 std::string program() {
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe");
   return own.filename() == "stepladder" ? "/proc/self/exe" : (own.parent_path() / "stepladder").string();
@@ -48,7 +48,7 @@ struct Pipe {
   Pipe& operator=(const Pipe&) = delete;
 };
 
-// This process's environment with the placement of a worker in it.
+// This process's environment plus a worker's placement.
 std::vector<std::string> worker_environment(const Placement& rank0, int rank) {
   const std::vector<std::pair<std::string, std::string>> own = {
       {"RANK", std::to_string(rank)},
@@ -79,7 +79,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& lines) {
   return pointers;
 }
 
-// What a worker said last, without the program's name before it.
+// The last line of a worker's stderr, without the program's name.
 std::string last_line(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
   std::string line(text.substr(text.rfind('\n') + 1));
@@ -87,7 +87,7 @@ std::string last_line(std::string_view text) {
   return line.starts_with(name) ? line.substr(name.size()) : line;
 }
 
-// What a worker's end says; nothing where it ended well or only lost contact.
+// Describes a worker's failure; nothing if it ended well or only lost contact.
 std::optional<std::string> complaint(int rank, int status, std::string_view said) {
   const std::string name = "rank " + std::to_string(rank);
   if (WIFSIGNALED(status)) return name + " was killed by signal " + std::to_string(WTERMSIG(status));
@@ -121,7 +121,7 @@ WorkerProcesses::~WorkerProcesses() {
 void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::string& recipe_json) {
   const Pipe input(worker.rank);
   Pipe errors(worker.rank);
-  // Written before anybody reads: a recipe is far smaller than a pipe, and nobody can be gone yet.
+  // Can be written before anybody reads, since a recipe is far smaller than a pipe.
   if (::write(input.write, recipe_json.data(), recipe_json.size()) != static_cast<ssize_t>(recipe_json.size())) {
     cannot_start(worker.rank, errno);
   }
@@ -152,7 +152,7 @@ void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::s
   worker.errors = std::exchange(errors.read, -1);
 }
 
-// A worker's end is the end of its stderr: no signal handler is needed, and nothing is polled.
+// The end of a worker's stderr is its end, so no signal handler is needed and nothing is polled.
 void WorkerProcesses::watch() {
   while (true) {
     std::vector<pollfd> waiting;
@@ -181,7 +181,7 @@ void WorkerProcesses::read_errors(Worker& worker) {
 }
 
 void WorkerProcesses::reap(Worker& worker) {
-  // Waited for without taking it: until `ended` is set its pid stays its own, so kill_all cannot hit a stranger.
+  // Waits without reaping: until `ended` is set the pid stays the worker's, so kill_all cannot hit another process.
   siginfo_t ignored{};
   while (::waitid(P_PID, static_cast<id_t>(worker.pid), &ignored, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }

@@ -1,5 +1,5 @@
-// Rows of what a run leaves beside its steps: lanes of the machine, text samples, what its program has printed, where
-// the time of a step goes. Inside storage/ only.
+// Rows about a run beside its steps: system metrics, text samples, console output, operator times. Inside storage/
+// only.
 #pragma once
 
 #include <string>

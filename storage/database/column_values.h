@@ -1,4 +1,4 @@
-// How values that SQLite cannot hold as they are stand in its columns. Inside storage/ only.
+// Converts values that SQLite cannot hold. Inside storage/ only.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// What a column holds where nothing is known is NULL, whatever the value in memory says it with.
+// NULL is "not known" in every column, whatever stands for it in memory.
 inline std::optional<std::string_view> known(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }
@@ -22,7 +22,7 @@ inline std::optional<std::int64_t> known(std::int64_t value, std::int64_t unknow
   return value == unknown ? std::nullopt : std::optional(value);
 }
 
-// SQLite turns every NaN into NULL. A bit in nan_mask keeps those that were measured apart from what is missing.
+// SQLite turns every NaN into NULL. A bit in nan_mask tells a measured NaN from a missing value.
 inline std::int64_t nan_bit(double value, int bit) {
   return std::isnan(value) && !is_missing(value) ? std::int64_t{1} << bit : 0;
 }

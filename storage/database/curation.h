@@ -1,4 +1,4 @@
-// What its user made of a run afterwards: tags, a note, a pin, the archive, the bin. Nothing that was measured.
+// A user's own marks on a run: tags, a note, a pin, the archive, the bin. Nothing that was measured.
 #pragma once
 
 #include <string>
@@ -9,18 +9,19 @@
 namespace stepladder {
 
 struct Curation {
-  std::vector<std::string> tags;  // in the order in which they were given, none twice
+  std::vector<std::string> tags;  // in the order of adding, none twice
   std::string note;
-  bool pinned = false;          // stands before the others
-  bool archived = false;        // listed only when asked for
-  double deleted_at = missing;  // in the bin since then (unix seconds): in no list, and gone for good after `bin_days`
+  bool pinned = false;    // listed before the others
+  bool archived = false;  // listed only when asked for
+  double deleted_at =
+      missing;  // in the bin since then (unix seconds): in no list, and deleted for good after `bin_days`
 
   bool deleted() const { return !is_missing(deleted_at); }
 };
 
 inline constexpr double bin_days = 30;
 
-// "fast, a100 fast" -> {"fast", "a100"}: separated by commas or blanks.
+// "fast, a100 fast" -> {"fast", "a100"}: tags are separated by commas or spaces.
 std::vector<std::string> tags_from(const std::string& text);
 std::string tags_text(const std::vector<std::string>& tags);  // "fast, a100"
 

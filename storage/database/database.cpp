@@ -36,8 +36,8 @@ bool volume_is_full(const fs::path& file) {
   return !error && space.available < 4096;
 }
 
-// Why the last read or write failed; 0 where nobody knows. sqlite3_system_errno is set by opening only, later failures
-// stand with the file that they happened to: the database or its log.
+// The errno of the last failed read or write; 0 where it isn't known. sqlite3_system_errno is set only by opening;
+// later failures are kept by the file in which they happened: the database or its log.
 int error_number_of(sqlite3* connection) {
   if (const int at_opening = sqlite3_system_errno(connection)) return at_opening;
   int number = 0;
@@ -49,7 +49,7 @@ int error_number_of(sqlite3* connection) {
   return number;
 }
 
-// What SQLite reports only as "unable to open database file", told apart before it is asked.
+// Finds the causes that SQLite reports only as "unable to open database file".
 void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (file.empty()) throw StorageError("the database's file name is empty");
   std::error_code error;
@@ -63,7 +63,7 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
     throw StorageError(file.string() + " could not be opened: " + error.message());
   if (mode != Database::Mode::read_write) throw StorageError(file.string() + " does not exist");
   fs::create_directories(folder_of(file), error);
-  if (error) throw StorageError("the folder of " + file.string() + " could not be made: " + error.message());
+  if (error) throw StorageError("the folder of " + file.string() + " could not be created: " + error.message());
 }
 
 // A file name as SQLite's "file:" address, which alone can say "immutable".
@@ -106,7 +106,7 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
   try {
     if (mode == Mode::read_write) {
       connect(address, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-      // SQLite quietly opens for reading what it may not write.
+      // SQLite silently opens a file for reading that it may not write.
       if (sqlite3_db_readonly(connection_, "main") == 1)
         throw StorageError(file.string() + " is read-only and cannot be written");
       integer("PRAGMA schema_version");
@@ -120,8 +120,8 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
       try {
         integer("PRAGMA schema_version");
       } catch (const StorageError&) {
-        // Reading needs an index file beside a write-ahead log. In a folder that cannot be written there can be none;
-        // then nobody else writes either, and the file alone is the whole truth unless a log lies beside it.
+        // Reading a write-ahead log needs an index file beside it, which cannot be created in a read-only folder.
+        // Nobody else can write there either, so the file alone is complete unless there is a log.
         if (can_write_folder_of(file)) throw;
         if (has_log_beside(file))
           throw StorageError(file.string() + " cannot be read in a folder that is read-only, since " + file.string() +
@@ -156,7 +156,7 @@ void Database::connect(const std::string& address, int flags) {
   sqlite3_busy_timeout(connection_, busy_timeout_ms);
 }
 
-// Pages that point at each other in a circle would be read for ever; reading every byte a hundred times is plenty.
+// Pages that point at each other in a circle would be read for ever, so reading ends after every byte a hundred times.
 void Database::distrust() {
   constexpr int instructions_a_call = 1'000'000;
   std::error_code error;
@@ -187,7 +187,7 @@ std::int64_t Database::integer(const std::string& sql) {
 
 void Database::use_write_ahead_log() {
   if (text("PRAGMA journal_mode") == "wal") return;
-  // Two processes that do this to a new file at once: SQLite answers "busy" without asking its busy handler.
+  // Where two processes do this to a new file at once, SQLite answers "busy" without calling its busy handler.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
   while (true) {
     const int code = sqlite3_exec(connection_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
@@ -223,8 +223,7 @@ void Database::fail(int code) const {
     case SQLITE_FULL:
       throw_no_space(file_);
     case SQLITE_BUSY:
-      throw StorageError(name + " was kept locked by another process for " + std::to_string(busy_timeout_ms / 1000) +
-                         " s");
+      throw StorageError(name + " was locked by another process for " + std::to_string(busy_timeout_ms / 1000) + " s");
     case SQLITE_IOERR:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
       throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));
@@ -234,7 +233,7 @@ void Database::fail(int code) const {
         throw StorageError(name + " cannot be written: its folder is read-only (" + reason_of(errno) + ")");
       throw StorageError(name + " could not be opened: " + (error_number ? reason_of(error_number) : message));
     case SQLITE_INTERRUPT:
-      throw StorageError(name + " is damaged: reading it does not come to an end");
+      throw StorageError(name + " is damaged: reading it would never end");
     case SQLITE_CONSTRAINT:
       throw StorageError(name + " cannot hold this: " + message);
     default:
@@ -289,7 +288,7 @@ Statement& Statement::bind(double value) {
 }
 
 Statement& Statement::bind(std::string_view value) {
-  // An empty view may point nowhere, which SQLite would take for NULL.
+  // An empty view may hold a null pointer, which SQLite would take for NULL.
   const char* data = value.empty() ? "" : value.data();
   check(sqlite3_bind_text64(statement_, ++bound_, data, value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
   return *this;
@@ -351,7 +350,7 @@ Transaction::Transaction(Database& database, Kind kind) : database_(database), n
 
 Transaction::~Transaction() {
   if (!open_) return;
-  // After a full disk SQLite has often rolled back already, and says so with an error that means nothing here.
+  // After a full disk SQLite has often rolled back already, and another rollback would be an error.
   try {
     if (database_.in_transaction()) database_.execute(nested_ ? "ROLLBACK TO nested; RELEASE nested" : "ROLLBACK");
   } catch (const StorageError&) {

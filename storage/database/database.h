@@ -1,4 +1,4 @@
-// SQLite behind three small owners. Inside storage/ only; nothing else sees sqlite3.h.
+// Three small RAII classes over SQLite. Inside storage/ only; nothing else sees sqlite3.h.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ struct sqlite3_stmt;
 
 namespace stepladder {
 
-// One connection. One thread at a time. Opening looks at nothing but the file itself: schema.h says whether it is ours.
+// One connection. One thread at a time. Opening checks only that the file is SQLite; schema.h checks that it is ours.
 class Database {
  public:
   enum class Mode { read_write, read_only, foreign };
 
-  // foreign: another program's file, read as it lies there: nothing is locked, written or made beside it, logs beside
-  // it are not looked at, and statements that would never end in a file that is damaged on purpose fail.
-  // read_write makes the file and its folder where they are missing. Waits up to 5 s for other processes' locks.
+  // foreign: another program's file. Locks, writes and creates nothing, ignores logs beside it, and ends statements
+  // that would never finish in a file that was damaged on purpose. read_write creates a missing file and its folder.
+  // Waits up to 5 s for other processes' locks.
   Database(const std::filesystem::path& file, Mode mode);
 
   // A database that ends with this connection; its file() is empty.
@@ -61,11 +61,11 @@ class Database {
   std::filesystem::path file_;  // as the caller named it
   Mode mode_;
   sqlite3* connection_ = nullptr;
-  std::int64_t calls_left_ = 0;                    // foreign: how long statements may still go on
+  std::int64_t calls_left_ = 0;                    // foreign: how long statements may still run
   std::map<std::string, Kept, std::less<>> kept_;  // prepared once, by their text
 };
 
-// One use of a prepared statement: bind, step, read. Reset when it goes, so that no read lock outlives it.
+// One use of a prepared statement: bind, step, read. The destructor resets it, so that no read lock outlives it.
 class Statement {
  public:
   Statement(Database& database, std::string_view sql);
@@ -73,7 +73,7 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // The next parameter, from left to right. NaN and `missing` become NULL; the caller keeps the difference.
+  // Binds the next parameter, from left to right. NaN and `missing` become NULL; the caller stores which it was.
   Statement& bind(std::int64_t value);
   Statement& bind(int value) { return bind(std::int64_t{value}); }
   Statement& bind(double value);
@@ -105,10 +105,10 @@ class Statement {
   int bound_ = 0;
 };
 
-// All or nothing: what was not committed is undone. Inside another transaction it is a savepoint of that one.
+// Rolls back what was not committed. Inside another transaction it is a savepoint of that one.
 class Transaction {
  public:
-  enum class Kind { write, read };  // read: one state of the file, whatever others write meanwhile
+  enum class Kind { write, read };  // read: one state of the file, even while others write
 
   explicit Transaction(Database& database, Kind kind = Kind::write);
   ~Transaction();

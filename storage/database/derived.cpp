@@ -15,7 +15,7 @@ constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;
 
 enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
 
-// A series holds each step once: what its attempts and their clocks say is looked up while the rows go by.
+// Checks over all rows of a run. A series holds each step once, so repeated steps and their clocks are checked here.
 class RowChecks {
  public:
   void add(const StepReader::Row& row) {
@@ -58,7 +58,7 @@ void cut(Overview& overview, StepRange range) {
 
 }  // namespace
 
-// Buckets on their way into the file, as they become complete.
+// Writes buckets into the file as they become complete.
 class Derived::Chunks {
  public:
   Chunks(Database& database, RunId run) : database_(database), run_(run) {
@@ -78,11 +78,11 @@ class Derived::Chunks {
     for (OverviewBuilder& builder : builders_) builder.finish();
   }
 
-  // In the transaction that is open, or one of its own where there is something to write.
+  // Uses the open transaction, or its own where there is something to write.
   void write() {
     if (waiting_.empty()) return;
     Transaction transaction(database_);
-    if (!std::exchange(begun_, true)) {  // what an earlier attempt, or another version, left there
+    if (!std::exchange(begun_, true)) {  // left there by an earlier attempt, or another version
       Statement(database_, "DELETE FROM overviews WHERE run_id = ?").bind(run_).run();
       Statement(database_, "DELETE FROM overview_chunks WHERE run_id = ?").bind(run_).run();
     }
@@ -165,7 +165,7 @@ std::optional<Summary> Derived::kept(const Run& run) {
 }
 
 void Derived::keep(const Run& run, const Summary& summary) {
-  // Only while the run in the file is still what this was made from; another process may have resumed it.
+  // Only if the run in the file has not changed since: another process may have resumed it.
   Statement insert(database_,
                    "INSERT OR REPLACE INTO summaries (run_id, asked_warmup, asked_tokens_per_step, nan_mask, steps, "
                    "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
@@ -191,7 +191,7 @@ void Derived::keep(const Run& run, const Summary& summary) {
   insert.bind(summary.repeated_steps).bind(summary.first_repeated_step).bind(run.ended_at);
   insert.run();
 
-  // Says that the chunks are complete.
+  // Records that the chunks are complete.
   Statement complete(database_,
                      "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
                      "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?");
@@ -254,7 +254,7 @@ std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
   return rows.integer(0);
 }
 
-// Whether there are chunks; short runs have none, since reading their steps is as fast.
+// Returns whether there are chunks; short runs have none, since reading their steps is as fast.
 bool Derived::ensure_overviews(const Run& run) {
   if (!is_over(run.status)) return false;
   if (const auto steps = steps_of_overviews(run.id)) return *steps >= fewest_for_chunks;
@@ -268,9 +268,9 @@ bool Derived::ensure_overviews(const Run& run) {
   return true;
 }
 
-// nullopt where chunks are not complete, or one is damaged. Level -1: the highest.
+// nullopt if chunks are incomplete, or one is damaged. Level -1: the highest.
 std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int level, StepRange range) {
-  // One state: another process may be about to make them again.
+  // One state of the file: another process may be writing them again.
   Transaction one_state(database_, Transaction::Kind::read);
   if (!steps_of_overviews(run)) return std::nullopt;
   Overview overview{.quantity = quantity};
@@ -310,7 +310,7 @@ Overview Derived::overview(const Run& run, Quantity quantity, StepRange range, s
   if (ensure_overviews(run)) {
     Overview top = overview(run, quantity);
     int level = level_for(values_between(top, range), columns);
-    // Few values may lie far apart (validation): what is not kept as it is would take all the steps between.
+    // Few values may be far apart (validation), so that reading them from the steps would read all steps between.
     const std::int64_t first = std::max(range.first, top.buckets.empty() ? 0 : top.buckets.front().first_step);
     const std::int64_t last = std::min(range.last, top.buckets.empty() ? -1 : top.buckets.back().last_step);
     if (last - first >= static_cast<std::int64_t>(16 * columns)) level = std::max(level, 1);

@@ -1,5 +1,5 @@
-// What follows from a run's steps and is kept beside them, so that a thousand runs open at once: summaries and
-// overviews. A cache: safe to lose, made again where it is missing. Inside storage/ only.
+// A cache of summaries and overviews, derived from a run's steps, so that a thousand runs open at once. It is made
+// again where it is missing. Inside storage/ only.
 #pragma once
 
 #include <optional>
@@ -18,20 +18,20 @@ class Derived {
  public:
   explicit Derived(Database& database) : database_(database) {}
 
-  // The columns of a kept summary, the condition under which it counts, and how they are read from `column` on.
+  // The columns of a cached summary, the condition under which it is valid, and a reader of them from `column` on.
   static const std::string summary_columns;
   static const std::string counts_for_run;
   static Summary read(const Statement& row, int column);
   std::optional<Summary> kept(const Run& run);
 
-  // Reads all steps, in bounded memory. Where the run is over and the file can be written, summary and overviews are
-  // kept, in short transactions between reading; a file that is locked or full meanwhile keeps nobody from the answer.
+  // Reads all steps, in bounded memory. Caches summary and overviews if the run is over and the file can be written, in
+  // short transactions between reads. A locked or full file does not prevent the answer.
   Summary make(const Run& run);
 
-  // For those who have just written, and whose work is safe whether this can be made now or only later.
+  // To be called after a write. Throws nothing: what fails now is made when it is asked for.
   void refresh(const Run& run);
 
-  // To be called with every change of a run or its steps.
+  // To be called with every change to a run or its steps.
   void forget(RunId run);
 
   Overview overview(const Run& run, Quantity quantity);

@@ -86,7 +86,7 @@ class Reader {
   int line_number_ = 0;
 };
 
-// What the log says of a run beyond its steps; it names neither the model nor the optimiser.
+// The log's facts about a run beyond its steps. It names neither the model nor the optimiser.
 void describe(Run& run, const std::string& precision_before, std::size_t steps) {
   run.name = "a100-three-rungs: " + run.title;
   run.status = RunStatus::finished;
@@ -112,13 +112,13 @@ void add_example(RunStore& store, const fs::path& assets_folder) {
   store.in_one_transaction([&] {
     if (store.setting(added)) return;  // another process was faster
     store.set_setting(added, "1");
-    if (!store.runs().empty()) return;  // whoever has runs needs none of ours before them
+    if (!store.runs().empty()) return;  // a project with runs needs no example
     const LadderId ladder = store.create_ladder(
         {.name = "A100, three rungs",
          .source = "example",
          .source_path = log_name,
          .notes = "One A100 in a Colab notebook; B = 4, T = 1024, 50 steps a rung. The log calls rung 1 a change of "
-                  "metric only, and yet its steps take a quarter of the time: what else changed, it does not say."});
+                  "metric only, but its steps take a quarter of the time. It does not say what else changed."});
     std::string precision_before;
     for (auto& [run, steps] : runs) {
       run.ladder = ladder;

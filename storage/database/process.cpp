@@ -50,7 +50,7 @@ bool is_alive(const ProcessIdentity& process) {
   if (!process.boot.empty() && !boot.empty() && process.boot != boot) return false;
   if (kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH) return false;
   const Stat stat = stat_of(process.pid);
-  if (stat.state == 'Z' || stat.state == 'X') return false;  // dead, its parent has not asked yet
+  if (stat.state == 'Z' || stat.state == 'X') return false;  // exited, but its parent has not waited for it yet
   return process.start == 0 || stat.start == 0 || process.start == stat.start;
 }
 

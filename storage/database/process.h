@@ -1,4 +1,4 @@
-// Which process owns a run, so that another one can tell later whether it still lives.
+// Identifies the process that owns a run, so that another one can tell later whether it is still alive.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace stepladder {
 
-// A pid alone is not enough: it is given again after a while, and after a restart of the machine.
+// A pid alone isn't enough: the system reuses it, also after a restart.
 struct ProcessIdentity {
   std::int64_t pid = 0;
   std::int64_t start = 0;  // field 22 of /proc/PID/stat, clock ticks since the machine started; 0: not known
@@ -15,7 +15,7 @@ struct ProcessIdentity {
 
 ProcessIdentity this_process();
 
-// False where the machine was restarted, no such process runs, or its pid now belongs to a later one.
+// False if the machine was restarted, the process has exited, or its pid now belongs to a later one.
 bool is_alive(const ProcessIdentity& process);
 
 }  // namespace stepladder

@@ -8,7 +8,7 @@
 namespace stepladder {
 namespace {
 
-// What an import learns as it reads, and what is settled when the run is made or only a training says.
+// Columns that an import may update as it reads, and those that are set when the run is created or by a training.
 const std::string learnt_columns =
     "name, ladder_id, rung, repeat, stage, title, changed, status, reason, source, source_path, started_at, "
     "ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, loss_floor, device, "
@@ -23,7 +23,7 @@ std::string places(const std::string& columns) {
   return places;
 }
 
-// Where other tables with columns of the same names are joined.
+// Qualified, for joins with tables that have columns of the same names.
 std::string of_runs(const std::string& columns) {
   std::string named = "runs.";
   for (const char c : columns) named += c == ' ' ? " runs." : std::string(1, c);
@@ -90,7 +90,7 @@ Run read(const Statement& row) {
   return run;
 }
 
-// After a statement that should have changed this run.
+// To be called after a statement that should have changed this run.
 void require_run(const Database& database, RunId id) {
   if (database.changes() == 0)
     throw StorageError("run " + std::to_string(id) + " is not in " + database.file().string());

@@ -10,21 +10,21 @@
 
 namespace stepladder {
 
-// What `read_run` reads, to follow a SELECT; the table must go by its own name.
+// The columns that `read_run` reads, for a SELECT in which the table has its own name.
 extern const std::string run_columns;
 inline constexpr int run_column_count = 33;
 
-Run read_run(const Database& database, const Statement& row);  // throws StorageError where the file is damaged
+Run read_run(const Database& database, const Statement& row);  // throws StorageError if the file is damaged
 std::optional<Run> read_run(Database& database, RunId id);
 
 RunId insert_run(Database& database, const Run& run, const std::optional<ProcessIdentity>& owner);
 
-// These throw StorageError where the run is not there.
-void update_run(Database& database, const Run& run);  // all but its owner and what only a training says
+// These throw StorageError if there is no such run.
+void update_run(Database& database, const Run& run);  // all but its owner and what only a training sets
 void start_run(Database& database, const RunStarted& started);
 void end_run(Database& database, const RunEnded& ended);
 
-// Binds the three columns of a process. Where there is none they are NULL.
+// Binds the three columns of a process; without one they are NULL.
 Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>& owner);
 
 }  // namespace stepladder

@@ -77,7 +77,7 @@ void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
 void RunStore::apply(std::span<const RunEvent> events) {
   if (events.empty()) return;
   Transaction transaction(impl_->database);
-  std::map<RunId, bool> ended;  // the runs that these events change, and whether they leave them over
+  std::map<RunId, bool> ended;  // the runs that these events change, and whether they end them
   for (const RunEvent& event : events) {
     if (const auto* started = std::get_if<RunStarted>(&event)) {
       start_run(impl_->database, *started);
@@ -100,7 +100,7 @@ void RunStore::apply(std::span<const RunEvent> events) {
   }
   for (const auto& [id, over] : ended) impl_->derived.forget(id);
   transaction.commit();
-  // Afterwards, since the steps of a long run take a while to read and others want to write too.
+  // After the commit, since reading the steps of a long run takes a while and others want to write too.
   for (const auto& [id, over] : ended)
     if (over) refresh(id);
 }
@@ -281,7 +281,7 @@ int RunStore::close_dead_runs() {
   std::vector<RunId> closed;
   Transaction transaction(database);
   for (const auto& [id, owner] : dead) {
-    std::string reason = "the process that ran it (pid " + std::to_string(owner.pid) + ") is gone; ";
+    std::string reason = "the process that ran it (pid " + std::to_string(owner.pid) + ") has exited; ";
     double last_at = missing;
     {
       Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at DESC, step DESC LIMIT 1");
@@ -290,10 +290,10 @@ int RunStore::close_dead_runs() {
         reason += "last step " + std::to_string(last.integer(0));
         last_at = last.real(1);
       } else {
-        reason += "it made no step";
+        reason += "it recorded no step";
       }
     }
-    // The owner is asked for again: since the look above, another process may have closed or resumed the run.
+    // Checks the owner again: since the query above, another process may have closed or resumed the run.
     Statement update(database,
                      "UPDATE runs SET status = 'interrupted', reason = ?, "
                      "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
@@ -372,11 +372,11 @@ std::vector<RunId> RunStore::empty_bin(double deleted_before) {
   if (gone.empty()) return gone;
   const std::int64_t newest = impl_->database.integer("SELECT max(id) FROM runs");
   for (const RunId id : gone) {
-    // A fork outlives the run that it came from, and tells no more which that was.
+    // A fork outlives its parent, and no longer names it.
     Statement(impl_->database, "UPDATE runs SET parent_id = NULL WHERE parent_id = ?").bind(id).run();
     Statement(impl_->database, "DELETE FROM runs WHERE id = ?").bind(id).run();
   }
-  // SQLite would give its number to the next run (see insert_run).
+  // Otherwise SQLite would reuse its number for the next run (see insert_run).
   if (gone.back() == newest) set_setting("highest_run", std::to_string(newest));
   transaction.commit();
   return gone;
@@ -440,7 +440,7 @@ fs::path default_database_file() {
   };
   if (fs::path file = variable("STEPLADDER_DB"); !file.empty()) return file;
   fs::path data = variable("XDG_DATA_HOME");
-  if (!data.is_absolute()) {  // relative ones are to be ignored, says the XDG specification
+  if (!data.is_absolute()) {  // the XDG specification ignores relative ones
     fs::path home = variable("HOME");
     if (home.empty())
       if (const passwd* user = getpwuid(getuid())) home = user->pw_dir;

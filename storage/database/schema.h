@@ -1,4 +1,4 @@
-// What a project file holds, and how an older one becomes a newer one (docs/database.md describes every table).
+// The tables of a project file, and the migrations of older files (docs/database.md describes every table).
 #pragma once
 
 #include <span>
@@ -7,14 +7,14 @@
 
 namespace stepladder {
 
-// "StpL", at offset 68 of the file: how a project is told from any other SQLite file.
+// "StpL", at offset 68 of the file: marks a SQLite file as a project.
 inline constexpr int application_id = 0x5374'704c;
 
-// The migrations, oldest first; a file's user_version is how many of them it has had. Published ones never change.
+// The migrations, oldest first; a file's user_version counts those it has had. Published ones never change.
 std::span<const char* const> migrations();
 
-// Throws StorageError for a file of another program and for one that a newer version wrote. Otherwise a read_write
-// connection gets the write-ahead log, the migrations that are due, each in one transaction, and any missing index.
+// Throws StorageError for a file of another program or of a newer version. On a read_write connection, turns on the
+// write-ahead log, runs the missing migrations, each in one transaction, and creates any missing index.
 void prepare_schema(Database& database, std::span<const char* const> steps = migrations());
 
 }  // namespace stepladder

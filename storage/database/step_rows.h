@@ -11,18 +11,18 @@
 
 namespace stepladder {
 
-// Both ends belong to it.
+// Both ends are included.
 struct StepRange {
   std::int64_t first = std::numeric_limits<std::int64_t>::min();
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
 };
 
-// A step that is there already is kept as it is, and the newer attempt counts.
+// A step that exists already is kept, and the newer attempt counts.
 void insert_step(Database& database, RunId run, const StepRecord& step);
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps);  // without their parts
 
-// A run's steps in order, some thousands at a time. Between two calls nothing is being read, so that long reading keeps
-// nobody from writing and is no obstacle to writing oneself.
+// Reads a run's steps in order, some thousands at a time. No read lock is held between two calls, so that others, and
+// the reader itself, can write meanwhile.
 class StepReader {
  public:
   explicit StepReader(Database& database, RunId run, StepRange range = {})

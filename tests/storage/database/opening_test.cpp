@@ -192,7 +192,7 @@ TEST(Opening, a_file_or_folder_that_may_not_be_written) {
   const auto absent = folder / "new.db";
   EXPECT_EQ(refusal(absent), absent.string() + " cannot be written: its folder is read-only (Permission denied)");
   const std::string below = refusal(folder / "new/new.db");
-  EXPECT_EQ(below, "the folder of " + (folder / "new/new.db").string() + " could not be made: Permission denied");
+  EXPECT_EQ(below, "the folder of " + (folder / "new/new.db").string() + " could not be created: Permission denied");
 }
 
 TEST(Opening, a_writable_file_in_a_read_only_folder) {

@@ -500,13 +500,13 @@ TEST(DeadRuns, are_closed_once_their_process_is_gone) {
 
   const std::vector<stepladder::Run> runs = store.runs();
   ASSERT_EQ(runs.size(), 4u);
-  const std::string gone = "the process that ran it (pid " + std::to_string(child.pid) + ") is gone; ";
+  const std::string gone = "the process that ran it (pid " + std::to_string(child.pid) + ") has exited; ";
   EXPECT_EQ(runs[0].status, RunStatus::interrupted);
   EXPECT_EQ(runs[0].reason, gone + "last step 412");
   EXPECT_EQ(runs[0].ended_at, 21.5);
   EXPECT_EQ(store.summary(runs[0]).last_step, 412);
   EXPECT_EQ(runs[1].status, RunStatus::interrupted);
-  EXPECT_EQ(runs[1].reason, gone + "it made no step");
+  EXPECT_EQ(runs[1].reason, gone + "it recorded no step");
   EXPECT_EQ(runs[1].ended_at, 12);
   EXPECT_EQ(runs[2].status, RunStatus::finished);
   EXPECT_EQ(runs[3].status, RunStatus::queued) << "this process lives";
