@@ -39,6 +39,15 @@ class RunStore {
   RunStore& operator=(RunStore&&) noexcept;
   ~RunStore();
 
+  // --- Runs and ladders
+
+  // Lists leave out runs in the bin, and ladders whose runs are all there; run() finds them.
+  std::vector<Ladder> ladders();  // oldest first
+  std::vector<Run> runs();        // oldest first
+  std::optional<Run> run(RunId id);
+  Run existing_run(RunId id);                 // StorageError where another process has deleted it for good
+  std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
+
   // Ignore the argument's `id` and return the new one. A run is owned by this process until it has ended. A missing
   // created_at becomes now.
   LadderId create_ladder(const Ladder& ladder);
@@ -46,6 +55,14 @@ class RunStore {
 
   // Queues a run that is over once more, owned by this process, for `planned_steps` in all.
   void queue_again(RunId run, std::int64_t planned_steps);
+
+  // Writes all of `run` but its owner; its summary is computed anew when it is asked for.
+  void update_run(const Run& run);
+
+  void rename_run(RunId run, const std::string& name);
+  void rename_ladder(LadderId ladder, const std::string& name);
+
+  // --- Writing steps
 
   // Writes events in one transaction: all or none. A run's steps may arrive in any order; a step that exists already is
   // kept, and the newer one counts.
@@ -58,9 +75,6 @@ class RunStore {
   // For runs that are over but whose steps arrive piece by piece (imports): call create_run, append_steps, and
   // update_run with what has become known, in one transaction. Ignores the steps' `run`.
   void append_steps(RunId run, std::span<const StepRecord> steps);
-
-  // Writes all of `run` but its owner; its summary is computed anew when it is asked for.
-  void update_run(const Run& run);
 
   // One transaction for everything that is written through the store while this lives; rolled back without commit().
   // Must not outlive the store.
@@ -79,21 +93,18 @@ class RunStore {
   // Writes everything that `work` writes through this store, or nothing if it throws.
   void in_one_transaction(const std::function<void()>& work);
 
-  // Lists leave out runs in the bin, and ladders whose runs are all there; run() finds them.
-  std::vector<Ladder> ladders();  // oldest first
-  std::vector<Run> runs();        // oldest first
-  std::optional<Run> run(RunId id);
-  Run existing_run(RunId id);                 // StorageError where another process has deleted it for good
-  std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
+  // --- Reading steps
+
   Series series(RunId id);
-  // The same steps with everything that was recorded of them: wall clock and parts too.
-  std::vector<StepRecord> step_records(RunId id);
-  Series series(RunId id, std::int64_t first_step, std::int64_t last_step);  // with both, read by the index alone
+  Series series(RunId id, std::int64_t first_step, std::int64_t last_step);  // both included; read by the index alone
+  std::vector<StepRecord> step_records(RunId id);  // the same steps with everything recorded: wall clock and parts too
 
   // About `most` steps that represent a longer run: the warm-up and, evenly spread over the rest, blocks of consecutive
   // steps, at the same places in all runs. Good for medians, their intervals and mean differences, not for extremes and
   // sums. A run of at most that many steps is returned whole.
   Series excerpt(RunId id, std::int64_t most);
+
+  // --- Derived from steps, and cached by the file
 
   // A quantity of a run of any length in at most a few thousand buckets, which the file caches; the values themselves
   // where they are few. Computed from all steps where it is missing; a run's end and an import compute it.
@@ -107,6 +118,8 @@ class RunStore {
   Summary summary(const Run& run);
   std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
 
+  // --- Beside the steps
+
   std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
   std::vector<TextSample> samples(RunId id);            // in the order of steps
   // The output of a watched program: the last `most` bytes, and up to a piece more.
@@ -115,16 +128,18 @@ class RunStore {
   // The mean time of a step's parts after the warm-up; `missing` where none of the last thousand steps has it.
   StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
 
+  // --- Users' marks, and the bin
+
   // Users' marks on their runs; a run without any is not in the map.
   std::map<RunId, Curation> curations();
   void curate(RunId run, const Curation& curation);
-  void rename_run(RunId run, const std::string& name);
-  void rename_ladder(LadderId ladder, const std::string& name);
 
   // Deletes runs for good that were put into the bin before `deleted_before`, with everything that belongs to them, and
   // returns them. A run whose checkpoint a queued fork needs stays. The caller removes files beside the database
   // (app/bin.h); no later run gets one of their numbers.
   std::vector<RunId> empty_bin(double deleted_before);
+
+  // --- Other processes
 
   // `request` asks the process that owns a run; `take_requests` returns the requests of other processes about runs of
   // this one, each once.
@@ -134,6 +149,8 @@ class RunStore {
   // Closes queued and running runs of processes that have exited as `interrupted`, at their last step. Returns how
   // many. Leaves runs of other live processes alone.
   int close_dead_runs();
+
+  // --- The file
 
   // Small facts about the file itself, such as that the example was added once.
   std::optional<std::string> setting(const std::string& key);
