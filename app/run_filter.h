@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/report.h"
+#include "app/run_json.h"
 #include "storage/database/curation.h"
 
 namespace stepladder {

@@ -1,4 +1,4 @@
-// `stepladder check`: which runs have numbers to distrust, and why.
+// `stepladder check`: the flags of each run, judged by its own steps.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace stepladder {
 
 struct CheckedRun {
   Run run;
-  std::vector<Flag> flags;
+  Plausibility plausibility;
 };
 
-std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& judge);
+std::vector<CheckedRun> check_runs(const std::vector<RunAndSummary>& runs, const PlausibilityContext& context);
 Json check_json(const std::vector<CheckedRun>& runs);
 std::string check_text(const std::vector<CheckedRun>& runs);
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iostream>
-#include <limits>
 #include <memory>
 
 #include "app/cli/cli.h"
 #include "app/cli/find_run.h"
 #include "app/excerpt.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -22,24 +22,6 @@ struct CompareOptions {
   bool gate = false;
 };
 
-LoadedRun load(RunStore& store, const Run& run, std::int64_t most_steps) {
-  LoadedRun loaded{.run = run, .summary = store.summary(run), .series = {}, .profile = {}};
-  const bool whole = loaded.summary.steps <= most_steps;
-  loaded.series = whole ? store.series(run.id) : store.excerpt(run.id, excerpt_of(most_steps));
-  return loaded;
-}
-
-// The other runs of its rung that are over; those of the base with their steps, for how far apart losses may be.
-std::vector<LoadedRun> repeats_of(RunStore& store, const Run& run, bool with_steps, std::int64_t most_steps) {
-  std::vector<LoadedRun> repeats;
-  if (!run.ladder) return repeats;
-  for (const Run& other : store.runs_of(*run.ladder)) {
-    if (other.rung != run.rung || other.id == run.id || other.status != RunStatus::finished) continue;
-    repeats.push_back(with_steps ? load(store, other, most_steps) : LoadedRun{other, store.summary(other), {}, {}});
-  }
-  return repeats;
-}
-
 // One recorded step and the next, on average: 10 where a log has every tenth.
 std::int64_t steps_apart(const Summary& summary) {
   return (summary.last_step - summary.first_step) / std::max<std::int64_t>(1, summary.steps) + 1;
@@ -50,7 +32,7 @@ double final_loss(RunStore& store, const ComparedRun& run) {
   const Summary& summary = run.loaded.summary;
   if (std::isfinite(summary.val_loss_last)) return summary.val_loss_last;
   const std::int64_t end = 4096 * steps_apart(summary);
-  const Series series = run.is_excerpt()
+  const Series series = run.loaded.is_excerpt()
                             ? store.series(run.loaded.run.id, summary.last_step - end + 1, summary.last_step)
                             : run.loaded.series;
   std::vector<double> last;
@@ -61,8 +43,9 @@ double final_loss(RunStore& store, const ComparedRun& run) {
 
 // From an excerpt seconds and tokens cannot be summed up: of a long run all steps are read, some at a time.
 TargetReached find_target(RunStore& store, const ComparedRun& run, double target_loss) {
-  const auto& [of, summary, series, profile] = run.loaded;
-  if (!run.is_excerpt()) return reach(series, of.tokens_per_step, target_loss);
+  const Run& of = run.loaded.run;
+  const Summary& summary = run.loaded.summary;
+  if (!run.loaded.is_excerpt()) return reach(run.loaded.series, of.tokens_per_step, target_loss);
   TargetSearch search(of.tokens_per_step, target_loss, !is_missing(summary.val_loss_last));
   const std::int64_t at_once = longest_excerpt * steps_apart(summary);
   for (std::int64_t first = summary.first_step; first <= summary.last_step && !search.found(); first += at_once)
@@ -83,10 +66,10 @@ std::string target_text(const TargetReached& target) {
 }
 
 std::string excerpt_note(const ComparedRun& run) {
-  if (!run.is_excerpt()) return {};
+  if (!run.loaded.is_excerpt()) return {};
   return "run " + std::to_string(run.loaded.run.id) + ", excerpt: interval and loss are from " +
-         grouped(std::ssize(run.loaded.series.step)) + " of its " + grouped(run.loaded.summary.steps) +
-         " steps, evenly chosen\n";
+         grouped(std::ssize(run.loaded.series.step)) + " evenly spaced steps of " + grouped(run.loaded.summary.steps) +
+         "\n";
 }
 
 std::optional<BatchSplit> split_batch(const LoadedRun& base, const LoadedRun& run,
@@ -105,34 +88,28 @@ Json batch_json(const BatchSplit& split) {
           {"why", split.sentence}};
 }
 
-Sample sample(const ComparedRun& run) {
-  std::vector<MeasuredRun> all = measured(run.repeats);
-  all.push_back({&run.loaded.run, &run.loaded.summary, &run.loaded.series});
-  return sample_of(all.back(), all, 1);
+Subject subject_of(const ComparedRun& run) {
+  Subject subject{.rung = run.loaded.run.rung, .runs = {run.loaded.measured()}};
+  for (const LoadedRun& repeat : run.repeats) subject.siblings.push_back(repeat.measured());
+  subject.repeats = run.repeats_known;
+  return subject;
 }
 
-// An excerpt may lack the step at which the loss was lost; the summary has seen all of them.
-LossParity parity_of(const ComparedRun& base, const ComparedRun& run, double band) {
-  LossParity parity = loss_parity(base.loaded.run, base.loaded.series, run.loaded.run, run.loaded.series, band);
-  const Summary& summary = run.loaded.summary;
-  const bool lost = run.is_excerpt() && summary.nonfinite_steps > 0 && base.loaded.summary.nonfinite_steps == 0 &&
-                    summary.first_nonfinite_step <= base.loaded.summary.last_step;
-  if (!lost || parity.verdict == LossVerdict::not_comparable) return parity;
-  return {.verdict = LossVerdict::diverged,
-          .max_gap = std::numeric_limits<double>::infinity(),
-          .at_step = summary.first_nonfinite_step};
-}
-
-// The gravest of what a gate finds: what cannot be true, then the loss, then the speed.
-int gate_status(const std::vector<Comparison>& comparisons) {
-  const auto any = [&](auto&& found) { return std::any_of(comparisons.begin(), comparisons.end(), found); };
-  if (any([](const Comparison& c) { return is_impossible(c.flags); })) return exit_implausible;
-  if (any([](const Comparison& c) {
-        return c.loss.verdict == LossVerdict::worse || c.loss.verdict == LossVerdict::diverged;
+// The gravest finding of a gate: an impossible number, then the loss, then the speed.
+int gate_status(const Comparisons& compared) {
+  const auto any = [&](auto&& found) {
+    return std::any_of(compared.runs.begin(), compared.runs.end(),
+                       [&](const Comparison& each) { return found(each.judgement); });
+  };
+  if (any([](const RungJudgement& run) { return run.over_baseline.worst() == Trust::impossible; }))
+    return exit_implausible;
+  if (any([](const RungJudgement& run) {
+        return run.loss.verdict == LossVerdict::worse || run.loss.verdict == LossVerdict::diverged;
       }))
     return exit_loss_not_at_parity;
-  if (any([](const Comparison& c) { return c.speedup.verdict == Verdict::slower; })) return exit_slower;
-  if (any([](const Comparison& c) { return c.speedup.verdict == Verdict::cannot_tell; })) return exit_cannot_tell;
+  if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::slower; })) return exit_slower;
+  if (any([](const RungJudgement& run) { return run.over_baseline.verdict == Verdict::cannot_tell; }))
+    return exit_cannot_tell;
   return exit_done;
 }
 
@@ -142,114 +119,136 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   for (const std::string& wanted : options.runs) found.push_back(find_run(store, wanted));
   const std::int64_t most_steps = most_steps_of_each(found.size());
   std::vector<ComparedRun> all;
-  for (const Run& run : found)
-    all.push_back({load(store, run, most_steps), repeats_of(store, run, all.empty(), most_steps)});
+  for (const Run& run : found) all.push_back(load_compared(store, run, all.empty(), most_steps));
   const ComparedRun& base = all.front();
   std::vector<RunAndSummary> others;
   if (std::any_of(found.begin(), found.end(),
                   [&](const Run& run) { return run.tokens_per_step != found.front().tokens_per_step; }))
     others = store.runs_with_summaries();
-  std::vector<Comparison> comparisons =
-      compare_runs(base, std::span(all).subspan(1), options.noise_floor, load_judge(&store), others);
+  Comparisons compared = compare_runs(base, std::span(all).subspan(1), options.noise_floor,
+                                      load_plausibility_context(&store).hardware, others);
   if (common.json || options.target_loss) {
     const double target = options.target_loss ? *options.target_loss : final_loss(store, base);
-    for (Comparison& comparison : comparisons) comparison.target = find_target(store, *comparison.run, target);
+    for (Comparison& comparison : compared.runs) comparison.target = find_target(store, *comparison.run, target);
   }
   if (common.json) {
-    print(compare_json(base, comparisons));
+    print(compare_json(compared));
   } else {
-    std::cout << compare_table(base, comparisons);
+    std::cout << compare_table(compared);
   }
-  return options.gate ? gate_status(comparisons) : exit_done;
+  return options.gate ? gate_status(compared) : exit_done;
+}
+
+std::string flag_notes(const RungJudgement& judgement, const std::string& who) {
+  std::string notes;
+  for (const Flag& flag : judgement.flags)
+    notes += who + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
+  return notes;
 }
 
 }  // namespace
 
-std::vector<Comparison> compare_runs(const ComparedRun& base, std::span<const ComparedRun> runs, double noise_floor,
-                                     const PlausibilityContext& judge, const std::vector<RunAndSummary>& others) {
-  std::vector<const Series*> base_series{&base.loaded.series};
-  for (const LoadedRun& repeat : base.repeats) base_series.push_back(&repeat.series);
-  const double band = loss_band(base_series);
-  const Sample base_sample = sample(base);
-
-  std::vector<Comparison> comparisons;
-  const Summary* previous = &base.loaded.summary;
-  Sample previous_sample = base_sample;
-  for (const ComparedRun& compared : runs) {
-    const auto& [run, summary, series, profile] = compared.loaded;
-    const Summary& base_summary = base.loaded.summary;
-    Sample own = sample(compared);
-    comparisons.push_back(
-        {.run = &compared,
-         .speedup = judge_speedup(speedup(base_summary, summary), base_sample, own, noise_floor),
-         .against_previous = judge_speedup(speedup(*previous, summary), previous_sample, own, noise_floor),
-         .loss = parity_of(base, compared, band),
-         .flags = flags_of(run, summary, judge.repeats.of(run), judge.hardware),
-         .target = {},
-         .batch = split_batch(base.loaded, compared.loaded, others),
-         .break_even_steps = break_even_steps(run.setup_ms, base_summary.dt_ms_median, summary.dt_ms_median)});
-    previous = &summary;
-    previous_sample = std::move(own);
+ComparedRun load_compared(RunStore& store, const Run& run, bool with_steps, std::int64_t most_steps) {
+  ComparedRun found{.loaded = load_run(store, run, most_steps), .repeats = {}};
+  if (!run.ladder) return found;
+  found.repeats_known = 0;
+  for (const Run& other : store.runs_of(*run.ladder)) {
+    if (other.rung != run.rung) continue;
+    ++found.repeats_known;
+    if (other.id == run.id || other.status != RunStatus::finished) continue;
+    if (with_steps) {
+      found.repeats.push_back(load_run(store, other, most_steps));
+    } else {
+      LoadedRun& repeat = found.repeats.emplace_back();
+      repeat.run = other;
+      repeat.summary = store.summary(other);
+    }
   }
-  return comparisons;
+  return found;
 }
 
-Json compare_json(const ComparedRun& base, const std::vector<Comparison>& comparisons) {
-  const auto& [base_run, base_summary, base_series, base_profile] = base.loaded;
-  Json compared = Json::array();
-  for (const Comparison& comparison : comparisons) {
-    const auto& [run, summary, series, profile] = comparison.run->loaded;
+Comparisons compare_runs(const ComparedRun& base, std::span<const ComparedRun> runs, double noise_floor,
+                         const HardwareTable& hardware, const std::vector<RunAndSummary>& others) {
+  std::vector<Subject> subjects{subject_of(base)};
+  for (const ComparedRun& run : runs) subjects.push_back(subject_of(run));
+  std::vector<RungJudgement> judged = judge(subjects, 0, hardware, {.noise_floor = noise_floor});
+  Comparisons compared{.base = &base, .base_judgement = std::move(judged.front()), .runs = {}};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const LoadedRun& run = runs[i].loaded;
+    compared.runs.push_back({.run = &runs[i],
+                             .judgement = std::move(judged[i + 1]),
+                             .target = {},
+                             .batch = split_batch(base.loaded, run, others),
+                             .break_even_steps = break_even_steps(run.run.setup_ms, base.loaded.summary.dt_ms_median,
+                                                                  run.summary.dt_ms_median)});
+  }
+  return compared;
+}
+
+Json compare_json(const Comparisons& compared) {
+  const LoadedRun& base = compared.base->loaded;
+  Json rows = Json::array();
+  for (const Comparison& comparison : compared.runs) {
+    const LoadedRun& loaded = comparison.run->loaded;
+    const Run& run = loaded.run;
+    const RungJudgement& judgement = comparison.judgement;
     Json flags = Json::array();
-    for (const Flag& flag : comparison.flags) flags.push_back(to_string(flag.id));
+    for (const Flag& flag : judgement.flags) flags.push_back(to_string(flag.id));
     Json row = {{"id", run.id},
                 {"name", run.name},
-                {"speedup", number(comparison.speedup.factor)},
-                {"ci95", interval_json(comparison.speedup.ci95)},
-                {"verdict", to_string(comparison.speedup.verdict)},
-                {"against_previous", number(comparison.against_previous.factor)},
-                {"against_previous_ci95", interval_json(comparison.against_previous.ci95)},
-                {"loss", parity_json(comparison.loss)},
+                {"speedup", number(judgement.over_baseline.factor)},
+                {"ci95", interval_json(judgement.over_baseline.ci95)},
+                {"verdict", to_string(judgement.over_baseline.verdict)},
+                {"against_previous", number(judgement.over_previous.factor)},
+                {"against_previous_ci95", interval_json(judgement.over_previous.ci95)},
+                {"loss", parity_json(judgement.loss)},
                 {"reached_base_loss", target_json(comparison.target)},
-                {"flags", flags}};
-    if (base_run.tokens_per_step > 0 && run.tokens_per_step > 0 && base_run.tokens_per_step != run.tokens_per_step) {
+                {"flags", flags},
+                {"trust", to_string(judgement.trust)}};
+    if (base.run.tokens_per_step > 0 && run.tokens_per_step > 0 && base.run.tokens_per_step != run.tokens_per_step) {
       // speedup = tokens_ratio / step_time_ratio
-      row["tokens_ratio"] = static_cast<double>(run.tokens_per_step) / static_cast<double>(base_run.tokens_per_step);
+      row["tokens_ratio"] = static_cast<double>(run.tokens_per_step) / static_cast<double>(base.run.tokens_per_step);
       row["step_time_ratio"] =
-          base_summary.dt_ms_median > 0 ? number(summary.dt_ms_median / base_summary.dt_ms_median) : Json();
+          base.summary.dt_ms_median > 0 ? number(loaded.summary.dt_ms_median / base.summary.dt_ms_median) : Json();
     }
     if (comparison.batch) row["batch"] = batch_json(*comparison.batch);
     if (!is_missing(comparison.break_even_steps)) row["break_even_steps"] = comparison.break_even_steps;
-    if (comparison.run->is_excerpt()) row["excerpt_steps"] = series.size();
-    compared.push_back(std::move(row));
+    if (loaded.is_excerpt()) row["excerpt_steps"] = loaded.series.size();
+    rows.push_back(std::move(row));
   }
-  Json all = {{"base", base_run.id}, {"runs", compared}};
-  if (base.is_excerpt()) all["base_excerpt_steps"] = base_series.size();
+  Json all = {{"base", base.run.id}, {"base_trust", to_string(compared.base_judgement.trust)}, {"runs", rows}};
+  if (base.is_excerpt()) all["base_excerpt_steps"] = base.series.size();
   return all;
 }
 
-std::string compare_table(const ComparedRun& base, const std::vector<Comparison>& comparisons) {
-  const auto& [base_run, base_summary, base_series, base_profile] = base.loaded;
+std::string compare_table(const Comparisons& compared) {
+  const LoadedRun& base = compared.base->loaded;
   std::vector<std::vector<std::string>> rows = {
       {"run", "name", "tokens/s", "vs previous", "vs base", "95 % interval", "verdict", "loss", "largest gap"}};
-  rows.push_back({std::to_string(base_run.id), base_run.name, tokens_per_s_text(base_summary.tokens_per_s), "-",
-                  factor_text(speedup(base_summary, base_summary)), "-", "base", "reference", "-"});
-  std::string notes = excerpt_note(base);
-  for (const Comparison& comparison : comparisons) {
-    const auto& [run, summary, series, profile] = comparison.run->loaded;
-    const LossParity& loss = comparison.loss;
+  const RungJudgement& reference = compared.base_judgement;
+  rows.push_back({std::to_string(base.run.id), base.run.name, tokens_per_s_text(base.summary.tokens_per_s), "-",
+                  factor_text(reference.over_baseline.factor), "-",
+                  "base" + (reference.is_trusted() ? "" : ", " + std::string(to_string(reference.trust))), "reference",
+                  "-"});
+  std::string notes = excerpt_note(*compared.base);
+  if (!reference.is_trusted()) notes += flag_notes(reference, "run " + std::to_string(base.run.id) + " (base), ");
+  for (const Comparison& comparison : compared.runs) {
+    const LoadedRun& loaded = comparison.run->loaded;
+    const RungJudgement& judgement = comparison.judgement;
+    const LossParity& loss = judgement.loss;
     const bool gap = !is_missing(loss.max_gap);
-    rows.push_back({std::to_string(run.id), run.name, tokens_per_s_text(summary.tokens_per_s),
-                    factor_text(comparison.against_previous.factor), factor_text(comparison.speedup.factor),
-                    ci95_text(comparison.speedup.ci95), std::string(to_string(comparison.speedup.verdict)),
+    rows.push_back({std::to_string(loaded.run.id), loaded.run.name, tokens_per_s_text(loaded.summary.tokens_per_s),
+                    factor_text(judgement.over_previous.factor), factor_text(judgement.over_baseline.factor),
+                    ci95_text(judgement.over_baseline.ci95), verdict_text(judgement.over_baseline),
                     loss_text(loss, false), gap ? loss_text(loss.max_gap) + " at step " + grouped(loss.at_step) : "-"});
-    const std::string who = "run " + std::to_string(run.id) + ", ";
+    const std::string who = "run " + std::to_string(loaded.run.id) + ", ";
     notes += excerpt_note(*comparison.run);
     if (comparison.target) notes += who + target_text(*comparison.target) + "\n";
     if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
     if (comparison.break_even_steps > 0)
-      notes += who + "set-up: " + milliseconds_text(run.setup_ms) + " before the first step pay back after " +
+      notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pay back after " +
                grouped(static_cast<std::int64_t>(comparison.break_even_steps)) + " steps\n";
-    for (const Flag& flag : comparison.flags) notes += who + std::string(to_string(flag.id)) + ": " + flag.why + "\n";
+    notes += flag_notes(judgement, who);
   }
   return table(rows, {true, false, true, true, true, true, false, false, false}) + (notes.empty() ? "" : "\n" + notes);
 }

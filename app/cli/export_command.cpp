@@ -162,13 +162,15 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
   return chosen;
 }
 
+// Every step of each run, one run at a time; with `table` the runs alone.
 std::string steps_json_of(RunStore& store, const std::vector<Run>& runs, bool table) {
-  const PlausibilityContext judge = load_judge(&store);
+  const PlausibilityContext context = load_plausibility_context(&store);
   Json list = Json::array();
-  for (const LoadedRun& run : load_runs(store, runs)) {
-    Json json = run_json(run.run, run.summary, judge);
-    json.update(life_cycle_json(store, {run.run, run.summary}));
-    if (!table) json["data"] = steps_json(run.series);
+  for (const Run& run : runs) {
+    const Summary summary = store.summary(run);
+    Json json = run_json(run, summary, context);
+    json.update(life_cycle_json(store, {run, summary}));
+    if (!table) json["data"] = steps_json(store.series(run.id));
     list.push_back(std::move(json));
   }
   return (runs.size() == 1 ? list.front() : list).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -208,9 +210,9 @@ std::string content_of(const ExportRequest& request, Form form, RunStore& store,
   if (form == Form::trace) return trace_of(store, chosen.runs);
   if (form == Form::json) return steps_json_of(store, chosen.runs, request.table);
   if (form == Form::csv && !request.table) return steps_csv_of(store, chosen.runs);
-  const PlausibilityContext judge = load_judge(&store);
-  const Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), judge);
-  if (form == Form::csv) return summaries_csv(study, judge);
+  const PlausibilityContext context = load_plausibility_context(&store);
+  const Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), context.hardware);
+  if (form == Form::csv) return summaries_csv(study, context);
   if (form == Form::md) return study_markdown(study);
   if (form == Form::tex) return to_tex(figure_of(request, study), study);
   if (form == Form::html)

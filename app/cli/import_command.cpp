@@ -352,7 +352,7 @@ void report(RunStore* store, const ImportRequest& request, const ImportOutcome& 
   std::vector<RunAndSummary> rows;
   for (const ImportedRun& it : outcome.runs) rows.push_back({it.run, store->summary(it.run)});
   if (request.json) {
-    const PlausibilityContext judge = load_judge(store);
+    const PlausibilityContext judge = load_plausibility_context(store);
     Json runs = Json::array(), notes = Json::array();
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Json run = run_json(rows[i].run, rows[i].summary, judge);

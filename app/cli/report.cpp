@@ -7,18 +7,12 @@
 
 #include "app/environment.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 #include "engine/files/checkpoint_folder.h"
 #include "storage/analysis/energy.h"
 
 namespace stepladder {
 namespace {
-
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-Json count_or_null(std::int64_t count) {
-  return count > 0 ? Json(count) : Json();
-}
 
 std::string status_text(const Run& run) {
   return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
@@ -30,9 +24,9 @@ std::string with_detail(const std::string& text, const std::string& detail) {
   return text + "  (" + detail + ")";
 }
 
-std::string left_out_text(std::int64_t warmup_steps) {
-  if (warmup_steps == 0) return "no step left out";
-  return "the first " + (warmup_steps == 1 ? "step" : grouped(warmup_steps) + " steps") + " left out";
+std::string warmup_text(std::int64_t warmup_steps) {
+  if (warmup_steps == 0) return "no warm-up step excluded";
+  return grouped(warmup_steps) + " warm-up " + (warmup_steps == 1 ? "step" : "steps") + " excluded";
 }
 
 double seed_tokens_per_s(const LadderPlan& plan, int rung) {
@@ -51,20 +45,6 @@ Json energy_json(const Energy& energy) {
 
 }  // namespace
 
-Json number(double value) {
-  if (is_missing(value)) return nullptr;
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return value;
-}
-
-PlausibilityContext load_judge(RunStore* store) {
-  PlausibilityContext judge{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
-  if (!store) return judge;
-  for (const Run& run : store->runs()) judge.repeats.add(run);
-  return judge;
-}
-
 Json interval_json(const Interval& interval) {
   return interval.known() ? Json::array({number(interval.low), number(interval.high)}) : Json();
 }
@@ -73,52 +53,6 @@ Json parity_json(const LossParity& loss) {
   return {{"verdict", to_string(loss.verdict)},
           {"max_gap", std::isfinite(loss.max_gap) ? Json(loss.max_gap) : Json()},
           {"at_step", is_missing(loss.max_gap) ? Json() : Json(loss.at_step)}};
-}
-
-Json run_json(const Run& run, const Summary& summary, const PlausibilityContext& judge) {
-  const bool measured = summary.steps > 0;
-  const RunUtilisation used = utilisation_of(run, summary, judge.hardware);
-  Json flags = Json::array();
-  for (const Flag& flag : flags_of(run, summary, judge.repeats.of(run), judge.hardware))
-    flags.push_back(to_string(flag.id));
-  return {{"id", run.id},
-          {"name", run.name},
-          {"ladder", run.ladder ? Json(*run.ladder) : Json()},
-          {"stage", text_or_null(run.stage)},
-          {"repeat", run.repeat},
-          {"status", to_string(run.status)},
-          {"source", run.source},
-          {"source_path", text_or_null(run.source_path)},
-          {"steps", summary.steps},
-          {"first_step", measured ? Json(summary.first_step) : Json()},
-          {"last_step", measured ? Json(summary.last_step) : Json()},
-          {"loss_first", number(summary.loss_first)},
-          {"loss_last", number(summary.loss_last)},
-          {"loss_min", number(summary.loss_min)},
-          {"val_loss_last", number(summary.val_loss_last)},
-          {"val_loss_min", number(summary.val_loss_min)},
-          {"dt_ms_median", number(summary.dt_ms_median)},
-          {"tokens_per_step", count_or_null(run.tokens_per_step)},
-          {"tokens_per_s", number(summary.tokens_per_s)},
-          {"warmup_steps", measured ? Json(summary.warmup_steps) : Json()},
-          {"params", count_or_null(run.params)},
-          {"model_flops_per_token",
-           number(is_missing(run.model_flops_per_token) ? used.flops_per_token : run.model_flops_per_token)},
-          {"mfu", number(used.mfu)},
-          {"mfu_convention", text_or_null(used.convention)},
-          {"device", text_or_null(run.device)},
-          {"hardware", text_or_null(run.hardware)},
-          {"precision", text_or_null(run.precision)},
-          {"sync", to_string(run.sync)},
-          {"flags", flags},
-          {"rung", run.rung},
-          {"title", text_or_null(run.title)},
-          {"reason", text_or_null(run.reason)},
-          {"parent", run.parent ? Json(*run.parent) : Json()},
-          {"forked_at_step", count_or_null(run.forked_at_step)},
-          {"attention", text_or_null(run.attention)},
-          {"peak_memory_bytes", count_or_null(run.peak_memory_bytes)},
-          {"setup_ms", number(run.setup_ms)}};
 }
 
 Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
@@ -204,27 +138,10 @@ Json doctor_json(const DeviceReport& report, const std::filesystem::path& databa
           {"probe", nullptr}};
 }
 
-std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) {
-  std::vector<LoadedRun> loaded;
-  loaded.reserve(runs.size());
-  for (const Run& run : runs) {
-    Series series = store.series(run.id);
-    Summary summary = store.summary(run);
-    loaded.push_back({run, summary, std::move(series), store.profile(run.id)});
-  }
-  return loaded;
-}
-
-std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
-  std::vector<MeasuredRun> pointers;
-  for (const LoadedRun& run : runs) pointers.push_back({&run.run, &run.summary, &run.series});
-  return pointers;
-}
-
 Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& plan,
-                 const std::filesystem::path& database, const PlausibilityContext& judge) {
+                 const std::filesystem::path& database, const PlausibilityContext& context) {
   Json rungs = Json::array();
-  for (const RungSummary& rung : summarise_rungs(measured(runs))) {
+  for (const RungJudgement& rung : judge_rungs(measured(runs), context.hardware)) {
     const Run& first = *rung.runs.front();
     const bool first_rung = rungs.empty();
     Json ids = Json::array();
@@ -238,10 +155,11 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"tokens_per_s", number(rung.tokens_per_s)},
                      {"tokens_per_s_low", number(rung.low)},
                      {"tokens_per_s_high", number(rung.high)},
-                     {"against_previous", number(rung.against_previous)},
-                     {"speedup", number(rung.speedup)},
-                     {"ci95", interval_json(rung.verdict.ci95)},
-                     {"verdict", first_rung ? Json() : Json(to_string(rung.verdict.verdict))},
+                     {"against_previous", number(rung.over_previous.factor)},
+                     {"speedup", number(rung.over_baseline.factor)},
+                     {"ci95", interval_json(rung.over_baseline.ci95)},
+                     {"verdict", first_rung ? Json() : Json(to_string(rung.over_baseline.verdict))},
+                     {"trust", to_string(rung.trust)},
                      {"loss", parity_json(rung.loss)},
                      {"loss_against", rung.loss_against},
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
@@ -249,20 +167,12 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
   Json left_out = Json::array();
   for (const SkippedStage& stage : plan.skipped) left_out.push_back({{"id", stage.stage}, {"reason", stage.reason}});
   Json all = Json::array();
-  for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary, judge));
+  for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary, context));
   return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
           {"rungs", rungs},      {"skipped", left_out}, {"runs", all}};
 }
 
-std::string loss_text(const LossParity& loss, bool reference) {
-  if (reference) return "reference";
-  if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
-    return std::string(to_string(loss.verdict)) + " by " + loss_text(std::fabs(loss.tail_gap));
-  }
-  return std::string(to_string(loss.verdict));
-}
-
-std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan) {
+std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& plan, const HardwareTable& hardware) {
   const bool seeded = std::any_of(plan.rungs.begin(), plan.rungs.end(),
                                   [](const Rung& rung) { return !is_missing(rung.seed_tokens_per_s); });
   std::vector<std::vector<std::string>> rows = {{"rung", "stage", "what changed", "tokens/s", "spread", "vs previous",
@@ -273,18 +183,24 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
     right.insert(right.end(), {true, true});
   }
   std::string notes;
-  for (const RungSummary& rung : summarise_rungs(measured(runs))) {
+  for (const RungJudgement& rung : judge_rungs(measured(runs), hardware)) {
     const Run& run = *rung.runs.front();
+    const Gain& gain = rung.over_baseline;
     rows.push_back({std::to_string(rung.rung), run.stage, run.changed, tokens_per_s_text(rung.tokens_per_s),
                     is_missing(rung.low) ? "-" : compact(rung.low) + " - " + compact(rung.high),
-                    factor_text(rung.against_previous), factor_text(rung.speedup), ci95_text(rung.verdict.ci95),
-                    rows.size() == 1 ? "baseline" : std::string(to_string(rung.verdict.verdict)),
-                    loss_text(rung.loss, rung.rung == 0) +
+                    factor_text(rung.over_previous.factor), factor_text(gain.factor), ci95_text(gain.ci95),
+                    rows.size() == 1 ? "baseline" + (rung.is_trusted() ? "" : ", " + std::string(to_string(rung.trust)))
+                                     : verdict_text(gain),
+                    loss_text(rung.loss, rows.size() == 1) +
                         (rung.loss_against > 0 ? " (rung " + std::to_string(rung.loss_against) + ")" : "")});
     if (seeded) {
       const double seed = seed_tokens_per_s(plan, rung.rung);
       rows.back().push_back(tokens_per_s_text(seed));
       rows.back().push_back(factor_text(is_missing(seed) ? missing : seed / seed_tokens_per_s(plan, 0)));
+    }
+    for (const Flag& flag : rung.flags) {
+      if (kind_of(flag.id).trust != Trust::trusted)
+        notes += run.stage + ", " + std::string(to_string(flag.id)) + ": " + flag_text(flag) + "\n";
     }
     for (const Run* repeat : rung.runs) {
       if (repeat->status != RunStatus::finished) notes += repeat->name + ": " + status_text(*repeat) + "\n";
@@ -306,7 +222,7 @@ std::string runs_table(const std::vector<RunAndSummary>& runs) {
   return table(rows, {true, false, false, true, true, true, true, true, false, false});
 }
 
-std::string run_text(const LoadedRun& loaded, const PlausibilityContext& judge) {
+std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context) {
   const Run& run = loaded.run;
   const Summary& summary = loaded.summary;
   const Series& series = loaded.series;
@@ -333,34 +249,37 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& judge) 
                                                              compact(summary.dt_ms_p25) + " - " +
                                                              compact(summary.dt_ms_p75) + " ms between the quartiles")},
                {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
-               {"clock", "sync " + std::string(to_string(run.sync)) + ", " + left_out_text(summary.warmup_steps)}});
-  const bool has_all = static_cast<std::int64_t>(series.size()) == summary.steps;
-  Summary of_series = summary;
-  if (!has_all) of_series.warmup_steps = 0;
-  const Interval interval = median_interval(sample_median(steady_dt_ms(series, of_series)));
-  rows.push_back({"95 % interval",
-                  known(interval.low, ci95_text(interval) + " ms for the median step" +
-                                          (has_all ? "" : ", from the last " + grouped(std::ssize(series.step))))});
+               {"clock", "sync " + std::string(to_string(run.sync)) + ", " + warmup_text(summary.warmup_steps)}});
+  const Interval interval = median_interval(sample_median(steady_dt_ms(series, summary)));
+  rows.push_back(
+      {"95 % interval",
+       known(interval.low,
+             ci95_text(interval) + " ms for the median step" +
+                 (loaded.is_excerpt() ? ", from " + grouped(std::ssize(series.step)) + " evenly spaced steps" : ""))});
   if (summary.spikes > 0)
-    rows.push_back({"slow steps", grouped(summary.spikes) + " of them stand out" +
+    rows.push_back({"slow steps", grouped(summary.spikes) + " outliers" +
                                       (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
                                                                       " steps (validation, checkpoints)"
                                                                 : "")});
-  if (const RunUtilisation used = utilisation_of(run, summary, judge.hardware); !is_missing(used.mfu))
+  if (const RunUtilisation used = utilisation_of(run, summary, context.hardware); !is_missing(used.mfu))
     rows.push_back({"MFU", compact(100 * used.mfu) + " % (" + used.convention + ")"});
   if (!is_missing(run.loss_floor))
     rows.push_back({"loss floor", loss_text(run.loss_floor) + " (entropy of the source)"});
-  for (const Flag& flag : flags_of(run, summary, judge.repeats.of(run), judge.hardware))
-    rows.push_back({std::string(to_string(flag.id)), flag.why});
+  const Plausibility plausibility = plausibility_of(run, summary, context);
+  rows.push_back({"trust", std::string(to_string(plausibility.trust))});
+  for (const Flag& flag : plausibility.flags) rows.push_back({std::string(to_string(flag.id)), flag_text(flag)});
   return table(rows, {false, false});
 }
 
-std::string ci95_text(const Interval& interval) {
-  if (!interval.known()) return "-";
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f - %.*f", interval.low < 10 ? 3 : 1, interval.low, interval.low < 10 ? 3 : 1,
-                interval.high);
-  return text;
+std::string flag_text(const Flag& flag) {
+  if (!flag.remedy) return flag.why;
+  switch (*flag.remedy) {
+    case Remedy::give_params:
+      return flag.why + " `stepladder import --params N` sets the number of parameters.";
+    case Remedy::probe_again:
+      break;
+  }
+  return flag.why + " `stepladder doctor --probe` measures the peak again.";
 }
 
 std::string doctor_text(const DeviceReport& report, const std::filesystem::path& database) {

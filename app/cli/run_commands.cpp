@@ -10,6 +10,7 @@
 #include "app/cli/check_command.h"
 #include "app/cli/cli.h"
 #include "app/cli/find_run.h"
+#include "app/excerpt.h"
 #include "app/run_filter.h"
 
 namespace stepladder {
@@ -19,16 +20,16 @@ int list_runs(const std::string& words, const CommonOptions& common) {
   const RunFilter filter(words);
   std::vector<RunAndSummary> runs;
   auto store = open_to_read(common.database);
-  const PlausibilityContext judge = load_judge(store ? &*store : nullptr);
+  const PlausibilityContext context = load_plausibility_context(store ? &*store : nullptr);
   if (store) {
     std::map<RunId, Curation> curations = store->curations();
     for (RunAndSummary& run : store->runs_with_summaries()) {
-      if (filter.accepts(run.run, run.summary, judge, curations[run.run.id])) runs.push_back(std::move(run));
+      if (filter.accepts(run.run, run.summary, context, curations[run.run.id])) runs.push_back(std::move(run));
     }
   }
   if (common.json) {
     Json list = Json::array();
-    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, judge));
+    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, context));
     print(list);
   } else if (runs.empty()) {
     std::cerr << "stepladder: no runs" << (words.empty() ? " yet; `stepladder ladder` makes some\n" : " match\n");
@@ -43,9 +44,6 @@ struct ShowOptions {
   bool steps = false;
   bool console = false;
 };
-
-// Of a run that has more, the interval of the median step is told from the last so many.
-constexpr std::int64_t enough_steps = 1'000'000;
 
 void print_steps(const Series& series) {
   const auto columns = {"step", "loss", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"};
@@ -66,28 +64,24 @@ void print_steps(const Series& series) {
 
 int show(const ShowOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
-  LoadedRun run{.run = find_run(store, options.run)};
-  run.summary = store.summary(run.run);
-  if (options.steps || (!common.json && run.summary.steps <= enough_steps)) {
-    run.series = store.series(run.run.id);
-  } else if (!common.json) {
-    run.series = store.series(run.run.id, run.summary.last_step - enough_steps + 1, run.summary.last_step);
-  }
+  const Run found = find_run(store, options.run);
   if (options.console && !common.json) {
-    const std::string printed = store.console(run.run.id, std::numeric_limits<std::size_t>::max());
-    if (printed.empty()) std::cerr << "stepladder: nothing that run " << run.run.id << " printed was kept\n";
+    const std::string printed = store.console(found.id, std::numeric_limits<std::size_t>::max());
+    if (printed.empty()) std::cerr << "stepladder: no output of run " << found.id << " was kept\n";
     std::cout << printed;
     return exit_done;
   }
+  const PlausibilityContext context = load_plausibility_context(&store);
   if (common.json) {
-    Json json = run_json(run.run, run.summary, load_judge(&store));
-    json.update(life_cycle_json(store, {run.run, run.summary}));
-    if (options.steps) json["data"] = steps_json(run.series);
+    const Summary summary = store.summary(found);
+    Json json = run_json(found, summary, context);
+    json.update(life_cycle_json(store, {found, summary}));
+    if (options.steps) json["data"] = steps_json(store.series(found.id));
     print(json);
     return exit_done;
   }
-  std::cout << run_text(run, load_judge(&store));
-  if (options.steps) print_steps(run.series);
+  std::cout << run_text(load_run(store, found, most_steps_of_each(1)), context);
+  if (options.steps) print_steps(store.series(found.id));
   return exit_done;
 }
 
@@ -103,7 +97,7 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   } else if (store) {
     runs = store->runs_with_summaries();
   }
-  const std::vector<CheckedRun> checked = check_runs(runs, load_judge(store ? &*store : nullptr));
+  const std::vector<CheckedRun> checked = check_runs(runs, load_plausibility_context(store ? &*store : nullptr));
   if (common.json) {
     print(check_json(checked));
   } else if (checked.empty()) {
@@ -111,8 +105,9 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   } else {
     std::cout << check_text(checked);
   }
-  const bool impossible =
-      std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) { return is_impossible(run.flags); });
+  const bool impossible = std::any_of(checked.begin(), checked.end(), [](const CheckedRun& run) {
+    return run.plausibility.trust == Trust::impossible;
+  });
   return impossible && !named.empty() ? exit_implausible : exit_done;
 }
 

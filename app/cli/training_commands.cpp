@@ -100,9 +100,9 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   follow(session, {id});
   const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
   if (common.json) {
-    print(run_json(runs.front().run, runs.front().summary, load_judge(&session.store())));
+    print(run_json(runs.front().run, runs.front().summary, load_plausibility_context(&session.store())));
   } else {
-    std::cout << run_text(runs.front(), load_judge(&session.store()));
+    std::cout << run_text(runs.front(), load_plausibility_context(&session.store()));
   }
   return exit_status(runs);
 }
@@ -163,11 +163,12 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
   const LaunchedLadder launched = session.launch_ladder(request, session.probe().get());
   follow(session, launched.runs);
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
+  const PlausibilityContext context = load_plausibility_context(&session.store());
   if (common.json) {
     print(ladder_json({.id = launched.ladder, .name = default_name(request.base)}, runs, launched.plan, common.database,
-                      load_judge(&session.store())));
+                      context));
   } else {
-    std::cout << ladder_table(runs, launched.plan);
+    std::cout << ladder_table(runs, launched.plan, context.hardware);
   }
   return exit_status(runs);
 }

@@ -17,6 +17,7 @@
 #include "app/figures/tex.h"
 #include "app/format.h"
 #include "app/preset_ladder.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -156,14 +157,14 @@ void DesktopApp::ask_another_round() {
     throw std::runtime_error("It cannot be told: " + (entry ? entry->run.name : "a repeat") +
                              " did not go to its end, so no more repeats are made.");
   }
-  const std::vector<RungSummary> rungs = summarise_rungs(measured, Intervals::yes, question.asked.baseline);
+  const std::vector<RungJudgement> rungs = judge_rungs(measured, workspace_.hardware, question.asked.baseline);
   if (rungs.size() != 2) throw std::runtime_error("It cannot be told: both rungs need a run that went to its end.");
-  const SpeedUp& answer = rungs[rungs.back().rung == question.asked.rung ? 1 : 0].verdict;
+  const Gain& answer = rungs[rungs.back().rung == question.asked.rung ? 1 : 0].over_baseline;
   question.answers.push_back(answer);
   const bool is_clear = answer.verdict != Verdict::cannot_tell;
   if (is_clear && repeats >= 2) {
     question.open = false;
-    notice("After " + std::to_string(repeats) + " runs each: " + std::string(to_string(answer.verdict)) + ", " +
+    notice("After " + std::to_string(repeats) + " runs each: " + verdict_text(answer) + ", " +
            factor_text(answer.factor));
   } else if (repeats >= question.asked.most_repeats) {
     question.open = false;
@@ -181,15 +182,15 @@ void DesktopApp::save_ladder(const SaveLadder& asked) {
   if (!ladder) return;
   const std::string origin = ladder->source == "launched" ? "measured here, " + local_time_text(ladder->created_at)
                                                           : ladder->source + ", from " + ladder->source_path;
-  const PlausibilityContext judge = load_judge(&store_);
-  const Study study = make_study(ladder->name, origin, load_runs(store_, store_.runs_of(ladder->id)), judge);
+  const PlausibilityContext context = load_plausibility_context(&store_);
+  const Study study = make_study(ladder->name, origin, load_runs(store_, store_.runs_of(ladder->id)), context.hardware);
   const std::filesystem::path file = export_path(store_.file(), ladder->name, asked.ending);
   if (asked.ending == ".html") {
     write_report(study, file);
   } else if (asked.ending == ".md") {
     write_file(file, study_markdown(study));
   } else if (asked.ending == ".csv") {
-    write_file(file, summaries_csv(study, judge));
+    write_file(file, summaries_csv(study, context));
   } else if (asked.ending == ".tex") {
     write_file(file, to_tex(ladder_figure(study), study));
   } else {

@@ -2,8 +2,8 @@
 
 #include <imgui.h>
 
-#include "app/cli/report.h"
 #include "app/desktop/theme.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 
@@ -35,6 +35,29 @@ void loss_pill(const LossParity& loss) {
     case LossVerdict::not_comparable:
       return pill("not comparable", Tone::neutral);
   }
+}
+
+Tone severity_tone(FlagId id) {
+  switch (kind_of(id).severity) {
+    case Severity::grave:
+      return Tone::bad;
+    case Severity::warning:
+      return Tone::warning;
+    case Severity::note:
+      break;
+  }
+  return Tone::neutral;
+}
+
+std::string flag_advice(const Flag& flag) {
+  if (!flag.remedy) return flag.why;
+  switch (*flag.remedy) {
+    case Remedy::give_params:
+      return flag.why + " Import it again with the number of parameters.";
+    case Remedy::probe_again:
+      break;
+  }
+  return flag.why + " Measure the hardware's peak again while nothing else runs.";
 }
 
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,

@@ -6,7 +6,7 @@
 
 #include "app/desktop/widgets.h"
 #include "app/desktop/workspace.h"
-#include "storage/analysis/compare.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
@@ -15,7 +15,13 @@ Tone status_tone(RunStatus status);
 // "= same", "worse by 0.0312", "diverged", "not comparable".
 void loss_pill(const LossParity& loss);
 
-// All runs, the newest first; the one that was picked. `words` stands in the closed box, `width` pixels wide.
+// The colour of a flag.
+Tone severity_tone(FlagId id);
+
+// Why a flag was raised and where in the window something can be done about it.
+std::string flag_advice(const Flag& flag);
+
+// All runs, the newest first; the one that was picked. `words` is the text of the closed box, `width` pixels wide.
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,
                                float width);
 

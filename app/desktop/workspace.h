@@ -19,7 +19,7 @@
 #include "engine/files/checkpoint_folder.h"
 #include "storage/analysis/advice.h"
 #include "storage/analysis/hardware.h"
-#include "storage/analysis/rungs.h"
+#include "storage/analysis/judgement.h"
 #include "storage/analysis/summary.h"
 #include "storage/database/curation.h"
 #include "storage/database/run_store.h"
@@ -118,7 +118,7 @@ struct AdviceView {
 // round.
 struct Question {
   ConfirmSpeedup asked;
-  std::vector<SpeedUp> answers;
+  std::vector<Gain> answers;
   bool open = false;
 };
 

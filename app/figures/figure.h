@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ struct FigureCurve {
   bool is_dotted = false;  // each value a dot: few values, such as validation losses
   bool is_stairs = false;  // an ECDF
   bool in_legend = true;
+  std::int64_t not_finite = 0;  // NaN and infinities among the values behind y, where y is coarser than these; else 0
 };
 
 // Between two heights, over the whole width.
@@ -36,7 +38,7 @@ struct FigureBand {
   std::string label;
 };
 
-// A height that something is held against.
+// A height to compare with.
 struct FigureMark {
   double at = 0;
   std::string label;

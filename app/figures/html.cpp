@@ -9,6 +9,7 @@
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
 #include "app/format.h"
+#include "app/run_json.h"
 
 namespace stepladder {
 namespace {
@@ -120,14 +121,15 @@ std::string tiles(const Study& study) {
   std::string text = "<div class=\"tiles\">\n";
   const StudyRung& base = study.rungs.front();
   if (const StudyRung* best = study.best()) {
-    text += tile(factor_text(best->sum.speedup), "over the baseline, 95 % interval " + factor_interval_text(*best));
+    text += tile(factor_text(best->judged.over_baseline.factor),
+                 "over the baseline, 95 % interval " + factor_interval_text(*best));
     text +=
         tile(compact(best->rate) + " " + study.rate_unit, "with " + best->label + "; baseline " + compact(base.rate));
-    text += tile(loss_verdict_text(*best), best->sum.loss.verdict == LossVerdict::not_comparable
+    text += tile(loss_verdict_text(*best), best->judged.loss.verdict == LossVerdict::not_comparable
                                                ? "loss against the baseline's"
                                                : "loss against the baseline's: at most " +
-                                                     loss_text(best->sum.loss.max_gap) + " apart, at step " +
-                                                     grouped(best->sum.loss.at_step));
+                                                     loss_text(best->judged.loss.max_gap) + " apart, at step " +
+                                                     grouped(best->judged.loss.at_step));
   } else {
     const auto fastest =
         std::max_element(study.rungs.begin(), study.rungs.end(), [](const StudyRung& a, const StudyRung& b) {
@@ -138,7 +140,7 @@ std::string tiles(const Study& study) {
         });
     if (fastest->is_measured() && fastest->is_trusted())
       text += tile(compact(fastest->rate) + " " + study.rate_unit,
-                   (study.rungs.size() > 1 ? "the fastest that can be believed: " : "") + fastest->label);
+                   (study.rungs.size() > 1 ? "the fastest that can be trusted: " : "") + fastest->label);
     text += tile(loss_text(base.first->summary.loss_last), "last loss of " + base.label);
   }
   std::size_t measured = 0;
@@ -148,7 +150,7 @@ std::string tiles(const Study& study) {
     believed += rung.is_measured() && rung.is_trusted() ? 1 : 0;
   }
   text += tile(std::to_string(believed) + " of " + std::to_string(measured),
-               std::string("measured ") + (study.is_ladder ? "rungs" : "runs") + " have numbers that can be believed");
+               std::string("measured ") + (study.is_ladder ? "rungs" : "runs") + " have numbers that can be trusted");
   return text + "</div>\n";
 }
 
@@ -156,17 +158,16 @@ std::string rungs_table(const Study& study) {
   const StudyRung* best = study.best();
   std::string text =
       "<div class=\"scroll\"><table><thead><tr><th></th>" +
-      std::string(study.is_ladder ? "<th>rung, and what it changed</th>" : "<th>run</th>") + "<th class=\"n\">" +
-      study.rate_unit +
+      std::string(study.is_ladder ? "<th>rung / change</th>" : "<th>run</th>") + "<th class=\"n\">" + study.rate_unit +
       "</th><th class=\"n\">over previous</th><th class=\"n\">over baseline</th><th>verdict</th><th>loss</th>"
-      "<th>is it true?</th></tr></thead><tbody>\n";
+      "<th>plausible?</th></tr></thead><tbody>\n";
   for (const StudyRung& rung : study.rungs) {
     text += std::string("<tr") +
             (&rung == best       ? " class=\"best\""
              : rung.is_trusted() ? ""
                                  : " class=\"doubt\"") +
             ">";
-    text += tag("td", study.is_ladder ? std::to_string(rung.sum.rung) : std::to_string(rung.first->run.id), "n");
+    text += tag("td", study.is_ladder ? std::to_string(rung.judged.rung) : std::to_string(rung.first->run.id), "n");
     text += "<td>" + tag("b", rung.label) + (rung.changed.empty() ? "" : tag("small", rung.changed));
     const Run& run = rung.first->run;
     if (run.status != RunStatus::finished)
@@ -174,8 +175,8 @@ std::string rungs_table(const Study& study) {
     text += "</td><td class=\"n\">" + tag("b", compact(rung.rate));
     if (rung.rate_ci95.known())
       text += tag("small", compact(rung.rate_ci95.low) + " - " + compact(rung.rate_ci95.high));
-    text += "</td>" + tag("td", rung.is_baseline ? "" : factor_text(rung.sum.against_previous), "n");
-    text += "<td class=\"n\">" + xml_escaped(factor_text(rung.sum.speedup));
+    text += "</td>" + tag("td", rung.is_baseline ? "" : factor_text(rung.judged.over_previous.factor), "n");
+    text += "<td class=\"n\">" + xml_escaped(factor_text(rung.judged.over_baseline.factor));
     if (!rung.is_baseline) text += tag("small", factor_interval_text(rung));
     text += "</td>" + tag("td", verdict_text(rung), "v");
     text += "<td>" + pill(loss_verdict_text(rung), loss_tone(rung)) + "</td><td>" +
@@ -184,35 +185,28 @@ std::string rungs_table(const Study& study) {
   return text + "</tbody></table></div>\n";
 }
 
-bool is_shared(FlagId id) {
-  return id == FlagId::not_repeated || id == FlagId::unknown_hardware;
-}
-
-bool is_grave(FlagId id) {
-  return id == FlagId::impossible_throughput || id == FlagId::nonfinite_loss;
-}
-
-// Flag by flag. What no sum hangs on is said once; what is found in many rungs folds up.
+// Flag by flag. A note is the same for every rung and is said once; a flag of many rungs folds up.
 std::string flags_list(const Study& study) {
   constexpr std::size_t most_unfolded = 3;
   std::string text;
-  for (const FlagId id : all_flags) {
+  for (const FlagKind& kind : flag_kinds) {
+    const bool is_note = kind.severity == Severity::note;
+    const bool is_grave = kind.severity == Severity::grave;
     std::vector<std::string> sentences;
     for (const StudyRung& rung : study.rungs) {
-      for (const Flag& flag : rung.flags) {
-        if (flag.id != id) continue;
-        std::string sentence =
-            is_shared(id) ? xml_escaped(flag.why) : tag("b", rung.label) + ": " + xml_escaped(flag.why);
+      for (const Flag& flag : rung.judged.flags) {
+        if (flag.id != kind.id) continue;
+        std::string sentence = is_note ? xml_escaped(flag.why) : tag("b", rung.label) + ": " + xml_escaped(flag.why);
         if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
           sentences.push_back("<p>" + sentence + "</p>");
-        if (is_shared(id)) sentences.erase(std::unique(sentences.begin(), sentences.end()), sentences.end());
+        if (is_note) sentences.erase(std::unique(sentences.begin(), sentences.end()), sentences.end());
       }
     }
     if (sentences.empty()) continue;
-    text += "<li>" + pill(std::string(to_string(id)), is_grave(id)    ? CellTone::bad
-                                                      : is_shared(id) ? CellTone::quiet
-                                                                      : CellTone::warning);
-    const std::size_t shown = sentences.size() <= most_unfolded ? sentences.size() : is_grave(id) ? most_unfolded : 1;
+    text += "<li>" + pill(std::string(kind.name), is_grave  ? CellTone::bad
+                                                  : is_note ? CellTone::quiet
+                                                            : CellTone::warning);
+    const std::size_t shown = sentences.size() <= most_unfolded ? sentences.size() : is_grave ? most_unfolded : 1;
     for (std::size_t i = 0; i < shown; ++i) text += sentences[i];
     if (shown < sentences.size()) {
       text += "<details><summary>and " + std::to_string(sentences.size() - shown) + " more</summary>";

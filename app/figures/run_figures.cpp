@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "app/format.h"
 
@@ -36,9 +37,63 @@ std::string x_label(XAxis x) {
   return "step";
 }
 
-// Where each step lies on the axis; empty where the run does not tell.
+const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
+  const auto found = std::find_if(loaded.overviews.begin(), loaded.overviews.end(),
+                                  [&](const Overview& overview) { return overview.quantity == quantity; });
+  return found == loaded.overviews.end() ? nullptr : &*found;
+}
+
+// Seconds of training up to the end of each bucket of step times, and the bucket's last step.
+struct Elapsed {
+  std::vector<double> step;
+  std::vector<double> seconds;
+};
+
+Elapsed elapsed_of(const Overview& step_times) {
+  Elapsed elapsed;
+  double sum = 0;
+  for (const Bucket& bucket : step_times.buckets) {
+    sum += bucket.mean * static_cast<double>(bucket.count) / 1000;
+    elapsed.step.push_back(static_cast<double>(bucket.last_step));
+    elapsed.seconds.push_back(sum);
+  }
+  return elapsed;
+}
+
+// The axis positions of some steps of an excerpt, ascending: tokens and time are sums over all steps, which the run's
+// totals and the overview of its step times give. Empty where these are not known.
+std::vector<double> x_of_steps(const LoadedRun& loaded, XAxis x, const std::vector<std::int64_t>& steps) {
+  const Summary& summary = loaded.summary;
+  const Overview* step_times = overview_of(loaded, Quantity::dt_ms);
+  if (x == XAxis::tokens && loaded.run.tokens_per_step <= 0) return {};
+  if (x == XAxis::time && (summary.untimed_steps > 0 || !step_times || step_times->buckets.empty())) return {};
+  const Elapsed elapsed = x == XAxis::time ? elapsed_of(*step_times) : Elapsed{};
+  const double tokens_per_number = static_cast<double>(loaded.run.tokens_per_step) *
+                                   static_cast<double>(summary.steps) /
+                                   static_cast<double>(summary.last_step - summary.first_step + 1);
+  std::vector<double> values;
+  std::size_t bucket = 0;
+  for (const std::int64_t step : steps) {
+    const auto at = static_cast<double>(step);
+    if (x == XAxis::step) {
+      values.push_back(at);
+    } else if (x == XAxis::tokens) {
+      values.push_back(tokens_per_number * (at - static_cast<double>(summary.first_step) + 1));
+    } else {
+      while (bucket + 1 < elapsed.step.size() && elapsed.step[bucket] < at) ++bucket;
+      const double from = bucket == 0 ? static_cast<double>(summary.first_step) - 1 : elapsed.step[bucket - 1];
+      const double before = bucket == 0 ? 0 : elapsed.seconds[bucket - 1];
+      const double share = (at - from) / std::max(1.0, elapsed.step[bucket] - from);
+      values.push_back(before + std::min(1.0, share) * (elapsed.seconds[bucket] - before));
+    }
+  }
+  return values;
+}
+
+// The axis position of each step of the series; empty where the run doesn't say.
 std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
   const Series& series = loaded.series;
+  if (loaded.is_excerpt()) return x_of_steps(loaded, x, series.step);
   std::vector<double> values(series.size());
   double sum = 0;
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -54,31 +109,63 @@ std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
   return values;
 }
 
-// Columns of all runs as curves. `column` gives the values of a run's steps.
-using Column = std::function<std::vector<double>(const LoadedRun&)>;
+// A quantity of each step, turned into what is drawn. `tokens`: of that step.
+struct Column {
+  Quantity quantity = Quantity::loss;
+  std::function<double(double value, std::int64_t tokens)> shown;
+};
+
+// All steps; of an excerpt the lowest and highest of each bucket of the overview.
+FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
+  FigureCurve curve;
+  const auto shown = [&](double value, std::int64_t tokens) {
+    return is_missing(value) ? missing : column.shown(value, tokens > 0 ? tokens : loaded.run.tokens_per_step);
+  };
+  if (!loaded.is_excerpt()) {
+    for (std::size_t i = 0; i < loaded.series.size(); ++i)
+      curve.y.push_back(shown(value_of(loaded.series, i, column.quantity), loaded.series.tokens[i]));
+    curve.x = x_values(loaded, x);
+    return curve;
+  }
+  const Overview* overview = overview_of(loaded, column.quantity);
+  if (!overview) return curve;
+  std::vector<std::int64_t> steps;
+  const auto add = [&](std::int64_t step, double value) {
+    steps.push_back(step);
+    curve.y.push_back(value);
+  };
+  for (const Bucket& bucket : overview->buckets) {
+    if (bucket.count > 0) {
+      add(bucket.first_step, shown(bucket.min, 0));
+      if (overview->width > 1) add(bucket.last_step, shown(bucket.max, 0));
+    }
+    if (bucket.not_finite > 0) add(bucket.last_step, std::numeric_limits<double>::quiet_NaN());
+  }
+  curve.x = x_of_steps(loaded, x, steps);
+  curve.not_finite = overview->not_finite();
+  return curve;
+}
 
 void add_curves(Figure& figure, const Study& study, XAxis x, const Column& column) {
   std::size_t left_out = 0;
   for (const LoadedRun& loaded : study.runs) {
     const StudyRung& rung = study.rung_of(loaded.run);
-    std::vector<double> y = column(loaded);
-    if (std::all_of(y.begin(), y.end(), [](double value) { return is_missing(value); })) continue;
-    std::vector<double> at = x_values(loaded, x);
-    if (at.empty()) {
+    FigureCurve curve = curve_of(loaded, x, column);
+    if (std::all_of(curve.y.begin(), curve.y.end(), [](double value) { return is_missing(value); })) continue;
+    if (curve.x.empty()) {
       ++left_out;
       continue;
     }
     const bool first = rung.first == &loaded;
-    figure.curves.push_back({.label = rung.label,
-                             .x = std::move(at),
-                             .y = std::move(y),
-                             .style = static_cast<int>(&rung - study.rungs.data()),
-                             .is_thin = !first,
-                             .in_legend = first});
+    curve.label = rung.label;
+    curve.style = static_cast<int>(&rung - study.rungs.data());
+    curve.is_thin = !first;
+    curve.in_legend = first;
+    figure.curves.push_back(std::move(curve));
   }
   if (left_out > 0)
     figure.caption.insert(figure.caption.begin(), std::to_string(left_out) + (left_out == 1 ? " run is" : " runs are") +
-                                                      " left out: not every step tells its " +
+                                                      " left out: not every step has its " +
                                                       (x == XAxis::tokens ? "tokens" : "time") + ".");
 }
 
@@ -90,26 +177,27 @@ std::size_t points_in(const Figure& figure) {
   return points;
 }
 
-// What cannot be drawn is told: how many values, of which curve, first where.
-void tell_not_finite(Figure& figure) {
+// Says how many values of each curve cannot be drawn, and where the first is.
+void note_not_finite(Figure& figure) {
   for (const FigureCurve& curve : figure.curves) {
-    std::size_t count = 0;
+    std::int64_t count = 0;
     double first = 0;
     for (std::size_t i = 0; i < curve.y.size(); ++i) {
       if (is_missing(curve.y[i]) || std::isfinite(curve.y[i])) continue;
       if (count++ == 0) first = curve.x[i];
     }
+    count = std::max(count, curve.not_finite);
     if (count > 0)
-      figure.caption.push_back(curve.label + ": " + grouped(static_cast<std::int64_t>(count)) +
-                               (count == 1 ? " value is" : " values are") +
+      figure.caption.push_back(curve.label + ": " + grouped(count) + (count == 1 ? " value is" : " values are") +
                                " NaN or infinite (crosses at the upper edge), the first at " + compact(first) + ".");
   }
 }
 
 void add_common_caption(Figure& figure, const Study& study) {
-  tell_not_finite(figure);
-  for (std::string& line : std::vector{hardware_line(study) + ".", sample_line(study), version_line(study)})
-    figure.caption.push_back(std::move(line));
+  note_not_finite(figure);
+  for (std::string& line :
+       std::vector{excerpt_line(study), hardware_line(study) + ".", sample_line(study), version_line(study)})
+    if (!line.empty()) figure.caption.push_back(std::move(line));
 }
 
 Figure curves_over_steps(const Study& study, XAxis x, std::string title, std::string y_label, const Column& column) {
@@ -160,22 +248,20 @@ std::string_view to_string(FigureKind kind) {
 }
 
 CellTone trust_tone(const StudyRung& rung) {
-  switch (rung.trust) {
+  switch (rung.judged.trust) {
     case Trust::impossible:
       return CellTone::bad;
     case Trust::doubtful:
       return CellTone::warning;
-    case Trust::plausible:
-      return CellTone::good;
-    case Trust::not_checked:
+    case Trust::trusted:
       break;
   }
-  return CellTone::quiet;
+  return rung.judged.is_checked ? CellTone::good : CellTone::quiet;
 }
 
 CellTone loss_tone(const StudyRung& rung) {
   if (rung.is_baseline) return CellTone::quiet;
-  switch (rung.sum.loss.verdict) {
+  switch (rung.judged.loss.verdict) {
     case LossVerdict::same:
     case LossVerdict::better:
       return CellTone::good;
@@ -209,7 +295,7 @@ Figure make_figure(FigureKind kind, const Study& study, XAxis x) {
 
 Figure ladder_figure(const Study& study) {
   Figure figure{.title = study.title, .subtitle = headline(study)};
-  figure.heads = {study.rate_unit, "vs previous", "vs baseline", "95 %", "loss", "is it true?"};
+  figure.heads = {study.rate_unit, "vs previous", "vs baseline", "95 %", "loss", "plausible?"};
   double least = missing;
   double most = missing;
   bool any_limit = false;
@@ -225,8 +311,8 @@ Figure ladder_figure(const Study& study) {
                   .is_trusted = rung.is_trusted(),
                   .style = static_cast<int>(figure.bars.size())};
     bar.cells = {{compact(rung.rate), number},
-                 {rung.is_baseline ? "" : factor_text(rung.sum.against_previous), number},
-                 {factor_text(rung.sum.speedup), number},
+                 {rung.is_baseline ? "" : factor_text(rung.judged.over_previous.factor), number},
+                 {factor_text(rung.judged.over_baseline.factor), number},
                  {rung.is_baseline ? "" : factor_interval_text(rung), CellTone::quiet},
                  {loss_verdict_text(rung), loss_tone(rung)},
                  {trust_text(rung), trust_tone(rung)}};
@@ -255,11 +341,11 @@ Figure ladder_figure(const Study& study) {
   std::string legend =
       "Bars: median of the steady steps; whiskers: its 95 % interval, from a bootstrap over blocks of steps and, with "
       "repeats, the spread between runs.";
-  if (any_doubt) legend += " Hatched: not to be trusted.";
+  if (any_doubt) legend += " Hatched: impossible or doubtful.";
   if (any_limit)
     legend += " Red tick: the hardware's dense peak in that precision, at 6 N FLOPs per token.";
   else if (any_limit_beyond)
-    legend += " The hardware's peak lies beyond the axis.";
+    legend += " The hardware's peak is beyond the axis.";
   figure.caption.push_back(std::move(legend));
   figure.caption.push_back(timing_line(study));
   add_common_caption(figure, study);
@@ -267,21 +353,31 @@ Figure ladder_figure(const Study& study) {
 }
 
 Figure loss_figure(const Study& study, XAxis x) {
-  Figure figure =
-      curves_over_steps(study, x, "Loss", "loss, nats per token", [](const LoadedRun& run) { return run.series.loss; });
+  Figure figure = curves_over_steps(study, x, "Loss", "loss, nats per token",
+                                    {Quantity::loss, [](double loss, std::int64_t) { return loss; }});
   std::vector<FigureCurve> validated;
   bool any_training = !figure.curves.empty();
   for (const LoadedRun& loaded : study.runs) {
     const Series& series = loaded.series;
     const StudyRung& rung = study.rung_of(loaded.run);
     if (rung.first != &loaded) continue;
+    const Overview* overview = overview_of(loaded, Quantity::val_loss);
     const std::vector<double> at = x_values(loaded, x);
     FigureCurve dots{
         .label = rung.label + ", validation", .style = static_cast<int>(&rung - study.rungs.data()), .is_dotted = true};
-    for (std::size_t i = 0; i < at.size(); ++i) {
+    for (std::size_t i = 0; !overview && i < at.size(); ++i) {
       if (is_missing(series.val_loss[i])) continue;
       dots.x.push_back(at[i]);
       dots.y.push_back(series.val_loss[i]);
+    }
+    if (overview) {
+      std::vector<std::int64_t> steps;
+      for (const Bucket& bucket : overview->buckets) {
+        steps.push_back(bucket.last_step);
+        dots.y.push_back(bucket.count > 0 ? bucket.mean : std::numeric_limits<double>::quiet_NaN());
+      }
+      dots.x = x_of_steps(loaded, x, steps);
+      dots.not_finite = overview->not_finite();
     }
     if (!dots.x.empty()) validated.push_back(std::move(dots));
   }
@@ -301,16 +397,11 @@ Figure loss_figure(const Study& study, XAxis x) {
 
 Figure throughput_figure(const Study& study, XAxis x) {
   const bool steps = study.rate_unit == "steps/s";
-  Figure figure = curves_over_steps(study, x, "Throughput", study.rate_unit, [&](const LoadedRun& run) {
-    std::vector<double> rate(run.series.size());
-    for (std::size_t i = 0; i < rate.size(); ++i) {
-      const double dt_ms = run.series.dt_ms[i];
-      const auto tokens =
-          static_cast<double>(run.series.tokens[i] > 0 ? run.series.tokens[i] : run.run.tokens_per_step);
-      rate[i] = !(dt_ms > 0) || (!steps && tokens <= 0) ? missing : (steps ? 1 : tokens) * 1000 / dt_ms;
-    }
-    return rate;
-  });
+  Figure figure = curves_over_steps(study, x, "Throughput", study.rate_unit,
+                                    {Quantity::dt_ms, [steps](double dt_ms, std::int64_t tokens) {
+                                       if (!(dt_ms > 0) || (!steps && tokens <= 0)) return missing;
+                                       return (steps ? 1 : static_cast<double>(tokens)) * 1000 / dt_ms;
+                                     }});
   figure.y.from_zero = true;
   if (needs_log_axis(figure.curves, false, most_on_linear_axis)) use_log_axis(figure.y);
   figure.caption.push_back(timing_line(study));
@@ -319,8 +410,8 @@ Figure throughput_figure(const Study& study, XAxis x) {
 }
 
 Figure step_time_figure(const Study& study, XAxis x) {
-  Figure figure =
-      curves_over_steps(study, x, "Step time", "step time, ms", [](const LoadedRun& run) { return run.series.dt_ms; });
+  Figure figure = curves_over_steps(study, x, "Step time", "step time, ms",
+                                    {Quantity::dt_ms, [](double dt_ms, std::int64_t) { return dt_ms; }});
   figure.y.from_zero = true;
   if (needs_log_axis(figure.curves, false, most_on_linear_axis)) use_log_axis(figure.y);
   figure.caption.push_back(timing_line(study));
@@ -366,17 +457,18 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
   figure.y.label = "loss minus baseline's, nats";
   std::vector<const Series*> base_repeats;
   for (const LoadedRun& loaded : study.runs) {
-    if (loaded.run.rung == study.rungs.front().sum.rung) base_repeats.push_back(&loaded.series);
+    if (loaded.run.rung == study.rungs.front().judged.rung) base_repeats.push_back(&loaded.series);
   }
   const double band = loss_band(base_repeats);
   bool others = false;
   std::string not_comparable;
   for (const StudyRung& rung : study.rungs) {
     if (rung.is_baseline || rung.first->series.empty()) continue;
-    const auto named = std::find_if(study.rungs.begin(), study.rungs.end(),
-                                    [&](const StudyRung& other) { return other.sum.rung == rung.sum.loss_against; });
+    const auto named = std::find_if(study.rungs.begin(), study.rungs.end(), [&](const StudyRung& other) {
+      return other.judged.rung == rung.judged.loss_against;
+    });
     const StudyRung& against = named == study.rungs.end() ? study.rungs.front() : *named;
-    if (rung.sum.loss.verdict == LossVerdict::not_comparable) {
+    if (rung.judged.loss.verdict == LossVerdict::not_comparable) {
       not_comparable += (not_comparable.empty() ? "" : ", ") + rung.label;
       continue;
     }
@@ -405,11 +497,11 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
   figure.caption.push_back(
       "At equal steps, not smoothed. Grey band: within " + loss_text(band) +
       " nats the verdict is \"same\" (the mean over the last quarter counts)" +
-      (band > loss_tolerance_nats ? ", which is how far repeats of the baseline lie apart" : "") + "." +
-      (others ? " Rungs above a change of the maths are held against the rung that made it." : ""));
+      (band > loss_tolerance_nats ? ", the spread between repeats of the baseline" : "") + "." +
+      (others ? " Rungs above one that changes training results are compared with that rung." : ""));
   if (!not_comparable.empty())
-    figure.caption.push_back("Left out, for their steps are not the same tokens as the baseline's: " + not_comparable +
-                             ".");
+    figure.caption.push_back(
+        "Left out, since their steps don't hold the same tokens as the baseline's: " + not_comparable + ".");
   add_common_caption(figure, study);
   return figure;
 }

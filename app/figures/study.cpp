@@ -6,6 +6,8 @@
 #include <set>
 
 #include "app/format.h"
+#include "app/run_json.h"
+#include "app/verdict_text.h"
 #include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
@@ -26,56 +28,26 @@ std::string first_of(std::initializer_list<std::string> texts) {
   return {};
 }
 
-bool speaks_against(FlagId id) {
-  return id == FlagId::suspicious_throughput || id == FlagId::dt_throughput_mismatch || id == FlagId::clock_backwards ||
-         id == FlagId::no_sync;
-}
-
-Trust trust_in(const StudyRung& rung) {
-  if (is_impossible(rung.flags)) return Trust::impossible;
-  if (std::any_of(rung.flags.begin(), rung.flags.end(), [](const Flag& flag) { return speaks_against(flag.id); }))
-    return Trust::doubtful;
-  const bool waited = rung.first->run.sync == Sync::event || rung.first->run.sync == Sync::device;
-  return waited && !is_missing(rung.limit) ? Trust::plausible : Trust::not_checked;
-}
-
-// Time over time turned round: a rate's interval lies the other way.
+// A rate is the inverse of a time, so its interval is turned round.
 Interval rate_interval(double rate, const Interval& of_time) {
   if (!of_time.known() || is_missing(rate)) return {};
   return {rate / of_time.high, rate / of_time.low};
 }
 
-StudyRung make_rung(RungSummary sum, const Study& study, bool tokens_are_known, const PlausibilityContext& judge) {
-  StudyRung rung{.sum = std::move(sum)};
-  std::vector<MeasuredRun> repeats;
-  std::vector<double> steps_per_s;
-  for (const Run* run : rung.sum.runs) {
-    const auto loaded = std::find_if(study.runs.begin(), study.runs.end(),
-                                     [&](const LoadedRun& candidate) { return &candidate.run == run; });
-    if (!rung.first) rung.first = &*loaded;
-    repeats.push_back({&loaded->run, &loaded->summary, &loaded->series});
-    if (loaded->summary.dt_ms_median > 0) steps_per_s.push_back(1000 / loaded->summary.dt_ms_median);
-    // A flag of any repeat is the rung's, told once.
-    for (Flag& flag : flags_of(*run, loaded->summary, static_cast<int>(rung.sum.runs.size()), judge.hardware)) {
-      const bool told =
-          std::any_of(rung.flags.begin(), rung.flags.end(), [&](const Flag& other) { return other.id == flag.id; });
-      if (!told) rung.flags.push_back(std::move(flag));
-    }
-  }
+StudyRung make_rung(RungJudgement judged, const Study& study, bool tokens_are_known) {
+  StudyRung rung{.judged = std::move(judged)};
+  const auto first = std::find_if(study.runs.begin(), study.runs.end(), [&](const LoadedRun& candidate) {
+    return &candidate.run == rung.judged.runs.front();
+  });
+  rung.first = &*first;
   const Run& run = rung.first->run;
   rung.label = first_of({run.title, run.stage, run.name, "run " + std::to_string(run.id)});
   if (!study.is_ladder) rung.label = first_of({run.name, rung.label});
   rung.changed = first_of({run.changed, run.precision});
   if (rung.changed == rung.label) rung.changed = run.precision;
-  rung.rate = tokens_are_known ? rung.sum.tokens_per_s : quantile(steps_per_s, 0.5);
-  rung.rate_ci95 = rate_interval(rung.rate, own_interval(sample_of(repeats.front(), repeats, repeats.size())));
-  const double limit = limit_of(run, rung.first->summary, judge.hardware).tokens_per_s;
-  if (tokens_are_known) rung.limit = limit;
-  if (!is_missing(limit) && tokens_are_known && !is_missing(rung.rate)) {
-    rung.tflops = 6 * static_cast<double>(params_of(run, rung.first->summary).count) * rung.rate / 1e12;
-    rung.peak_tflops = rung.tflops * limit / rung.rate;
-  }
-  rung.trust = trust_in(rung);
+  rung.rate = tokens_are_known ? rung.judged.tokens_per_s : rung.judged.steps_per_s;
+  rung.rate_ci95 = rate_interval(rung.rate, rung.judged.step_time_ci95);
+  if (tokens_are_known) rung.limit = rung.judged.limit.tokens_per_s;
   return rung;
 }
 
@@ -123,22 +95,23 @@ std::string plural(std::size_t count, const std::string& what) {
 const StudyRung* Study::best() const {
   const StudyRung* best = nullptr;
   for (const StudyRung& rung : rungs) {
-    const LossVerdict loss = rung.sum.loss.verdict;
-    const bool counts = &rung != &rungs.front() && rung.is_trusted() && rung.sum.verdict.verdict == Verdict::faster &&
+    const LossVerdict loss = rung.judged.loss.verdict;
+    const bool counts = &rung != &rungs.front() && rung.judged.over_baseline.is(Verdict::faster) &&
                         loss != LossVerdict::worse && loss != LossVerdict::diverged &&
                         rung.first->run.status != RunStatus::failed;
-    if (counts && (!best || rung.sum.speedup > best->sum.speedup)) best = &rung;
+    const double factor = rung.judged.over_baseline.factor;
+    if (counts && (!best || factor > best->judged.over_baseline.factor)) best = &rung;
   }
-  return rungs.front().is_trusted() ? best : nullptr;
+  return best;
 }
 
 const StudyRung& Study::rung_of(const Run& run) const {
   const auto found =
-      std::find_if(rungs.begin(), rungs.end(), [&](const StudyRung& rung) { return rung.sum.rung == run.rung; });
+      std::find_if(rungs.begin(), rungs.end(), [&](const StudyRung& rung) { return rung.judged.rung == run.rung; });
   return found == rungs.end() ? rungs.front() : *found;
 }
 
-Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const PlausibilityContext& judge) {
+Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const HardwareTable& hardware) {
   Study study;
   study.title = std::move(title);
   study.origin = std::move(origin);
@@ -156,8 +129,8 @@ Study make_study(std::string title, std::string origin, std::vector<LoadedRun> r
   const bool tokens_are_known = std::any_of(study.runs.begin(), study.runs.end(),
                                             [](const LoadedRun& run) { return !is_missing(run.summary.tokens_per_s); });
   if (!tokens_are_known) study.rate_unit = "steps/s";
-  for (RungSummary& sum : summarise_rungs(measured(study.runs)))
-    study.rungs.push_back(make_rung(std::move(sum), study, tokens_are_known, judge));
+  for (RungJudgement& judged : judge_rungs(measured(study.runs), hardware))
+    study.rungs.push_back(make_rung(std::move(judged), study, tokens_are_known));
   study.rungs.front().is_baseline = true;
   return study;
 }
@@ -165,15 +138,15 @@ Study make_study(std::string title, std::string origin, std::vector<LoadedRun> r
 std::string headline(const Study& study) {
   const auto count = [&](Trust trust) {
     return static_cast<std::size_t>(std::count_if(study.rungs.begin(), study.rungs.end(),
-                                                  [&](const StudyRung& rung) { return rung.trust == trust; }));
+                                                  [&](const StudyRung& rung) { return rung.judged.trust == trust; }));
   };
   const std::string rung_word = study.is_ladder ? "rung" : "run";
   if (const StudyRung* best = study.best()) {
     std::string text = best->label + (study.is_ladder ? " brings this ladder to " : " reaches ") +
-                       factor_text(best->sum.speedup) + " the baseline's throughput";
-    if (best->sum.verdict.ci95.known()) text += " (95 % interval " + factor_interval_text(*best) + ")";
-    if (best->sum.loss.verdict == LossVerdict::same) return text + ", and the loss stayed the same.";
-    if (best->sum.loss.verdict == LossVerdict::better)
+                       factor_text(best->judged.over_baseline.factor) + " the baseline's throughput";
+    if (best->judged.over_baseline.ci95.known()) text += " (95 % interval " + factor_interval_text(*best) + ")";
+    if (best->judged.loss.verdict == LossVerdict::same) return text + ", and the loss stayed the same.";
+    if (best->judged.loss.verdict == LossVerdict::better)
       return text + ", and the loss is " + loss_verdict_text(*best) + ".";
     return text + "; its loss cannot be compared with the baseline's.";
   }
@@ -184,14 +157,14 @@ std::string headline(const Study& study) {
   }
   if (!study.rungs.front().is_measured()) return "The baseline has no step times, so no factor over it is known.";
   if (!study.rungs.front().is_trusted())
-    return "The baseline's own number cannot be believed, so no factor over it can.";
+    return "The baseline's own throughput is " + std::string(to_string(study.rungs.front().judged.trust)) +
+           ", so no factor over it can be trusted.";
   if (const std::size_t impossible = count(Trust::impossible); impossible > 0)
-    return "No " + rung_word + " above the baseline can be believed to be faster: " + std::to_string(impossible) +
-           " of " +
+    return "No " + rung_word + " is credibly faster than the baseline: " + std::to_string(impossible) + " of " +
            std::to_string(std::count_if(study.rungs.begin(), study.rungs.end(),
                                         [](const StudyRung& rung) { return rung.is_measured(); })) +
            " are beyond what the hardware can do.";
-  return "No " + rung_word + " is faster than the baseline beyond doubt with its loss kept.";
+  return "No " + rung_word + " is clearly faster than the baseline with the same loss.";
 }
 
 std::string hardware_line(const Study& study) {
@@ -240,7 +213,7 @@ std::string sample_line(const Study& study) {
   else
     line += plural(with_steps.size(), "run") + " of " + plural(rungs, "rung");
   line += " x " + range_over(with_steps, &Summary::steps) + " steps, the first " +
-          range_over(with_steps, &Summary::warmup_steps) + " left out of the times as warm-up";
+          range_over(with_steps, &Summary::warmup_steps) + " excluded from the times as warm-up";
   if (without > 0) line += "; " + plural(without, "run") + " without steps";
   return line + ".";
 }
@@ -288,48 +261,59 @@ std::string version_line(const Study& study) {
   return line + ".";
 }
 
+std::string excerpt_line(const Study& study) {
+  std::size_t runs = 0;
+  std::int64_t steps = 0;
+  for (const LoadedRun& loaded : study.runs) {
+    if (!loaded.is_excerpt()) continue;
+    ++runs;
+    steps = std::max(steps, std::ssize(loaded.series.step));
+  }
+  if (runs == 0) return {};
+  return "Of " + plural(runs, "long run") +
+         " the interval, the distribution of step times and the loss verdict come from " +
+         (runs == 1 ? "" : "at most ") + grouped(steps) +
+         " evenly spaced steps; curves show the lowest and highest of neighbouring steps.";
+}
+
 std::string trust_text(const StudyRung& rung) {
+  const RungJudgement& judged = rung.judged;
+  const Sync sync = rung.first->run.sync;
   std::string sum;
-  if (!is_missing(rung.tflops)) sum = tflops_text(rung.tflops) + " of " + tflops_text(rung.peak_tflops) + " TFLOP/s";
-  switch (rung.trust) {
+  if (!is_missing(judged.limit.tflops) && !is_missing(judged.limit.peak_tflops))
+    sum = tflops_text(judged.limit.tflops) + " of " + tflops_text(judged.limit.peak_tflops) + " TFLOP/s";
+  switch (judged.trust) {
     case Trust::impossible:
-      return rung.tflops > rung.peak_tflops ? "impossible: " + sum : "impossible in a repeat";
+      return judged.limit.tflops > judged.limit.peak_tflops ? "impossible: " + sum : "impossible in a repeat";
     case Trust::doubtful:
-      if (rung.first->run.sync == Sync::none) return "not synchronised" + (sum.empty() ? "" : ", " + sum);
-      return "doubtful" + (sum.empty() ? "" : ": " + sum);
-    case Trust::plausible:
-      return "plausible: " + sum;
-    case Trust::not_checked:
+      return (sync == Sync::none ? "not synchronised" : "doubtful") + (sum.empty() ? "" : ": " + sum);
+    case Trust::trusted:
       break;
   }
+  if (judged.is_checked && !sum.empty()) return "plausible: " + sum;
   if (is_missing(rung.rate)) return "-";
   if (!sum.empty()) return "possible: " + sum;
-  return rung.first->run.sync == Sync::unknown ? "timing not known" : "no peak known";
+  return sync == Sync::unknown ? "timing sync unknown" : "no peak known";
 }
 
 std::string verdict_text(const StudyRung& rung) {
-  if (rung.is_baseline) return "baseline";
-  if (!rung.is_measured()) return "-";
-  if (rung.trust == Trust::impossible) return "cannot be true";
-  if (rung.trust == Trust::doubtful) return "doubtful";
-  const Verdict verdict = rung.sum.verdict.verdict;
-  return verdict == Verdict::cannot_tell ? "cannot tell" : std::string(to_string(verdict));
+  if (rung.is_baseline) return "baseline" + (rung.is_trusted() ? "" : ", " + std::string(to_string(rung.judged.trust)));
+  return verdict_text(rung.judged.over_baseline);
 }
 
 std::string loss_verdict_text(const StudyRung& rung) {
   if (rung.is_baseline) return "reference";
-  const LossParity& loss = rung.sum.loss;
   if (rung.first->summary.steps == 0) {
     const RunStatus status = rung.first->run.status;
     return status == RunStatus::finished ? "no steps" : std::string(to_string(status));
   }
-  std::string text = loss.verdict == LossVerdict::not_comparable ? "not comparable" : loss_text(loss, false);
-  if (rung.sum.loss_against > 0) text += " (vs rung " + std::to_string(rung.sum.loss_against) + ")";
+  std::string text = loss_text(rung.judged.loss, false);
+  if (rung.judged.loss_against > 0) text += " (vs rung " + std::to_string(rung.judged.loss_against) + ")";
   return text;
 }
 
 std::string factor_interval_text(const StudyRung& rung) {
-  return ci95_text(rung.sum.verdict.ci95);
+  return ci95_text(rung.judged.over_baseline.ci95);
 }
 
 }  // namespace stepladder

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "app/format.h"
+#include "app/run_json.h"
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {
@@ -66,14 +67,14 @@ std::string line_of(const std::vector<std::string>& fields) {
 TextTable study_table(const Study& study) {
   TextTable table{
       .heads = {study.is_ladder ? "rung" : "run", study.is_ladder ? "stage" : "name", "what changed", study.rate_unit,
-                "vs previous", "vs baseline", "95 % interval", "verdict", "loss", "is it true?"},
+                "vs previous", "vs baseline", "95 % interval", "verdict", "loss", "plausible?"},
       .right = {true, false, false, true, true, true, true, false, false, false}};
   for (const StudyRung& rung : study.rungs) {
-    table.rows.push_back({study.is_ladder ? std::to_string(rung.sum.rung) : std::to_string(rung.first->run.id),
-                          rung.label, rung.changed, compact(rung.rate),
-                          rung.is_baseline ? "" : factor_text(rung.sum.against_previous), factor_text(rung.sum.speedup),
-                          rung.is_baseline ? "" : factor_interval_text(rung), verdict_text(rung),
-                          loss_verdict_text(rung), trust_text(rung)});
+    table.rows.push_back(
+        {study.is_ladder ? std::to_string(rung.judged.rung) : std::to_string(rung.first->run.id), rung.label,
+         rung.changed, compact(rung.rate), rung.is_baseline ? "" : factor_text(rung.judged.over_previous.factor),
+         factor_text(rung.judged.over_baseline.factor), rung.is_baseline ? "" : factor_interval_text(rung),
+         verdict_text(rung), loss_verdict_text(rung), trust_text(rung)});
   }
   return table;
 }
@@ -104,7 +105,7 @@ TextTable operators_table(const Study& study) {
   table.right.resize(table.heads.size(), true);
   for (const auto& [rung, times, whole] : rungs) {
     double other = whole;
-    std::vector<std::string> row{std::to_string(study.is_ladder ? rung.sum.rung : rung.first->run.id), rung.label};
+    std::vector<std::string> row{std::to_string(study.is_ladder ? rung.judged.rung : rung.first->run.id), rung.label};
     for (const OperatorKind kind : kinds) {
       const double ms = times.of(kind);
       other -= ms;
@@ -122,8 +123,8 @@ std::string study_markdown(const Study& study) {
                      markdown_table(study_table(study));
   std::string flags;
   for (const StudyRung& rung : study.rungs) {
-    for (const Flag& flag : rung.flags) {
-      if (flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware) continue;  // said for all below
+    for (const Flag& flag : rung.judged.flags) {
+      if (kind_of(flag.id).severity == Severity::note) continue;
       flags += "- **" + markdown_cell(rung.label) + "**, " + std::string(to_string(flag.id)) + ": " +
                markdown_cell(flag.why) + "\n";
     }
@@ -163,20 +164,21 @@ std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps) {
   return text;
 }
 
-std::string summaries_csv(const Study& study, const PlausibilityContext& judge) {
+std::string summaries_csv(const Study& study, const PlausibilityContext& context) {
   std::string text;
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const StudyRung& rung = study.rung_of(study.runs[i].run);
     const bool compared = !rung.is_baseline;
-    Json row = run_json(study.kept[i], study.runs[i].summary, judge);
-    row["against_previous"] = number(rung.sum.against_previous);
-    row["speedup"] = number(rung.sum.speedup);
-    row["speedup_ci95_low"] = number(rung.sum.verdict.ci95.low);
-    row["speedup_ci95_high"] = number(rung.sum.verdict.ci95.high);
-    row["verdict"] = compared ? Json(to_string(rung.sum.verdict.verdict)) : Json();
-    row["loss_verdict"] = compared ? Json(to_string(rung.sum.loss.verdict)) : Json();
-    row["loss_max_gap"] = compared ? number(rung.sum.loss.max_gap) : Json();
-    row["loss_tail_gap"] = compared ? number(rung.sum.loss.tail_gap) : Json();
+    Json row = run_json(study.kept[i], study.runs[i].summary, context);
+    row["against_previous"] = number(rung.judged.over_previous.factor);
+    row["speedup"] = number(rung.judged.over_baseline.factor);
+    row["speedup_ci95_low"] = number(rung.judged.over_baseline.ci95.low);
+    row["speedup_ci95_high"] = number(rung.judged.over_baseline.ci95.high);
+    row["verdict"] = compared ? Json(to_string(rung.judged.over_baseline.verdict)) : Json();
+    row["rung_trust"] = to_string(rung.judged.trust);
+    row["loss_verdict"] = compared ? Json(to_string(rung.judged.loss.verdict)) : Json();
+    row["loss_max_gap"] = compared ? number(rung.judged.loss.max_gap) : Json();
+    row["loss_tail_gap"] = compared ? number(rung.judged.loss.tail_gap) : Json();
     std::vector<std::string> heads;
     std::vector<std::string> fields;
     for (const auto& [name, value] : row.items()) {

@@ -27,7 +27,7 @@ std::string steps_csv_head();
 std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps);
 
 // The fields of `show --json` that are no lists, and what the run's rung bought; one row for each run.
-std::string summaries_csv(const Study& study, const PlausibilityContext& judge);
+std::string summaries_csv(const Study& study, const PlausibilityContext& context);
 
 std::string csv_field(std::string_view text);
 std::string exact(double value);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "app/cli/report.h"
+#include "app/run_json.h"
 
 namespace stepladder {
 namespace {

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "app/cli/report.h"
 #include "app/curves/curves.h"
 #include "app/desktop/chart_export.h"
 #include "app/desktop/charts.h"
@@ -22,6 +21,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -285,15 +285,15 @@ std::string value_text(Quantity metric, double value) {
   return metric == Quantity::loss || metric == Quantity::val_loss ? loss_text(value) : compact(value);
 }
 
-void verdict_pill(const LineVerdict& line) {
-  if (line.impossible) return pill("impossible", Tone::bad);
-  const SpeedUp& speedup = line.speedup;
-  const Tone tone = speedup.verdict == Verdict::faster   ? Tone::good
-                    : speedup.verdict == Verdict::slower ? Tone::bad
-                    : speedup.verdict == Verdict::same   ? Tone::neutral
-                                                         : Tone::warning;
-  const char* sign = speedup.verdict == Verdict::faster ? "+ " : speedup.verdict == Verdict::slower ? "- " : "";
-  pill(sign + std::string(speedup.verdict == Verdict::cannot_tell ? "cannot tell" : to_string(speedup.verdict)), tone);
+void verdict_pill(const Gain& gain) {
+  if (gain.worst() == Trust::impossible) return pill(verdict_text(gain), Tone::bad);
+  const Tone tone = gain.worst() == Trust::doubtful   ? Tone::warning
+                    : gain.verdict == Verdict::faster ? Tone::good
+                    : gain.verdict == Verdict::slower ? Tone::bad
+                    : gain.verdict == Verdict::same   ? Tone::neutral
+                                                      : Tone::warning;
+  const char* sign = gain.verdict == Verdict::faster ? "+ " : gain.verdict == Verdict::slower ? "- " : "";
+  pill(sign + verdict_text(gain), tone);
 }
 
 const RangeStatistics& seen_between(State& state, const ComparedLine& line, double low, double high) {
@@ -321,7 +321,7 @@ void draw_numbers(State& state, Commands& commands) {
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("tokens/s", fixed, px(76));
   ImGui::TableSetupColumn(roomy ? "factor, 95 %" : "factor", fixed, px(roomy ? 150 : 70));
-  ImGui::TableSetupColumn("speed", fixed, px(96));
+  ImGui::TableSetupColumn("speed", fixed, px(roomy ? 150 : 96));
   ImGui::TableSetupColumn("loss", fixed, px(124));
   ImGui::TableSetupColumn(("mean" + in_sight).c_str(), fixed | if_wide, px(96));
   ImGui::TableSetupColumn("least", fixed | if_wide, px(70));
@@ -372,23 +372,26 @@ void draw_numbers(State& state, Commands& commands) {
       text_cut(line.label, ImGui::GetContentRegionAvail().x, palette().text,
                is_base ? fonts().semibold : fonts().regular, text_size, Cut::middle);
       const RangeStatistics& seen = seen_between(state, line, low, high);
-      const auto judged = state.shown.verdicts.find(id);
-      if (judged == state.shown.verdicts.end()) {  // it is being made
+      const auto judged = state.shown.judged.find(id);
+      if (judged == state.shown.judged.end()) {  // it is being made
         for (const char* words : {"...", "...", "...", "..."}) cell(words);
       } else {
-        const LineVerdict& verdict = judged->second;
-        const SpeedUp& speedup = verdict.speedup;
+        const RungJudgement& verdict = judged->second;
+        const Gain& speedup = verdict.over_baseline;
         cell(tokens_per_s_text(verdict.tokens_per_s));
         cell(is_base ? "1 x"
                      : factor_text(speedup.factor) +
                            (roomy && speedup.ci95.known() ? "  (" + ci95_text(speedup.ci95) + ")" : ""));
         ImGui::TableNextColumn();
         if (is_base) {
-          pill("reference", Tone::neutral);
+          pill(verdict.is_trusted() ? "reference" : std::string(to_string(verdict.trust)),
+               verdict.is_trusted()                 ? Tone::neutral
+               : verdict.trust == Trust::impossible ? Tone::bad
+                                                    : Tone::warning);
         } else if (is_missing(speedup.factor)) {
           pill("no times", Tone::neutral);
         } else {
-          verdict_pill(verdict);
+          verdict_pill(speedup);
         }
         ImGui::TableNextColumn();
         if (!is_base) loss_pill(verdict.loss);

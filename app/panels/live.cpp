@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "app/cli/report.h"
 #include "app/curves/slow_steps.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/models/run_points.h"
@@ -14,6 +13,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "storage/analysis/judgement.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
 #include "storage/analysis/wording.h"
@@ -40,25 +41,12 @@ bool similar_models(const Run& a, const Run& b) {
 struct MeasuredRung {
   std::vector<const AdviceRun*> runs;
   bool impossible = false;
-  double tokens_per_s() const {
-    std::vector<double> figures;
-    for (const AdviceRun* run : runs)
-      if (!is_missing(run->summary->tokens_per_s)) figures.push_back(run->summary->tokens_per_s);
-    return quantile(figures, 0.5);
+  Throughput throughput() const {
+    std::vector<const Summary*> summaries;
+    for (const AdviceRun* run : runs) summaries.push_back(run->summary);
+    return throughput_of(summaries);
   }
-  // Fastest or slowest of the repeats; of one run alone, the quarter of its steps that was.
-  std::pair<double, double> range() const {
-    std::vector<double> figures;
-    for (const AdviceRun* run : runs)
-      if (!is_missing(run->summary->tokens_per_s)) figures.push_back(run->summary->tokens_per_s);
-    if (figures.size() == 1) {
-      for (const AdviceRun* run : runs)
-        if (!is_missing(run->summary->tokens_per_s))
-          return {run->summary->tokens_per_s_p25, run->summary->tokens_per_s_p75};
-    }
-    const auto [low, high] = std::minmax_element(figures.begin(), figures.end());
-    return {*low, *high};
-  }
+  double tokens_per_s() const { return throughput().median; }
 };
 
 using Ladders = std::map<LadderId, std::map<int, MeasuredRung>>;
@@ -69,7 +57,8 @@ Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hard
     if (!run.run->ladder || !is_over(run.run->status) || run.summary->steps == 0) continue;
     MeasuredRung& rung = ladders[*run.run->ladder][run.run->rung];
     rung.runs.push_back(&run);
-    rung.impossible = rung.impossible || is_impossible(flags_of(*run.run, *run.summary, 1, hardware));
+    rung.impossible =
+        rung.impossible || plausibility_of(*run.run, *run.summary, 1, hardware).trust == Trust::impossible;
   }
   return ladders;
 }
@@ -245,11 +234,11 @@ class Advisor {
         if (before.impossible || after.impossible || on.hardware != run_.hardware || on.device != run_.device ||
             !similar_models(on, run_) || !(before.tokens_per_s() > 0) || !(after.tokens_per_s() > 0))
           continue;
-        const auto [before_low, before_high] = before.range();
-        const auto [after_low, after_high] = after.range();
-        const double middle = after.tokens_per_s() / before.tokens_per_s();
-        const double low = std::min(after_low / before_high, middle);
-        const double high = std::max(after_high / before_low, middle);
+        const Throughput slower = before.throughput();
+        const Throughput faster = after.throughput();
+        const double middle = faster.median / slower.median;
+        const double low = std::min(faster.low / slower.high, middle);
+        const double high = std::max(faster.high / slower.low, middle);
         gain.low = is_missing(gain.low) ? low : std::min(gain.low, low);
         gain.high = is_missing(gain.high) ? high : std::max(gain.high, high);
         evidence.push_back(on.id);

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "storage/database/run_store.h"
+#include "storage/analysis/summary.h"
 #include "storage/records.h"
 
 namespace stepladder {

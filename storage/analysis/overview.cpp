@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "storage/importers/trackers/checksum.h"
+#include "storage/checksum.h"
 
 namespace stepladder {
 namespace {

@@ -78,20 +78,26 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
   const double tflops = 6 * static_cast<double>(params.count) * summary.tokens_per_s / 1e12;
   const double share = tflops / peak.total_tflops();
   if (share <= suspicious_share) return;
+  std::optional<Remedy> remedy;
   std::string why = throughput_sum(run, summary) + ", x 6 x " + grouped(params.count) +
                     " parameters = " + figure(tflops) + " TFLOP/s";
   if (share > 1) {
     why += ", over the peak of " + peak_text(peak, run);
-    why += peak.hardware->source == "measured here"
-               ? ": the clock was read before the device had finished, or the probe that measured the peak ran beside "
-                 "other programs (stepladder doctor --probe takes it again)"
-               : ": most likely the clock was read before the device had finished";
+    if (peak.hardware->source == "measured here") {
+      why +=
+          ": the clock was read before the device had finished, or other programs slowed the probe that measured "
+          "the peak";
+      remedy = Remedy::probe_again;
+    } else {
+      why += ": most likely the clock was read before the device had finished";
+    }
   } else {
     why += ", which is " + percent(share) + " of the peak of " + peak_text(peak, run) +
            "; whole training steps hardly ever reach " + percent(suspicious_share);
   }
   if (!params.why.empty()) why += "; " + params.why;
-  flags.push_back({share > 1 ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + "."});
+  if (params.from_loss_alone) remedy = Remedy::give_params;
+  flags.push_back({share > 1 ? FlagId::impossible_throughput : FlagId::suspicious_throughput, why + ".", remedy});
 }
 
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
@@ -122,43 +128,32 @@ void check_steps(const Summary& summary, std::vector<Flag>& flags) {
                                                " were written more than once, first step " +
                                                grouped(summary.first_repeated_step) + "; the newer records count."});
   if (summary.backwards_step > 0)
-    flags.push_back({FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
-                                                  ": it ended before it began, or before the step before it did."});
+    flags.push_back(
+        {FlagId::clock_backwards, "The clock ran backwards at step " + grouped(summary.backwards_step) +
+                                      ": the step ended before it began, or before the previous step ended."});
   if (summary.untimed_steps > 0)
     flags.push_back(
         {FlagId::missing_dt, of_all(summary.untimed_steps) + " have no step time" +
                                  (summary.untimed_steps == summary.steps ? ", so there is no throughput."
-                                                                         : "; they take no part in the throughput.")});
+                                                                         : "; the throughput leaves them out.")});
 }
 
 }  // namespace
 
-std::string_view to_string(FlagId id) {
-  switch (id) {
-    case FlagId::impossible_throughput:
-      return "impossible-throughput";
-    case FlagId::suspicious_throughput:
-      return "suspicious-throughput";
-    case FlagId::unit_tokens_per_ms:
-      return "unit-tokens-per-ms";
-    case FlagId::dt_throughput_mismatch:
-      return "dt-throughput-mismatch";
-    case FlagId::nonfinite_loss:
-      return "nonfinite-loss";
-    case FlagId::step_overlap:
-      return "step-overlap";
-    case FlagId::clock_backwards:
-      return "clock-backwards";
-    case FlagId::missing_dt:
-      return "missing-dt";
-    case FlagId::no_sync:
-      return "no-sync";
-    case FlagId::not_repeated:
-      return "not-repeated";
-    case FlagId::unknown_hardware:
+std::string_view to_string(Trust trust) {
+  switch (trust) {
+    case Trust::impossible:
+      return "impossible";
+    case Trust::doubtful:
+      return "doubtful";
+    case Trust::trusted:
       break;
   }
-  return "unknown-hardware";
+  return "trusted";
+}
+
+std::string_view to_string(FlagId id) {
+  return kind_of(id).name;
 }
 
 AssumedParams params_of(const Run& run, const Summary& summary) {
@@ -175,8 +170,7 @@ AssumedParams params_of(const Run& run, const Summary& summary) {
     std::snprintf(loss, sizeof loss, "%.2f", summary.loss_first);
     return {gpt2_sizes.back().params,
             "the parameters are assumed to be those of GPT-2 124M, since a first loss of " + std::string(loss) +
-                " is that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.82) and this is the smallest; "
-                "--params says otherwise",
+                " is that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.82) and this is the smallest",
             true};
   }
   return {};
@@ -213,21 +207,34 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
   const bool timed = summary.untimed_steps < summary.steps;
   if (run.sync == Sync::none && timed && !is_cpu(run))
     flags.push_back(
-        {FlagId::no_sync, "The clock was read without waiting for the device, so it tells how fast work was queued."});
+        {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});
   if (repeats < 2 && timed)
     flags.push_back({FlagId::not_repeated,
-                     "One run alone: its interval holds the scatter of its steps, not the spread between runs."});
+                     "A single run: its interval covers the scatter of its steps, not the spread between runs."});
   if (timed && !hardware.peak(run.hardware, run.precision).known())
     flags.push_back({FlagId::unknown_hardware, run.hardware.empty()
-                                                   ? "It is not known what it ran on, so no peak limits its throughput."
+                                                   ? "Its hardware is unknown, so no peak limits its throughput."
                                                    : "The table of hardware has no peak for '" + run.hardware +
                                                          "', so nothing limits its throughput."});
   return flags;
 }
 
-bool is_impossible(std::span<const Flag> flags) {
-  return std::any_of(flags.begin(), flags.end(),
-                     [](const Flag& flag) { return flag.id == FlagId::impossible_throughput; });
+Trust trust_of(std::span<const Flag> flags) {
+  Trust trust = Trust::trusted;
+  for (const Flag& flag : flags) trust = std::max(trust, kind_of(flag.id).trust);
+  return trust;
+}
+
+Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware) {
+  Plausibility found{.flags = flags_of(run, summary, repeats, hardware)};
+  found.trust = trust_of(found.flags);
+  const bool waited = run.sync == Sync::event || run.sync == Sync::device;
+  found.is_checked = waited && !is_missing(limit_of(run, summary, hardware).tokens_per_s);
+  return found;
+}
+
+Plausibility plausibility_of(const Run& run, const Summary& summary, const PlausibilityContext& context) {
+  return plausibility_of(run, summary, context.repeats.of(run), context.hardware);
 }
 
 void RepeatCounts::add(const Run& run) {

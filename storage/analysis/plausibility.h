@@ -1,7 +1,9 @@
 // Reasons to distrust a run's numbers, each with the arithmetic that shows it, so that a reader can redo it by hand.
 #pragma once
 
+#include <array>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +17,13 @@
 
 namespace stepladder {
 
+// How much a flag weighs where it is shown.
+enum class Severity { note, warning, grave };
+
+// Whether a throughput can be believed. The greater of two is the worse.
+enum class Trust { trusted, doubtful, impossible };
+std::string_view to_string(Trust trust);  // "doubtful"
+
 enum class FlagId {
   impossible_throughput,   // 6 N x tokens/s is over the dense peak of the hardware in that precision
   suspicious_throughput,   // over 70 % of it, which nobody has published for a whole training step
@@ -26,31 +35,52 @@ enum class FlagId {
   missing_dt,
   no_sync,           // the clock was read without waiting for the device
   not_repeated,      // one run says nothing about the spread between runs
-  unknown_hardware,  // no peak to hold the throughput against
+  unknown_hardware,  // no peak to compare the throughput with
 };
-inline constexpr std::array all_flags{FlagId::impossible_throughput,
-                                      FlagId::suspicious_throughput,
-                                      FlagId::unit_tokens_per_ms,
-                                      FlagId::dt_throughput_mismatch,
-                                      FlagId::nonfinite_loss,
-                                      FlagId::step_overlap,
-                                      FlagId::clock_backwards,
-                                      FlagId::missing_dt,
-                                      FlagId::no_sync,
-                                      FlagId::not_repeated,
-                                      FlagId::unknown_hardware};
-std::string_view to_string(FlagId id);  // "impossible-throughput"
+
+// All that is said of a flag wherever it is shown, in the order of FlagId.
+struct FlagKind {
+  FlagId id;
+  std::string_view name;   // in JSON and on the command line
+  std::string_view title;  // for people
+  Severity severity;
+  Trust trust;  // in the throughput of a run that has it
+};
+inline constexpr std::array flag_kinds{
+    FlagKind{FlagId::impossible_throughput, "impossible-throughput", "impossible", Severity::grave, Trust::impossible},
+    FlagKind{FlagId::suspicious_throughput, "suspicious-throughput", "suspicious", Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::unit_tokens_per_ms, "unit-tokens-per-ms", "unit mislabelled", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "time and rate differ", Severity::warning,
+             Trust::doubtful},
+    FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "loss not finite", Severity::grave, Trust::trusted},
+    FlagKind{FlagId::step_overlap, "step-overlap", "steps written twice", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::clock_backwards, "clock-backwards", "clock ran backwards", Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::missing_dt, "missing-dt", "missing step times", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::no_sync, "no-sync", "not synchronised", Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::not_repeated, "not-repeated", "single run", Severity::note, Trust::trusted},
+    FlagKind{FlagId::unknown_hardware, "unknown-hardware", "hardware unknown", Severity::note, Trust::trusted}};
+constexpr const FlagKind& kind_of(FlagId id) {
+  return flag_kinds[static_cast<std::size_t>(id)];
+}
+std::string_view to_string(FlagId id);  // its name
+
+// What its reader can do about a flag. Each front end says it in its own words.
+enum class Remedy { give_params, probe_again };
 
 struct Flag {
   FlagId id;
   std::string why;  // one sentence or two
+  std::optional<Remedy> remedy = {};
 };
+
+// The worst that any of them says.
+Trust trust_of(std::span<const Flag> flags);
 
 inline constexpr double suspicious_share = 0.7;
 
-// N for 6 N: the run's own; else of the GPT-2 that its recipe or its names name; else, where its first loss is
-// that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.8), of the smallest GPT-2. `why` says so for all
-// but the first. 0: not known.
+// N for 6 N: the run's own; else that of the GPT-2 that its recipe or its names mention; else, where its first loss is
+// that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.8), that of the smallest GPT-2. `why` says so for
+// all but the first. 0: not known.
 struct AssumedParams {
   std::int64_t count = 0;
   std::string why;
@@ -58,20 +88,27 @@ struct AssumedParams {
 };
 AssumedParams params_of(const Run& run, const Summary& summary);
 
-// What the conventions of storage/analysis/mfu.h need: the recipe's values; where it has none, those of the published
-// GPT-2 that has as many parameters as params_of says. What is not known is 0.
+// The shape that the conventions of storage/analysis/mfu.h need: the recipe's values; where it has none, those of the
+// published GPT-2 with as many parameters as params_of says. 0: not known.
 ModelShape shape_of(const Run& run, const Summary& summary);
 
-// What all devices of a run together could do.
+// The peak of all devices of a run together.
 Peak peak_of(const Run& run, const HardwareTable& hardware);
 
 // In the order of FlagId. `repeats`: how many runs its rung has, itself included. A run that is not over yet, and
 // one without steps, has none.
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware);
 
-bool is_impossible(std::span<const Flag> flags);
+// Flags, and the trust that follows from them. Of a run by its own flags; of a rung by those of all its repeats
+// (storage/analysis/judgement.h).
+struct Plausibility {
+  std::vector<Flag> flags;  // in the order of FlagId, each at most once
+  Trust trust = Trust::trusted;
+  bool is_checked = false;  // a physical limit is known, and the clock waited for the device
+};
+Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware);
 
-// How many runs each rung has, so that each run knows whether it was repeated. A run outside a ladder stands alone.
+// How many runs each rung has, so that each run knows whether it was repeated. A run outside a ladder has no repeats.
 class RepeatCounts {
  public:
   void add(const Run& run);
@@ -81,8 +118,15 @@ class RepeatCounts {
   std::map<std::pair<LadderId, int>, int> counts_;
 };
 
-// What flags_of holds a throughput against: 6 N x tokens/s, and the dense peak. N may be assumed (params_of). Missing
-// where it is not known.
+// What a run's plausibility depends on beside the run: the table of hardware, and how often its rung was run.
+struct PlausibilityContext {
+  HardwareTable hardware;
+  RepeatCounts repeats;
+};
+Plausibility plausibility_of(const Run& run, const Summary& summary, const PlausibilityContext& context);
+
+// 6 N x tokens/s and the dense peak that flags_of compares it with. N may be assumed (params_of). Missing where it is
+// not known.
 struct PhysicalLimit {
   double tflops = missing;
   double peak_tflops = missing;   // of all devices together

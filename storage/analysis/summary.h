@@ -43,6 +43,11 @@ struct Summary {
   std::int64_t first_repeated_step = 0;
 };
 
+struct RunAndSummary {
+  Run run;
+  Summary summary;
+};
+
 // Steps left out at the start at least: a tenth of the steps, at least 1 and at most 10, none where there are fewer
 // than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);

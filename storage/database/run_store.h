@@ -20,11 +20,6 @@ namespace stepladder {
 
 class Transaction;
 
-struct RunAndSummary {
-  Run run;
-  Summary summary;
-};
-
 // One connection to one file. Used by one thread at a time; several processes and threads may each have their own (WAL,
 // with a busy timeout). Every verb may block on the disk. Every verb throws StorageError.
 class RunStore {

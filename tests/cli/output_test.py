@@ -164,7 +164,7 @@ class Tables(Case):
                     .replace("validation loss", "validation-loss").splitlines() if len(line.split()) == 2)
         for name in ("stage", "device", "precision", "attention", "validation-loss", "step-time", "throughput"):
             self.assertEqual(told.get(name), "-", told)
-        for steps, words in ((3, "no step left out"), (10, "the first step left out"), (30, "the first 3 steps left out")):
+        for steps, words in ((3, "no warm-up step excluded"), (10, "1 warm-up step excluded"), (30, "3 warm-up steps excluded")):
             run = self.imported(f"{steps}.log", "".join(STEPS.splitlines(True)[:steps]))
             self.assertIn(words, self.place.run("show", run["id"])[1])
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "storage/checksum.h"
 #include "storage/errors.h"
 #include "storage/importers/importer.h"
-#include "storage/importers/trackers/checksum.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {

@@ -126,9 +126,9 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   EXPECT_NEAR(shown.curves.scales.at(other_).step_at(1000), 100'000, 1);
   EXPECT_NEAR(other.gap.y.back(), 0.1, 1e-6);
   EXPECT_EQ(base.behind[0], 250'000);
-  const LineVerdict& verdict = shown.verdicts.at(other_);
-  EXPECT_NEAR(verdict.speedup.factor, 2, 1e-9);
-  EXPECT_EQ(verdict.speedup.verdict, Verdict::faster);
+  const RungJudgement& verdict = shown.judged.at(other_);
+  EXPECT_NEAR(verdict.over_baseline.factor, 2, 1e-9);
+  EXPECT_EQ(verdict.over_baseline.verdict, Verdict::faster);
   EXPECT_EQ(verdict.loss.verdict, LossVerdict::worse);
   EXPECT_NEAR(verdict.loss.tail_gap, 0.1, 1e-9);
 
@@ -153,8 +153,8 @@ TEST_F(TwoLongRuns, AreALadderWithoutBeingReadWhole) {
   shown.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
   EXPECT_TRUE(asked.empty()) << "the view has read it all";
   ASSERT_EQ(shown.model.rungs.size(), 2u);
-  EXPECT_NEAR(shown.model.rungs[1].sum.speedup, 2, 1e-9);
-  EXPECT_TRUE(shown.model.rungs[1].sum.verdict.ci95.known());
+  EXPECT_NEAR(shown.model.rungs[1].judged.over_baseline.factor, 2, 1e-9);
+  EXPECT_TRUE(shown.model.rungs[1].judged.over_baseline.ci95.known());
   EXPECT_EQ(shown.model.losses[0].behind, 250'000);
   EXPECT_NEAR(shown.model.losses[1].gap.y.back(), 0.1, 1e-6);
 }

@@ -261,12 +261,12 @@ TEST(LadderModel, KnowsItsFastestThatCanBeBelievedAndMakesNothingTwice) {
   EXPECT_FALSE(followed.update(workspace, ladder, 0, ComparisonAxis::steps, nullptr, asked));
   EXPECT_TRUE(asked.empty()) << "all there";
   ASSERT_EQ(model.rungs.size(), 3u);
-  EXPECT_FALSE(model.rungs[0].impossible);
-  EXPECT_TRUE(model.rungs[2].impossible) << "26 M tokens/s on an A100";
+  EXPECT_NE(model.rungs[0].judged.trust, Trust::impossible);
+  EXPECT_EQ(model.rungs[2].judged.trust, Trust::impossible) << "26 M tokens/s on an A100";
   EXPECT_NE(model.fastest(), 2);
-  EXPECT_GT(model.rungs[2].sum.tokens_per_s, model.rungs[2].limit.tokens_per_s);
+  EXPECT_GT(model.rungs[2].judged.tokens_per_s, model.rungs[2].judged.limit.tokens_per_s);
   EXPECT_TRUE(followed.update(workspace, ladder, 1, ComparisonAxis::tokens, nullptr, asked));
-  EXPECT_EQ(model.rungs[1].sum.speedup, 1);
+  EXPECT_EQ(model.rungs[1].judged.over_baseline.factor, 1);
   EXPECT_EQ(model.losses[0].points.x.front(), 8192) << "tokens";
   EXPECT_FALSE(model.losses[0].gap.empty());
   EXPECT_TRUE(model.losses[1].gap.empty()) << "the baseline itself";
@@ -279,7 +279,8 @@ TEST(LadderBeside, RowsAreStagesWhateverTheLogsCalledThem) {
       LadderRung& rung = made.rungs.emplace_back();
       rung.first = {.changed = changed, .source = "imported"};
       rung.stage = known_stage(rung.first);
-      rung.sum = {.rung = static_cast<int>(made.rungs.size()) - 1, .tokens_per_s = tokens_per_s};
+      rung.judged.rung = static_cast<int>(made.rungs.size()) - 1;
+      rung.judged.tokens_per_s = tokens_per_s;
     }
     return made;
   };

@@ -7,9 +7,6 @@
 
 #include "app/curves/smooth.h"
 #include "app/desktop/theme.h"
-#include "storage/analysis/plausibility.h"
-#include "storage/analysis/rungs.h"
-#include "storage/analysis/statistics.h"
 
 namespace stepladder {
 namespace {
@@ -165,44 +162,91 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
   return curves;
 }
 
-std::map<RunId, LineVerdict> verdicts_of(const std::vector<RunSnapshot>& runs, RunId base, bool mean,
-                                         const HardwareTable& hardware) {
-  std::map<RunId, LineVerdict> verdicts;
-  const std::vector<std::vector<const RunSnapshot*>> lines = grouped_by_line(runs, mean);
-  if (lines.empty()) return verdicts;
-  std::map<const RunSnapshot*, Summary> summaries;
-  for (const RunSnapshot& run : runs) summaries[&run] = run.summary();
-  const auto sample = [&](const std::vector<const RunSnapshot*>& line) {
-    std::vector<MeasuredRun> repeats;
-    for (const RunSnapshot* run : line) repeats.push_back({&run->run, &summaries[run], run->series.get()});
-    return sample_of(repeats.front(), repeats, line.size());
-  };
-  const auto tokens_per_s = [&](const std::vector<const RunSnapshot*>& line) {
-    std::vector<double> figures;
-    for (const RunSnapshot* run : line) {
-      if (!is_missing(summaries[run].tokens_per_s)) figures.push_back(summaries[run].tokens_per_s);
+using RungOfLadder = std::pair<LadderId, int>;
+
+// The other runs of the rungs in view, which say how far repeats differ.
+struct Siblings {
+  std::vector<RunSnapshot> finished;    // with steps for the base's rung only
+  std::map<RungOfLadder, int> repeats;  // how many runs each rung has, whatever became of them
+};
+
+bool is_of_rung(const RunEntry& entry, const Run& run) {
+  return entry.run.ladder && entry.run.ladder == run.ladder && entry.run.rung == run.rung;
+}
+
+const Run* base_of(const std::vector<const RunEntry*>& runs, RunId base) {
+  const auto found =
+      std::find_if(runs.begin(), runs.end(), [&](const RunEntry* entry) { return entry->run.id == base; });
+  return found != runs.end() ? &(*found)->run : runs.empty() ? nullptr : &runs.front()->run;
+}
+
+// The base's finished repeats, whose losses say how far losses of one recipe differ.
+std::vector<const RunEntry*> repeats_of_base(const Workspace& workspace, const Run* base) {
+  std::vector<const RunEntry*> repeats;
+  if (!base || !base->ladder) return repeats;
+  for (const RunEntry* entry : workspace.runs_of(*base->ladder))
+    if (is_of_rung(*entry, *base) && entry->run.id != base->id && entry->run.status == RunStatus::finished)
+      repeats.push_back(entry);
+  return repeats;
+}
+
+Siblings siblings_of(const Workspace& workspace, const std::vector<const RunEntry*>& runs, const Run* base,
+                     SnapshotCache& cache) {
+  Siblings siblings;
+  for (const RunEntry* entry : runs)
+    if (entry->run.ladder) siblings.repeats[{*entry->run.ladder, entry->run.rung}] = 0;
+  for (const RunEntry& entry : workspace.runs()) {
+    if (!entry.run.ladder) continue;
+    const auto rung = siblings.repeats.find({*entry.run.ladder, entry.run.rung});
+    if (rung == siblings.repeats.end()) continue;
+    ++rung->second;
+    if (entry.run.status != RunStatus::finished) continue;
+    if (base && is_of_rung(entry, *base)) {
+      siblings.finished.push_back(cache.of(entry));
+    } else {
+      siblings.finished.push_back({.run = entry.run,
+                                   .known = entry.summary,
+                                   .series = std::make_shared<Series>(),
+                                   .coarse = {},
+                                   .dt_total = {}});
     }
-    return figures.empty() ? missing : quantile(figures, 0.5);
-  };
-  const std::vector<const RunSnapshot*>& base_line = lines[place_of(lines, base)];
-  const RunSnapshot& base_run = *base_line.front();
-  const Sample base_sample = sample(base_line);
-  const double base_figure = tokens_per_s(base_line);
-  std::vector<const Series*> repeats;
-  for (const RunSnapshot* run : base_line) repeats.push_back(run->series.get());
-  const double band = loss_band(repeats);
-  for (const std::vector<const RunSnapshot*>& line : lines) {
-    const RunSnapshot& first = *line.front();
-    LineVerdict& verdict = verdicts[first.run.id];
-    verdict.tokens_per_s = tokens_per_s(line);
-    verdict.impossible = is_impossible(flags_of(first.run, summaries[&first], static_cast<int>(line.size()), hardware));
-    if (&line == &base_line) continue;
-    const bool both = !is_missing(verdict.tokens_per_s) && !is_missing(base_figure);
-    const double factor = both ? verdict.tokens_per_s / base_figure : speedup(summaries[&base_run], summaries[&first]);
-    verdict.speedup = judge_speedup(factor, base_sample, sample(line));
-    verdict.loss = loss_parity(base_run.run, *base_run.series, first.run, *first.series, band);
   }
-  return verdicts;
+  return siblings;
+}
+
+// The judgement of each line, by its first run.
+std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs, const Siblings& siblings, RunId base,
+                                           bool mean, const HardwareTable& hardware) {
+  std::map<RunId, RungJudgement> judged;
+  const std::vector<std::vector<const RunSnapshot*>> lines = grouped_by_line(runs, mean);
+  if (lines.empty()) return judged;
+  std::map<const RunSnapshot*, Summary> summaries;
+  const auto measured = [&](const RunSnapshot& run) {
+    const auto [summary, is_new] = summaries.try_emplace(&run);
+    if (is_new) summary->second = run.summary();
+    return MeasuredRun{&run.run, &summary->second, run.series.get()};
+  };
+  const auto is_in = [](const std::vector<const RunSnapshot*>& line, RunId id) {
+    return std::any_of(line.begin(), line.end(), [&](const RunSnapshot* run) { return run->run.id == id; });
+  };
+  std::vector<Subject> subjects;
+  for (const std::vector<const RunSnapshot*>& line : lines) {
+    const Run& first = line.front()->run;
+    Subject& subject = subjects.emplace_back();
+    subject.rung = first.rung;
+    for (const RunSnapshot* run : line) subject.runs.push_back(measured(*run));
+    if (!first.ladder || mean) continue;  // a line is all that was selected of a rung
+    subject.repeats = siblings.repeats.at({*first.ladder, first.rung});
+    for (const RunSnapshot& other : siblings.finished)
+      if (other.run.ladder == first.ladder && other.run.rung == first.rung && !is_in(line, other.run.id))
+        subject.siblings.push_back(measured(other));
+  }
+  std::vector<RungJudgement> all = judge(subjects, place_of(lines, base), hardware);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    all[i].runs.clear();  // the snapshots'
+    judged.emplace(lines[i].front()->run.id, std::move(all[i]));
+  }
+  return judged;
 }
 
 }  // namespace
@@ -214,14 +258,18 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
   const bool is_coarse_path = !is_metric(options.axis);
   const bool is_zoomed = zoom.zoomed() && curves.options.axis == options.axis && runs.size() <= most_read_finely;
   Basis drawn{.asked = numbers_of(options), .data = {}};
-  Basis judged{.asked = {base, options.mean}, .data = {}};
+  const Run* base_run = base_of(runs, base);
+  const std::vector<const RunEntry*> base_repeats =
+      options.mean ? std::vector<const RunEntry*>{} : repeats_of_base(workspace, base_run);
+  Basis judging{.asked = {base, options.mean, static_cast<std::int64_t>(workspace.version)}, .data = {}};
+  for (const RunEntry* entry : base_repeats) judging.data.push_back(fingerprint(*entry));
   std::vector<std::pair<RunId, std::array<RunPoints, 3>>> coarse;
   bool goes_on = false;
   const std::size_t asked_before = commands.size();
   for (const RunEntry* entry : runs) {  // curves first
     goes_on = goes_on || entry->goes_on();
-    judged.asked.insert(judged.asked.end(), {entry->run.id, entry->goes_on()});
-    judged.data.push_back(fingerprint(*entry));
+    judging.asked.insert(judging.asked.end(), {entry->run.id, entry->goes_on()});
+    judging.data.push_back(fingerprint(*entry));
     if (!is_coarse_path || !drawing_desk_.is_coarse(*entry)) continue;
     SharedX sight;  // in steps; without a scale x is the step
     if (is_zoomed) {
@@ -243,9 +291,10 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
     }
   }
   for (const RunEntry* entry : runs) drawing_desk_.ask(*entry, commands);
+  for (const RunEntry* entry : base_repeats) judging_desk_.ask(*entry, commands);
   const bool is_growing = goes_on || commands.size() > asked_before;
-  drawn.asked.insert(drawn.asked.end(), judged.asked.begin(), judged.asked.end());
-  drawn.data.insert(drawn.data.end(), judged.data.begin(), judged.data.end());
+  drawn.asked.insert(drawn.asked.end(), judging.asked.begin(), judging.asked.end());
+  drawn.data.insert(drawn.data.end(), judging.data.begin(), judging.data.end());
 
   const auto evidence = [&](SnapshotCache& desk) {
     std::vector<RunSnapshot> all;
@@ -266,13 +315,13 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
     drawing_.start(std::move(drawn), [all = std::move(all), base, options] { return curves_of(all, base, options); });
     made = drawing_.take(curves, workspace.patience) || made;
   }
-  judging_.take(verdicts, std::chrono::milliseconds(0));
-  if (judging_.is_stale(judged, is_growing)) {
-    judging_.start(std::move(judged),
-                   [all = evidence(judging_desk_), base, mean = options.mean, hardware = workspace.hardware] {
-                     return verdicts_of(all, base, mean, hardware);
-                   });
-    judging_.take(verdicts, workspace.patience);
+  judging_.take(judged, std::chrono::milliseconds(0));
+  if (judging_.is_stale(judging, is_growing)) {
+    judging_.start(std::move(judging),
+                   [all = evidence(judging_desk_), siblings = siblings_of(workspace, runs, base_run, judging_desk_),
+                    base, mean = options.mean,
+                    hardware = workspace.hardware] { return judge_lines(all, siblings, base, mean, hardware); });
+    judging_.take(judged, workspace.patience);
   }
   if (drawing_.is_pending() || judging_.is_pending()) commands.push_back(KeepDrawing{});
   return made;

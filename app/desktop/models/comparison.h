@@ -12,7 +12,7 @@
 #include "app/desktop/models/background.h"
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
-#include "storage/analysis/compare.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
@@ -45,13 +45,6 @@ struct ComparedLine {
   const Points& values(std::size_t metric) const { return means[metric].empty() ? points[metric] : means[metric]; }
 };
 
-struct LineVerdict {
-  double tokens_per_s = missing;  // median over its runs
-  SpeedUp speedup;                // over the line of the base
-  LossParity loss;
-  bool impossible = false;  // its times cannot be true
-};
-
 struct ComparedCurves {
   ComparisonOptions options;
   std::vector<ComparedLine> lines;
@@ -62,7 +55,7 @@ struct ComparedCurves {
 class FollowedComparison {
  public:
   ComparedCurves curves;                  // the newest that are ready
-  std::map<RunId, LineVerdict> verdicts;  // by a line's first run; of runs compared before while new ones are made
+  std::map<RunId, RungJudgement> judged;  // by a line's first run; of runs compared before while new ones are made
 
   // Returns whether the curves are others now. Pushes commands for what has to be read, and KeepDrawing while something
   // is being made. `base` is one of `runs`, else the first serves; `zoom` is along the axis.
@@ -71,7 +64,7 @@ class FollowedComparison {
 
  private:
   Background<ComparedCurves> drawing_;
-  Background<std::map<RunId, LineVerdict>> judging_;
+  Background<std::map<RunId, RungJudgement>> judging_;
   SnapshotCache drawing_desk_;
   SnapshotCache judging_desk_;
 };

@@ -65,20 +65,13 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
   return curve;
 }
 
-LadderRung judged(const RungSummary& sum, const Summary& summary, const HardwareTable& hardware) {
+LadderRung row_of(RungJudgement judged, const Summary& summary) {
   LadderRung rung;
-  rung.sum = sum;
-  rung.first = *sum.runs.front();
+  rung.first = *judged.runs.front();
   rung.stage = known_stage(rung.first);
-  rung.sum.runs.clear();  // the caller's; what is needed of them is copied
   rung.summary = summary;
-  rung.flags = flags_of(rung.first, rung.summary, static_cast<int>(sum.runs.size()), hardware);
-  rung.impossible = is_impossible(rung.flags);
-  rung.doubtful = std::any_of(rung.flags.begin(), rung.flags.end(), [](const Flag& flag) {
-    return flag.id == FlagId::suspicious_throughput || flag.id == FlagId::no_sync ||
-           flag.id == FlagId::dt_throughput_mismatch || flag.id == FlagId::clock_backwards;
-  });
-  rung.limit = limit_of(rung.first, rung.summary, hardware);
+  rung.judged = std::move(judged);
+  rung.judged.runs.clear();  // the caller's
   return rung;
 }
 
@@ -106,19 +99,19 @@ LadderModel model_of(const LadderInput& input) {
     energies[runs[i].run.id] = energy_of(input.lanes[i], last_warm, summary.tokens_per_s);
   }
   const LadderRung* base = nullptr;
-  const std::vector<RungSummary> sums = summarise_rungs(measured, Intervals::yes, input.baseline);
-  model.rungs.reserve(sums.size());
-  for (const RungSummary& sum : sums) {
-    const RunId first = sum.runs.front()->id;
-    LadderRung& rung = model.rungs.emplace_back(judged(sum, summaries[place[first]], input.hardware));
-    model.impossible += rung.impossible ? 1 : 0;
+  std::vector<RungJudgement> judged = judge_rungs(measured, input.hardware, input.baseline);
+  model.rungs.reserve(judged.size());
+  for (RungJudgement& each : judged) {
+    const RunId first = each.runs.front()->id;
+    LadderRung& rung = model.rungs.emplace_back(row_of(std::move(each), summaries[place[first]]));
+    model.impossible += rung.judged.trust == Trust::impossible ? 1 : 0;
     if (const auto energy = energies.find(first); energy != energies.end()) rung.energy = energy->second;
     if (model.rungs.size() > 1) {
       const LadderRung& before = model.rungs[model.rungs.size() - 2];
       rung.setup_pays_back_after =
           break_even_steps(rung.first.setup_ms, before.summary.dt_ms_median, rung.summary.dt_ms_median);
     }
-    if (sum.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
+    if (rung.judged.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
   }
 
   std::vector<Points> means(runs.size());
@@ -126,7 +119,7 @@ LadderModel model_of(const LadderInput& input) {
   std::size_t reference = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.comparison_axis, means[i]));
-    if (!base || runs[i].run.rung != base->sum.rung) continue;
+    if (!base || runs[i].run.rung != base->judged.rung) continue;
     repeats.push_back(runs[i].series.get());
     if (reference == runs.size() && !means[i].empty()) reference = i;
   }
@@ -164,19 +157,20 @@ std::string title_of(const Run& rung) {
 
 const LadderRung* LadderModel::rung(int number) const {
   const auto found =
-      std::find_if(rungs.begin(), rungs.end(), [&](const LadderRung& r) { return r.sum.rung == number; });
+      std::find_if(rungs.begin(), rungs.end(), [&](const LadderRung& r) { return r.judged.rung == number; });
   return found == rungs.end() ? nullptr : &*found;
 }
 
 int LadderModel::fastest() const {
   const LadderRung* best = nullptr;
   for (const LadderRung& rung : rungs) {
-    if (is_missing(rung.sum.tokens_per_s)) continue;
+    if (is_missing(rung.judged.tokens_per_s)) continue;
     const bool better =
-        !best || (rung.trusted() != best->trusted() ? rung.trusted() : rung.sum.tokens_per_s > best->sum.tokens_per_s);
+        !best ||
+        (rung.trusted() != best->trusted() ? rung.trusted() : rung.judged.tokens_per_s > best->judged.tokens_per_s);
     if (better) best = &rung;
   }
-  return best ? best->sum.rung : rungs.empty() ? 0 : rungs.front().sum.rung;
+  return best ? best->judged.rung : rungs.empty() ? 0 : rungs.front().judged.rung;
 }
 
 bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,

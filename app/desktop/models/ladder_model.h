@@ -11,12 +11,11 @@
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/energy.h"
-#include "storage/analysis/plausibility.h"
-#include "storage/analysis/rungs.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 
-// What is held equal when losses are compared: the x of the loss curves.
+// The x of the loss curves: what is equal where losses are compared.
 enum class ComparisonAxis { steps, tokens, time, flops, energy };
 inline constexpr std::array comparison_axes{ComparisonAxis::steps, ComparisonAxis::tokens, ComparisonAxis::time,
                                             ComparisonAxis::flops, ComparisonAxis::energy};
@@ -32,20 +31,16 @@ struct Ecdf {
 // What a rung is called: its title, its stage, else its number.
 std::string title_of(const Run& rung);
 
-// One rung as a row: its sums, and whether to believe them.
+// One rung as a row: its judgement, and what else is shown of its first repeat.
 struct LadderRung {
-  RungSummary sum;
-  Run first;          // its first repeat
-  std::string stage;  // known_stage() of it
+  RungJudgement judged;  // its `runs` are empty here
+  Run first;             // its first repeat
+  std::string stage;     // known_stage() of it
   Summary summary;
-  std::vector<Flag> flags;
   Energy energy;
-  PhysicalLimit limit;
   double setup_pays_back_after = missing;  // steps
-  bool impossible = false;
-  bool doubtful = false;  // suspicious, or not synchronised
 
-  bool trusted() const { return !impossible && !doubtful; }
+  bool trusted() const { return judged.is_trusted(); }
 };
 
 struct LossCurve {
@@ -70,11 +65,11 @@ struct LadderModel {
   std::map<RunId, Ecdf> ecdf;
   double band = loss_tolerance_nats;  // that is "same"
   double loss_floor = missing;
-  bool is_over = false;  // no run goes on or waits
-  std::size_t impossible = 0;
+  bool is_over = false;        // no run goes on or waits
+  std::size_t impossible = 0;  // rungs
 
   const LadderRung* rung(int number) const;
-  int fastest() const;  // of those that can be believed, else of all
+  int fastest() const;  // of those that can be trusted, else of all
 };
 
 // A ladder's model, made anew on another thread when its runs, the baseline or the lens have changed.

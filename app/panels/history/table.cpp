@@ -210,7 +210,7 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   draw_name(table, row, commands);
   auto known = table.list.impossible.find(entry.run.id);
   if (known == table.list.impossible.end()) {
-    const bool impossible = is_impossible(flags_of(entry.run, entry.summary, 1, workspace.hardware));
+    const bool impossible = plausibility_of(entry.run, entry.summary, 1, workspace.hardware).trust == Trust::impossible;
     known = table.list.impossible.emplace(entry.run.id, impossible).first;
   }
   for (const RunColumn* column : columns) {

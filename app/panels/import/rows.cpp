@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -41,79 +42,38 @@ Columns columns_for(float width) {
   return at;
 }
 
-const char* words_of(FlagId flag) {
-  switch (flag) {
-    case FlagId::impossible_throughput:
-      return "impossible";
-    case FlagId::suspicious_throughput:
-      return "suspicious";
-    case FlagId::unit_tokens_per_ms:
-      return "unit mislabelled";
-    case FlagId::dt_throughput_mismatch:
-      return "time and rate differ";
-    case FlagId::nonfinite_loss:
-      return "loss not finite";
-    case FlagId::step_overlap:
-      return "steps twice";
-    case FlagId::clock_backwards:
-      return "clock went back";
-    case FlagId::missing_dt:
-      return "steps without time";
-    case FlagId::no_sync:
-      return "not synchronised";
-    case FlagId::not_repeated:
-      return "one run";
-    case FlagId::unknown_hardware:
-      break;
-  }
-  return "hardware not known";
-}
-
-Tone tone_of(FlagId flag) {
-  switch (flag) {
-    case FlagId::impossible_throughput:
-    case FlagId::nonfinite_loss:
-      return Tone::bad;
-    case FlagId::not_repeated:
-    case FlagId::unknown_hardware:
-      return Tone::neutral;
-    default:
-      return Tone::warning;
-  }
-}
-
 void draw_flags(const std::vector<Flag>& flags, float width) {
   std::size_t shown = 0;
   float used = 0;
   const float between = px(6);
   ImGui::BeginGroup();
-  // One run alone is what most logs hold: said when one asks, not in every row.
-  const auto is_told = [](const Flag& flag) { return flag.id != FlagId::not_repeated; };
-  const auto told = static_cast<std::size_t>(std::count_if(flags.begin(), flags.end(), is_told));
+  // Most logs hold a single run: shown in the tooltip, not in every row.
+  const auto is_shown = [](const Flag& flag) { return flag.id != FlagId::not_repeated; };
+  const auto in_row = static_cast<std::size_t>(std::count_if(flags.begin(), flags.end(), is_shown));
   for (const Flag& flag : flags) {
-    if (!is_told(flag)) continue;
-    const std::string words = words_of(flag.id);
-    const std::size_t rest = told - shown - 1;
+    if (!is_shown(flag)) continue;
+    const std::string words(kind_of(flag.id).title);
+    const std::size_t rest = in_row - shown - 1;
     const float more = rest > 0 ? pill_size("+" + std::to_string(rest)).x + between : 0;
     const float wanted = pill_size(words).x + (used > 0 ? between : 0);
     if (shown > 0 && used + wanted + more > width) break;
     if (shown > 0) ImGui::SameLine(0, between);
-    pill(words, tone_of(flag.id));
+    pill(words, severity_tone(flag.id));
     used += wanted;
     ++shown;
   }
-  if (shown < told) {
+  if (shown < in_row) {
     ImGui::SameLine(0, between);
-    pill("+" + std::to_string(told - shown), Tone::neutral);
+    pill("+" + std::to_string(in_row - shown), Tone::neutral);
   }
-  if (told == 0) pill("nothing found against it", Tone::good);
+  if (in_row == 0) pill("no issues", Tone::good);
   ImGui::EndGroup();
   if (flags.empty() || !ImGui::IsItemHovered()) return;
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(px(520));
   for (const Flag& flag : flags) {
-    text_toned(words_of(flag.id), tone_of(flag.id));
-    ImGui::TextUnformatted(flag.why.c_str());
+    text_toned(std::string(kind_of(flag.id).title), severity_tone(flag.id));
+    ImGui::TextUnformatted(flag_advice(flag).c_str());
   }
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();
@@ -162,7 +122,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   text_cut(stage.empty() ? run.name : stage, at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(place.x + at.name, second));
   text_cut(stage.empty() ? "no stage named" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
-  const ImVec4& believed = is_impossible(flags) ? palette().quiet : palette().text;
+  const ImVec4& believed = trust_of(flags) == Trust::impossible ? palette().quiet : palette().text;
   const auto number = [&](float right, const std::string& text, const ImVec4& number_colour) {
     ImGui::SetCursorPosY(middle);
     text_right(text, place.x + right, nullptr, 0, &number_colour);
@@ -207,13 +167,13 @@ void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const 
     }
   };
   ImGui::SetCursorPos(ImVec2(top.x + at.name, top.y));
-  text_cut("stage, and its run", at.name_width, palette().quiet, fonts().regular, small_size);
+  text_cut("stage / run", at.name_width, palette().quiet, fonts().regular, small_size);
   if (at.has_steps) head(at.steps, "steps", true);
   if (at.has_loss) head(at.loss, "loss", true);
   if (at.has_steps) head(at.dt, "dt, ms", true);
   head(at.tokens, "tokens/s", true);
   if (at.has_printed) head(at.printed, "hardware, printed unit", false);
-  head(at.flags, "is it true?", false);
+  head(at.flags, "plausible?", false);
   ImGui::SetCursorPos(ImVec2(top.x, top.y + px(24)));
   ImGui::BeginChild("##rows", ImVec2(0, 0));
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));

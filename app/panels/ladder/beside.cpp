@@ -4,11 +4,11 @@
 #include <cmath>
 #include <set>
 
-#include "app/cli/report.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/panels/ladder/rows.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -21,14 +21,14 @@ bool is_same_stage(const LadderRung& a, const LadderRung& b) {
 
 void draw_beside_picker(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own) {
   const std::size_t count = others.size();
-  const std::string words = count == 0 ? "Beside other ladders"
+  const std::string words = count == 0 ? "Compare ladders"
                             : count == 1 && workspace.ladder(others.front().ladder)
-                                ? "beside: " + workspace.ladder(others.front().ladder)->name
-                                : "beside " + std::to_string(count) + " others";
+                                ? "vs " + workspace.ladder(others.front().ladder)->name
+                                : "vs " + std::to_string(count) + " ladders";
   const bool open = ImGui::BeginCombo("##beside", words.c_str());
   mark("ladder.beside");
   if (!open) return;
-  // It stays open while they are others.
+  // It stays open while ladders are chosen.
   for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
     if (other->id == own) continue;
     const auto found = std::find_if(others.begin(), others.end(),
@@ -99,9 +99,10 @@ std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<Bes
 }
 
 double factor_over_own_baseline(const LadderRung& rung, const LadderModel& model) {
-  const double base = model.rungs.front().sum.tokens_per_s;
+  const double base = model.rungs.front().judged.tokens_per_s;
   if (&rung == &model.rungs.front()) return is_missing(base) ? missing : 1;
-  return base > 0 && !is_missing(rung.sum.tokens_per_s) ? rung.sum.tokens_per_s / base : rung.sum.speedup;
+  return base > 0 && !is_missing(rung.judged.tokens_per_s) ? rung.judged.tokens_per_s / base
+                                                           : rung.judged.over_baseline.factor;
 }
 
 BesideBars::BesideBars(const LadderModel& own, const std::vector<BesideLadder>& others) : own_(own), others_(others) {
@@ -158,7 +159,7 @@ void draw_beside_legend(const std::string& own_name, const std::vector<BesideLad
     const std::string& hardware = other.model->rungs.front().first.hardware;
     entry(other.colour, other.name + (hardware.empty() ? "" : ", " + hardware));
   }
-  text_quiet("each over its own baseline, log scale; hatched: not to be trusted");
+  text_quiet("each over its own baseline, log scale; hatched: impossible or doubtful");
 }
 
 }  // namespace stepladder

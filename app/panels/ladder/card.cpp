@@ -6,10 +6,11 @@
 #include <cmath>
 #include <string>
 
-#include "app/cli/report.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -21,51 +22,53 @@ void toned(const std::string& text, Tone tone) {
 }
 
 std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
-  const LossParity& loss = rung.sum.loss;
+  const LossParity& loss = rung.judged.loss;
   const std::string against =
-      rung.sum.loss_against > 0 ? ", against rung " + std::to_string(rung.sum.loss_against) : "";
-  if (!std::isfinite(rung.summary.loss_last)) return "Its loss is no longer a number.";
-  if (is_baseline) return "The others' losses are compared with this one's.";
+      rung.judged.loss_against > 0 ? " vs rung " + std::to_string(rung.judged.loss_against) : "";
+  if (!is_missing(rung.summary.loss_last) && !std::isfinite(rung.summary.loss_last)) return "Diverged (NaN).";
+  if (is_baseline) return "Reference for loss.";
   if (loss.verdict == LossVerdict::not_comparable)
-    return "Its loss cannot be compared with the baseline's: not the same tokens at the same steps.";
-  if (loss.verdict == LossVerdict::diverged) return "Its loss is no longer a number.";
+    return "Loss not comparable with the baseline: not the same tokens at the same steps.";
+  if (loss.verdict == LossVerdict::diverged) return "Loss diverged at step " + grouped(loss.at_step) + against + ".";
   const std::string gap = loss_text(std::fabs(loss.tail_gap));
-  const std::string most = "At most " + loss_text(loss.max_gap) + " apart, at step " + grouped(loss.at_step) + ".";
+  const std::string most = "Largest gap " + loss_text(loss.max_gap) + ", at step " + grouped(loss.at_step) + ".";
   if (loss.verdict == LossVerdict::same)
-    return "The loss stayed: " + gap + " apart over the last quarter" + against + ". " + most;
-  return "The loss is " + std::string(to_string(loss.verdict)) + " by " + gap + " over the last quarter" + against +
-         ". " + most;
+    return "Same loss: " + gap + " apart over the last quarter" + against + ". " + most;
+  return "Loss " + std::string(to_string(loss.verdict)) + " by " + gap + " over the last quarter" + against + ". " +
+         most;
+}
+
+// The factor over the rung before in words; before there are intervals, by the factor alone.
+void draw_gain_over_previous(const Gain& gain) {
+  const std::string factor = factor_text(gain.factor) + " previous rung";
+  if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain), Tone::warning);
+  const Verdict verdict = gain.ci95.known()    ? gain.verdict
+                          : gain.factor > 1.01 ? Verdict::faster
+                          : gain.factor < 0.99 ? Verdict::slower
+                                               : Verdict::same;
+  switch (verdict) {
+    case Verdict::faster:
+      return toned(factor, Tone::good);
+    case Verdict::slower:
+      return toned("Slower: " + factor, Tone::bad);
+    case Verdict::same:
+      return toned("No gain over the previous rung", Tone::neutral);
+    case Verdict::cannot_tell:
+      return toned(factor + ", not significant", Tone::warning);
+  }
 }
 
 void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline) {
-  if (rung.impossible) toned("Cannot be true", Tone::bad);
-  if (!is_first && !is_missing(rung.sum.against_previous) && !rung.impossible) {
-    const double factor = rung.sum.against_previous;
-    const Verdict verdict = rung.sum.previous_verdict.ci95.known() ? rung.sum.previous_verdict.verdict
-                            : factor > 1.01                        ? Verdict::faster
-                            : factor < 0.99                        ? Verdict::slower
-                                                                   : Verdict::same;
-    switch (verdict) {
-      case Verdict::faster:
-        toned(factor_text(factor) + " over the rung before", Tone::good);
-        break;
-      case Verdict::slower:
-        toned("Slower: " + factor_text(factor) + " of the rung before", Tone::bad);
-        break;
-      case Verdict::same:
-        toned("No gain over the rung before", Tone::neutral);
-        break;
-      case Verdict::cannot_tell:
-        toned(factor_text(factor) + " over the rung before, but it could be noise", Tone::warning);
-        break;
-    }
+  const RungJudgement& judged = rung.judged;
+  if (judged.trust == Trust::impossible) {
+    toned("Impossible throughput", Tone::bad);
+  } else if (!is_first && !is_missing(judged.over_previous.factor)) {
+    draw_gain_over_previous(judged.over_previous);
   }
-  if (!is_baseline && !is_missing(rung.sum.speedup)) {
-    const SpeedUp& sure = rung.sum.verdict;
-    const std::string verdict =
-        sure.verdict == Verdict::cannot_tell ? "could be noise" : std::string(to_string(sure.verdict));
-    text_sentence(factor_text(rung.sum.speedup) + " over the baseline" +
-                  (sure.ci95.known() ? ", " + verdict + " (95 %: " + ci95_text(sure.ci95) + ")" : ""));
+  if (!is_baseline && !is_missing(judged.over_baseline.factor)) {
+    const Gain& gain = judged.over_baseline;
+    text_sentence(factor_text(gain.factor) + " baseline" +
+                  (gain.ci95.known() ? ", " + verdict_text(gain) + " (95 %: " + ci95_text(gain.ci95) + ")" : ""));
   }
 }
 
@@ -75,11 +78,11 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   const Run& run = rung.first;
   const Summary& summary = rung.summary;
   const bool is_first = &rung == &model.rungs.front();
-  const bool is_baseline = rung.sum.rung == baseline;
+  const bool is_baseline = rung.judged.rung == baseline;
   const auto repeats = std::count_if(model.losses.begin(), model.losses.end(),
-                                     [&](const LossCurve& curve) { return curve.rung == rung.sum.rung; });
+                                     [&](const LossCurve& curve) { return curve.rung == rung.judged.rung; });
   ImGui::PushTextWrapPos(0);
-  const std::string number = "Rung " + std::to_string(rung.sum.rung);
+  const std::string number = "Rung " + std::to_string(rung.judged.rung);
   text_strong(title_of(run) == number ? number : number + ": " + title_of(run));
   ImGui::PopTextWrapPos();
   if (run.status == RunStatus::failed || run.status == RunStatus::interrupted || run.status == RunStatus::stopped) {
@@ -89,7 +92,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   }
   if (summary.steps == 0) {
     text_quiet_wrapped(run.source == "launched" ? "No steps yet."
-                                                : "The log has no steps of this rung, only what was written about it.");
+                                                : "The log has no steps for this rung, only a description.");
     return;
   }
   draw_verdict(rung, is_first, is_baseline);
@@ -98,52 +101,51 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
                   milliseconds_text(summary.dt_ms_median) + " = " + tokens_per_s_text(summary.tokens_per_s) +
                   " tokens/s");
   }
-  if (!is_missing(rung.limit.tflops)) {
-    text_sentence("x " + compact(rung.limit.tflops * 1e12 / summary.tokens_per_s / 1e6) +
-                  " MFLOP a token (6N) = " + compact(rung.limit.tflops) + " TFLOP/s" +
-                  (is_missing(rung.limit.peak_tflops)
+  if (!is_missing(rung.judged.limit.tflops)) {
+    text_sentence("x " + compact(rung.judged.limit.tflops * 1e12 / summary.tokens_per_s / 1e6) +
+                  " MFLOP a token (6N) = " + compact(rung.judged.limit.tflops) + " TFLOP/s" +
+                  (is_missing(rung.judged.limit.peak_tflops)
                        ? ""
-                       : ", where the hardware's peak is " + compact(rung.limit.peak_tflops) + " TFLOP/s"));
+                       : ", where the hardware's peak is " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s"));
   } else if (run.params > 0 && !is_missing(summary.tokens_per_s)) {
     const double tflops = 6.0 * static_cast<double>(run.params) * summary.tokens_per_s / 1e12;
     text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +
                   " TFLOP/s");
   }
   text_sentence(loss_sentence(rung, is_baseline));
-  for (const Flag& flag : rung.flags) {
-    if (flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware)
-      continue;  // said below, or by the column
-    toned(std::string(to_string(flag.id)), flag.id == FlagId::impossible_throughput ? Tone::bad : Tone::warning);
-    text_quiet_wrapped(flag.why);
+  for (const Flag& flag : rung.judged.flags) {
+    if (kind_of(flag.id).severity == Severity::note) continue;  // said below, or by the column
+    toned(std::string(kind_of(flag.id).title), severity_tone(flag.id));
+    text_quiet_wrapped(flag_advice(flag));
   }
   ImGui::Dummy(ImVec2(0, px(2)));
   const auto fact = [](const std::string& text) { text_quiet_wrapped(text); };
-  fact("The first " + grouped(summary.warmup_steps) + " of " + grouped(summary.steps) +
-       " steps are left out of the times.");
+  fact(grouped(summary.warmup_steps) + (summary.warmup_steps == 1 ? " warm-up step" : " warm-up steps") + " of " +
+       grouped(summary.steps) + " excluded.");
   if (!is_missing(run.setup_ms)) {
-    fact("Made ready in " + milliseconds_text(run.setup_ms) +
+    fact("Setup took " + milliseconds_text(run.setup_ms) +
          (is_missing(rung.setup_pays_back_after)
               ? "."
-              : ": pays back after " + grouped(std::llround(rung.setup_pays_back_after)) + " steps."));
+              : "; pays back after " + grouped(std::llround(rung.setup_pays_back_after)) + " steps."));
   }
   if (run.peak_memory_bytes > 0) {
-    fact("At most " + bytes_text(static_cast<double>(run.peak_memory_bytes)) + " held" +
+    fact("Peak memory " + bytes_text(static_cast<double>(run.peak_memory_bytes)) +
          (run.attention.empty() ? "." : "; attention: " + run.attention + "."));
   }
   if (!is_missing(rung.energy.joules_per_token)) {
     fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J a token, " +
          compact(rung.energy.wh) + " Wh in all.");
   }
-  fact(repeats > 1 ? "Median of " + std::to_string(repeats) + " runs; the whisker spans them."
-                   : "One run: how much runs differ from each other is not known. Repeats tell.");
+  fact(repeats > 1 ? "Median of " + std::to_string(repeats) + " runs; the whisker shows their range."
+                   : "Single run: run-to-run variance unknown.");
   ImGui::Dummy(ImVec2(0, px(4)));
-  if (quiet_button("All about it")) commands.push_back(OpenRun{run.id});
+  if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});
   mark("ladder.open");
   if (run.source == "launched" && model.is_over && !is_baseline && run.ladder) {
     ImGui::SameLine(0, px(8));
-    if (quiet_button("Is it real?")) commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.sum.rung});
+    if (quiet_button("Verify gain")) commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung});
     mark("ladder.real");
-    ImGui::SetItemTooltip("Repeats it and the baseline in turns until the factor is clear, at most six times.");
+    ImGui::SetItemTooltip("Repeat this rung and the baseline in turns until the factor is clear, at most six times.");
   }
 }
 

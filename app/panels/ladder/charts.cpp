@@ -63,7 +63,7 @@ bool needs_log_axis(const LadderModel& model) {
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands) {
   const LadderModel& model = shown.model;
   const float gap = px(16);
-  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone differs from nothing
+  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone has no difference
   const float upper = strip ? (size.y - gap) * 0.52f : size.y;
   ImGui::BeginGroup();
   begin_card("##loss", ImVec2(size.x, upper));
@@ -96,18 +96,17 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   int chosen = static_cast<int>(axis.comparison_axis);
   ImGui::PushFont(fonts().regular, small_size);
   if (choice("##lens", "", chosen, lenses, px(130))) axis.choose(static_cast<ComparisonAxis>(chosen));
-  ImGui::SetItemTooltip("What is held equal: S steps, K tokens, T time, F FLOPs, J energy");
+  ImGui::SetItemTooltip("Compare at equal steps (S), tokens (K), time (T), FLOPs (F) or energy (J)");
   ImGui::PopFont();
   mark("ladder.lens");
   end_card();
   if (strip) {
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
     begin_card("##gap", ImVec2(size.x, 0));
-    const std::string reference =
-        shown.baseline == 0 ? "the baseline's" : "rung " + std::to_string(shown.baseline) + "'s";
+    const std::string reference = shown.baseline == 0 ? "baseline" : "rung " + std::to_string(shown.baseline);
     draw_chart({.id = "gap",
-                .title = "Loss less " + reference,
-                .note = "within " + loss_text(model.band) + " is the same" + (behind > 0 ? "; of means" : ""),
+                .title = "Loss \xE2\x88\x92 " + reference,
+                .note = "parity band \xC2\xB1" + loss_text(model.band) + (behind > 0 ? "; of means" : ""),
                 .x_label = std::string(axis_title_of(model.comparison_axis)),
                 .curves = curves(shown,
                                  [](const LossCurve& loss) {

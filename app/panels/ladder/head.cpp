@@ -7,10 +7,10 @@
 #include <cstdio>
 #include <string>
 
-#include "app/cli/report.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -20,7 +20,7 @@ std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   const Run& first = rung.first;
   std::string line = std::to_string(model.rungs.size()) + (model.rungs.size() == 1 ? " rung" : " rungs");
   const auto repeats = std::count_if(model.losses.begin(), model.losses.end(),
-                                     [&](const LossCurve& curve) { return curve.rung == rung.sum.rung; });
+                                     [&](const LossCurve& curve) { return curve.rung == rung.judged.rung; });
   if (repeats > 1) line += " x " + std::to_string(repeats) + " repeats";
   const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
   line += " x " + grouped(steps) + " steps";
@@ -49,7 +49,7 @@ bool ladder_combo(const char* id, const char* words, const Workspace& workspace,
 void draw_name(LadderHead& head, const Ladder& ladder, float width, Commands& commands) {
   if (!head.renaming) {
     text_cut(ladder.name, width, palette().text, fonts().display, title_size);
-    if (ImGui::IsItemHovered()) ImGui::SetItemTooltip("Double click to rename");
+    if (ImGui::IsItemHovered()) ImGui::SetItemTooltip("Double-click to rename");
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
       std::snprintf(head.name.data(), head.name.size(), "%s", ladder.name.c_str());
       head.renaming = true;
@@ -74,7 +74,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
     pills.emplace_back("baseline: rung " + std::to_string(workspace.baseline_rung), Tone::neutral);
   if (model.impossible > 0) {
     pills.emplace_back(
-        std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " times are impossible",
+        std::to_string(model.impossible) + " of " + std::to_string(model.rungs.size()) + " rungs impossible",
         Tone::bad);
   }
   float taken = picker + px(16);
@@ -85,7 +85,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   ImGui::SetCursorPos(ImVec2(at, top));
   ImGui::SetNextItemWidth(picker);
   LadderId chosen = ladder.id;
-  if (ladder_combo("##ladder", "Other ladders", workspace, ladder.id, &chosen))
+  if (ladder_combo("##ladder", "Switch ladder", workspace, ladder.id, &chosen))
     commands.push_back(SelectLadder{chosen});
   mark("ladder.picker");
   for (const auto& [text, tone] : pills) {
@@ -118,22 +118,21 @@ void draw_export_popup(const Ladder& ladder, Commands& commands) {
   ImGui::PopStyleVar();
 }
 
-// "Is it real?" of one of its rungs: the intervals so far, and the answer.
+// Verification of one of its rungs: the intervals so far, and the answer.
 void draw_question(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   const Question& question = workspace.question;
   if (question.asked.ladder != ladder.id || (!question.open && question.answers.empty())) return;
   ImGui::SameLine(0, px(16));
   ImGui::AlignTextToFramePadding();
-  std::string text = "Is rung " + std::to_string(question.asked.rung) + " real?";
-  for (const SpeedUp& answer : question.answers) text += "  " + ci95_text(answer.ci95);
+  std::string text = "Verifying rung " + std::to_string(question.asked.rung);
+  for (const Gain& answer : question.answers) text += "  " + ci95_text(answer.ci95);
   if (question.open) {
     text_quiet(text + "  ...");
     ImGui::SameLine(0, px(8));
-    if (quiet_button("Stop asking")) commands.push_back(StopAsking{});
+    if (quiet_button("Stop verification")) commands.push_back(StopAsking{});
     mark("ladder.stop_asking");
   } else {
-    const Verdict verdict = question.answers.back().verdict;
-    text_strong(text + "  " + (verdict == Verdict::cannot_tell ? "cannot tell" : std::string(to_string(verdict))));
+    text_strong(text + "  " + verdict_text(question.answers.back()));
   }
 }
 
@@ -141,16 +140,16 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
               Commands& commands) {
   if (chip("Waterfall", head.waterfall)) head.waterfall = !head.waterfall;
   mark("ladder.waterfall");
-  ImGui::SetItemTooltip("W: each bar begins where the one before ended");
+  ImGui::SetItemTooltip("W: each bar starts where the previous one ended");
   ImGui::SameLine(0, px(8));
   ImGui::SetNextItemWidth(px(190));
   draw_beside_picker(head.beside, workspace, ladder.id);
-  flow_to("Measure it here");
-  if (quiet_button("Measure it here")) commands.push_back(ProposeLadder{ladder.id});
+  flow_to("Reproduce here");
+  if (quiet_button("Reproduce here")) commands.push_back(ProposeLadder{ladder.id});
   mark("ladder.again");
-  ImGui::SetItemTooltip("Fills Launch with the same rungs in sizes that fit this machine");
-  flow_to("Compare its runs");
-  if (quiet_button("Compare its runs")) {
+  ImGui::SetItemTooltip("Fill Launch with the same rungs in sizes that fit this machine");
+  flow_to("Compare runs");
+  if (quiet_button("Compare runs")) {
     std::vector<RunId> runs;
     for (const LossCurve& curve : model.losses) runs.push_back(curve.run);
     commands.push_back(SelectRuns{std::move(runs)});

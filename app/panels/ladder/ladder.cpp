@@ -1,5 +1,5 @@
-// Ladder: a rung is a row. What it changed, what it bought over the rung before and over the baseline, whether the loss
-// stayed, whether the number can be true; beneath, the selected rung's curves and sums.
+// Ladder: a rung is a row with its change, its gain over the previous rung and over the baseline, its loss verdict and
+// its plausibility; beneath, the selected rung's curves and figures.
 #include <imgui.h>
 
 #include <algorithm>
@@ -30,11 +30,11 @@ struct State {
   LadderAxis axis;
   bool shows_operators = true;  // where there are any; else the step times
   LadderId x_of = 0;
-  std::optional<std::string> project;                          // the database whose ladders stand beside
+  std::optional<std::string> project;                          // the database whose ladders are shown beside
   std::map<std::string, std::vector<LadderId>> beside_before;  // by project, as last remembered
 };
 
-// Ladders are numbered by project, so those that stood beside are kept for each.
+// Ladders are numbered by project, so those shown beside are kept for each.
 void take_project(State& state, const std::string& database) {
   if (state.project == database) return;
   state.project = database;
@@ -111,10 +111,10 @@ void handle_keys(State& state, int selected, Commands& commands) {
   const int step = ImGui::IsKeyPressed(ImGuiKey_DownArrow) ? 1 : ImGui::IsKeyPressed(ImGuiKey_UpArrow) ? -1 : 0;
   if (step == 0) return;
   for (std::size_t i = 0; i < state.shown.model.rungs.size(); ++i) {
-    if (state.shown.model.rungs[i].sum.rung != selected) continue;
+    if (state.shown.model.rungs[i].judged.rung != selected) continue;
     const auto next = static_cast<std::ptrdiff_t>(i) + step;
     if (next >= 0 && next < static_cast<std::ptrdiff_t>(state.shown.model.rungs.size()))
-      commands.push_back(SelectRung{state.shown.model.rungs[static_cast<std::size_t>(next)].sum.rung});
+      commands.push_back(SelectRung{state.shown.model.rungs[static_cast<std::size_t>(next)].judged.rung});
     return;
   }
 }
@@ -123,7 +123,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder) {
     text_title("Ladder");
-    empty_state("No ladder yet.", "Start one in Launch: the baseline, then one optimisation more on every rung.");
+    empty_state("No ladder yet.", "Start one in Launch to measure a baseline and each optimisation on top of it.");
     return;
   }
   take_project(state, workspace.database);
@@ -136,7 +136,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                      commands);
   if (state.shown.model.ladder != ladder->id) {
     text_title("Ladder");
-    empty_state("Working it out ...", "The runs of " + ladder->name + " are long.");
+    empty_state("Computing...", "The runs of " + ladder->name + " are long.");
     return;
   }
   if (state.shown.model.rungs.empty()) {
@@ -152,7 +152,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const int selected =
       state.shown.model.rung(workspace.selected_rung) ? workspace.selected_rung : state.shown.model.fastest();
   const int baseline = state.shown.model.rung(workspace.baseline_rung) ? workspace.baseline_rung
-                                                                       : state.shown.model.rungs.front().sum.rung;
+                                                                       : state.shown.model.rungs.front().judged.rung;
   state.head.draw(workspace, *ladder, state.shown.model, commands);
   handle_keys(state, selected, commands);
   ImGui::Dummy(ImVec2(0, px(2)));

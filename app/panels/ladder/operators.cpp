@@ -23,7 +23,7 @@ const StepProfile* profile_of(const LadderModel& model, const Workspace& workspa
 // The rung before it in the ladder, from which its factor is; null for the first.
 const LadderRung* before(const LadderModel& model, int selected) {
   const auto at = std::find_if(model.rungs.begin(), model.rungs.end(),
-                               [&](const LadderRung& rung) { return rung.sum.rung == selected; });
+                               [&](const LadderRung& rung) { return rung.judged.rung == selected; });
   return at == model.rungs.begin() || at == model.rungs.end() ? nullptr : &*(at - 1);
 }
 
@@ -50,17 +50,17 @@ void draw_ladder_operators(const LadderModel& model, const Workspace& workspace,
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   const LadderRung* rung_before = before(model, selected);
   const StepProfile* shown = profile_of(model, workspace, selected);
-  const StepProfile* held = rung_before ? profile_of(model, workspace, rung_before->sum.rung) : nullptr;
+  const StepProfile* held = rung_before ? profile_of(model, workspace, rung_before->judged.rung) : nullptr;
   text_strong("Where a step goes");
   ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
   draw_times_switch(shows_operators);
   ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(22)));
   if (!shown) {
     const LadderRung* rung = model.rung(selected);
-    text_quiet_wrapped("There is no profile of this rung: " + (rung ? why_no_profile(rung->first) : "") + ".");
+    text_quiet_wrapped("No profile of this rung: " + (rung ? why_no_profile(rung->first) : "") + ".");
   } else {
-    text_quiet_wrapped(held ? "rung " + std::to_string(selected) + ", and in grey rung " +
-                                  std::to_string(rung_before->sum.rung)
+    text_quiet_wrapped(held ? "rung " + std::to_string(selected) + ", grey: rung " +
+                                  std::to_string(rung_before->judged.rung)
                             : "rung " + std::to_string(selected));
     draw_operator_bars(*shown, rung_colour(selected), held);
   }

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <string>
 
-#include "app/cli/report.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr float row_height = 46;
 
 // Where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card leaves out
-// what another ladder says, then whether it is true, then the bars.
+// other ladders, then plausibility, then the bars.
 struct Columns {
   float number, name, name_width, bar, bar_width, tokens, previous, baseline, beside, loss, truth;
   bool has_bar, has_truth, has_beside;
@@ -66,7 +66,7 @@ BarScale scale_for(const LadderModel& model, bool waterfall) {
   BarScale scale;
   bool any = false;
   for (const LadderRung& rung : model.rungs) {
-    for (const double value : {rung.sum.tokens_per_s, rung.sum.high}) {
+    for (const double value : {rung.judged.tokens_per_s, rung.judged.high}) {
       if (is_missing(value) || value <= 0) continue;
       scale.most = any ? std::max(scale.most, value) : value;
       least = any ? std::min(least, value) : value;
@@ -92,13 +92,13 @@ void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& 
     ImGui::SetCursorPosY(top);
     text_right(text, x, fonts().regular, small_size, &palette().quiet);
   };
-  left(at.name, "rung, and what it changed");
+  left(at.name, "Rung / change");
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
-    text_cut(!table.beside.empty() ? "over its own baseline, log scale"
-                                   : std::string(is_log ? "log scale, " : "") + (table.waterfall ? "what each added"
-                                                                                 : repeats       ? "range of runs"
-                                                                                                 : "quartiles"),
+    text_cut(!table.beside.empty() ? "vs own baseline, log scale"
+                                   : std::string(is_log ? "log scale, " : "") + (table.waterfall ? "throughput added"
+                                                                                 : repeats ? "median, range of runs"
+                                                                                           : "median, quartiles"),
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");
@@ -110,13 +110,13 @@ void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& 
     colour_square(table.beside[i].colour);
   }
   left(at.loss, "loss");
-  if (at.has_truth) left(at.truth, "is it true?");
+  if (at.has_truth) left(at.truth, "plausible?");
   ImGui::SetCursorPosY(top + px(22));
 }
 
 void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& scale, ImVec2 at, float width,
               bool selected, bool waterfall) {
-  const double value = rung.sum.tokens_per_s;
+  const double value = rung.judged.tokens_per_s;
   if (is_missing(value)) return;
   ImDrawList* draw = ImGui::GetWindowDrawList();
   const float half = px(7);
@@ -124,9 +124,9 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   const float end = at.x + std::max(px(3), width * scale.share(value));
   float from = at.x;
   bool gained = true;
-  const bool steps = waterfall && before && !is_missing(before->sum.tokens_per_s);
+  const bool steps = waterfall && before && !is_missing(before->judged.tokens_per_s);
   if (steps) {
-    from = at.x + width * scale.share(before->sum.tokens_per_s);
+    from = at.x + width * scale.share(before->judged.tokens_per_s);
     gained = end >= from;
     // From the rung above down to this one.
     draw->AddLine(ImVec2(from, at.y - px(row_height) / 2 + half), ImVec2(from, middle - half),
@@ -134,24 +134,24 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   }
   const ImVec2 low(std::min(from, end), middle - half);
   const ImVec2 high(std::max({from, end, low.x + px(3)}), middle + half);
-  // What a failed run measured is shown, but not as if it counted.
+  // A failed run's measurement is shown faint.
   const bool failed = rung.first.status == RunStatus::failed;
   if (!rung.trusted()) {
     hatch(low, high);
   } else {
-    const ImVec4 colour = !steps ? rung_colour(rung.sum.rung) : gained ? palette().good : palette().bad;
+    const ImVec4 colour = !steps ? rung_colour(rung.judged.rung) : gained ? palette().good : palette().bad;
     draw->AddRectFilled(low, high, u32(colour, failed ? 0.35f : selected ? 1.0f : 0.82f), px(3));
   }
-  if (!waterfall && !is_missing(rung.sum.low) && !is_missing(rung.sum.high)) {
-    const float x0 = at.x + width * scale.share(rung.sum.low);
-    const float x1 = at.x + width * scale.share(rung.sum.high);
+  if (!waterfall && !is_missing(rung.judged.low) && !is_missing(rung.judged.high)) {
+    const float x0 = at.x + width * scale.share(rung.judged.low);
+    const float x1 = at.x + width * scale.share(rung.judged.high);
     const ImU32 whisker = u32(palette().text, 0.9f);
     draw->AddLine(ImVec2(x0, middle), ImVec2(x1, middle), whisker, px(1.5f));
     draw->AddLine(ImVec2(x0, middle - px(4)), ImVec2(x0, middle + px(4)), whisker, px(1.5f));
     draw->AddLine(ImVec2(x1, middle - px(4)), ImVec2(x1, middle + px(4)), whisker, px(1.5f));
   }
-  if (!is_missing(rung.limit.tokens_per_s) && rung.limit.tokens_per_s <= scale.most) {
-    const float limit = at.x + width * scale.share(rung.limit.tokens_per_s);
+  if (!is_missing(rung.judged.limit.tokens_per_s) && rung.judged.limit.tokens_per_s <= scale.most) {
+    const float limit = at.x + width * scale.share(rung.judged.limit.tokens_per_s);
     draw->AddLine(ImVec2(limit, middle - px(12)), ImVec2(limit, middle + px(12)), u32(palette().bad), px(2));
   }
 }
@@ -159,20 +159,22 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
 void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   const Run& run = rung.first;
   if (run.status == RunStatus::failed) return pill("failed", Tone::bad);
-  if (run.status == RunStatus::queued) return pill("waits", Tone::neutral);
+  if (run.status == RunStatus::queued) return pill("queued", Tone::neutral);
   if (rung.summary.steps == 0 && run.status != RunStatus::running)
     return pill(run.source == "launched" ? std::string(to_string(run.status)) : "no steps", Tone::neutral);
   if (is_baseline) return pill("reference", Tone::neutral);
-  loss_pill(rung.sum.loss);
+  loss_pill(rung.judged.loss);
 }
 
 // "8.60 of 29.8 TFLOP/s" where the hardware's peak is known, else how the clock was read.
 void truth_pill(const LadderRung& rung) {
-  if (!is_missing(rung.limit.tflops) && !is_missing(rung.limit.peak_tflops)) {
-    const Tone tone = rung.impossible ? Tone::bad : rung.doubtful ? Tone::warning : Tone::good;
-    return pill(compact(rung.limit.tflops) + " of " + compact(rung.limit.peak_tflops) + " TFLOP/s", tone);
+  if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {
+    const Tone tone = rung.judged.trust == Trust::impossible ? Tone::bad
+                      : rung.judged.trust == Trust::doubtful ? Tone::warning
+                                                             : Tone::good;
+    return pill(compact(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s", tone);
   }
-  if (rung.impossible) return pill("impossible", Tone::bad);
+  if (rung.judged.trust == Trust::impossible) return pill("impossible", Tone::bad);
   if (rung.summary.steps == 0) return;
   switch (rung.first.sync) {
     case Sync::event:
@@ -185,25 +187,25 @@ void truth_pill(const LadderRung& rung) {
       break;
   }
   // A run that was never started was not timed either.
-  if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("sync not known", Tone::warning);
+  if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
 }
 
 void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopupContextItem("##menu")) {
-    if (ImGui::MenuItem("Factors over this rung", "B", table.baseline == rung.sum.rung))
-      commands.push_back(SelectBaseline{rung.sum.rung});
-    if (ImGui::MenuItem("All about its run")) commands.push_back(OpenRun{rung.first.id});
+    if (ImGui::MenuItem("Use as baseline", "B", table.baseline == rung.judged.rung))
+      commands.push_back(SelectBaseline{rung.judged.rung});
+    if (ImGui::MenuItem("Run details")) commands.push_back(OpenRun{rung.first.id});
     const bool ours = rung.first.source == "launched";
-    if (ImGui::MenuItem("Repeat it", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
-    if (ImGui::MenuItem("Is it real?", nullptr, false, ours && rung.sum.rung != table.baseline && rung.first.ladder))
-      commands.push_back(ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.sum.rung});
+    if (ImGui::MenuItem("Repeat", nullptr, false, ours)) commands.push_back(Repeat{{rung.first.id}, 1});
+    if (ImGui::MenuItem("Verify gain", nullptr, false, ours && rung.judged.rung != table.baseline && rung.first.ladder))
+      commands.push_back(ConfirmSpeedup{*rung.first.ladder, table.baseline, rung.judged.rung});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
 }
 
-// What other ladders say of a row's stage.
+// Other ladders' factors of a row's stage.
 void draw_others(const BesideRow& row, const LadderTable& table, const Columns& at, float top) {
   for (std::size_t i = 0; at.has_beside && i < table.beside.size(); ++i) {
     if (!row.others[i]) continue;
@@ -211,8 +213,10 @@ void draw_others(const BesideRow& row, const LadderTable& table, const Columns& 
     const LadderModel& model = *table.beside[i].model;
     ImGui::SetCursorPosY(top);
     const bool is_first = &rung == &model.rungs.front();
-    text_factor(factor_over_own_baseline(rung, model), is_first ? SpeedUp{} : rung.sum.verdict,
-                beside_end(at, table, i), rung.trusted(), model.is_over && !is_first);
+    Gain gain = is_first ? Gain{} : rung.judged.over_baseline;
+    gain.factor = factor_over_own_baseline(rung, model);
+    gain.trust = rung.judged.trust;
+    text_factor(gain, beside_end(at, table, i), model.is_over && !is_first);
   }
 }
 
@@ -238,19 +242,19 @@ void draw_row_of_others(const BesideRow& row, std::size_t number, const BesideBa
 void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
               const LadderTable& table, const Columns& at, const BarScale& scale, Commands& commands) {
   const LadderRung& rung = model.rungs[place];
-  const RungSummary& sum = rung.sum;
-  const bool selected = sum.rung == table.selected;
-  const bool is_baseline = sum.rung == table.baseline;
+  const RungJudgement& judged = rung.judged;
+  const bool selected = judged.rung == table.selected;
+  const bool is_baseline = judged.rung == table.baseline;
   const float height = px(row_height);
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const float top = ImGui::GetCursorPosY();
   const float width = ImGui::GetContentRegionAvail().x;
-  ImGui::PushID(sum.rung);
+  ImGui::PushID(judged.rung);
   ImGui::SetNextItemAllowOverlap();
-  if (ImGui::InvisibleButton("##row", ImVec2(width, height))) commands.push_back(SelectRung{sum.rung});
+  if (ImGui::InvisibleButton("##row", ImVec2(width, height))) commands.push_back(SelectRung{judged.rung});
   if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
     commands.push_back(OpenRun{rung.first.id});
-  mark("ladder.rung." + std::to_string(sum.rung));
+  mark("ladder.rung." + std::to_string(judged.rung));
   draw_menu(rung, table, commands);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   if (selected || ImGui::IsItemHovered()) {
@@ -262,12 +266,12 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   // The colour of its curves, which a hatched bar does not have. Beside others, colours tell ladders apart.
   if (!beside) {
     draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(12)),
-                        ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(sum.rung)), px(1.5f));
+                        ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(judged.rung)), px(1.5f));
   }
   const float first_line = top + px(6);
   const float middle = top + (height - px(18)) / 2;
   ImGui::SetCursorPos(ImVec2(at.number, middle));
-  text_quiet(std::to_string(sum.rung));
+  text_quiet(std::to_string(judged.rung));
   ImGui::SetCursorPos(ImVec2(at.name, first_line));
   text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
@@ -284,16 +288,16 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
     ImGui::SetCursorPosY(middle);
     text_right(text, right, font, text_size, &ink);
   };
-  number(at.tokens, tokens_per_s_text(sum.tokens_per_s), fonts().semibold);
+  number(at.tokens, tokens_per_s_text(judged.tokens_per_s), fonts().semibold);
   if (place > 0) {
     ImGui::SetCursorPosY(top);
-    text_factor(sum.against_previous, sum.previous_verdict, at.previous, rung.trusted(), table.is_over);
+    text_factor(judged.over_previous, at.previous, table.is_over);
   }
   if (is_baseline) {
     number(at.baseline, "1 x", fonts().regular);
   } else {
     ImGui::SetCursorPosY(top);
-    text_factor(sum.speedup, sum.verdict, at.baseline, rung.trusted(), table.is_over);
+    text_factor(judged.over_baseline, at.baseline, table.is_over);
   }
   if (beside) draw_others(*beside, table, at, top);
   const float pill_top = top + (height - pill_size("x").y) / 2;
@@ -309,25 +313,26 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
 
 }  // namespace
 
-void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted, bool is_over) {
+void text_factor(const Gain& gain, float right, bool is_over) {
   const float top = ImGui::GetCursorPosY();
   const float height = px(row_height);
-  if (is_missing(factor)) return;
-  const bool has_interval = verdict.ci95.known();
-  const bool judged = has_interval || is_over;
-  const bool faster = judged ? verdict.verdict == Verdict::faster : factor > 1.01;
-  const bool slower = judged ? verdict.verdict == Verdict::slower : factor < 0.99;
-  const char* sign = faster                                       ? "\xE2\x86\x91 "
-                     : slower                                     ? "\xE2\x86\x93 "
-                     : judged && verdict.verdict == Verdict::same ? "= "
-                     : judged                                     ? "? "
-                                                                  : "";
+  if (is_missing(gain.factor)) return;
+  const bool has_interval = gain.ci95.known();
+  const bool is_judged = has_interval || is_over;
+  const bool trusted = gain.worst() == Trust::trusted;
+  const bool faster = trusted && (is_judged ? gain.verdict == Verdict::faster : gain.factor > 1.01);
+  const bool slower = trusted && (is_judged ? gain.verdict == Verdict::slower : gain.factor < 0.99);
+  const char* sign = faster                          ? "\xE2\x86\x91 "
+                     : slower                        ? "\xE2\x86\x93 "
+                     : !trusted || !is_judged        ? ""
+                     : gain.verdict == Verdict::same ? "= "
+                                                     : "? ";
   const ImVec4 colour = !trusted ? palette().quiet : faster ? palette().good : slower ? palette().bad : palette().text;
   ImGui::SetCursorPosY(has_interval ? top + px(6) : top + (height - px(18)) / 2);
-  text_right(sign + factor_text(factor), right, fonts().regular, text_size, &colour);
+  text_right(sign + factor_text(gain.factor), right, fonts().regular, text_size, &colour);
   if (has_interval) {
     ImGui::SetCursorPosY(top + px(25));
-    text_right(ci95_text(verdict.ci95), right, fonts().regular, small_size, &palette().quiet);
+    text_right(ci95_text(gain.ci95), right, fonts().regular, small_size, &palette().quiet);
   }
 }
 

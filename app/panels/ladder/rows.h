@@ -13,17 +13,17 @@ struct LadderTable {
   int selected = 0;
   int baseline = 0;
   bool is_over = true;               // then a factor without an interval is one that cannot be judged
-  std::vector<BesideLadder> beside;  // other ladders, whose rungs of the same stage stand beside
+  std::vector<BesideLadder> beside;  // other ladders, whose rungs of the same stage are shown beside
   std::vector<BesideRow> rows;       // then one a stage (beside_rows); empty: the model's rungs
 };
 
-float ladder_table_height(std::size_t rows);  // that it would like
+float ladder_table_height(std::size_t rows);  // that they need
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands);
 
-// What cannot be believed is hatched: a texture, since colour alone would not say it.
+// The mark of a number that isn't trusted: a texture, since colour alone would not show it.
 void hatch(ImVec2 low, ImVec2 high);
 
-// "faster", "slower": a colour, and a sign for those who do not see it.
-void text_factor(double factor, const SpeedUp& verdict, float right, bool trusted, bool is_over);
+// A factor with its interval: faster and slower by a colour and a sign, both only where it can be trusted.
+void text_factor(const Gain& gain, float right, bool is_over);
 
 }  // namespace stepladder

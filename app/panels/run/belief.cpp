@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <string>
 
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -15,7 +16,7 @@
 namespace stepladder {
 namespace {
 
-// What a step was spent on, as one bar.
+// The parts of a step as one bar.
 void draw_parts(const StepParts& parts, double dt_ms) {
   struct Part {
     const char* name;
@@ -30,7 +31,7 @@ void draw_parts(const StepParts& parts, double dt_ms) {
   double sum = 0;
   for (const Part& part : known) sum += is_missing(part.ms) ? 0 : part.ms;
   if (sum <= 0) return;
-  text_quiet("What a step was spent on");
+  text_quiet("Time within a step");
   const double whole = is_missing(dt_ms) ? sum : std::max(sum, dt_ms);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
@@ -56,7 +57,7 @@ void draw_parts(const StepParts& parts, double dt_ms) {
     text_quiet(text.data());
   }
   if (whole > sum * 1.005) {
-    std::snprintf(text.data(), text.size(), "between them  %s, %.0f %%", milliseconds_text(whole - sum).c_str(),
+    std::snprintf(text.data(), text.size(), "other  %s, %.0f %%", milliseconds_text(whole - sum).c_str(),
                   100 * (whole - sum) / whole);
     colour_square(palette().line);
     ImGui::SameLine(0, px(6));
@@ -77,7 +78,7 @@ std::string timing_sentence(const Run& run) {
     case Sync::unknown:
       break;
   }
-  return "How its clock was read is not known: nothing in what was imported says so.";
+  return "Timing sync unknown: the import does not say how the clock was read.";
 }
 
 }  // namespace
@@ -85,20 +86,20 @@ std::string timing_sentence(const Run& run) {
 void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const RunDetail* detail) {
   const Run& run = shown.run;
   const Summary& summary = shown.summary;
-  text_strong("Is it true?");
+  text_strong("Can this be trusted?");
   if (!run.reason.empty()) text_sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   int repeats = 0;
   for (const RunEntry& other : workspace.runs())
     repeats += run.ladder && other.run.ladder == run.ladder && other.run.rung == run.rung ? 1 : 0;
-  const std::vector<Flag> flags = flags_of(run, summary, std::max(1, repeats), workspace.hardware);
-  for (const Flag& flag : flags) {
-    const Tone tone = flag.id == FlagId::impossible_throughput || flag.id == FlagId::nonfinite_loss ? Tone::bad
-                      : flag.id == FlagId::not_repeated || flag.id == FlagId::unknown_hardware      ? Tone::neutral
-                                                                                                    : Tone::warning;
-    text_toned(std::string(to_string(flag.id)), tone == Tone::neutral ? Tone::neutral : tone);
-    text_sentence(flag.why);
+  const Plausibility plausibility = plausibility_of(run, summary, std::max(1, repeats), workspace.hardware);
+  if (plausibility.trust != Trust::trusted)
+    text_toned("Throughput is " + std::string(to_string(plausibility.trust)),
+               plausibility.trust == Trust::impossible ? Tone::bad : Tone::warning);
+  for (const Flag& flag : plausibility.flags) {
+    text_toned(std::string(kind_of(flag.id).title), severity_tone(flag.id));
+    text_sentence(flag_advice(flag));
   }
-  if (flags.empty() && summary.steps > 0) text_sentence("Nothing speaks against its numbers.", Tone::good);
+  if (plausibility.flags.empty() && summary.steps > 0) text_sentence("No problems found.", Tone::good);
   ImGui::Dummy(ImVec2(0, px(2)));
   text_sentence(timing_sentence(run));
   if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
@@ -113,15 +114,15 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   say("Precision", run.precision);
   say("Attention", run.attention);
   say("Parameters", run.params > 0 ? grouped(run.params) : "");
-  say("Memory at most", run.peak_memory_bytes > 0 ? bytes_text(static_cast<double>(run.peak_memory_bytes)) : "");
-  say("Before the first step", is_missing(run.setup_ms) ? "" : milliseconds_text(run.setup_ms));
+  say("Peak memory", run.peak_memory_bytes > 0 ? bytes_text(static_cast<double>(run.peak_memory_bytes)) : "");
+  say("Setup", is_missing(run.setup_ms) ? "" : milliseconds_text(run.setup_ms));
   if (summary.spikes > 0) {
     say("Slow steps", grouped(summary.spikes) +
                           (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
                                                           " steps (validation "
                                                           "or checkpoints)"
                                                     : "") +
-                          (summary.pauses > 0 ? ", of them " + grouped(summary.pauses) + " pauses" : ""));
+                          (summary.pauses > 0 ? ", " + grouped(summary.pauses) + " pauses" : ""));
   }
   if (detail) {
     ImGui::Dummy(ImVec2(0, px(4)));

@@ -10,8 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "storage/checksum.h"
 #include "storage/importers/trackers/byte_stream.h"
-#include "storage/importers/trackers/checksum.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/importers/trackers/wire_reader.h"
 

@@ -7,9 +7,9 @@
 #include <random>
 
 #include "../temporary_folder.h"
+#include "storage/checksum.h"
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
-#include "storage/importers/trackers/checksum.h"
 
 namespace stepladder {
 namespace {

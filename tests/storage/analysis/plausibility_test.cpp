@@ -57,7 +57,7 @@ TEST(Impossible, the_3080_ladder_from_speed_up_1_on) {
         Rung{"bf16", 6144, 5.61, true}}) {
     for (const char* precision : {rung.precision, ""}) {  // "": as where the log does not say
       const auto found = flags(imported("NVIDIA GeForce RTX 3080", rung.tokens, precision), steady(rung.dt_ms));
-      EXPECT_EQ(is_impossible(found), rung.impossible) << rung.dt_ms;
+      EXPECT_EQ(trust_of(found) == Trust::impossible, rung.impossible) << rung.dt_ms;
       EXPECT_EQ(why(found, FlagId::suspicious_throughput), "") << rung.dt_ms;
     }
   }
@@ -67,7 +67,7 @@ TEST(Impossible, no_rung_of_the_a100) {
   for (const auto& [precision, dt_ms] :
        std::vector<std::pair<const char*, double>>{{"fp32", 1300}, {"fp32", 301.1}, {"tf32", 125.8}}) {
     const auto found = flags(imported("NVIDIA A100", 4096, precision), steady(dt_ms));
-    EXPECT_FALSE(is_impossible(found));
+    EXPECT_NE(trust_of(found), Trust::impossible);
     EXPECT_EQ(why(found, FlagId::suspicious_throughput), "");
     EXPECT_EQ(why(found, FlagId::unknown_hardware), "");
   }
@@ -111,13 +111,13 @@ TEST(Impossible, blames_the_probe_too_where_the_peak_was_measured) {
 
 TEST(Impossible, needs_parameters_and_a_peak) {
   const Series small = steady(1, 5.5);  // not GPT-2's vocabulary
-  EXPECT_FALSE(is_impossible(flags(imported("RTX 3080", 1'000'000, "bf16"), small)));
+  EXPECT_NE(trust_of(flags(imported("RTX 3080", 1'000'000, "bf16"), small)), Trust::impossible);
   auto named = imported("RTX 3080", 1'000'000, "bf16");
   named.title = "GPT-2 medium";
-  EXPECT_TRUE(is_impossible(flags(named, small)));
+  EXPECT_EQ(trust_of(flags(named, small)), Trust::impossible);
   EXPECT_EQ(params_of(named, {}).count, 354'823'168);
   named.hardware = "Some Accelerator";
-  EXPECT_FALSE(is_impossible(flags(named, small)));
+  EXPECT_NE(trust_of(flags(named, small)), Trust::impossible);
   EXPECT_NE(why(flags(named, small), FlagId::unknown_hardware), "");
 }
 
@@ -127,7 +127,7 @@ TEST(Impossible, begins_at_the_throughput_limit) {
   const double limit = limit_of(run, {}, table()).tokens_per_s;
   EXPECT_NEAR(limit, 312e12 / (6 * 124'439'808.0), 1);
   for (const double share : {0.99, 1.01})
-    EXPECT_EQ(is_impossible(flags(run, steady(8192e3 / (limit * share) / 1.001))), share > 1) << share;
+    EXPECT_EQ(trust_of(flags(run, steady(8192e3 / (limit * share) / 1.001))) == Trust::impossible, share > 1) << share;
   run.hardware = "Some Accelerator";
   EXPECT_TRUE(is_missing(limit_of(run, {}, table()).tokens_per_s));
 }
@@ -135,8 +135,8 @@ TEST(Impossible, begins_at_the_throughput_limit) {
 TEST(Impossible, counts_every_device) {
   auto run = imported("2x RTX 4090", 524'288, "bf16");
   run.params = 124'439'808;
-  EXPECT_FALSE(is_impossible(flags(run, steady(2477))));  // 211,646 tokens/s: 158 of 330 TFLOP/s
-  EXPECT_TRUE(is_impossible(flags(run, steady(1000))));
+  EXPECT_NE(trust_of(flags(run, steady(2477))), Trust::impossible);  // 211,646 tokens/s: 158 of 330 TFLOP/s
+  EXPECT_EQ(trust_of(flags(run, steady(1000))), Trust::impossible);
   run.hardware = "RTX 4090";
   EXPECT_NE(why(flags(run, steady(2477)), FlagId::suspicious_throughput), "");
   run.recipe = R"({"devices": 2})";
@@ -207,8 +207,14 @@ TEST(Utilisation, names_its_convention_and_knows_no_guesses) {
 
 TEST(Flags, have_names_of_their_own) {
   std::set<std::string_view> names;
-  for (const FlagId id : all_flags) names.insert(to_string(id));
-  EXPECT_EQ(names.size(), all_flags.size());
+  std::set<std::string_view> titles;
+  for (const FlagKind& kind : flag_kinds) {
+    EXPECT_EQ(&kind_of(kind.id), &kind) << kind.name;
+    names.insert(kind.name);
+    titles.insert(kind.title);
+  }
+  EXPECT_EQ(names.size(), flag_kinds.size());
+  EXPECT_EQ(titles.size(), flag_kinds.size());
   EXPECT_EQ(names.count("impossible-throughput"), 1);
 }
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "storage/analysis/rungs.h"
+#include "storage/analysis/judgement.h"
 
 namespace stepladder {
 namespace {

@@ -35,6 +35,9 @@ void expect_alike(const Run& a, const Run& b) {
   EXPECT_EQ(a.ladder, b.ladder);
   EXPECT_EQ(a.rung, b.rung);
   EXPECT_EQ(a.repeat, b.repeat);
+  EXPECT_EQ(a.loss_against, b.loss_against);
+  EXPECT_EQ(a.parent, b.parent);
+  EXPECT_EQ(a.forked_at_step, b.forked_at_step);
   EXPECT_EQ(a.stage, b.stage);
   EXPECT_EQ(a.title, b.title);
   EXPECT_EQ(a.changed, b.changed);
@@ -54,6 +57,9 @@ void expect_alike(const Run& a, const Run& b) {
   EXPECT_EQ(a.device, b.device);
   EXPECT_EQ(a.hardware, b.hardware);
   EXPECT_EQ(a.precision, b.precision);
+  EXPECT_EQ(a.attention, b.attention);
+  EXPECT_TRUE(alike(a.setup_ms, b.setup_ms));
+  EXPECT_EQ(a.peak_memory_bytes, b.peak_memory_bytes);
   EXPECT_EQ(a.sync, b.sync);
   EXPECT_EQ(a.recipe, b.recipe);
   EXPECT_EQ(a.environment, b.environment);
@@ -103,11 +109,15 @@ TEST_F(RunStoreTest, every_field_of_a_run_comes_back) {
   EXPECT_EQ(read.notes, "two\nlines");
   EXPECT_EQ(read.created_at, 1700000000.25);
 
+  const RunId parent = store.create_run({.name = "parent"});
   const stepladder::Run full{.id = 99,
                              .name = "nämé ' \" 训练",
                              .ladder = ladder,
                              .rung = 3,
                              .repeat = 2,
+                             .loss_against = 1,
+                             .parent = parent,
+                             .forked_at_step = 250,
                              .stage = "tf32",
                              .title = "TF32 matmuls",
                              .changed = "matmul fp32 -> tf32",
@@ -127,6 +137,9 @@ TEST_F(RunStoreTest, every_field_of_a_run_comes_back) {
                              .device = "cuda",
                              .hardware = "NVIDIA A100-SXM4-40GB",
                              .precision = "tf32",
+                             .attention = "flash",
+                             .setup_ms = 1234.5,
+                             .peak_memory_bytes = 23'400'000'000,
                              .sync = Sync::event,
                              .recipe = R"({"batch":4})",
                              .environment = R"({"host":"h"})"};

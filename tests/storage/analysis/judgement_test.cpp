@@ -1,4 +1,4 @@
-#include "storage/analysis/rungs.h"
+#include "storage/analysis/judgement.h"
 
 #include <gtest/gtest.h>
 
@@ -30,26 +30,27 @@ class Rungs : public testing::Test {
 };
 
 TEST_F(Rungs, FactorsAreOverTheFirstUnlessAnotherIsChosen) {
-  const std::vector<RungSummary> rungs = summarise_rungs(measured_);
-  EXPECT_EQ(rungs[0].speedup, 1);
-  EXPECT_NEAR(rungs[1].speedup, 2, 0.01);
-  EXPECT_NEAR(rungs[2].speedup, 4, 0.01);
-  EXPECT_NEAR(rungs[2].against_previous, 2, 0.01);
-  EXPECT_TRUE(is_missing(rungs[0].against_previous));
+  const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+  EXPECT_EQ(rungs[0].over_baseline.factor, 1);
+  EXPECT_NEAR(rungs[1].over_baseline.factor, 2, 0.01);
+  EXPECT_NEAR(rungs[2].over_baseline.factor, 4, 0.01);
+  EXPECT_NEAR(rungs[2].over_previous.factor, 2, 0.01);
+  EXPECT_TRUE(is_missing(rungs[0].over_previous.factor));
   EXPECT_EQ(rungs[2].loss.verdict, LossVerdict::worse);
 }
 
 TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
-  const std::vector<RungSummary> rungs = summarise_rungs(measured_, Intervals::yes, 1);
-  EXPECT_NEAR(rungs[0].speedup, 0.5, 0.01);
-  EXPECT_EQ(rungs[0].verdict.verdict, Verdict::slower);
-  EXPECT_EQ(rungs[1].speedup, 1);
-  EXPECT_NEAR(rungs[2].speedup, 2, 0.01);
-  EXPECT_NEAR(rungs[1].against_previous, 2, 0.01);
+  const std::vector<RungJudgement> rungs = judge_rungs(measured_, {}, 1);
+  EXPECT_NEAR(rungs[0].over_baseline.factor, 0.5, 0.01);
+  EXPECT_EQ(rungs[0].over_baseline.verdict, Verdict::slower);
+  EXPECT_EQ(rungs[1].over_baseline.factor, 1);
+  EXPECT_NEAR(rungs[2].over_baseline.factor, 2, 0.01);
+  EXPECT_NEAR(rungs[1].over_previous.factor, 2, 0.01);
   EXPECT_EQ(rungs[0].loss.verdict, LossVerdict::same);
   EXPECT_EQ(rungs[2].loss_against, 1);
-  EXPECT_EQ(summarise_rungs(measured_, Intervals::no, 7)[0].speedup, 1) << "a rung that is not there";
-  EXPECT_TRUE(summarise_rungs({}).empty());
+  EXPECT_EQ(judge_rungs(measured_, {}, 7, {.intervals = Intervals::no})[0].over_baseline.factor, 1)
+      << "a rung that is not there";
+  EXPECT_TRUE(judge_rungs({}, {}).empty());
 }
 
 }  // namespace

@@ -1,0 +1,42 @@
+#include "app/loaded_runs.h"
+
+#include "app/environment.h"
+#include "app/excerpt.h"
+
+namespace stepladder {
+
+LoadedRun load_run(RunStore& store, const Run& run, std::int64_t most_steps) {
+  LoadedRun loaded{.run = run, .summary = store.summary(run), .series = {}, .profile = {}, .overviews = {}};
+  const bool is_whole = loaded.summary.steps <= most_steps;
+  loaded.series = is_whole ? store.series(run.id) : store.excerpt(run.id, excerpt_of(most_steps));
+  return loaded;
+}
+
+std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs) {
+  const std::int64_t most_steps = most_steps_of_each(runs.size());
+  std::vector<LoadedRun> loaded;
+  loaded.reserve(runs.size());
+  for (const Run& run : runs) {
+    LoadedRun& last = loaded.emplace_back(load_run(store, run, most_steps));
+    last.profile = store.profile(run.id);
+    if (!last.is_excerpt()) continue;
+    for (const Quantity quantity : {Quantity::loss, Quantity::val_loss, Quantity::dt_ms})
+      last.overviews.push_back(store.overview(run.id, quantity));
+  }
+  return loaded;
+}
+
+std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs) {
+  std::vector<MeasuredRun> pointers;
+  for (const LoadedRun& run : runs) pointers.push_back(run.measured());
+  return pointers;
+}
+
+PlausibilityContext load_plausibility_context(RunStore* store) {
+  PlausibilityContext context{.hardware = HardwareTable::load(assets_folder()), .repeats = {}};
+  if (!store) return context;
+  for (const Run& run : store->runs()) context.repeats.add(run);
+  return context;
+}
+
+}  // namespace stepladder

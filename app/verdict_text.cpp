@@ -1,0 +1,37 @@
+#include "app/verdict_text.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "app/format.h"
+
+namespace stepladder {
+
+std::string ci95_text(const Interval& interval) {
+  if (!interval.known()) return "-";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f - %.*f", interval.low < 10 ? 3 : 1, interval.low, interval.low < 10 ? 3 : 1,
+                interval.high);
+  return text;
+}
+
+std::string_view verdict_word(Verdict verdict) {
+  return verdict == Verdict::cannot_tell ? "inconclusive" : to_string(verdict);
+}
+
+std::string verdict_text(const Gain& gain) {
+  if (gain.trust == Trust::impossible) return "impossible";
+  if (is_missing(gain.factor)) return "-";
+  if (gain.base_trust == Trust::impossible) return "baseline impossible";
+  return std::string(verdict_word(gain.verdict)) + (gain.worst() == Trust::doubtful ? ", doubtful" : "");
+}
+
+std::string loss_text(const LossParity& loss, bool reference) {
+  if (reference) return "reference";
+  if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
+    return std::string(to_string(loss.verdict)) + " by " + loss_text(std::fabs(loss.tail_gap));
+  }
+  return loss.verdict == LossVerdict::not_comparable ? "not comparable" : std::string(to_string(loss.verdict));
+}
+
+}  // namespace stepladder

@@ -1,0 +1,20 @@
+// Verdicts in words: the same in tables, reports and the window.
+#pragma once
+
+#include <string>
+
+#include "storage/analysis/judgement.h"
+
+namespace stepladder {
+
+std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known
+
+// "faster"; "faster, doubtful" where a side is doubtful; "impossible" or "baseline impossible" where the factor means
+// nothing; "-" without a factor.
+std::string verdict_text(const Gain& gain);
+std::string_view verdict_word(Verdict verdict);  // "inconclusive" where it cannot be told
+
+// "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.
+std::string loss_text(const LossParity& loss, bool reference);
+
+}  // namespace stepladder

@@ -1,0 +1,187 @@
+#include "storage/analysis/judgement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace stepladder {
+namespace {
+
+double median_of(std::vector<double> values) {
+  return quantile(values, 0.5);
+}
+
+void take_throughput(RungJudgement& rung, const Subject& subject) {
+  std::vector<const Summary*> summaries;
+  std::vector<double> steps_per_s;
+  for (const MeasuredRun& run : subject.runs) {
+    rung.runs.push_back(run.run);
+    summaries.push_back(run.summary);
+    if (run.summary->dt_ms_median > 0) steps_per_s.push_back(1000 / run.summary->dt_ms_median);
+  }
+  const Throughput throughput = throughput_of(summaries);
+  rung.tokens_per_s = throughput.median;
+  rung.low = throughput.low;
+  rung.high = throughput.high;
+  rung.steps_per_s = median_of(std::move(steps_per_s));
+}
+
+// A flag of any repeat is the rung's, once; the sentence is that of the first repeat that has it.
+void take_plausibility(RungJudgement& rung, const Subject& subject, const HardwareTable& hardware) {
+  const int repeats = subject.repeats.value_or(static_cast<int>(subject.runs.size() + subject.siblings.size()));
+  rung.is_checked = true;
+  for (const MeasuredRun& run : subject.runs) {
+    Plausibility found = plausibility_of(*run.run, *run.summary, repeats, hardware);
+    rung.trust = std::max(rung.trust, found.trust);
+    rung.is_checked = rung.is_checked && found.is_checked;
+    for (Flag& flag : found.flags) {
+      const bool known =
+          std::any_of(rung.flags.begin(), rung.flags.end(), [&](const Flag& other) { return other.id == flag.id; });
+      if (known) continue;
+      if (&run != &subject.runs.front()) flag.why = "Repeat " + std::to_string(run.run->repeat) + ": " + flag.why;
+      rung.flags.push_back(std::move(flag));
+    }
+  }
+  std::stable_sort(rung.flags.begin(), rung.flags.end(), [](const Flag& a, const Flag& b) { return a.id < b.id; });
+  const MeasuredRun& first = subject.runs.front();
+  rung.limit = limit_of(*first.run, *first.summary, hardware);
+  const std::int64_t params = params_of(*first.run, *first.summary).count;
+  if (!is_missing(rung.limit.tflops) && !is_missing(rung.tokens_per_s))
+    rung.limit.tflops = 6 * static_cast<double>(params) * rung.tokens_per_s / 1e12;
+}
+
+Sample sample_of(const Subject& subject) {
+  std::vector<MeasuredRun> all = subject.runs;
+  all.insert(all.end(), subject.siblings.begin(), subject.siblings.end());
+  return sample_of(subject.runs.front(), all, subject.runs.size());
+}
+
+// Throughput over throughput, or steps over steps where no tokens are known.
+double factor(const RungJudgement& base, const RungJudgement& rung) {
+  const auto ratio = [](double numerator, double denominator) {
+    return numerator > 0 && denominator > 0 ? numerator / denominator : missing;
+  };
+  if (is_missing(base.tokens_per_s) || is_missing(rung.tokens_per_s)) return ratio(rung.steps_per_s, base.steps_per_s);
+  return ratio(rung.tokens_per_s, base.tokens_per_s);
+}
+
+// The first run's; a repeat that diverged decides for all.
+LossParity rung_parity(const Subject& against, const Subject& subject, double band) {
+  const LossParity first = loss_parity(against.runs.front(), subject.runs.front(), band);
+  if (first.verdict == LossVerdict::diverged) return first;
+  for (const MeasuredRun& run : std::span(subject.runs).subspan(1)) {
+    const LossParity repeat = loss_parity(against.runs.front(), run, band);
+    if (repeat.verdict == LossVerdict::diverged) return repeat;
+  }
+  return first;
+}
+
+double band_of(const Subject& baseline) {
+  std::vector<const Series*> repeats;
+  for (const auto* runs : {&baseline.runs, &baseline.siblings})
+    for (const MeasuredRun& run : *runs) repeats.push_back(run.series);
+  return loss_band(repeats);
+}
+
+}  // namespace
+
+Throughput throughput_of(std::span<const Summary* const> repeats) {
+  std::vector<const Summary*> measured;
+  std::vector<double> figures;
+  for (const Summary* summary : repeats) {
+    if (is_missing(summary->tokens_per_s)) continue;
+    measured.push_back(summary);
+    figures.push_back(summary->tokens_per_s);
+  }
+  if (figures.empty()) return {};
+  if (figures.size() == 1)
+    return {figures.front(), measured.front()->tokens_per_s_p25, measured.front()->tokens_per_s_p75};
+  const auto [low, high] = std::minmax_element(figures.begin(), figures.end());
+  const Throughput range{.low = *low, .high = *high};
+  return {median_of(std::move(figures)), range.low, range.high};
+}
+
+LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band) {
+  LossParity parity = loss_parity(*base.run, *base.series, *run.run, *run.series, band);
+  const bool lost_between = run.is_excerpt() && run.summary->nonfinite_steps > 0 &&
+                            base.summary->nonfinite_steps == 0 &&
+                            run.summary->first_nonfinite_step <= base.summary->last_step;
+  if (!lost_between || parity.verdict == LossVerdict::not_comparable) return parity;
+  return {.verdict = LossVerdict::diverged,
+          .max_gap = std::numeric_limits<double>::infinity(),
+          .at_step = run.summary->first_nonfinite_step};
+}
+
+Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged) {
+  Sample sample{.steps = sample_median(steady_dt_ms(*run.series, *run.summary)), .averaged = averaged};
+  for (const MeasuredRun& repeat : repeats)
+    if (!is_missing(repeat.summary->dt_ms_median)) sample.repeats.push_back(repeat.summary->dt_ms_median);
+  return sample;
+}
+
+std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
+                                 const JudgementOptions& options) {
+  const bool with_intervals = options.intervals == Intervals::yes;
+  std::vector<RungJudgement> rungs;
+  std::vector<Sample> samples;
+  for (const Subject& subject : subjects) {
+    RungJudgement& rung = rungs.emplace_back();
+    rung.rung = subject.rung;
+    take_throughput(rung, subject);
+    take_plausibility(rung, subject, hardware);
+    samples.push_back(with_intervals ? sample_of(subject) : Sample{});
+    if (with_intervals) rung.step_time_ci95 = own_interval(samples.back());
+  }
+  const auto gain = [&](std::size_t base, std::size_t of) {
+    Gain found;
+    const double over = factor(rungs[base], rungs[of]);
+    static_cast<SpeedUp&>(found) =
+        with_intervals ? judge_speedup(over, samples[base], samples[of], options.noise_floor) : SpeedUp{.factor = over};
+    found.trust = rungs[of].trust;
+    found.base_trust = rungs[base].trust;
+    return found;
+  };
+  const double band = rungs.empty() ? loss_tolerance_nats : band_of(subjects[baseline]);
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    RungJudgement& rung = rungs[i];
+    if (i > 0) rung.over_previous = gain(i - 1, i);
+    if (i == baseline) {
+      const bool is_timed = !is_missing(rung.tokens_per_s) || !is_missing(rung.steps_per_s);
+      rung.over_baseline.factor = is_timed ? 1 : missing;
+      rung.over_baseline.trust = rung.over_baseline.base_trust = rung.trust;
+      rung.loss = {.verdict = LossVerdict::same, .max_gap = 0, .at_step = 0, .tail_gap = 0};
+      continue;
+    }
+    rung.over_baseline = gain(baseline, i);
+    const Subject& against = subjects[subjects[i].loss_against.value_or(baseline)];
+    rung.loss_against = against.rung;
+    rung.loss = rung_parity(against, subjects[i], band);
+  }
+  return rungs;
+}
+
+std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware, int baseline,
+                                       const JudgementOptions& options) {
+  std::map<int, Subject> by_rung;
+  for (const MeasuredRun& run : runs) by_rung[run.run->rung].runs.push_back(run);
+  std::vector<Subject> subjects;
+  std::map<int, std::size_t> place;
+  for (auto& [rung, subject] : by_rung) {
+    subject.rung = rung;
+    std::stable_sort(subject.runs.begin(), subject.runs.end(),
+                     [](const MeasuredRun& a, const MeasuredRun& b) { return a.run->repeat < b.run->repeat; });
+    place[rung] = subjects.size();
+    subjects.push_back(std::move(subject));
+  }
+  const auto base = place.find(baseline);
+  const std::size_t base_place = base == place.end() ? 0 : base->second;
+  for (std::size_t i = 0; i < subjects.size(); ++i) {
+    const auto named = place.find(subjects[i].runs.front().run->loss_against);
+    if (named == place.end() || named->second <= base_place || named->second >= i) continue;
+    if (!subjects[named->second].runs.front().series->empty()) subjects[i].loss_against = named->second;
+  }
+  return judge(subjects, base_place, hardware, options);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,100 @@
+// The one judgement of measured runs: what a rung reaches, what it gained, whether the loss held and whether the
+// numbers can be believed. Report, views, exports and command line take their answer from here and add presentation
+// only. Pure: no thread, no file.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "storage/analysis/compare.h"
+#include "storage/analysis/plausibility.h"
+#include "storage/analysis/summary.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// One run with the figures of all its steps. All three are owned by the caller.
+struct MeasuredRun {
+  const Run* run = nullptr;
+  const Summary* summary = nullptr;
+  const Series* series = nullptr;  // all steps, or an excerpt of a long run (RunStore::excerpt)
+
+  bool is_excerpt() const { return std::ssize(series->step) < summary->steps; }
+};
+
+// A factor of throughput over another rung, and the trust in both sides of it. The verdict is arithmetic; it counts
+// only where both sides can be believed.
+struct Gain : SpeedUp {
+  Trust trust = Trust::trusted;       // in the rung
+  Trust base_trust = Trust::trusted;  // in the rung that it is over
+
+  Trust worst() const { return std::max(trust, base_trust); }
+  bool is(Verdict wanted) const { return verdict == wanted && worst() == Trust::trusted; }
+};
+
+// The median of several runs' throughputs, and their range: of one run the quartiles of its steady steps, of several
+// the slowest and the fastest run. In tokens/s; missing where no run has a throughput.
+struct Throughput {
+  double median = missing;
+  double low = missing;
+  double high = missing;
+};
+Throughput throughput_of(std::span<const Summary* const> repeats);
+
+struct RungJudgement {
+  int rung = 0;
+  std::vector<const Run*> runs;  // its repeats, in order
+  double tokens_per_s = missing;
+  double low = missing;  // see Throughput
+  double high = missing;
+  double steps_per_s = missing;  // median over the repeats
+  Interval step_time_ci95;       // as multiples of its own step time: 0.98 to 1.02
+  Gain over_previous;            // factor missing for the first rung
+  Gain over_baseline;            // factor 1 for the baseline
+  int loss_against = 0;          // the rung that the loss is compared with
+  LossParity loss;
+  std::vector<Flag> flags;  // of all repeats, in the order of FlagId, each once
+  Trust trust = Trust::trusted;
+  bool is_checked = false;  // no repeat ran unsynchronised, and the hardware's peak is known
+  PhysicalLimit limit;      // at tokens_per_s
+
+  bool is_trusted() const { return trust == Trust::trusted; }
+};
+
+enum class Intervals { yes, no };
+
+struct JudgementOptions {
+  Intervals intervals = Intervals::yes;  // they cost up to ten milliseconds a run
+  double noise_floor = default_noise_floor;
+};
+
+// What is judged as one: a rung with all its repeats, or a single run.
+struct Subject {
+  int rung = 0;
+  std::vector<MeasuredRun> runs = {};            // at least one; the figures are medians over them
+  std::vector<MeasuredRun> siblings = {};        // further runs of the rung: only for how far repeats differ
+  std::optional<std::size_t> loss_against = {};  // place of another subject; else the baseline
+  std::optional<int> repeats = {};               // of the rung, where more of them exist than are given here
+};
+
+// In the order given. `baseline` is a place among the subjects. Siblings' series may be empty; those of the baseline's
+// siblings widen the band within which a loss is the same.
+std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
+                                 const JudgementOptions& options = {});
+
+// A ladder: its runs by rung and repeat. Runs without steps take part with missing figures. `baseline` is the rung that
+// factors are over, and that losses are compared with where a rung names no other (Run::loss_against); a rung that
+// isn't there means the first.
+std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
+                                       int baseline = -1, const JudgementOptions& options = {});
+
+// The loss of a run against a base's. Where steps were left out of an excerpt, the summary says whether the loss became
+// NaN between them.
+LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band = loss_tolerance_nats);
+
+// What a run and its repeats (of which it is one, or none) say of the certainty of its figure alone, `averaged` being
+// 1, or of the median of all.
+Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged);
+
+}  // namespace stepladder

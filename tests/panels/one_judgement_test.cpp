@@ -1,0 +1,276 @@
+// The report, the window's models and the command line give one answer, case by case.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "app/cli/check_command.h"
+#include "app/cli/compare_command.h"
+#include "app/desktop/models/comparison.h"
+#include "app/desktop/models/ladder_model.h"
+#include "app/excerpt.h"
+#include "app/figures/study.h"
+#include "app/verdict_text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
+
+struct Repeat {
+  int rung = 0;
+  double dt_ms = 100;
+  std::int64_t steps = 60;
+  std::int64_t nan_at = 0;
+  Sync sync = Sync::event;
+};
+
+// GPT-2 124M on an A100 in bf16, of which 8,192 tokens in 19.6 ms are the peak.
+RunId add_run(RunStore& store, LadderId ladder, const Repeat& of, int repeat) {
+  std::vector<StepRecord> steps;
+  for (std::int64_t step = 1; step <= of.steps; ++step) {
+    const double wobble = 1 + 0.0001 * static_cast<double>(step * 7919 % 13 - 6);
+    steps.push_back({.step = step,
+                     .loss = step == of.nan_at ? nan_value : 3 + 8.0 / static_cast<double>(step),
+                     .dt_ms = of.dt_ms * wobble,
+                     .tokens = 8192});
+  }
+  return store.insert_finished({.name = "rung " + std::to_string(of.rung) + ", repeat " + std::to_string(repeat),
+                                .ladder = ladder,
+                                .rung = of.rung,
+                                .repeat = repeat,
+                                .stage = of.rung == 0 ? "baseline" : "tf32",
+                                .created_at = 1,
+                                .tokens_per_step = 8192,
+                                .params = 124'439'808,
+                                .device = "cuda",
+                                .hardware = "NVIDIA A100-SXM4-40GB",
+                                .precision = "bf16",
+                                .sync = of.sync},
+                               steps);
+}
+
+struct Case {
+  std::string name;
+  std::vector<Repeat> runs;
+  Trust base_trust, trust;  // of the rungs
+  Verdict verdict;          // of rung 1's arithmetic
+  std::string words;        // for people
+  LossVerdict loss;
+};
+
+void PrintTo(const Case& given, std::ostream* out) {
+  *out << given.name;
+}
+
+// Everything that each front end must agree on, in one line.
+std::string answer(Trust trust, const Gain& gain, const LossParity& loss) {
+  std::array<char, 200> text{};
+  std::snprintf(text.data(), text.size(), "%s, %.12g x (%.12g - %.12g), %s, loss %s", to_string(trust).data(),
+                gain.factor, gain.ci95.low, gain.ci95.high, to_string(gain.verdict).data(),
+                to_string(loss.verdict).data());
+  return text.data();
+}
+std::string answer(const RungJudgement& judged) {
+  return answer(judged.trust, judged.over_baseline, judged.loss);
+}
+std::string answer(const Json& json) {
+  const auto figure = [](const Json& value) { return value.is_number() ? value.get<double>() : missing; };
+  const Json& ci95 = json.at("ci95");
+  std::array<char, 200> text{};
+  std::snprintf(text.data(), text.size(), "%s, %.12g x (%.12g - %.12g), %s, loss %s",
+                json.at("trust").get<std::string>().c_str(), figure(json.at("speedup")),
+                ci95.is_array() ? figure(ci95[0]) : missing, ci95.is_array() ? figure(ci95[1]) : missing,
+                json.at("verdict").get<std::string>().c_str(),
+                json.at("loss").at("verdict").get<std::string>().c_str());
+  return text.data();
+}
+
+class OneJudgement : public testing::TestWithParam<Case> {
+ protected:
+  OneJudgement() {
+    ladder_ = store_.create_ladder({.name = "two rungs"});
+    std::map<int, int> repeats;
+    for (const Repeat& run : GetParam().runs)
+      ids_[run.rung].push_back(add_run(store_, ladder_, run, repeats[run.rung]++));
+    context_.hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
+    for (const auto& run : store_.runs()) context_.repeats.add(run);
+    workspace_.load(store_);
+    workspace_.hardware = context_.hardware;
+    workspace_.patience = std::chrono::hours(1);
+  }
+
+  // Updates a model and reads what it asks for until it asks for nothing more.
+  void settle(const std::function<void(Commands&)>& update) {
+    for (int rounds = 0; rounds < 50; ++rounds) {
+      Commands asked;
+      update(asked);
+      if (asked.empty()) return;
+      for (const Command& command : asked) {
+        if (const auto* series = std::get_if<LoadSeries>(&command)) workspace_.load_series(store_, series->run);
+        if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
+          workspace_.load_excerpt(store_, excerpt->run, excerpt->most);
+        if (const auto* glance = std::get_if<LoadGlance>(&command))
+          workspace_.load_glance(store_, glance->run, glance->quantity);
+      }
+    }
+    ADD_FAILURE() << "it never rests";
+  }
+
+  std::map<RunId, RungJudgement> compare_view(const std::vector<RunId>& ids, bool mean) {
+    FollowedComparison shown;
+    std::vector<const RunEntry*> runs;
+    for (const RunId id : ids) runs.push_back(workspace_.find(id));
+    settle([&](Commands& asked) { shown.update(workspace_, runs, ids.front(), {.mean = mean}, {}, asked); });
+    return shown.judged;
+  }
+
+  std::vector<RunId> all_ids() const {
+    std::vector<RunId> all = ids_.at(0);
+    all.insert(all.end(), ids_.at(1).begin(), ids_.at(1).end());
+    return all;
+  }
+
+  RunStore store_ = RunStore::in_memory();
+  LadderId ladder_ = 0;
+  std::map<int, std::vector<RunId>> ids_;  // by rung
+  PlausibilityContext context_;
+  Workspace workspace_;
+};
+
+TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
+  const Case& expected = GetParam();
+  const std::vector<stepladder::Run> runs = store_.runs_of(ladder_);
+  const Study study = make_study("two rungs", "", load_runs(store_, runs), context_.hardware);
+  ASSERT_EQ(study.rungs.size(), 2u);
+  const RungJudgement& reported = study.rungs[1].judged;
+  EXPECT_EQ(study.rungs[0].judged.trust, expected.base_trust);
+  EXPECT_EQ(reported.trust, expected.trust);
+  EXPECT_EQ(reported.over_baseline.verdict, expected.verdict);
+  EXPECT_EQ(reported.loss.verdict, expected.loss);
+  EXPECT_EQ(verdict_text(study.rungs[1]), expected.words);
+
+  LadderViewModel ladder;
+  settle([&](Commands& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
+  ASSERT_EQ(ladder.model.rungs.size(), 2u);
+  EXPECT_EQ(ladder.model.rungs[0].judged.trust, expected.base_trust);
+  EXPECT_EQ(answer(ladder.model.rungs[1].judged), answer(reported));
+  EXPECT_EQ(verdict_text(ladder.model.rungs[1].judged.over_baseline), expected.words);
+
+  const std::map<RunId, RungJudgement> compared = compare_view(all_ids(), true);
+  EXPECT_EQ(compared.at(ids_[0][0]).trust, expected.base_trust);
+  EXPECT_EQ(answer(compared.at(ids_[1][0])), answer(reported));
+
+  const std::vector<LoadedRun> loaded = load_runs(store_, runs);
+  const Json json = ladder_json({.id = ladder_}, loaded, {}, "a.db", context_);
+  EXPECT_EQ(json.at("rungs")[0].at("trust"), to_string(expected.base_trust));
+  EXPECT_EQ(answer(json.at("rungs")[1]), answer(reported));
+  const std::string table = ladder_table(loaded, {}, context_.hardware);
+  EXPECT_NE(table.find(expected.words), std::string::npos) << table;
+}
+
+TEST_P(OneJudgement, OfARunIsTheSameInCompareViewAndCommandLine) {
+  std::vector<ComparedRun> compared;
+  const std::vector<RunId> ids = all_ids();
+  for (const RunId id : ids)
+    compared.push_back(load_compared(store_, *store_.run(id), compared.empty(), most_steps_of_each(ids.size())));
+  const Comparisons comparisons =
+      compare_runs(compared.front(), std::span(compared).subspan(1), default_noise_floor, context_.hardware);
+  const Json json = compare_json(comparisons);
+  const std::map<RunId, RungJudgement> shown = compare_view(ids, false);
+  const std::vector<CheckedRun> checked = check_runs(store_.runs_with_summaries(), context_);
+  EXPECT_EQ(json.at("base_trust"), to_string(shown.at(ids.front()).trust));
+  for (std::size_t i = 1; i < ids.size(); ++i) {
+    const Json& row = json.at("runs")[i - 1];
+    EXPECT_EQ(answer(row), answer(shown.at(ids[i]))) << "run " << ids[i];
+    const auto check =
+        std::find_if(checked.begin(), checked.end(), [&](const CheckedRun& run) { return run.run.id == ids[i]; });
+    EXPECT_EQ(row.at("trust"), to_string(check->plausibility.trust));
+    EXPECT_EQ(row.at("trust"), run_json(check->run, store_.summary(check->run), context_).at("trust"));
+    EXPECT_EQ(row.at("flags").size(), check->plausibility.flags.size());
+  }
+  if (ids.size() > 2) return;  // else a rung is its one run
+  EXPECT_EQ(json.at("runs")[0].at("verdict"), to_string(GetParam().verdict));
+  EXPECT_EQ(json.at("runs")[0].at("trust"), to_string(GetParam().trust));
+  EXPECT_EQ(verdict_text(shown.at(ids[1]).over_baseline), GetParam().words);
+}
+
+constexpr std::int64_t many = most_steps_read_whole + 50'000;
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, OneJudgement,
+    testing::Values(
+        Case{"clean",
+             {{.rung = 0}, {.rung = 1, .dt_ms = 50}},
+             Trust::trusted,
+             Trust::trusted,
+             Verdict::faster,
+             "faster",
+             LossVerdict::same},
+        Case{"second_repeat_impossible",
+             {{.rung = 0}, {.rung = 0, .dt_ms = 100.1}, {.rung = 1, .dt_ms = 10.1}, {.rung = 1, .dt_ms = 10}},
+             Trust::trusted,
+             Trust::impossible,
+             Verdict::faster,
+             "impossible",
+             LossVerdict::same},
+        Case{"only_the_second_repeat_impossible",
+             {{.rung = 0}, {.rung = 0, .dt_ms = 100.1}, {.rung = 1, .dt_ms = 50}, {.rung = 1, .dt_ms = 10}},
+             Trust::trusted,
+             Trust::impossible,
+             Verdict::cannot_tell,
+             "impossible",
+             LossVerdict::same},
+        Case{"nan_between_excerpt_blocks",
+             {{.rung = 0, .steps = many}, {.rung = 1, .dt_ms = 50, .steps = many, .nan_at = 200'001}},
+             Trust::trusted,
+             Trust::trusted,
+             Verdict::faster,
+             "faster",
+             LossVerdict::diverged},
+        Case{"impossible_baseline",
+             {{.rung = 0, .dt_ms = 10}, {.rung = 1, .dt_ms = 50}},
+             Trust::impossible,
+             Trust::trusted,
+             Verdict::slower,
+             "baseline impossible",
+             LossVerdict::same},
+        Case{"doubtful_baseline",
+             {{.rung = 0, .sync = Sync::none}, {.rung = 1, .dt_ms = 50}},
+             Trust::doubtful,
+             Trust::trusted,
+             Verdict::faster,
+             "faster, doubtful",
+             LossVerdict::same},
+        Case{"repeats_that_disagree",
+             {{.rung = 0}, {.rung = 0, .dt_ms = 100.1}, {.rung = 1, .dt_ms = 50}, {.rung = 1, .dt_ms = 95}},
+             Trust::trusted,
+             Trust::trusted,
+             Verdict::cannot_tell,
+             "inconclusive",
+             LossVerdict::same},
+        Case{"second_repeat_diverged",
+             {{.rung = 0},
+              {.rung = 0, .dt_ms = 100.1},
+              {.rung = 1, .dt_ms = 50},
+              {.rung = 1, .dt_ms = 50.1, .nan_at = 40}},
+             Trust::trusted,
+             Trust::trusted,
+             Verdict::faster,
+             "faster",
+             LossVerdict::diverged}),
+    [](const auto& each) { return each.param.name; });
+
+TEST(OneJudgementCases, TheNaNIsNotInTheExcerpt) {
+  RunStore store = RunStore::in_memory();
+  const RunId run =
+      add_run(store, store.create_ladder({.name = "one"}), {.rung = 0, .steps = many, .nan_at = 200'001}, 0);
+  const Series excerpt = store.excerpt(run, longest_excerpt);
+  EXPECT_LT(std::ssize(excerpt.step), many);
+  for (const double loss : excerpt.loss) ASSERT_TRUE(std::isfinite(loss));
+  EXPECT_EQ(store.summary(*store.run(run)).nonfinite_steps, 1);
+}
+
+}  // namespace
+}  // namespace stepladder
