@@ -1,0 +1,72 @@
+// Runs too long to be read whole: reports and figures take excerpts and overviews, and say so.
+#include "app/loaded_runs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "app/excerpt.h"
+#include "app/figures/run_figures.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::int64_t many = most_steps_read_whole + 50'000;
+
+class LoadedRuns : public testing::Test {
+ protected:
+  LoadedRuns() {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= many; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = 20, .tokens = 768});
+    steps[123'455].loss = 9;  // a spike of one step
+    steps[200'000].loss = std::numeric_limits<double>::infinity();
+    store_.insert_finished({.name = "long", .created_at = 1, .tokens_per_step = 768, .params = 1000}, steps);
+    steps.resize(100);
+    store_.insert_finished({.name = "short", .created_at = 2, .tokens_per_step = 768, .params = 1000}, steps);
+  }
+  Study study() { return make_study("two", "", load_runs(store_, store_.runs()), {}); }
+
+  RunStore store_ = RunStore::in_memory();
+};
+
+TEST_F(LoadedRuns, LongOnesAreExcerptsWithOverviews) {
+  const std::vector<LoadedRun> loaded = load_runs(store_, store_.runs());
+  ASSERT_EQ(loaded.size(), 2u);
+  EXPECT_TRUE(loaded[0].is_excerpt());
+  EXPECT_LE(std::ssize(loaded[0].series.step), 2 * longest_excerpt);
+  EXPECT_EQ(loaded[0].summary.steps, many);
+  EXPECT_EQ(loaded[0].overviews.size(), 3u);
+  EXPECT_FALSE(loaded[1].is_excerpt());
+  EXPECT_EQ(loaded[1].series.size(), 100u);
+  EXPECT_TRUE(loaded[1].overviews.empty());
+}
+
+TEST_F(LoadedRuns, FiguresOfLongOnesKeepEverySpikeAndSayThatTheyAreExcerpts) {
+  const Study of = study();
+  for (const XAxis x : {XAxis::step, XAxis::tokens, XAxis::time}) {
+    const Figure figure = loss_figure(of, x);
+    ASSERT_EQ(figure.curves.size(), 2u);
+    const FigureCurve& curve = figure.curves[0];
+    EXPECT_LT(curve.x.size(), 20'000u);
+    EXPECT_TRUE(std::is_sorted(curve.x.begin(), curve.x.end()));
+    EXPECT_EQ(std::count(curve.y.begin(), curve.y.end(), 9), 1) << "the spike";
+    EXPECT_EQ(curve.not_finite, 1);
+    const double end = x == XAxis::step ? 1 : x == XAxis::tokens ? 768 : 0.020;
+    EXPECT_NEAR(curve.x.back(), many * end, many * end * 1e-6);
+    const bool says = std::any_of(figure.caption.begin(), figure.caption.end(),
+                                  [](const std::string& line) { return line.starts_with("Of 1 long run"); });
+    EXPECT_TRUE(says);
+  }
+  EXPECT_EQ(throughput_figure(of, XAxis::step).curves[0].y.front(), 38'400);
+  EXPECT_EQ(step_time_figure(of, XAxis::step).curves[0].y.back(), 20);
+}
+
+TEST_F(LoadedRuns, ShortOnesSayNothingOfExcerpts) {
+  const Study of = make_study("one", "", load_runs(store_, {*store_.run(2)}), {});
+  EXPECT_EQ(excerpt_line(of), "");
+}
+
+}  // namespace
+}  // namespace stepladder
