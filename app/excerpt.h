@@ -1,5 +1,5 @@
-// How much is read of runs that are put beside each other: all steps of short ones, excerpts (RunStore::excerpt) of
-// long ones. One rule for the window and the command line, so that both give the same verdicts.
+// How many steps are read of runs that are compared: all of short runs, an excerpt (RunStore::excerpt) of long ones.
+// One rule for window, reports and command line, so that all give the same verdicts.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// Longer runs are shown by their glances; their steps are read for what is zoomed to only.
+// Longer runs are drawn from overviews; their steps are read only where the user zooms in.
 inline constexpr std::int64_t most_steps_read_whole = 200'000;
 inline constexpr std::int64_t longest_excerpt = 100'000;
 

@@ -27,7 +27,7 @@ std::int64_t steps_apart(const Summary& summary) {
   return (summary.last_step - summary.first_step) / std::max<std::int64_t>(1, summary.steps) + 1;
 }
 
-// The loss that a run ends with: validation loss where there is any, else the median of the last five.
+// A run's final loss: validation loss where there is any, else the median of the last five.
 double final_loss(RunStore& store, const ComparedRun& run) {
   const Summary& summary = run.loaded.summary;
   if (std::isfinite(summary.val_loss_last)) return summary.val_loss_last;
@@ -41,7 +41,7 @@ double final_loss(RunStore& store, const ComparedRun& run) {
   return quantile(last, 0.5);
 }
 
-// From an excerpt seconds and tokens cannot be summed up: of a long run all steps are read, some at a time.
+// Seconds and tokens are sums over all steps, so those of a long run are read piece by piece.
 TargetReached find_target(RunStore& store, const ComparedRun& run, double target_loss) {
   const Run& of = run.loaded.run;
   const Summary& summary = run.loaded.summary;
@@ -59,7 +59,7 @@ Json target_json(const std::optional<TargetReached>& target) {
 }
 
 std::string target_text(const TargetReached& target) {
-  if (target.step == 0) return "target: its loss never reached it";
+  if (target.step == 0) return "target: never reached";
   return "target: reached at step " + grouped(target.step) +
          (is_missing(target.seconds) ? "" : ", after " + duration_text(target.seconds)) +
          (is_missing(target.tokens) ? "" : " and " + compact(target.tokens) + " tokens");
@@ -80,7 +80,7 @@ std::optional<BatchSplit> split_batch(const LoadedRun& base, const LoadedRun& ru
   return split_gain(point(base), point(run), third_point({base.run, base.summary}, {run.run, run.summary}, others));
 }
 
-// Who did what of a gain where the batch changed too: a pair of equal numbers where it is known, else bounds.
+// The parts of a gain where the batch changed too: a pair of equal numbers where they are known, else bounds.
 Json batch_json(const BatchSplit& split) {
   return {{"equal_batch", Json::array({number(split.equal_batch_low), number(split.equal_batch_high)})},
           {"bigger_batch", Json::array({number(split.bigger_batch_low), number(split.bigger_batch_high)})},
@@ -246,7 +246,7 @@ std::string compare_table(const Comparisons& compared) {
     if (comparison.target) notes += who + target_text(*comparison.target) + "\n";
     if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
     if (comparison.break_even_steps > 0)
-      notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pay back after " +
+      notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pays back after " +
                grouped(static_cast<std::int64_t>(comparison.break_even_steps)) + " steps\n";
     notes += flag_notes(judgement, who);
   }
@@ -255,17 +255,17 @@ std::string compare_table(const Comparisons& compared) {
 
 Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = add_with_json(app, common, "compare", "Runs against a base run");
+  CLI::App* command = add_with_json(app, common, "compare", "Compare runs with a base run");
   command->add_option("base", options->base, "The run to compare with")->required();
   command->add_option("runs", options->runs, "The runs to compare")->required();
-  command->add_option("--noise-floor", options->noise_floor, "Differences below this are none: 0.01")
+  command->add_option("--noise-floor", options->noise_floor, "Differences below this count as none (default 0.01)")
       ->check(between(0, 1));
   command
       ->add_option("--target-loss", options->target_loss,
-                   "When each run reached it (in JSON the base's last loss unless given)")
+                   "Report when each run reached this loss (JSON: the base's last loss unless given)")
       ->check(between(-1e9, 1e9));
   command->add_flag("--gate", options->gate,
-                    "Exit with 12 implausible, 13 loss not at parity, 10 slower, 11 cannot tell, or 0");
+                    "Exit with 12 (implausible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");
   return {command, [options, &common] { return compare(*options, common); }};
 }
 

@@ -23,7 +23,7 @@ struct ProfiledRun {
   StepProfile profile;
 };
 
-// Operators below this share of a step are told in one line.
+// Operators below this share of a step are summed in one line.
 constexpr double least_share = 0.005;
 
 Json operators_json(const ProfiledRun& profiled) {
@@ -76,11 +76,12 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
   std::string text = heading(profiled) + ": " + std::to_string(profile.steps) +
                      (profile.steps == 1 ? " step, " : " steps, ") + milliseconds_text(whole) +
                      " each, operator by operator\n" + table(cells, right);
-  if (small > 0) text += std::to_string(small) + " smaller ones: " + milliseconds_text(small_ms) + " (--shapes: all)\n";
+  if (small > 0)
+    text += std::to_string(small) + " smaller operators: " + milliseconds_text(small_ms) + " (--shapes: all)\n";
   return text;
 }
 
-// A row a kind, a column a run; of two runs what moved.
+// A row for each kind, a column for each run; for two runs the change.
 std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   std::vector<std::string> head{""};
   for (const ProfiledRun& each : runs) head.push_back("run " + std::to_string(each.run.id));
@@ -140,10 +141,10 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
 
 Subcommand operators_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<OperatorsOptions>();
-  CLI::App* command = add_with_json(
-      app, common, "operators", "Where a run's steps spend their time, operator by operator; of several, what moved");
+  CLI::App* command = add_with_json(app, common, "operators",
+                                    "The time of each operator in a run's steps; for several runs, the change");
   command->add_option("run", options->runs, "Numbers or names")->required();
-  command->add_flag("--shapes", options->shapes, "Every operator, products by their shapes");
+  command->add_flag("--shapes", options->shapes, "List every operator, products by their shapes");
   return {command, [options, &common] { return operators(*options, common); }};
 }
 

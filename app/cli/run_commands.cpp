@@ -124,23 +124,22 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ShowOptions>();
   CLI::App* command = add_with_json(app, common, "show", "One run");
   command->add_option("run", options->run, "Its number or name")->required();
-  command->add_flag("--steps", options->steps, "Every step too");
-  command->add_flag("--console", options->console, "Instead, what its program printed (watch), as it was printed");
+  command->add_flag("--steps", options->steps, "Add every step");
+  command->add_flag("--console", options->console, "Only the output of its program (watch), unchanged");
   return {command, [options, &common] { return show(*options, common); }};
 }
 
 Subcommand bin_command(CLI::App& app, CommonOptions& common) {
   auto empty = std::make_shared<bool>(false);
-  CLI::App* command = add_with_json(app, common, "bin",
-                                    "The runs that were deleted: for 30 days they can be taken back in the desktop");
-  command->add_flag("--empty", *empty, "Take them out for good, with their checkpoints");
+  CLI::App* command = add_with_json(app, common, "bin", "Deleted runs; the desktop restores them for 30 days");
+  command->add_flag("--empty", *empty, "Delete them permanently, with their checkpoints");
   return {command, [empty, &common] { return show_bin(common.database, *empty, common.json); }};
 }
 
 Subcommand check_command(CLI::App& app, CommonOptions& common) {
   auto runs = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = add_with_json(app, common, "check",
-                                    "Reasons to distrust a run's numbers; exit 12 where a named one is impossible");
+  CLI::App* command = add_with_json(
+      app, common, "check", "Flags: reasons to doubt a run's numbers; exits with 12 if a named run is impossible");
   command->add_option("runs", *runs, "The runs to check (all unless given)");
   return {command, [runs, &common] { return check(*runs, common); }};
 }

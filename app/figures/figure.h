@@ -1,5 +1,5 @@
-// A figure as a value: what is drawn, with its units, and what is written beneath. It knows nothing of pixels, ImGui or
-// files; svg.h and tex.h place it, export.h writes it.
+// A figure as a value: curves or bars with their units, and the caption. It knows nothing of pixels, ImGui or files;
+// svg.h and tex.h place it, export.h writes it.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +56,7 @@ struct FigureBar {
   std::string note;  // beneath it, in grey
   double value = missing;
   Interval whisker;
-  double limit = missing;  // what physics allows: a red tick on the same axis
+  double limit = missing;  // the hardware's peak: a red tick on the same axis
   bool is_trusted = true;  // else hatched
   int style = 0;
   std::vector<Cell> cells;  // to its right, as Figure::heads
@@ -66,7 +66,7 @@ struct FigureBar {
 struct Figure {
   std::string title;
   std::string subtitle;
-  std::vector<std::string> caption;  // hardware, n, method, versions: what a reader needs to redo it
+  std::vector<std::string> caption;  // hardware, n, method, versions: everything needed to reproduce it
   FigureAxis x;
   FigureAxis y;
   std::vector<FigureCurve> curves;
@@ -80,7 +80,7 @@ struct FigureRange {
   double low = 0;
   double high = 1;
 };
-// What the axes have to show: every finite value (on a log axis: every positive one), band and mark, and some air.
+// The ranges of the axes: every finite value (on a log axis: every positive one), band and mark, and some air.
 // Whiskers count up to some length; a longer one goes out of the picture, which its drawing shows.
 FigureRange x_range(const Figure& figure);
 FigureRange y_range(const Figure& figure);
@@ -93,7 +93,7 @@ struct Tick {
 // there are two of these, else as on a linear one. One unit for all: "0", "50 k", "100 k".
 std::vector<Tick> ticks(const FigureRange& range, bool is_log, int most);
 
-// Where a value lies in the range, 0 to 1 inside it.
+// A value's position in the range: 0 to 1 inside it.
 double place_of(double value, const FigureRange& range, bool is_log);
 
 // A curve as it is drawn in so many columns: finite points, and of each column the first, lowest, highest and last.

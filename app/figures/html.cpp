@@ -89,7 +89,7 @@ std::string styles(std::optional<Theme> theme) {
   std::string text = ":root{";
   if (theme) return text + (*theme == Theme::dark ? dark_colours : light_colours) + "}" + rules;
   text += std::string("color-scheme:light dark;") + light_colours + "}\n";
-  // Paper is white whatever the screen is.
+  // Paper is always white.
   text += std::string("@media screen and (prefers-color-scheme:dark){:root{") + dark_colours + "}}";
   return text + rules;
 }
@@ -223,14 +223,14 @@ std::string figure_card(Figure figure, const std::string& id, int width, int hei
   const SvgOptions options{
       .width = width, .height = height, .theme = Theme::page, .id = id, .with_title = false, .with_caption = false};
   std::string text = "<figure class=\"card\">" + tag("h3", figure.title);
-  // The first sentence says how to read it; hardware, n and versions stand at the end of the page.
+  // The first sentence says how to read it; hardware, n and versions are at the end of the page.
   if (!figure.caption.empty()) text += tag("p", figure.caption.front(), "note");
   return text + "<div class=\"scroll\">" + to_svg(figure, options) + "</div></figure>\n";
 }
 
 std::string ladder_card(const Study& study) {
   Figure figure = ladder_figure(study);
-  // The table beneath says the rest.
+  // The table beneath has the rest.
   constexpr std::size_t kept = 3;
   figure.heads.resize(kept);
   for (FigureBar& bar : figure.bars) bar.cells.resize(kept);
@@ -260,25 +260,25 @@ std::string method(const Study& study) {
   for (const std::string& line :
        {hardware_line(study) + ".", sample_line(study), timing_line(study),
         std::string(
-            "A run's figure is the median of its steady steps; a rung with several runs has the median of theirs. "
-            "Tokens per second are tokens per step over that time. The 95 % interval is a circular block bootstrap "
-            "(block length by Politis and White, 2004), since neighbouring steps are alike; with repeats the spread "
-            "between runs (Student's t) gives a second one, and the wider counts."),
+            "A run's throughput is that of its median steady step; a rung with several runs has the median of theirs. "
+            "The 95 % interval is a circular block bootstrap "
+            "(block length by Politis and White, 2004), since neighbouring steps are alike; with repeats, the spread "
+            "between runs (Student's t) gives a second interval, and the wider one counts."),
         std::string(
             "A rung is faster or slower where the factor is beyond 1 % and its whole interval beyond half of that; "
             "the same where the whole interval is within 1 %. The loss is the same where the mean difference over "
-            "the last quarter of the shared steps stays within the band: 0.02 nats, or how far repeats of the "
-            "baseline lie apart."),
+            "the last quarter of the shared steps stays within the band: 0.02 nats, or the spread between "
+            "repeats of the baseline."),
         std::string(
             "A throughput is impossible where 6 N x tokens/s, N being the parameters, is over the hardware's dense "
-            "peak in that precision. 6 N is the lowest convention, so the check is a mild one. Impossible and "
-            "doubtful numbers are hatched and take no part in the headline."),
+            "peak in that precision. 6 N is the lowest convention, so the check is lenient. Impossible and "
+            "doubtful throughputs are hatched and never make the headline."),
         version_line(study)})
     text += tag("p", line) + "\n";
   return text + recipe_details(study.rungs.front().first->run) + "</div>\n";
 }
 
-// Where batches differ, losses are told at equal tokens, if these are known.
+// Losses at equal tokens where batches differ and tokens are known.
 XAxis loss_axis(const Study& study) {
   std::set<std::int64_t> batches;
   for (const LoadedRun& run : study.runs) {
@@ -299,9 +299,9 @@ std::string heading(const std::string& question, const std::string& answer) {
 std::string speed_section(const Study& study) {
   const std::string rows = "<div class=\"card\">\n" + rungs_table(study) + "</div>\n";
   if (study.rungs.size() == 1)
-    return heading("How fast was it?", "The median of its steady steps, and what the hardware allows.") + rows;
-  return (study.is_ladder ? heading("What did each step buy?", "Each rung is the one before it and one change more.")
-                          : heading("What did each one buy?", "Each run against the first.")) +
+    return heading("How fast was it?", "The median of its steady steps, and the limit of the hardware.") + rows;
+  return (study.is_ladder ? heading("What did each rung gain?", "Each rung is the previous one plus one change.")
+                          : heading("What did each run gain?", "Each run against the first.")) +
          ladder_card(study) + rows;
 }
 
@@ -310,9 +310,9 @@ std::string loss_section(const Study& study) {
   const Figure loss = loss_figure(study, axis);
   const Figure difference = loss_difference_figure(study, axis);
   if (!has_curves(loss)) return {};
-  const std::string head = study.rungs.size() == 1
-                               ? heading("How did the loss go?", "Each step's, as it was recorded.")
-                               : heading("Did the loss stay?", "The verdicts in the table follow from these curves.");
+  const std::string head = study.rungs.size() == 1 ? heading("Loss", "Of each step, as recorded.")
+                                                   : heading("Did the loss stay the same?",
+                                                             "The verdicts in the table follow from these curves.");
   if (!has_curves(difference)) return head + figure_card(loss, "loss", 1100, 380);
   return head + "<div class=\"pair\">\n" + figure_card(loss, "loss", 540, 380) +
          figure_card(difference, "difference", 540, 380) + "</div>\n";
@@ -321,7 +321,7 @@ std::string loss_section(const Study& study) {
 std::string time_section(const Study& study) {
   const Figure ecdf = ecdf_figure(study);
   if (!has_curves(ecdf)) return {};
-  return heading("How steady were the steps?", "Warm-up is left out of the distribution, and shown in the curves.") +
+  return heading("How steady were the steps?", "The distribution excludes warm-up; the curves show it.") +
          "<div class=\"pair\">\n" + figure_card(ecdf, "dt", 540, 380) +
          figure_card(throughput_figure(study, XAxis::step), "throughput", 540, 380) + "</div>\n";
 }
@@ -330,9 +330,10 @@ std::string operators_section(const Study& study) {
   const TextTable table = operators_table(study);
   if (table.rows.empty()) return {};
   std::string text =
-      heading("Where does a step go?",
-              "Milliseconds a step by kind of operator, watched in a few steps after the last one. A rung "
-              "that is faster everywhere, not where its stage works, met a machine that was less busy.") +
+      heading(
+          "Where does a step go?",
+          "Milliseconds a step by kind of operator, measured in a few extra steps at the end. A rung that is faster "
+          "everywhere, not just where its stage works, ran on a machine that was less busy.") +
       "<div class=\"card scroll\"><table><thead><tr>";
   const auto row = [&](const char* name, const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) text += tag(name, cells[i], table.right[i] ? "n" : "");
@@ -359,10 +360,10 @@ std::string report_html(const Study& study, std::optional<Theme> theme) {
          "</style>\n</head>\n<body>\n<main>\n<header>\n" + tag("div", kind, "kind") + "\n" + tag("h1", study.title) +
          "\n" + tag("p", hardware_line(study) + ". " + study.origin, "facts") + "\n" +
          tag("p", headline(study), "lead") + "\n" + tiles(study) + "</header>\n" + speed_section(study) +
-         heading("Is the number true?", "Each reason to doubt, with the arithmetic to redo it.") +
+         heading("Are the numbers plausible?", "Each reason for doubt, with its arithmetic.") +
          "<div class=\"card\">\n" + flags_list(study) + "</div>\n" + loss_section(study) + time_section(study) +
-         operators_section(study) + heading("How it was measured", "What a reader needs to redo it.") + method(study) +
-         "<footer>" + xml_escaped(study.origin) + (study.origin.empty() ? "" : ". ") +
+         operators_section(study) + heading("How it was measured", "Everything needed to reproduce it.") +
+         method(study) + "<footer>" + xml_escaped(study.origin) + (study.origin.empty() ? "" : ". ") +
          "Made by Stepladder " STEPLADDER_VERSION ".</footer>\n</main>\n</body>\n</html>\n";
 }
 

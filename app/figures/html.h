@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-// `theme`: light or dark for all readers; nothing: as they have it.
+// `theme`: light or dark for all readers; none: their system's.
 std::string report_html(const Study& study, std::optional<Theme> theme = std::nullopt);
 
 }  // namespace stepladder

@@ -22,7 +22,7 @@ constexpr std::array kinds{NamedKind{FigureKind::ladder, "ladder"},
                            NamedKind{FigureKind::dt, "dt"},
                            NamedKind{FigureKind::loss_difference, "loss-difference"}};
 
-// Bars that differ by more than this start at no zero: their axis is logarithmic.
+// Bars that differ by more than this have a logarithmic axis.
 constexpr double most_on_linear_axis = 20;
 
 std::string x_label(XAxis x) {
@@ -209,7 +209,7 @@ Figure curves_over_steps(const Study& study, XAxis x, std::string title, std::st
   return figure;
 }
 
-// Step times or rates that differ this much are told apart at both ends only on a log axis.
+// Step times or rates that differ this much are readable at both ends only on a log axis.
 bool needs_log_axis(const std::vector<FigureCurve>& curves, bool of_x, double factor) {
   double least = missing;
   double most = missing;
@@ -328,7 +328,7 @@ Figure ladder_figure(const Study& study) {
     figure.x.from_zero = false;
     use_log_axis(figure.x);
   }
-  // A limit that no bar comes near would squeeze them all; the last column tells it in numbers.
+  // A limit that no bar comes near would squeeze them all; the last column has its number.
   for (FigureBar& bar : figure.bars) {
     if (is_missing(bar.limit)) continue;
     if (!is_missing(most) && bar.limit > (figure.x.is_log ? 4 : 1.5) * most) {
@@ -382,7 +382,7 @@ Figure loss_figure(const Study& study, XAxis x) {
     if (!dots.x.empty()) validated.push_back(std::move(dots));
   }
   const bool any_validation = !validated.empty();
-  // One word in the caption is enough where each curve has its dots.
+  // The caption explains the dots where each curve has its own.
   for (FigureCurve& dots : validated) {
     dots.in_legend = !any_training;
     figure.curves.push_back(std::move(dots));
@@ -420,7 +420,7 @@ Figure step_time_figure(const Study& study, XAxis x) {
 }
 
 Figure ecdf_figure(const Study& study) {
-  Figure figure{.title = "Step time, cumulated", .subtitle = study.title};
+  Figure figure{.title = "Step time, cumulative", .subtitle = study.title};
   figure.x.label = "step time, ms";
   figure.y = {.label = "share of steady steps", .from_zero = true};
   for (const LoadedRun& loaded : study.runs) {
@@ -445,7 +445,7 @@ Figure ecdf_figure(const Study& study) {
     figure.curves.push_back(std::move(curve));
   }
   if (needs_log_axis(figure.curves, true, 5)) use_log_axis(figure.x);
-  figure.caption.push_back("Empirical distribution: the share of a run's steady steps that took at most so long.");
+  figure.caption.push_back("Empirical distribution: the share of a run's steady steps that took at most this long.");
   figure.caption.push_back(timing_line(study));
   add_common_caption(figure, study);
   return figure;

@@ -1,4 +1,4 @@
-// Figures of a study: pure functions from what was measured to what is to be drawn.
+// Figures of a study: pure functions from measurements to figures.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-// Tokens are counted and time is added up over the steps; runs that do not tell theirs are left out, and the caption
+// Tokens are counted and time is added up over the steps; runs without them are left out, and the caption
 // says so.
 enum class XAxis { step, tokens, time };
 
@@ -20,7 +20,7 @@ std::vector<std::string> figure_names();
 
 Figure make_figure(FigureKind kind, const Study& study, XAxis x = XAxis::step);
 
-// How a rung's loss and its claim to be true are coloured, wherever they stand.
+// The colours of a rung's loss verdict and of its plausibility, everywhere.
 CellTone loss_tone(const StudyRung& rung);
 CellTone trust_tone(const StudyRung& rung);
 

@@ -170,7 +170,7 @@ std::string curves(const Figure& figure, const SvgOptions& options) {
     canvas.text(plot.left + plot.width / 2, plot.top + plot.height / 2, "There is nothing to draw.", text_size,
                 canvas.colours.quiet, Anchor::middle);
   canvas.begin_group("", canvas.clipped());
-  // The baseline is the first, so that it shows between the dashes of what lies on it.
+  // The baseline is the first, so that it shows between the dashes of curves on top of it.
   for (const FigureCurve& curve : figure.curves) draw_curve(canvas, curve, figure, plot);
   canvas.end_group();
   for (const FigureMark& mark : figure.marks) {

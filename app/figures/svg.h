@@ -1,5 +1,5 @@
 // A figure as SVG text: real text elements, so that it can be searched, edited and read aloud. No script, no style
-// sheet, no external reference: what opens SVG 1.1 opens this.
+// sheet, no external reference: any program that opens SVG 1.1 opens it.
 #pragma once
 
 #include <string>
@@ -21,7 +21,7 @@ struct SvgOptions {
   bool with_caption = true;
 };
 
-// A figure whose texts and rows need more room than was given becomes larger rather than losing any of them.
+// A figure that needs more room for its texts and rows becomes larger.
 std::string to_svg(const Figure& figure, const SvgOptions& options = {});
 
 }  // namespace stepladder

@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-// Cells as they are shown; what is left out in a row is empty.
+// Cells as they are shown; a cell without a value is empty.
 struct TextTable {
   std::vector<std::string> heads;
   std::vector<bool> right;
@@ -18,15 +18,15 @@ struct TextTable {
 TextTable study_table(const Study& study);      // a row for each rung
 TextTable operators_table(const Study& study);  // milliseconds of its step by kind of operator; of those that have any
 
-// GitHub's Markdown: headline, table, flags with their sums, and how it was measured.
+// GitHub's Markdown: headline, table, flags with their arithmetic, and how it was measured.
 std::string study_markdown(const Study& study);
 
-// All steps, one row each, units in the names. Numbers have the fewest digits that give them back exactly; what was not
-// recorded is empty, a loss that really was not finite is NaN, inf or -inf. RFC 4180, but lines end in \n.
+// All steps, one row each, units in the names. Numbers have the fewest digits that give them back exactly; a value that
+// was not recorded is empty, a loss that is not finite is NaN, inf or -inf. RFC 4180, but lines end in \n.
 std::string steps_csv_head();
 std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps);
 
-// The fields of `show --json` that are no lists, and what the run's rung bought; one row for each run.
+// One row for each run: the scalar fields of `show --json`, and the gain and trust of the run's rung.
 std::string summaries_csv(const Study& study, const PlausibilityContext& context);
 
 std::string csv_field(std::string_view text);

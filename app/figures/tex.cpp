@@ -39,7 +39,7 @@ std::string tick_options(const char* axis, const FigureRange& range, bool is_log
   return ",\n  " + std::string(axis) + "tick={" + places + "}, " + axis + "ticklabels={" + labels + "}";
 }
 
-// Commas, brackets and equal signs end pgfplots' options, so texts in them stand in braces.
+// Commas, brackets and equal signs end pgfplots' options, so texts in them are put in braces.
 std::string braced(const std::string& text) {
   return "{" + tex_escaped(text) + "}";
 }
@@ -155,7 +155,7 @@ std::string bars_picture(const Figure& figure) {
   return text + "\\end{axis}\n\\end{tikzpicture}\n";
 }
 
-// Without what changed, which is prose, and the verdict, which the interval tells.
+// Without the change, which is prose, and the verdict, which follows from the interval.
 std::string booktabs(const Study& study) {
   const TextTable table = study_table(study);
   constexpr std::array kept{0, 1, 3, 4, 5, 6, 8, 9};

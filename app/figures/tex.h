@@ -12,7 +12,7 @@ namespace stepladder {
 
 std::string to_tex(const Figure& figure, const Study& study);
 
-// For running text: what TeX takes for commands is escaped. UTF-8 stays as it is.
+// For running text: escapes TeX's special characters. UTF-8 is kept.
 std::string tex_escaped(std::string_view text);
 
 }  // namespace stepladder

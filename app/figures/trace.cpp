@@ -22,7 +22,7 @@ double start_s(const StepRecord& step) {
   return step.at - (is_timed(step) ? step.dt_ms / 1000 : 0);
 }
 
-// Nanoseconds are finer than any clock here, and whole ones keep the file short.
+// Whole nanoseconds: finer than any clock here, and short in the file.
 double microseconds(double value) {
   return std::round(value * 1000) / 1000;
 }

@@ -13,9 +13,9 @@ struct TracedRun {
   const std::vector<StepRecord>* steps = nullptr;
 };
 
-// A process for each run; times are microseconds since the earliest step began. A run whose steps have no wall clock
-// (most imports) has them laid end to end. Parts of a step are summed over its micro-batches and shown one after the
-// other in the order of the loop; what is left of the step is between them.
+// A process for each run; times are microseconds since the earliest step began. Steps without a wall clock (most
+// imports) follow each other without a gap. Parts of a step are summed over its micro-batches and shown one after the
+// other in the order of the loop; the rest of the step follows them.
 std::string trace_json(const std::vector<TracedRun>& runs);
 
 }  // namespace stepladder

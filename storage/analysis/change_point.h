@@ -1,4 +1,4 @@
-// Where a run's step times become steady, and which single steps stand out of them afterwards.
+// Finds where a run's step times become steady, and the outliers afterwards.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace stepladder {
 // MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in simulation output"): of all places to
 // cut, the one that leaves the smallest standard error, on batches of five steps, here on their medians (so that a
 // single slow step cuts nothing) around a straight line (so that a slow drift is not taken for warm-up). The cut
-// counts only where the steps before it were slower than what follows by 1 % and by three times the batches' own
+// is used only where the steps before it were slower than what follows by 1 % and by three times the batches' own
 // scatter; then it is moved to the very step at which two levels fit best. Without a cut, up to five single steps in
-// front that stand out are left out. Values that are no positive number are
-// passed over.
+// front that stand out are left out. Values that are not positive are
+// skipped.
 std::size_t warmup_end(std::span<const double> dt_ms, std::size_t fixed_minimum);
 
-// What is far longer than the others: beyond the median by 6 times its distance to the upper quartile (four standard
+// The least step time of an outlier: beyond the median by 6 times its distance to the upper quartile (four standard
 // deviations of Gaussian noise) and by 5 %; a pause takes over 20 times the median and over a second.
 double spike_limit(double median_ms, double p75_ms);
 double pause_limit(double median_ms);

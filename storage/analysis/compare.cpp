@@ -87,7 +87,7 @@ Spread spread_of(const std::vector<double>& figures) {
   return spread;
 }
 
-// Of the variance between runs, what the median of those averaged keeps.
+// The share of the variance between runs that remains in the median of those averaged.
 double share_of(const Sample& sample) {
   return median_inefficiency(sample.averaged) / static_cast<double>(sample.averaged);
 }

@@ -1,4 +1,5 @@
-// What one run bought over another: a factor of throughput, and whether the loss stayed.
+// Arithmetic of comparing two runs: a factor of throughput with its interval, and loss parity. Judgements for people
+// are made of these by storage/analysis/judgement.h.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ struct LossParity {
       missing;  // mean (loss - base loss) over the last quarter of the shared steps; missing where diverged
 };
 
-inline constexpr double loss_tolerance_nats = 0.02;  // given to bf16 against fp32 over ten steps
+inline constexpr double loss_tolerance_nats = 0.02;  // tolerance of bf16 against fp32 over ten steps
 
 // Loss against loss at equal steps. not_comparable where tokens per step differ (or either is not known) or no step
 // is shared. diverged where the loss is not finite and the base's is, or where it ends above where it began while the
@@ -37,8 +38,8 @@ LossParity loss_parity(const Series& base, std::int64_t base_tokens_per_step, co
 LossParity loss_parity(const Run& base_run, const Series& base, const Run& run, const Series& series,
                        double band = loss_tolerance_nats);
 
-// How far the ends of two runs of one rung may lie apart: the 95 % range of a difference between repeats, from
-// these (first against each), but never less than the tolerance, which is the answer for fewer than two.
+// How far the final losses of two runs of one rung may differ: the 95 % range of a difference between repeats, from
+// these (first against each), at least the tolerance, which is the answer for fewer than two.
 double loss_band(std::span<const Series* const> repeats);
 
 // Where a run's loss reached `target`: validation loss where there is any, else the median of the last five training
@@ -63,7 +64,7 @@ std::string_view to_string(Verdict verdict);  // "cannot-tell"
 
 inline constexpr double default_noise_floor = 0.01;
 
-// What a speed-up is judged by, and the judgement.
+// A factor, its interval and the verdict that follows from them.
 struct SpeedUp {
   double factor = missing;
   Interval ci95;
@@ -82,7 +83,7 @@ struct Sample {
 // the wider of the two counts. faster: the factor is beyond the noise floor and all of the interval beyond half of it;
 // slower likewise; same: all of the interval is within the noise floor; else cannot_tell, as where there is no
 // interval.
-// An interval whose ends are further apart than `widest_interval` tells nothing and is not told.
+// An interval whose ends differ by more than this factor says nothing and is dropped.
 inline constexpr double widest_interval = 1000;
 SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, double noise_floor = default_noise_floor);
 

@@ -1,4 +1,4 @@
-// A long series at a glance: lowest, highest, mean, first and last of consecutive values, on several levels.
+// A long series in few buckets: lowest, highest, mean, first and last of consecutive values, on several levels.
 #pragma once
 
 #include <array>
@@ -21,8 +21,8 @@ std::string_view to_string(Quantity quantity);  // "tokens_per_s", as the column
 double value_of(const StepRecord& record, Quantity quantity);
 double value_of(const Series& series, std::size_t i, Quantity quantity);
 
-// Consecutive values of one quantity. Values that are missing belong to no bucket; NaN and infinities are counted and
-// have no part in the figures, which are missing where a bucket holds nothing else.
+// Consecutive values of one quantity. Missing values are in no bucket; NaN and infinities are counted but
+// are not in the figures, which are missing where a bucket holds nothing else.
 struct Bucket {
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
@@ -70,7 +70,7 @@ class OverviewBuilder {
   void add(std::int64_t step, double value);  // steps ascend; a value that is missing is passed over
   void finish();                              // the incomplete buckets and chunks; nothing is added afterwards
 
-  // What has been added up to now, on the highest level.
+  // The highest level of the values so far.
   Overview top(Quantity quantity) const;
 
  private:
@@ -87,7 +87,7 @@ class OverviewBuilder {
 };
 
 // A chunk as the database keeps it (docs/database.md): figures rounded to seven digits, min down and max up, so that
-// nothing leaves the envelope. nullopt for bytes that are not a whole chunk of this version.
+// every value stays within them. nullopt for bytes that are not a whole chunk of this version.
 std::string to_bytes(std::span<const Bucket> buckets);
 std::optional<std::vector<Bucket>> buckets_from(std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// Reasons to distrust a run's numbers, each with the arithmetic that shows it, so that a reader can redo it by hand.
+// Flags: reasons to doubt a run's numbers, each with the arithmetic that shows it.
 #pragma once
 
 #include <array>

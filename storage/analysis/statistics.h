@@ -1,4 +1,4 @@
-// How certain a median of step times is, when neighbouring steps are alike, and a ratio of two of them.
+// Intervals of medians of step times and of ratios of two of them, where neighbouring steps are alike.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ double block_length(std::span<const double> values);
 // than 3.
 double log_trend(std::span<const double> values);
 
-// The median of a run's steady step times, and how it varies when blocks of steps are drawn again.
+// The median of a run's steady step times, and its variation when blocks of steps are resampled.
 struct MedianSample {
   double median = missing;
   std::size_t steps = 0;
@@ -37,17 +37,17 @@ struct MedianSample {
   bool known() const { return !log_deviations.empty(); }
 };
 
-// A circular block bootstrap (Politis & Romano 1992) of the median around the values' own trend: a drift is a fact to
-// be told, not uncertainty about the level. The block length is the one for the series of sides (above or below the
-// median), since these decide a median. Plain block bootstraps are too sure of themselves with a few hundred steps, so
-// the deviations are widened three times. For an error estimated from little: by c / 1.96, where c is the larger of the
-// 97.5 % point that goes with few blocks (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-
+// A circular block bootstrap (Politis & Romano 1992) of the median around the values' own trend: a drift is reported
+// by itself and is no uncertainty about the level. The block length is the one for the series of sides (above or below
+// the median), since these decide a median. Plain block bootstraps are too sure of themselves with a few hundred steps,
+// so the deviations are widened three times. For an error estimated from little: by c / 1.96, where c is the larger of
+// the 97.5 % point that goes with few blocks (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-
 // autocorrelation robust tests", table 1, at block / steps) and Student's t at the degrees of freedom that noise with
 // the correlation between neighbours leaves (Bayley & Hammersley 1946). By what blocks of this length miss of that
-// correlation. And by what the fitted trend took away of slow noise. tests/storage/analysis/statistics_test.cpp holds
-// the intervals against simulated runs of known truth.
+// correlation. And by what the fitted trend took away of slow noise. tests/storage/analysis/statistics_test.cpp checks
+// the intervals on simulated runs of known truth.
 //
-// Deterministic. Not known for fewer than 8 positive, finite values; others take no part. Of more than 8,192 steps
+// Deterministic. Not known for fewer than 8 positive, finite values; others are ignored. Of more than 8,192 steps
 // every k-th is drawn, which can only widen the interval. At most about ten milliseconds.
 MedianSample sample_median(std::span<const double> values, std::uint64_t seed = 1);
 

@@ -1,4 +1,4 @@
-// What a run's steps add up to. Derived from what was measured, never stored as truth.
+// The figures of a run's steps: losses, step times, throughput. Derived from the steps, cached but never the truth.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Summary {
   std::int64_t steps = 0;
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;
-  std::int64_t warmup_steps = 0;  // left out of every figure below that is called steady
+  std::int64_t warmup_steps = 0;  // excluded from every figure below that is called steady
   double loss_first = missing;
   double loss_last = missing;
   double loss_min = missing;  // over finite losses
@@ -30,8 +30,7 @@ struct Summary {
   double dt_ms_p95 = missing;  // steady
   double drift = missing;      // of dt over the steady steps: 0.02 where the last are 2 % slower than the first
 
-  // What there is to know before the figures are believed (storage/analysis/change_point.h,
-  // storage/analysis/plausibility.h).
+  // Signs of trouble (storage/analysis/change_point.h, storage/analysis/plausibility.h).
   std::int64_t spikes = 0;           // steady steps far slower than the others; they count like any other
   std::int64_t spike_period = 0;     // steps between regular ones: validation or checkpoints; 0: not regular
   std::int64_t pauses = 0;           // spikes of over a second and 20 times the median
@@ -48,16 +47,16 @@ struct RunAndSummary {
   Summary summary;
 };
 
-// Steps left out at the start at least: a tenth of the steps, at least 1 and at most 10, none where there are fewer
+// Steps excluded at the start at least: a tenth of the steps, at least 1 and at most 10, none where there are fewer
 // than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 
 // Step by step, in bounded memory (150 MB at most), whatever the number of steps.
 //
 // Warm-up is the fixed minimum or, where nothing was asked for, what follows from the times if that is more
-// (storage/analysis/change_point.h). Steps without a positive, finite dt take no part in the time figures. Where
-// tokens_per_step is not known (0), the steps' own tokens serve if they are all alike. What a series does not hold
-// (repeated steps, the wall clock) is RunStore's to add.
+// (storage/analysis/change_point.h). Steps without a positive, finite dt do not count in the time figures. Where
+// tokens_per_step is not known (0), the steps' own tokens serve if they are all alike. RunStore adds the figures
+// that a series has no data for (repeated steps, the wall clock).
 //
 // Up to `exact_steps` every figure is exact. Beyond, the times are not kept: counts, losses and steps stay exact;
 // quantiles of dt come from a histogram (within 0.006 %, storage/analysis/fine_histogram.h), and so do the numbers of

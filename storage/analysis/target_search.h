@@ -1,4 +1,4 @@
-// Where a run reached a loss, looked for piece by piece, so that it need not be read whole.
+// Finds where a run reached a loss piece by piece, so that the run need not be read whole.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 namespace stepladder {
 
 // reach() (storage/analysis/compare.h) is one of these over a whole series. `validated`: the run has validation losses,
-// so these are looked at.
+// which are used then.
 class TargetSearch {
  public:
   TargetSearch(std::int64_t tokens_per_step, double target_loss, bool validated)
       : tokens_per_step_(tokens_per_step), target_loss_(target_loss), validated_(validated) {}
 
-  // The steps that follow those of the last call; nothing more is looked at once it is found.
+  // Takes the steps that follow those of the last call; ignores them once the target is found.
   void add(const Series& steps);
 
   bool found() const { return reached_.step != 0; }

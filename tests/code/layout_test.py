@@ -13,8 +13,10 @@ MOST = 40
 # Files under the first path include headers of ours only from the paths beside it. The longest match counts.
 ARROWS = {
     "storage": ["storage"],
-    "storage/analysis": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h", "storage/wording.h", "storage/analysis"],
-    "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h", "storage/wording.h", "storage/analysis",
+    "storage/analysis": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
+                         "storage/wording.h", "storage/analysis"],
+    "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
+                          "storage/wording.h", "storage/analysis",
                           "storage/importers"],
     "engine": ["storage/records.h", "storage/errors.h", "storage/mailbox.h", "storage/thread_safety.h", "engine"],
     "app": ["storage", "engine", "app"],

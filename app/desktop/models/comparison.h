@@ -1,4 +1,4 @@
-// What the Compare view shows, derived from the runs on other threads when they or the options have changed. UI thread.
+// The Compare view's model, derived from the runs on other threads when they or the options have changed. UI thread.
 #pragma once
 
 #include <array>

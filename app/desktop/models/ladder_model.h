@@ -1,4 +1,4 @@
-// What the Ladder view shows, derived from the runs when they have changed and not in every frame. UI thread.
+// The Ladder view's model, derived from the runs when they have changed and not in every frame. UI thread.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ struct Ecdf {
   std::vector<double> share;
 };
 
-// What a rung is called: its title, its stage, else its number.
+// A rung's name: its title, its stage, else its number.
 std::string title_of(const Run& rung);
 
 // One rung as a row: its judgement, and what else is shown of its first repeat.
@@ -49,7 +49,7 @@ struct LossCurve {
   int repeat = 0;
   std::string title;
   Points points;
-  Points gap;               // less the baseline's; of means where either is coarse
+  Points gap;               // minus the baseline's; of means where either is coarse
   StepScale scale;          // of a coarse curve along the lens's axis, unless that is the step
   std::int64_t behind = 0;  // values that a coarse curve stands for
   MinMaxPyramid levels;

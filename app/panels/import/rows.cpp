@@ -16,7 +16,7 @@ namespace {
 
 constexpr float row_height = 42;
 
-// From each row's left edge: where columns begin or, for numbers, end. A narrow card leaves out what was printed, then
+// From each row's left edge: where columns begin or, for numbers, end. A narrow card leaves out hardware and unit, then
 // steps and dt, then the loss.
 struct Columns {
   float name, name_width, steps, loss, dt, tokens, printed, printed_width, flags, flags_width;

@@ -1,4 +1,4 @@
-// The Import view's table: the runs as they were understood, and what is to be said against each. UI thread.
+// The Import view's table: the runs as they were understood, and the flags of each. UI thread.
 #pragma once
 
 #include <set>
@@ -9,9 +9,9 @@
 
 namespace stepladder {
 
-float import_rows_height(std::size_t runs);  // that it would like to have
+float import_rows_height(std::size_t runs);  // that they need
 
-// `flags` are each run's; `selected` is what a click on a row changes.
+// `flags` are each run's; a click on a row changes `selected`.
 void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const std::vector<std::vector<Flag>>& flags,
                       std::set<std::size_t>& selected);
 

@@ -1,5 +1,5 @@
-// Several ladders side by side: what the same stage bought on other machines, each as a factor over its own baseline.
-// Drawn by the Ladder view only.
+// Several ladders side by side: the gain of the same stage on other machines, as a factor over each ladder's own
+// baseline. Drawn by the Ladder view only.
 #pragma once
 
 #include <imgui.h>
@@ -15,7 +15,7 @@ namespace stepladder {
 
 inline constexpr std::size_t most_beside = 3;
 
-// One that was chosen, and what follows from its runs.
+// A chosen ladder and its model.
 struct FollowedBeside {
   LadderId ladder = 0;
   LadderViewModel followed;
@@ -33,14 +33,14 @@ struct BesideRow {
   std::vector<const LadderRung*> others;
 };
 
-// Others by a tick each, at most most_beside.
+// A check box for each other ladder, at most most_beside at once.
 void draw_beside_picker(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own);
 
-// Those that are there, and have been made; `own` and what was deleted leave the list.
+// The chosen ladders whose models are ready; removes `own` and deleted ladders from the list.
 std::vector<BesideLadder> followed_beside(std::list<FollowedBeside>& others, const Workspace& workspace, LadderId own,
                                           Commands& commands);
 
-// A row for every rung of this ladder, then for stages that only others have.
+// A row for every rung of this ladder, then one for each stage that only others have.
 std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<BesideLadder>& others);
 
 // Over the first rung of its own ladder, which is 1.
@@ -61,7 +61,7 @@ class BesideBars {
   double most_ = 1.1;
 };
 
-// Which colour is which ladder, in one line.
+// The ladders' colours, in one line.
 void draw_beside_legend(const std::string& own_name, const std::vector<BesideLadder>& others);
 
 }  // namespace stepladder

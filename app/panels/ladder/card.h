@@ -1,4 +1,4 @@
-// The Ladder view's card: what is to be said of one rung, with the sums, so that a reader can redo them. UI thread.
+// The Ladder view's card: one rung's verdicts, flags and figures, with their arithmetic. UI thread.
 #pragma once
 
 #include "app/desktop/commands.h"

@@ -46,7 +46,7 @@ std::vector<Curve> curves(const LadderCurves& shown, Values values) {
   return list;
 }
 
-// Step times that differ by more than five times need a log axis to be told apart at both ends.
+// Step times that differ by more than five times need a log axis to be readable at both ends.
 bool needs_log_axis(const LadderModel& model) {
   double least = missing;
   double most = missing;

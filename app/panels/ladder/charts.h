@@ -1,4 +1,4 @@
-// The Ladder view's charts: losses under a lens, their differences to the baseline's, the step times. UI thread.
+// The Ladder view's charts: losses, their differences to the baseline's, step times. UI thread.
 #pragma once
 
 #include <imgui.h>
@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// What they draw: `selected` and `baseline` are strong, `caption` stands beneath exported figures.
+// What they draw: `selected` and `baseline` are strong, `caption` is printed beneath exported figures.
 struct LadderCurves {
   const LadderModel& model;
   int selected = 0;
@@ -20,7 +20,7 @@ struct LadderCurves {
   const std::vector<std::string>& caption;
 };
 
-// The losses' x: what is held equal, and what of it is in sight.
+// The losses' x axis, and its zoom.
 struct LadderAxis {
   ComparisonAxis comparison_axis = ComparisonAxis::steps;
   SharedX x;
@@ -31,7 +31,7 @@ struct LadderAxis {
   }
 };
 
-// The loss curves, and beneath them how far each is from the baseline's.
+// The loss curves, and beneath them each one's difference from the baseline's.
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands);
 
 // `shows_operators` is the switch to the operators; null: there are none.

@@ -1,4 +1,4 @@
-// The head of the Ladder view: its name and facts, the picker of others, what can be done with it. UI thread.
+// The head of the Ladder view: its name and facts, the picker of other ladders, its buttons. UI thread.
 #pragma once
 
 #include <array>

@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// Of the first of its repeats that has one; null where none has.
+// The profile of the first repeat that has one; null where none has.
 const StepProfile* profile_of(const LadderModel& model, const Workspace& workspace, int rung) {
   for (const LossCurve& curve : model.losses) {
     if (curve.rung != rung) continue;
@@ -20,7 +20,7 @@ const StepProfile* profile_of(const LadderModel& model, const Workspace& workspa
   return nullptr;
 }
 
-// The rung before it in the ladder, from which its factor is; null for the first.
+// The previous rung in the ladder; null for the first.
 const LadderRung* before(const LadderModel& model, int selected) {
   const auto at = std::find_if(model.rungs.begin(), model.rungs.end(),
                                [&](const LadderRung& rung) { return rung.judged.rung == selected; });

@@ -1,4 +1,4 @@
-// The Ladder view's operators: where the selected rung's step spends its time, and what moved against the rung before.
+// The Ladder view's operators: where the selected rung's step spends its time, and the change from the previous rung.
 // UI thread.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace stepladder {
 
 bool has_operators(const LadderModel& model, const Workspace& workspace);  // any rung's
 
-// `shows_operators` is what the card's switch says: these, or the step times.
+// `shows_operators` is the card's switch: operators or step times.
 void draw_ladder_operators(const LadderModel& model, const Workspace& workspace, int selected, ImVec2 size,
                            bool& shows_operators);
 

@@ -47,8 +47,8 @@ Columns columns_for(float width, std::size_t beside) {
   return at;
 }
 
-// Bars start at zero, unless the slowest would vanish beside the fastest: then their axis is logarithmic and says so. A
-// waterfall is always logarithmic: equal factors are equally long.
+// Bars start at zero unless the slowest would vanish beside the fastest: then their axis is logarithmic, and labelled
+// so. A waterfall is always logarithmic: equal factors are equally long.
 struct BarScale {
   double most = 1;
   double least = 0;
@@ -263,7 +263,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   }
   draw->AddLine(ImVec2(corner.x, corner.y + height), ImVec2(corner.x + width, corner.y + height),
                 u32(palette().line, 0.7f));
-  // The colour of its curves, which a hatched bar does not have. Beside others, colours tell ladders apart.
+  // The colour of its curves, which a hatched bar does not show. In a comparison colours distinguish ladders.
   if (!beside) {
     draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(12)),
                         ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(judged.rung)), px(1.5f));

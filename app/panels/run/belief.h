@@ -1,4 +1,4 @@
-// The Run view's side: whether the numbers can be true, and what they rest on. UI thread.
+// The Run view's side: plausibility of the numbers, timing and hardware. UI thread.
 #pragma once
 
 #include "app/desktop/workspace.h"
