@@ -1,4 +1,4 @@
-// What goes from the disk when runs go for good, and what stays.
+// What emptying the bin removes from the disk, and what it keeps.
 #include "app/bin.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST_F(Bin, NothingOutsideARunsOwnFolderGoes) {
 TEST_F(Bin, WhatCouldNotBeRemovedGoesTheNextTime) {
   const RunId deleted = run_with_checkpoint("deleted", 3000);
   store_.curate(deleted, {.deleted_at = 1000});
-  // As if the process had died between the rows and the folder.
+  // As if the process had exited after the rows but before the folder.
   EXPECT_EQ(store_.empty_bin(2000).size(), 1u);
   store_.set_setting("checkpoints_to_remove", std::to_string(deleted));
   const RunId next = run_with_checkpoint("next", 50);

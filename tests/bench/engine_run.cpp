@@ -1,4 +1,4 @@
-// Trains one recipe (JSON, as the database keeps it) and prints each step as a line of JSON: the engine without the
+// Trains one recipe (JSON, as the database stores it) and prints each step as a line of JSON: the engine without the
 // program around it. tests/bench/throughput.py starts it.
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-"""How fast `import` is, with its database and without, and how much memory it takes, on logs made here:
+"""Measures the speed and memory of `import` with and without its database, on generated logs:
 python tests/bench/import.py [MB] [BUILD]."""
 import json
 import os

@@ -1,4 +1,4 @@
-// How long a file with huge series takes to make and to open:
+// Measures how long creating and opening a file with huge series takes:
 //   build/overview_bench make FILE RUNS STEPS      build/overview_bench open FILE
 #include <sys/resource.h>
 
@@ -47,7 +47,7 @@ double megabytes(const std::filesystem::path& file) {
   return static_cast<double>(std::filesystem::file_size(file)) / 1e6;
 }
 
-// A cheap generator (Vigna's SplitMix64) so that making the file measures the file.
+// A cheap generator (Vigna's SplitMix64) so that the file dominates the measurement.
 double noise(std::uint64_t i) {
   std::uint64_t z = i * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -1,4 +1,4 @@
-"""How soon the window is there, and what it costs while nobody touches it.
+"""Measures the time to the window's first frame, and its CPU time while idle.
 
     python tests/bench/window.py [--rounds 5] [--idle-seconds 10]
 
@@ -34,7 +34,7 @@ def main():
         desktop = Desktop()
         try:
             first_frames.append(desktop.start())
-            time.sleep(4)  # the machine is looked at, which loads LibTorch
+            time.sleep(4)  # hardware detection loads LibTorch
             before = cpu_seconds(desktop.program.pid)
             time.sleep(arguments.idle_seconds)
             idle.append((cpu_seconds(desktop.program.pid) - before) / arguments.idle_seconds)

@@ -1,4 +1,4 @@
-"""Bad input: a clear sentence that names what is wrong, exit 1 or 2, nothing lost and nothing half-made."""
+"""Bad input gives a sentence that names the mistake and exit status 1 or 2; nothing is lost or left half-done."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ class BadInput(unittest.TestCase):
         self.addCleanup(self.place.close)
 
     def refused(self, status, words, *arguments):
-        """The program ends with `status` and one sentence on stderr that holds all `words`."""
+        """The program ends with `status` and one sentence on stderr that contains all `words`."""
         code, out, err = self.place.run(*arguments)
         self.assertEqual(code, status, f"{arguments}: {err}")
         self.assertEqual(out, "")

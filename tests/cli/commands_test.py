@@ -1,4 +1,4 @@
-"""The contract of the command line: fields, exit statuses, what goes to stdout and what to stderr."""
+"""The contract of the command line: fields, exit statuses, stdout and stderr."""
 import json
 import math
 import os

@@ -1,4 +1,4 @@
-"""Several processes train one run: the losses of one process, no process left whatever happens, nothing on the network."""
+"""Several processes train one run: the losses of one process, no process is left behind, nothing on the network."""
 import json
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""`import` and `watch`: what goes in comes out, whole or not at all, and a watched program notices nothing."""
+"""`import` and `watch`: runs arrive completely or not at all, and a watched program runs undisturbed."""
 import json
 import os
 import pathlib

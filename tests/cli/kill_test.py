@@ -1,4 +1,4 @@
-"""kill -9 in mid-run, ten times: the file is whole, every step older than 0.2 s is there, the run reads interrupted."""
+"""kill -9 during a run, ten times: the file is intact, has every step older than 0.2 s, and the run is interrupted."""
 import os
 import signal
 import sqlite3

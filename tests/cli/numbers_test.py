@@ -1,4 +1,4 @@
-"""Verdicts, flags and MFU as the command line tells them, from a database that is written here with plain SQL."""
+"""Verdicts, flags and MFU on the command line, from a database that the test writes with plain SQL."""
 import math
 import random
 import sqlite3
@@ -12,7 +12,7 @@ FIGURES = {"mfu_star", "mfu", "hfu_star", "hfu"}
 class Numbers(unittest.TestCase):
     def setUp(self):
         self.place = Workplace()
-        # Any writing command makes the file with its tables; this one needs no LibTorch.
+        # Any writing command creates the file with its tables; this one needs no LibTorch.
         self.database = self.make_database()
         self.random = random.Random(1)
 

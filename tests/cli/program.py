@@ -1,4 +1,4 @@
-"""Starts the built program; what the tests of the command line share."""
+"""Starts the built program; shared by the tests of the command line."""
 import json
 import os
 import pathlib
@@ -14,7 +14,7 @@ TINY = ["--model", "nano", "--layers", "2", "--d-model", "32", "--heads", "2", "
 
 
 class Workplace:
-    """A folder of its own, a database in it, and no display."""
+    """A temporary folder with a database, and no display."""
 
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="stepladder-cli-")

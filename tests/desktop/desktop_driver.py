@@ -97,7 +97,7 @@ class Desktop:
             self.xdotool("keyup", modifier)
 
     def go(self, name, anchor):
-        """Clicks until the anchor is on the screen: a window that has just come may miss the first click."""
+        """Clicks until the anchor is on the screen: a new window may miss the first click."""
         def there():
             if anchor in self.ui_test_anchors():
                 return True
@@ -107,7 +107,7 @@ class Desktop:
         self.wait(there, anchor)
 
     def keys(self, *names):
-        """Keys as a hand presses them: a modifier goes down before and comes up after."""
+        """Presses keys like a hand: modifiers down first, up last."""
         for name in names:
             *modifiers, key = name.split("+")
             for modifier in modifiers:
@@ -147,7 +147,7 @@ class Desktop:
         return width, height, rows
 
     def picture(self, name):
-        """Keeps what is on the screen as build/screenshots/NAME.png."""
+        """Saves the screen as build/screenshots/NAME.png."""
         time.sleep(0.4)
         width, height, rows = self.pixels()
         packed = zlib.compress(b"".join(b"\0" + row for row in rows), 6)

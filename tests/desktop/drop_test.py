@@ -1,4 +1,4 @@
-"""Files dropped on the real window, as from a file manager: what the Import view makes of them, and of what is no log."""
+"""Drops files on the real window, as a file manager does: the Import view reads logs and reports other files."""
 import subprocess
 import sys
 import time

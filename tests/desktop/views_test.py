@@ -1,4 +1,4 @@
-"""Runs put in order, looked at and compared, by mouse and keyboard alone; what was on the screen comes back."""
+"""Runs are organised, viewed and compared by mouse and keyboard alone; the next start restores the screen."""
 import json
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The main job with mouse and keyboard: launch a ladder, watch it, stop it, compare it."""
+"""The main workflow by mouse and keyboard: launch a ladder, watch it, stop it, compare it."""
 import sys
 import time
 import unittest
@@ -36,7 +36,7 @@ class MainJob(unittest.TestCase):
         desktop.wait(lambda: self.steps_of_running() > 30, "thirty steps")
         desktop.picture("live")
 
-        # Pause: no step is made until it goes on.
+        # Pause: no step runs until Resume.
         desktop.click("live.pause")
         time.sleep(0.5)
         held = self.steps_of_running()
@@ -85,7 +85,7 @@ class MainJob(unittest.TestCase):
         desktop.wait(lambda: {"ladder.rung.1", "history.filter"} <= set(desktop.ui_test_anchors()), "two panels side by side")
         desktop.picture("side-by-side")
 
-        # A file that is not there is a message that stays, and the window lives on.
+        # A missing file is a message that stays; the window keeps working.
         desktop.click("side.launch")
         desktop.click("launch.data")
         desktop.keys("Down", "Return")
@@ -114,7 +114,7 @@ class MainJob(unittest.TestCase):
         self.assertLessEqual(boxes["launch.start"][3], 720)
 
     def press_start(self):
-        """Until this machine has been looked at the button is off."""
+        """Until the hardware is detected, the button is disabled."""
         self.desktop.click("launch.start")
         time.sleep(0.5)
         return self.desktop.rows("select 1 from ladders where name = 'by hand'")

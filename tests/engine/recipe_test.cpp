@@ -148,7 +148,7 @@ TEST(Recipe, Difference) {
 }
 
 TEST(Recipe, DescribeListsEveryMember) {
-  // A member that is missing from the list would be lost in the database.
+  // A member that is missing from the list wouldn't reach the database.
   EXPECT_EQ(describe(Recipe{}).size(), 42u);
 }
 

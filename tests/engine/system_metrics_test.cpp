@@ -51,7 +51,7 @@ TEST(SystemMonitor, TwoSamplesWithinATickHaveNoMachineLoad) {
   EXPECT_GT(missing_loads, 0);
 }
 
-// However busy the machine is otherwise: what a loop used is what the process clock says that it used.
+// However busy the machine is, a loop's CPU time is what the process clock says.
 TEST(SystemMonitor, ABusyLoopShows) {
   using namespace std::chrono;
   SystemMonitor lanes(-1);

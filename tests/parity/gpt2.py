@@ -1,4 +1,4 @@
-"""GPT-2 in plain PyTorch, as one would write it from the paper: what the engine is compared with."""
+"""GPT-2 in plain PyTorch, written from the paper: the reference for the engine."""
 
 import math
 

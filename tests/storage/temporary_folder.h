@@ -1,4 +1,4 @@
-// A folder of one test's own, gone with it.
+// A temporary folder for one test, removed with this object.
 #pragma once
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-// What `act` complains of; empty where it does not.
+// The message of what `act` throws; empty if it doesn't.
 template <class Error, class Act>
 std::string complaint(Act act) {
   try {

@@ -91,7 +91,7 @@ TEST(Trainer, SameSeedSameLossesBitForBit) {
   EXPECT_NE(train_here(recipe).losses(), losses);
 }
 
-// Whoever changes the engine's arithmetic changes these ten numbers, and should say why.
+// A change of the engine's arithmetic changes these ten numbers; its commit should say why.
 TEST(Trainer, Signature) {
   Recipe recipe = tiny_recipe();
   recipe.steps = 10;
@@ -296,7 +296,7 @@ TEST(Trainer, ALossThatIsNotFiniteEndsTheRunAndIsKept) {
   EXPECT_EQ(trained.endings[0].reason, (nan ? "the loss is NaN" : "the loss is infinite") + at_step);
 }
 
-// What a run that cannot start says; nothing may come before it.
+// The reason of a run that can't start; no other event may precede it.
 std::string failure_of(const Recipe& recipe) {
   const Trained trained = train_here(recipe);
   EXPECT_FALSE(trained.started);

@@ -18,7 +18,7 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using Operation = std::function<Tensors(const Tensors&)>;
 
-// What the operation gives, and the gradients of its inputs for a fixed weighted sum of what it gives.
+// The operation's result, and the gradients of its inputs for a fixed weighted sum of the result.
 Tensors results_and_gradients(const Operation& operation, const Tensors& inputs, at::ScalarType type,
                               Autocast autocast = Autocast::off) {
   Tensors own;
