@@ -49,6 +49,14 @@ enum class Sync { event, device, none, unknown };
 std::string_view to_string(Sync sync);
 Sync sync_from(std::string_view text);  // throws std::invalid_argument
 
+// How a log printed its throughput: evidence of the units of an imported run.
+struct PrintedUnits {
+  std::string unit;  // "tokens/ms printed as tokens/sec"; in words where none was printed or it is not known
+  double tokens_per_s = missing;  // the median of what was printed, in tokens/s
+
+  bool known() const { return !unit.empty() || !is_missing(tokens_per_s); }
+};
+
 // One training, launched here or imported. Empty strings and `missing` mean "not known".
 struct Run {
   RunId id = 0;
@@ -84,6 +92,7 @@ struct Run {
   Sync sync = Sync::unknown;
   std::string recipe;       // JSON: every value that defines the run
   std::string environment;  // JSON: versions, git state, command line, host
+  PrintedUnits printed;     // of an import
 };
 
 // Several runs measured together, rung after rung.

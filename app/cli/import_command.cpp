@@ -55,20 +55,14 @@ class StoreSink : public ImportSink {
     if (steps_.size() >= steps_at_once) write_steps();
   }
 
-  void end_run(const Run& run, std::string_view unit) override {
+  void end_run(const Run& run) override {
     write_steps();
     ImportedRun& told = runs_.back();
-    told.unit = unit;
+    told.unit = run.printed.unit;
     const RunId id = told.run.id;
     told.run = run;
     told.run.id = id;
     complete(told.run);
-    if (!told.unit.empty()) {
-      Json environment = Json::parse(told.run.environment, nullptr, false);
-      if (!environment.is_object()) environment = Json::object();
-      environment["throughput_unit"] = told.unit;
-      told.run.environment = environment.dump();
-    }
     store_.update_run(told.run);
   }
 
@@ -238,7 +232,7 @@ class Import {
       sink_->begin_run(run);
     }
     void step(const StepRecord& record) override { sink_->step(record); }
-    void end_run(const Run& run, std::string_view unit) override { sink_->end_run(run, unit); }
+    void end_run(const Run& run) override { sink_->end_run(run); }
     void ladder(const Ladder& ladder, std::span<const int> rungs) override {
       if (sink_) sink_->ladder(ladder, rungs);
     }

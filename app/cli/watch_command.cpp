@@ -257,7 +257,7 @@ class LiveSink : public ImportSink {
     recorder_.post(step);
   }
 
-  void end_run(const Run& run, std::string_view) override {
+  void end_run(const Run& run) override {
     start(run);
     last_ = run;
     // The last one ends with the program, and with its status.

@@ -101,20 +101,20 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
 }
 
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
-  const RecipeFacts facts = recipe_facts(run);
-  if (facts.throughput_unit.rfind("tokens/ms", 0) == 0 && facts.throughput_unit.find(" as ") != std::string::npos) {
+  const PrintedUnits& printed = run.printed;
+  if (printed.unit.starts_with("tokens/ms") && printed.unit.find(" as ") != std::string::npos) {
     const std::string sum = is_missing(summary.tokens_per_s)
                                 ? std::string()
                                 : ": " + throughput_sum(run, summary) + ", which is " +
                                       figure(summary.tokens_per_s / 1000) + " a millisecond";
-    flags.push_back({FlagId::unit_tokens_per_ms, "The log prints " + facts.throughput_unit + sum + "."});
+    flags.push_back({FlagId::unit_tokens_per_ms, "The log prints " + printed.unit + sum + "."});
   }
-  if (is_missing(facts.printed_tokens_per_s) || is_missing(summary.tokens_per_s)) return;
-  const double ratio = facts.printed_tokens_per_s / summary.tokens_per_s;
+  if (is_missing(printed.tokens_per_s) || is_missing(summary.tokens_per_s)) return;
+  const double ratio = printed.tokens_per_s / summary.tokens_per_s;
   if (ratio > 0.9 && ratio < 1.1) return;
   flags.push_back({FlagId::dt_throughput_mismatch, throughput_sum(run, summary) + ", but the log prints " +
-                                                       figure(facts.printed_tokens_per_s) + " tokens/s (" +
-                                                       figure(ratio) + " times that)."});
+                                                       figure(printed.tokens_per_s) + " tokens/s (" + figure(ratio) +
+                                                       " times that)."});
 }
 
 void check_steps(const Summary& summary, std::vector<Flag>& flags) {

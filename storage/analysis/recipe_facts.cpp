@@ -51,10 +51,6 @@ RecipeFacts recipe_facts(const Run& run) {
   facts.model = text_of(recipe, "model").value_or("");
   for (const char* key : {"devices", "world_size", "gpus"})
     facts.devices = std::max(facts.devices, static_cast<int>(integer_or(recipe, key, 1)));
-  const Json environment = object_of(run.environment);
-  const auto printed = environment.find("printed_tokens_per_s");
-  if (printed != environment.end() && printed->is_number()) facts.printed_tokens_per_s = printed->get<double>();
-  facts.throughput_unit = text_of(environment, "throughput_unit").value_or("");
   facts.matmul = text_of(recipe, "matmul").value_or("");
   facts.autocast = text_of(recipe, "autocast").value_or("");
   facts.optimizer = text_of(recipe, "optimizer").value_or("");

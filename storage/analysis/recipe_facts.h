@@ -1,4 +1,4 @@
-// What the JSON that is kept with a run says about things that judging its numbers needs.
+// What a run's recipe says about things that judging its numbers needs.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,6 @@ struct RecipeFacts {
   std::int64_t grad_accum = 0;
   std::string model;  // "gpt2", "nano"
   int devices = 1;    // that shared each step
-  // From the environment, where an importer left them:
-  double printed_tokens_per_s = missing;  // median of the throughput that the log printed, in tokens/s
-  std::string throughput_unit;            // "tokens/ms printed as tokens/sec"
   // What advice looks at, as the recipe spells it; empty, 0, missing and -1: not known.
   std::string matmul;     // "fp32", "tf32", "bf16"
   std::string autocast;   // "off", "bf16"
@@ -36,8 +33,8 @@ struct RecipeFacts {
 };
 
 // From Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also as
-// nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`) and Run::environment
-// (`printed_tokens_per_s`, `throughput_unit`). What is not JSON, or not of the type, is not known.
+// nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). What is not JSON,
+// or not of the type, is not known.
 RecipeFacts recipe_facts(const Run& run);
 
 // Whether two recipes agree in all but the batch: its sequences, how they are accumulated, how long it trains and how

@@ -1,5 +1,6 @@
 #include "storage/database/run_rows.h"
 
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "storage/database/column_values.h"
@@ -30,6 +31,36 @@ std::string of_runs(const std::string& columns) {
   return named;
 }
 
+// Run::printed is stored in the JSON object of the column `environment`, under these names.
+constexpr const char* printed_unit = "throughput_unit";
+constexpr const char* printed_rate = "printed_tokens_per_s";
+
+std::string environment_column(const Run& run) {
+  if (!run.printed.known()) return run.environment;
+  nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
+  if (!json.is_object()) json = nlohmann::json::object();
+  if (!run.printed.unit.empty()) json[printed_unit] = run.printed.unit;
+  if (!is_missing(run.printed.tokens_per_s)) json[printed_rate] = run.printed.tokens_per_s;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void read_environment_column(std::string text, Run& run) {
+  run.environment = std::move(text);
+  // Most runs were not imported: their JSON stays as it is.
+  if (run.environment.find(printed_unit) == std::string::npos &&
+      run.environment.find(printed_rate) == std::string::npos)
+    return;
+  nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
+  if (!json.is_object()) return;
+  if (const auto unit = json.find(printed_unit); unit != json.end() && unit->is_string())
+    run.printed.unit = unit->get<std::string>();
+  if (const auto rate = json.find(printed_rate); rate != json.end() && rate->is_number())
+    run.printed.tokens_per_s = rate->get<double>();
+  json.erase(printed_unit);
+  json.erase(printed_rate);
+  run.environment = json.empty() ? "" : json.dump();
+}
+
 void bind_learnt(Statement& row, const Run& run) {
   row.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
   row.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
@@ -38,7 +69,7 @@ void bind_learnt(Statement& row, const Run& run) {
   row.bind(known(run.planned_steps)).bind(known(run.tokens_per_step)).bind(known(run.warmup_steps, -1));
   row.bind(known(run.params)).bind(run.model_flops_per_token).bind(run.loss_floor);
   row.bind(known(run.device)).bind(known(run.hardware)).bind(known(run.precision)).bind(to_string(run.sync));
-  row.bind(known(run.recipe)).bind(known(run.environment));
+  row.bind(known(run.recipe)).bind(known(environment_column(run)));
 }
 
 void bind_settled(Statement& row, const Run& run) {
@@ -78,7 +109,7 @@ Run read(const Statement& row) {
   run.precision = row.text(column++);
   run.sync = sync_from(row.text(column++));
   run.recipe = row.text(column++);
-  run.environment = row.text(column++);
+  read_environment_column(row.text(column++), run);
   run.created_at = row.real(column++);
   if (!row.is_null(column)) run.parent = row.integer(column);
   ++column;

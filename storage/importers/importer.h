@@ -64,10 +64,8 @@ class ImportSink {
   // In the order of the file; a step number that comes again is a newer attempt. `run` is ignored.
   virtual void step(const StepRecord& record) = 0;
 
-  // The same run with what has become known meanwhile (title, hardware, tokens per step). `unit` names the unit of the
-  // throughput that was printed, with its label where that said something else: "tokens/ms printed as tokens/sec", and
-  // says in words where none was printed or it could not be told.
-  virtual void end_run(const Run& run, std::string_view unit) = 0;
+  // The same run with what has become known meanwhile (title, hardware, tokens per step, printed units).
+  virtual void end_run(const Run& run) = 0;
 
   // The last rungs.size() runs were measured together: rungs[i] is the place of the i-th of them. A store with several
   // experiments has several ladders. Not called where runs have nothing to do with each other.

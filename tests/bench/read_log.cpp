@@ -36,7 +36,7 @@ struct Counter : stepladder::ImportSink {
   long steps = 0, notes = 0;
   void begin_run(const stepladder::Run&) override {}
   void step(const stepladder::StepRecord&) override { ++steps; }
-  void end_run(const stepladder::Run&, std::string_view) override {}
+  void end_run(const stepladder::Run&) override {}
   void ladder(const stepladder::Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override { ++notes; }
 };

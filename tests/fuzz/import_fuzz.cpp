@@ -10,7 +10,7 @@ class Checked : public stepladder::ImportSink {
  public:
   void begin_run(const stepladder::Run&) override { require(!std::exchange(open_, true)); }
   void step(const stepladder::StepRecord& record) override { require(open_ && record.step >= 0); }
-  void end_run(const stepladder::Run&, std::string_view) override { require(std::exchange(open_, false)), ++runs_; }
+  void end_run(const stepladder::Run&) override { require(std::exchange(open_, false)), ++runs_; }
   void ladder(const stepladder::Ladder&, std::span<const int> rungs) override { require(rungs.size() == runs_); }
   void note(std::int64_t line, std::string text) override { require(line >= 0 && !text.empty()); }
 

@@ -25,7 +25,7 @@ struct Counter : ImportSink {
   void step(const StepRecord& record) override {
     if (!inside || record.step < 0) __builtin_trap();
   }
-  void end_run(const Run& run, std::string_view) override {
+  void end_run(const Run& run) override {
     if (!inside || !is_over(run.status)) __builtin_trap();
     inside = false;
   }

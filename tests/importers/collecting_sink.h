@@ -33,7 +33,7 @@ struct CollectingSink : ImportSink {
     ASSERT_TRUE(inside);
     runs.back().steps.push_back(record);
   }
-  void end_run(const Run& run, std::string_view) override {
+  void end_run(const Run& run) override {
     EXPECT_TRUE(inside);
     inside = false;
     runs.back().run = run;

@@ -46,7 +46,7 @@ Json described(const Told& told) {
                     {"tokens_per_step", it.run.tokens_per_step},
                     {"params", it.run.params},
                     {"hardware", it.run.hardware},
-                    {"unit", it.unit},
+                    {"unit", it.run.printed.unit},
                     {"steps", steps}});
   }
   return runs;
@@ -116,7 +116,7 @@ TEST_F(Shared, ThreeRungsOnAnA100NewestFirst) {
   }
   EXPECT_EQ(told.runs[0].run.stage, "OPTIMIZATION #1");
   EXPECT_EQ(told.runs[0].run.precision, "tf32");
-  EXPECT_EQ(told.runs[0].unit, "tokens/ms printed as throughput");
+  EXPECT_EQ(told.runs[0].run.printed.unit, "tokens/ms printed as throughput");
   EXPECT_EQ(told.runs[2].run.stage, "BASELINE");
   EXPECT_EQ(told.runs[2].steps[0].dt_ms, 1589.1225337982178);
   EXPECT_EQ(told.runs[0].steps[49].loss, 5.593912124633789);
@@ -129,7 +129,7 @@ TEST_F(Shared, TheLadderThatPrintsTokensPerMillisecond) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     EXPECT_EQ(told.runs[i].steps.size(), 50u) << i;
     EXPECT_EQ(told.runs[i].run.tokens_per_step, tokens[i]) << i;
-    EXPECT_EQ(told.runs[i].unit, "tokens/ms printed as tokens/sec") << i;
+    EXPECT_EQ(told.runs[i].run.printed.unit, "tokens/ms printed as tokens/sec") << i;
     for (const StepRecord& step : told.runs[i].steps) EXPECT_GT(step.dt_ms, 0);
   }
   EXPECT_EQ(told.runs[0].steps[1].dt_ms, 177.27);
@@ -147,7 +147,7 @@ TEST_F(Shared, SevenRungsFromMpsToCuda) {
     EXPECT_EQ(told.runs[i].run.tokens_per_step, tokens[i]) << i;
     EXPECT_EQ(told.runs[i].run.device, i < 6 ? "mps" : "cuda");
   }
-  EXPECT_EQ(told.runs[6].unit, "tokens/s");
+  EXPECT_EQ(told.runs[6].run.printed.unit, "tokens/s");
   EXPECT_EQ(told.runs[6].steps[1].dt_ms, 356.77);
 }
 

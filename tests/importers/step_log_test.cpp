@@ -116,15 +116,19 @@ TEST(StepLog, OptionsOverrideWhatWasRead) {
 }
 
 TEST(StepLog, KeepsThePrintedThroughputInTokensPerSecond) {
-  const auto environment = [](const char* rate) {
+  const auto printed = [](const char* rate) {
     std::string text = "B = 4 ; T = 1024\n";
     for (int i = 1; i < 5; ++i) text += "step " + std::to_string(i) + " loss 8 dt 250ms | tok/sec " + rate + "\n";
-    return import_text(text).runs[0].run.environment;
+    return import_text(text).runs[0].run.printed;
   };
-  EXPECT_EQ(environment("16384"), R"({"printed_tokens_per_s":16384})");
-  EXPECT_EQ(environment("16.384"), R"({"printed_tokens_per_s":16384})") << "tokens per millisecond";
-  EXPECT_EQ(environment("30000"), R"({"printed_tokens_per_s":30000})") << "does not fit, so it is taken by its label";
-  EXPECT_EQ(import_text("step 1 loss 8 dt 250ms\n").runs[0].run.environment, "");
+  EXPECT_EQ(printed("16384").tokens_per_s, 16384);
+  EXPECT_EQ(printed("16.384").tokens_per_s, 16384) << "tokens per millisecond";
+  EXPECT_EQ(printed("16.384").unit, "tokens/ms printed as tok/sec");
+  EXPECT_EQ(printed("30000").tokens_per_s, 30000) << "does not fit, so it is taken by its label";
+  const Run unrated = import_text("step 1 loss 8 dt 250ms\n").runs[0].run;
+  EXPECT_TRUE(is_missing(unrated.printed.tokens_per_s));
+  EXPECT_EQ(unrated.printed.unit, "none printed");
+  EXPECT_EQ(unrated.environment, "");
 }
 
 TEST(StepLog, TimesWithoutTimesComeFromTheClockInFrontOfTheLines) {

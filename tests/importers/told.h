@@ -11,7 +11,6 @@ namespace stepladder {
 
 struct ToldRun {
   Run run;
-  std::string unit;
   std::vector<StepRecord> steps;
   bool ended = false;
 };
@@ -24,9 +23,8 @@ struct Told : ImportSink {
 
   void begin_run(const Run& run) override { runs.push_back({.run = run}); }
   void step(const StepRecord& record) override { runs.back().steps.push_back(record); }
-  void end_run(const Run& run, std::string_view unit) override {
+  void end_run(const Run& run) override {
     runs.back().run = run;
-    runs.back().unit = unit;
     runs.back().ended = true;
   }
   void ladder(const Ladder& ladder, std::span<const int> places) override {

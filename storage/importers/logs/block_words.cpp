@@ -83,7 +83,8 @@ void StepLog::leave_item() {
     run.hardware = facts_.hardware.empty() ? hardware_ : facts_.hardware;
     run.recipe = LogFacts{}.recipe_json("notes");
     sink_.begin_run(run);
-    sink_.end_run(run, "none printed");
+    run.printed.unit = "none printed";
+    sink_.end_run(run);
     sink_.note(number_, "'" + run.stage + "' has no steps; kept as a rung without figures: " + run.title);
     ++runs_;
     stages_.push_back(run.stage);

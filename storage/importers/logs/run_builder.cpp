@@ -506,8 +506,6 @@ void RunBuilder::end() {
     sink_->begin_run(run_);
   }
   run_.tokens_per_step = tokens_per_step_;
-  if (!is_missing(printed_tokens_per_s_))
-    run_.environment = "{\"printed_tokens_per_s\":" + short_text(printed_tokens_per_s_) + "}";
   if (unit_.empty()) {
     if (!rate_text_.empty())
       unit_ = "unknown, printed as " + rate_text_;
@@ -516,7 +514,8 @@ void RunBuilder::end() {
     else
       unit_ = "none printed";
   }
-  sink_->end_run(run_, unit_);
+  run_.printed = {.unit = unit_, .tokens_per_s = printed_tokens_per_s_};
+  sink_->end_run(run_);
 }
 
 }  // namespace stepladder

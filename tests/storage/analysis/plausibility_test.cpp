@@ -145,16 +145,16 @@ TEST(Impossible, counts_every_device) {
 
 TEST(Units, what_the_log_prints_is_held_against_what_it_measured) {
   auto run = imported("RTX 3080", 2048, "fp32");
-  run.environment = R"({"throughput_unit": "tokens/ms printed as tokens/sec", "printed_tokens_per_s": 11570})";
+  run.printed = {.unit = "tokens/ms printed as tokens/sec", .tokens_per_s = 11570};
   const auto fine = flags(run, steady(177));
   EXPECT_NE(why(fine, FlagId::unit_tokens_per_ms).find("11.56 a millisecond"), std::string::npos)
       << why(fine, FlagId::unit_tokens_per_ms);
   EXPECT_EQ(why(fine, FlagId::dt_throughput_mismatch), "");
-  run.environment = R"({"printed_tokens_per_s": 23140})";
+  run.printed = {.tokens_per_s = 23140};
   const auto twice = flags(run, steady(177));
   EXPECT_EQ(why(twice, FlagId::unit_tokens_per_ms), "");
   EXPECT_NE(why(twice, FlagId::dt_throughput_mismatch).find("2 times"), std::string::npos);
-  run.environment = "not JSON";
+  run.printed = {};
   EXPECT_EQ(why(flags(run, steady(177)), FlagId::dt_throughput_mismatch), "");
 }
 

@@ -63,6 +63,14 @@ void expect_alike(const Run& a, const Run& b) {
   EXPECT_EQ(a.sync, b.sync);
   EXPECT_EQ(a.recipe, b.recipe);
   EXPECT_EQ(a.environment, b.environment);
+  EXPECT_EQ(a.printed.unit, b.printed.unit);
+  EXPECT_TRUE(alike(a.printed.tokens_per_s, b.printed.tokens_per_s));
+  EXPECT_EQ(a.parent, b.parent);
+  EXPECT_EQ(a.forked_at_step, b.forked_at_step);
+  EXPECT_EQ(a.loss_against, b.loss_against);
+  EXPECT_EQ(a.attention, b.attention);
+  EXPECT_TRUE(alike(a.setup_ms, b.setup_ms));
+  EXPECT_EQ(a.peak_memory_bytes, b.peak_memory_bytes);
 }
 
 void expect_alike(const Summary& a, const Summary& b) {
@@ -142,13 +150,32 @@ TEST_F(RunStoreTest, every_field_of_a_run_comes_back) {
                              .peak_memory_bytes = 23'400'000'000,
                              .sync = Sync::event,
                              .recipe = R"({"batch":4})",
-                             .environment = R"({"host":"h"})"};
+                             .environment = R"({"host":"h"})",
+                             .printed = {.unit = "tokens/ms printed as \"tok/s\"", .tokens_per_s = 1234.5}};
   const RunId id = store.create_run(full);
   EXPECT_NE(id, 99);
   ASSERT_TRUE(store.run(id));
   EXPECT_EQ(store.run(id)->id, id);
   expect_alike(*store.run(id), full);
   EXPECT_FALSE(store.run(id + 1));
+}
+
+TEST_F(RunStoreTest, printed_units_of_an_old_project_are_read) {
+  const RunId id = store.create_run({.name = "r"});
+  const auto keep = [&](const std::string& environment) {
+    execute("UPDATE runs SET environment = '" + environment + "' WHERE id = " + std::to_string(id));
+    return *store.run(id);
+  };
+  stepladder::Run run = keep(R"({"printed_tokens_per_s":11.57,"throughput_unit":"tokens/ms printed as tokens/sec"})");
+  EXPECT_EQ(run.printed.unit, "tokens/ms printed as tokens/sec");
+  EXPECT_EQ(run.printed.tokens_per_s, 11.57);
+  EXPECT_EQ(run.environment, "");
+  store.update_run(run);
+  EXPECT_EQ(store.run(id)->printed.unit, run.printed.unit);
+  run = keep(R"({"host":"h","printed_tokens_per_s":"many","throughput_unit":3})");
+  EXPECT_FALSE(run.printed.known());
+  EXPECT_EQ(run.environment, R"({"host":"h"})");
+  EXPECT_EQ(keep("throughput_unit, but not JSON").environment, "throughput_unit, but not JSON");
 }
 
 TEST_F(RunStoreTest, what_is_not_known_is_null_and_comes_back_as_not_known) {
