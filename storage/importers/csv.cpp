@@ -10,7 +10,7 @@
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/line_reader.h"
 #include "storage/importers/logs/pair_meaning.h"
-#include "storage/importers/logs/run_builder.h"
+#include "storage/importers/logs/run_assembler.h"
 #include "storage/importers/logs/time_stamp.h"
 
 namespace stepladder {
@@ -174,7 +174,7 @@ bool is_table(ImportInput& input) {
 class Table {
  public:
   Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
-      : reader_(input, sink), sink_(sink), builder_(options, sink) {}
+      : reader_(input, sink), sink_(sink), run_(options, sink) {}
 
   void read() {
     std::string_view line;
@@ -182,7 +182,7 @@ class Table {
     if (!header_.useful) throw ImportError("has no header that names a step and a loss or a time");
     while (reader_.next(line)) take(line);
     for (auto& [name, steps] : gathered_) tell(name, steps);
-    builder_.end();
+    run_.end();
     if (malformed_ > most_notes)
       sink_.note(0, std::to_string(malformed_ - most_notes) + " more lines are malformed and were skipped");
     if (runs_ == 0) throw ImportError("is a table without rows");
@@ -227,8 +227,8 @@ class Table {
     if (header_.run >= 0) {
       gathered_[run].steps.push_back(step);
     } else {
-      if (!builder_.open()) begin("", labels());
-      builder_.add(step);
+      if (!run_.progress().open) begin("", labels());
+      run_.add(step);
     }
   }
 
@@ -293,9 +293,11 @@ class Table {
     Run run;
     run.stage = name;
     run.title = name;
-    builder_.begin(std::move(run), {}, "csv");
-    builder_.step_is_epoch = header_.step < 0 && header_.epoch >= 0 && header_.batch < 0;
-    builder_.labels(labels);
+    run_.begin({.run = std::move(run),
+                .facts = {},
+                .family = "csv",
+                .step_is_epoch = header_.step < 0 && header_.epoch >= 0 && header_.batch < 0});
+    run_.label(labels);
     ++runs_;
   }
 
@@ -304,7 +306,7 @@ class Table {
     if (!gathered.place.empty())
       std::stable_sort(gathered.steps.begin(), gathered.steps.end(),
                        [](const PrintedStep& a, const PrintedStep& b) { return a.step < b.step; });
-    for (const PrintedStep& step : gathered.steps) builder_.add(step);
+    for (const PrintedStep& step : gathered.steps) run_.add(step);
     gathered = {};
   }
 
@@ -317,7 +319,7 @@ class Table {
 
   LineReader reader_;
   ImportSink& sink_;
-  RunBuilder builder_;
+  RunAssembler run_;
   Header header_;
   TimeStamp stamp_;
   std::vector<std::string_view> fields_;

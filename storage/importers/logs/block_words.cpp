@@ -113,13 +113,13 @@ void StepLog::take_text(std::string_view line) {
     note_some(warnings_, "skipped: a warning of a compiler or library");
     return;
   }
-  if (builder_.open() && !start_of_steps_.empty() && text.starts_with(start_of_steps_) && !weak_ && !in_code_ &&
-      block_number_ == 0)
+  if (builder_.progress().open && !start_of_steps_.empty() && text.starts_with(start_of_steps_) && !weak_ &&
+      !in_code_ && block_number_ == 0)
     note_some(malformed_, "not read as a step: " + shortened(text, 80));
 
   --facts_left_;
   const bool is_fact = facts_.read(line);
-  if (runs_ == 0 && !builder_.open() && !facts_.hardware.empty()) hardware_ = facts_.hardware;
+  if (runs_ == 0 && !builder_.progress().open && !facts_.hardware.empty()) hardware_ = facts_.hardware;
   resumes_ |= speaks_of_resuming(text);
 
   if (in_code_) {
@@ -149,7 +149,7 @@ void StepLog::take_text(std::string_view line) {
   }
   if (const std::string_view words = heading_of(line); !words.empty()) {
     heading_ = words;
-    if (!builder_.open() && runs_ == 0 && notes_.size() < longest_notes) notes_ += heading_ + "\n";
+    if (!builder_.progress().open && runs_ == 0 && notes_.size() < longest_notes) notes_ += heading_ + "\n";
     paragraph_.clear();
     strong_ = weak_ = true;
     facts_left_ = std::max(facts_left_, 1000);
@@ -166,7 +166,8 @@ void StepLog::take_text(std::string_view line) {
     forget_texts();
     return;
   }
-  if (!builder_.open() && runs_ == 0 && !is_fact && notes_.size() < longest_notes) notes_ += std::string(text) + "\n";
+  if (!builder_.progress().open && runs_ == 0 && !is_fact && notes_.size() < longest_notes)
+    notes_ += std::string(text) + "\n";
   if (!is_fact && paragraph_.size() < longest_title && !in_fence_)
     paragraph_ += (paragraph_.empty() ? "" : " ") + std::string(text);
   else if (in_fence_ && !is_fact && paragraph_.empty() && !item_.empty() && !item_has_steps_)

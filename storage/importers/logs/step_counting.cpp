@@ -14,8 +14,8 @@ bool StepLog::settle_step(const StepLine& line, PrintedStep& printed) {
     const double epoch = line.whole_epoch ? line.epoch : is_missing(line.epoch) ? epoch_ : missing;
     if (!is_missing(epoch)) {
       if (!is_missing(offset_epoch_) && epoch > offset_epoch_ && raw_step_ >= 0 &&
-          (line.whole_epoch ? step <= raw_step_ : step < raw_step_) && builder_.open() && !strong_)
-        epoch_offset_ = builder_.last_step() + step_gap_ - step;
+          (line.whole_epoch ? step <= raw_step_ : step < raw_step_) && builder_.progress().open && !strong_)
+        epoch_offset_ = builder_.progress().last_step + step_gap_ - step;
       offset_epoch_ = epoch;
     }
     if (raw_step_ >= 0 && step > raw_step_) step_gap_ = step - raw_step_;
@@ -28,7 +28,7 @@ bool StepLog::settle_step(const StepLine& line, PrintedStep& printed) {
   if (line.record) return settle_record(line, printed);
   const bool whole_epoch =
       !is_missing(line.epoch) && line.epoch >= 0 && line.epoch < 1e9 && line.epoch == std::floor(line.epoch);
-  if (whole_epoch && !(builder_.open() && !builder_.step_is_epoch && !strong_)) {
+  if (whole_epoch && !(builder_.progress().open && !builder_.progress().step_is_epoch && !strong_)) {
     printed.step = static_cast<std::int64_t>(line.epoch);
     return true;
   }
@@ -38,12 +38,17 @@ bool StepLog::settle_step(const StepLine& line, PrintedStep& printed) {
 
 // A loss without a count: that of the epoch that a heading named, or of the step above that had none.
 bool StepLog::take_bare_loss(std::string_view text, const StepLine& line) {
-  if (builder_.open() && builder_.complete(line.loss)) return true;
+  if (builder_.progress().open && builder_.progress().lacks_loss) {
+    builder_.complete_last(line.loss);
+    return true;
+  }
   if (is_missing(epoch_) || epoch_ < 0 || epoch_ != std::floor(epoch_) || epoch_ > 1e9) return false;
   PrintedStep printed(line);
   printed.step = static_cast<std::int64_t>(epoch_);
   printed.line = number_;
-  if (builder_.open() && !strong_ && (!builder_.step_is_epoch || builder_.last_step() == printed.step)) return false;
+  if (builder_.progress().open && !strong_ &&
+      (!builder_.progress().step_is_epoch || builder_.progress().last_step == printed.step))
+    return false;
   record(text, line, printed);
   return true;
 }
@@ -96,20 +101,20 @@ bool StepLog::settle_record(const StepLine& line, PrintedStep& printed) {
     if (!is_missing(line.val_loss)) validate(line);
     return false;
   }
-  const bool goes_on = builder_.open() && !strong_;
-  if (goes_on && builder_.lacks_loss()) {
-    printed.step = builder_.last_step();
+  const bool goes_on = builder_.progress().open && !strong_;
+  if (goes_on && builder_.progress().lacks_loss) {
+    printed.step = builder_.progress().last_step;
     return true;
   }
   // A record for each epoch, while they count up.
   if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_step_ < 0;
   if (records_are_epochs_ && line.whole_epoch &&
-      !(goes_on && line.epoch <= static_cast<double>(builder_.last_step())) && line.epoch < 1e9) {
+      !(goes_on && line.epoch <= static_cast<double>(builder_.progress().last_step)) && line.epoch < 1e9) {
     printed.step = static_cast<std::int64_t>(line.epoch);
     return true;
   }
   records_are_epochs_ = false;
-  const std::int64_t last = goes_on ? builder_.last_step() : 0;
+  const std::int64_t last = goes_on ? builder_.progress().last_step : 0;
   if (bar_step_ > last && !bar_follows_) {
     step_gap_ = bar_step_ - last;
     printed.step = bar_step_;
@@ -120,7 +125,7 @@ bool StepLog::settle_record(const StepLine& line, PrintedStep& printed) {
 }
 
 void StepLog::validate(const StepLine& line) {
-  if (builder_.open() && !(strong_ && weak_))
+  if (builder_.progress().open && !(strong_ && weak_))
     builder_.validate(line.val_loss, line.tested, number_);
   else
     early_val_loss_ = line.val_loss;

@@ -99,7 +99,7 @@ void StepLog::take_line(std::string_view line) {
   const bool literal = in_literal(line);
   if (!in_code_ && !literal && may_say_step(line) && take_step(line)) return;
   if (!in_code_ && joiner_.open_table(line)) {
-    if (builder_.open()) strong_ = true;
+    if (builder_.progress().open) strong_ = true;
     return;
   }
   take_text(line);
@@ -145,9 +145,11 @@ bool StepLog::take_read(std::string_view text, const ReadLine& read) {
   if (line.bar && line.batches > 0 && !line.has_loss()) {
     // A bar of Hugging Face's trainer: it counts, the dictionaries after it say the rest.
     // Downloads and evaluations have bars of their own; only a bar that is done makes room for another.
-    if (line.batches == bar_total_ || bar_step_ == bar_total_ || !builder_.open()) {
+    if (line.batches == bar_total_ || bar_step_ == bar_total_ || !builder_.progress().open) {
       // The first bar came behind the first dictionary, so each shows the step of the one before it.
-      if (bar_step_ < 0 && line.batch > 0 && builder_.open() && !strong_ && builder_.renumber_first(line.batch)) {
+      if (bar_step_ < 0 && line.batch > 0 && builder_.progress().open && !strong_ && builder_.progress().steps == 1 &&
+          builder_.progress().first_step == 1) {
+        builder_.renumber_first(line.batch);
         bar_follows_ = true;
         step_gap_ = line.batch;
       }
@@ -224,7 +226,7 @@ void StepLog::record(std::string_view text, const StepLine& line, PrintedStep pr
     note_some(malformed_, "not read as a step: its number is out of all bounds");
     return;
   }
-  if (!builder_.open() || begins_run(printed.step)) begin_run(text, line, printed.step);
+  if (!builder_.progress().open || begins_run(printed.step)) begin_run(text, line, printed.step);
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   strong_ = weak_ = resumes_ = fenced_before_step_ = false;
   if (!heading_.empty() || !paragraph_.empty() || !code_.empty()) forget_texts();
@@ -233,9 +235,10 @@ void StepLog::record(std::string_view text, const StepLine& line, PrintedStep pr
 
 // Steps that start over begin a new run where a new block begins; else they are the same run, resumed.
 bool StepLog::begins_run(std::int64_t step) const {
-  if (step > builder_.last_step()) return strong_ && !heading_.empty() && step <= builder_.first_step();
-  if (strong_ && !resumes_) return step < builder_.last_step() || builder_.steps() == 1;
-  return weak_ && step <= builder_.first_step() && step < builder_.last_step() && !resumes_;
+  if (step > builder_.progress().last_step)
+    return strong_ && !heading_.empty() && step <= builder_.progress().first_step;
+  if (strong_ && !resumes_) return step < builder_.progress().last_step || builder_.progress().steps == 1;
+  return weak_ && step <= builder_.progress().first_step && step < builder_.progress().last_step && !resumes_;
 }
 
 void StepLog::begin_run(std::string_view text, const StepLine& line, std::int64_t) {
@@ -245,8 +248,10 @@ void StepLog::begin_run(std::string_view text, const StepLine& line, std::int64_
   name_block(run);
   if (facts_.hardware.empty()) facts_.hardware = hardware_;
   hardware_ = facts_.hardware;
-  builder_.begin(std::move(run), facts_, std::string(family_of(text, line)));
-  builder_.step_is_epoch = !line.has_step() && line.batch < 0 && (!line.record || records_are_epochs_);
+  builder_.begin({.run = std::move(run),
+                  .facts = facts_,
+                  .family = std::string(family_of(text, line)),
+                  .step_is_epoch = !line.has_step() && line.batch < 0 && (!line.record || records_are_epochs_)});
   facts_ = {};
   if (!is_missing(early_val_loss_)) builder_.validate(early_val_loss_, false, number_);
   early_val_loss_ = missing;
@@ -254,9 +259,9 @@ void StepLog::begin_run(std::string_view text, const StepLine& line, std::int64_
 }
 
 void StepLog::end_run() {
-  if (!builder_.open()) return;
+  if (!builder_.progress().open) return;
   ++runs_;
-  stages_.push_back(builder_.run().stage);
+  stages_.push_back(builder_.stage());
   builder_.end();
   epoch_offset_ = implied_epoch_ = 0;
   step_gap_ = 1;

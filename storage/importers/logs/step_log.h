@@ -13,7 +13,7 @@
 #include "storage/importers/logs/line_layout.h"
 #include "storage/importers/logs/line_reader.h"
 #include "storage/importers/logs/log_facts.h"
-#include "storage/importers/logs/run_builder.h"
+#include "storage/importers/logs/run_assembler.h"
 #include "storage/importers/logs/step_line.h"
 #include "storage/importers/logs/time_stamp.h"
 
@@ -64,7 +64,7 @@ class StepLog {
   std::int64_t number_ = 0;        // of the line that is being read, or on which what was joined began
   std::int64_t block_number_ = 0;  // of the line that opened the block
   ImportSink& sink_;
-  RunBuilder builder_;
+  RunAssembler builder_;
   const std::string stem_;
 
   int runs_ = 0;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "storage/analysis/summary.h"
+#include "storage/importers/logs/short_text.h"
 
 namespace stepladder {
 namespace {
@@ -20,12 +20,6 @@ constexpr double most_tokens_per_step = 1e12;
 
 // No single machine trains a model worth a log faster.
 constexpr double fastest_tokens_per_s = 5e8;
-
-std::string text(double value) {
-  char buffer[40];
-  std::snprintf(buffer, sizeof buffer, "%.6g", value);
-  return buffer;
-}
 
 bool near(double value, double expected) {
   return std::fabs(value / expected - 1) < fit_tolerance;
@@ -146,7 +140,7 @@ class Inference {
   }
 
   std::string product_text(TimeUnit unit) const {
-    return text(rate_) + " x " + text(time_) + " " + name_of(unit) + " = " + text(product_);
+    return short_text(rate_) + " x " + short_text(time_) + " " + name_of(unit) + " = " + short_text(product_);
   }
 
   bool check_iterations() {
@@ -200,7 +194,7 @@ class Inference {
     for (const Scaled& it : scaled) {
       if (!near(ratio, it.factor) || nearer_to_sequences(it.factor)) continue;
       take(it.reading);
-      return explain(product_text(it.reading.time) + ", " + text(it.factor) + " x" + of_step);
+      return explain(product_text(it.reading.time) + ", " + short_text(it.factor) + " x" + of_step);
     }
     if (evidence_.rate == RateLabel::samples && evidence_.seq == 0)  // how long they are is not known
       return take({time_by_label(), RateMeaning::samples_per_s});
@@ -265,7 +259,7 @@ class Inference {
     } else if (per_ms >= 256 && per_ms % 64 == 0 && (as_printed < least_tokens_per_step || error * as_printed < 0.2)) {
       units_.tokens_per_step = per_ms;
       take_rate(RateMeaning::tokens_per_ms);
-      units_.arithmetic = product_text(unit) + ": " + text(as_printed) + " tokens a step are no batch, " +
+      units_.arithmetic = product_text(unit) + ": " + short_text(as_printed) + " tokens a step are no batch, " +
                           std::to_string(units_.tokens_per_step) + " are, so the rate is in " + units_.unit;
     } else {
       units_.ask_tokens = true;

@@ -1,0 +1,129 @@
+#include "storage/importers/logs/run_assembler.h"
+
+#include <utility>
+
+namespace stepladder {
+namespace {
+
+// So many steps are looked at before the units are settled.
+constexpr std::size_t steps_to_judge_by = 65536;
+constexpr std::size_t live_steps_to_judge_by = 3;
+constexpr std::size_t told_at_once = 512;
+
+}  // namespace
+
+RunAssembler::RunAssembler(const ImportOptions& options, ImportSink& sink)
+    : options_(&options), sink_(&sink), late_(sink, "lines speak of steps that are long past") {}
+
+void RunAssembler::begin(RunOpening opening) {
+  end();
+  *this = RunAssembler(*options_, *sink_);
+  opening_ = std::move(opening);
+  open_ = true;
+}
+
+RunProgress RunAssembler::progress() const {
+  return {.open = open_,
+          .step_is_epoch = opening_.step_is_epoch,
+          .lacks_loss = steps_.lacks_loss(),
+          .first_step = steps_.first_step(),
+          .last_step = steps_.last_step(),
+          .steps = steps_.steps()};
+}
+
+void RunAssembler::add(const StepLine& line, PrintedStep printed) {
+  labels_.read(line);
+  labels_.convert(line, progress(), printed);
+  printed.tested = line.tested;
+  if (line.from_perplexity && !std::exchange(perplexity_noted_, true))
+    sink_->note(printed.line, "no loss is printed: it is the logarithm of the perplexity");
+  add(printed);
+}
+
+void RunAssembler::add(const PrintedStep& printed) {
+  switch (steps_.add(printed)) {
+    case StepMerger::Added::known_step:
+      return;
+    case StepMerger::Added::too_late:
+      return late_.note(printed.line,
+                        "skipped: says something of step " + std::to_string(printed.step) + ", which is long past");
+    case StepMerger::Added::new_step:
+      break;
+  }
+  const std::size_t held = steps_.held().size();
+  if (!clock_ && held >= (options_->live ? live_steps_to_judge_by : steps_to_judge_by)) settle();
+  if (!clock_) return;
+  if (options_->live)
+    tell(1);
+  else if (held >= told_at_once)
+    tell(StepMerger::held_back);
+}
+
+void RunAssembler::validate(double val_loss, bool tested, std::int64_t line) {
+  if (!steps_.validate(val_loss, tested)) late_.note(line, "skipped: a validation loss of a step that is long past");
+}
+
+void RunAssembler::settle() {
+  if (steps_.held().empty()) {
+    clock_.emplace(SettledUnits{}, *sink_);
+    return;
+  }
+  const std::int64_t line = steps_.held().front().line;
+  clock_.emplace(settle_units({.steps = steps_.held(),
+                               .labels = labels_,
+                               .facts = opening_.facts,
+                               .tokens_per_step = options_->tokens_per_step,
+                               .step_is_epoch = opening_.step_is_epoch}),
+                 *sink_);
+  for (const std::string& note : clock_->units().notes) sink_->note(line, note);
+}
+
+void RunAssembler::begin_run() {
+  if (std::exchange(begun_, true)) return;
+  opening_.run.planned_steps = labels_.planned_steps;
+  opening_.run.tokens_per_step = clock_->units().tokens_per_step;
+  sink_->begin_run(opening_.run);
+}
+
+void RunAssembler::tell(std::size_t keep) {
+  const std::span<PrintedStep> held = steps_.held();
+  if (held.size() <= keep) return;
+  begin_run();
+  const std::size_t count = held.size() - keep;
+  for (const PrintedStep& step : held.first(count)) clock_->take(step);
+  steps_.release(count);
+}
+
+void RunAssembler::end() {
+  if (!open_) return;
+  open_ = false;
+  late_.finish();
+  if (!clock_) settle();
+  Run& run = opening_.run;
+  const LogFacts& facts = opening_.facts;
+  run.recipe = facts.recipe_json(opening_.family);
+  run.device = facts.device;
+  run.hardware = options_->hardware.empty() ? facts.hardware : options_->hardware;
+  run.precision = facts.precision;
+  run.params = options_->params > 0 ? options_->params : facts.params;
+  if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
+  begin_run();
+  tell(0);
+  run.planned_steps = labels_.planned_steps;
+  run.printed = printed_units();
+  sink_->end_run(run);
+}
+
+PrintedUnits RunAssembler::printed_units() const {
+  PrintedUnits printed = clock_->units().printed;
+  if (!printed.unit.empty()) return printed;
+  if (!labels_.rate_text.empty())
+    printed.unit = "unknown, printed as " + labels_.rate_text;
+  else if (clock_->units().tokens_per_step > 0 && clock_->timed())
+    printed.unit = "tokens/s, worked out from tokens per step and step time";
+  else
+    printed.unit = "none printed";
+  return printed;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,69 @@
+// One run on its way to the sink: its steps are merged and held back until their units are settled, then they are told
+// in milliseconds and tokens.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "storage/importers/capped_notes.h"
+#include "storage/importers/importer.h"
+#include "storage/importers/logs/log_facts.h"
+#include "storage/importers/logs/step_clock.h"
+#include "storage/importers/logs/step_labels.h"
+#include "storage/importers/logs/step_merger.h"
+
+namespace stepladder {
+
+// What is known of a run when its first step comes.
+struct RunOpening {
+  Run run;
+  LogFacts facts;
+  std::string family;          // of programs that print such a log
+  bool step_is_epoch = false;  // a step is a whole epoch
+};
+
+class RunAssembler {
+ public:
+  // Both outlive it.
+  RunAssembler(const ImportOptions& options, ImportSink& sink);
+
+  // A new run from here on; the one before it ends.
+  void begin(RunOpening opening);
+
+  void add(const PrintedStep& printed);
+  // The same with the line's labels, in whose units the values are.
+  void add(const StepLine& line, PrintedStep printed);
+  // Labels that belong to all lines, as a table's header has them.
+  void label(const StepLine& labels) { labels_.read(labels); }
+
+  // See StepMerger.
+  void validate(double val_loss, bool tested, std::int64_t line);
+  void complete_last(double loss) { steps_.complete_last(loss); }
+  void renumber_first(std::int64_t step) { steps_.renumber_first(step); }
+
+  // Nothing more comes: the sink gets what was held back.
+  void end();
+
+  RunProgress progress() const;
+  const std::string& stage() const { return opening_.run.stage; }
+
+ private:
+  void settle();
+  void tell(std::size_t keep);
+  void begin_run();
+  PrintedUnits printed_units() const;
+
+  const ImportOptions* options_;
+  ImportSink* sink_;
+  bool open_ = false;
+  RunOpening opening_;
+  StepLabels labels_;
+  StepMerger steps_;
+  std::optional<StepClock> clock_;  // once the units are settled: steps are told as they come
+  bool begun_ = false;              // the sink knows of the run
+  bool perplexity_noted_ = false;
+  CappedNotes late_;
+};
+
+}  // namespace stepladder

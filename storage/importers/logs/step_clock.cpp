@@ -1,0 +1,73 @@
+#include "storage/importers/logs/step_clock.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "storage/importers/logs/short_text.h"
+
+namespace stepladder {
+
+StepClock::StepClock(SettledUnits units, ImportSink& sink) : units_(std::move(units)), sink_(&sink) {}
+
+void StepClock::take(const PrintedStep& printed) {
+  StepRecord step;
+  step.step = printed.step;
+  step.loss = printed.loss;
+  step.val_loss = printed.val_loss;
+  step.lr = printed.lr;
+  step.grad_norm = printed.grad_norm;
+  step.at = printed.at;
+  step.tokens = units_.tokens_per_step;
+
+  double time = printed.time, elapsed = units_.clock_is_coarse ? missing : printed.elapsed;
+  if (units_.elapsed_is_step && is_missing(time)) time = std::exchange(elapsed, missing);
+  if (units_.time_is_clock && is_missing(elapsed)) elapsed = std::exchange(time, missing);
+  if (!is_missing(time))
+    step.dt_ms = time * units_.ms_per_time / units_.per_step;
+  else if (!is_missing(elapsed))
+    step.dt_ms = ms_by_clock(printed, elapsed);
+  else if (printed.throughput > 0 && std::isfinite(printed.throughput) &&
+           (units_.rate_is_iterations || (units_.tokens_rate_to_s > 0 && units_.tokens_per_step > 0)))
+    step.dt_ms = ms_by_rate(printed);
+  else if (units_.stamps_are_clock && !is_missing(printed.at))
+    step.dt_ms = ms_by_stamp(printed);
+  timed_ |= !is_missing(step.dt_ms);
+  sink_->step(step);
+}
+
+double StepClock::ms_by_clock(const PrintedStep& printed, double elapsed) {
+  const double last = std::exchange(last_clock_, elapsed);
+  const std::int64_t gap = printed.step - std::exchange(last_clock_step_, printed.step);
+  if (is_missing(last)) {
+    const bool first = printed.step == 1 || (printed.step == 0 && !is_missing(printed.loss));
+    return first ? elapsed * units_.ms_per_time : missing;
+  }
+  if (gap <= 0) return missing;
+  if (elapsed >= last) return (elapsed - last) * units_.ms_per_time / static_cast<double>(gap);
+  // The clock was set back to zero, at the end of a warm-up: what it shows is the time since then.
+  const double steps = std::isfinite(printed.mean_time) && printed.mean_time > 0
+                           ? std::max(1.0, std::round(elapsed / printed.mean_time))
+                           : static_cast<double>(gap);
+  if (!std::exchange(restart_noted_, true))
+    sink_->note(printed.line, "the clock starts again at step " + std::to_string(printed.step) + " (" +
+                                  short_text(last) + ", then " + short_text(elapsed) + "): a warm-up ended there");
+  return elapsed * units_.ms_per_time / steps;
+}
+
+double StepClock::ms_by_rate(const PrintedStep& printed) {
+  if (!std::exchange(rate_noted_, true))
+    sink_->note(printed.line, "no step time is printed: it was worked out from the rate, " +
+                                  short_text(printed.throughput) + " " + units_.printed.unit);
+  if (units_.rate_is_iterations) return 1000 / printed.throughput;
+  return 1000 * static_cast<double>(units_.tokens_per_step) / (printed.throughput * units_.tokens_rate_to_s);
+}
+
+double StepClock::ms_by_stamp(const PrintedStep& printed) {
+  const double last = std::exchange(last_clock_, printed.at);
+  const std::int64_t gap = printed.step - std::exchange(last_clock_step_, printed.step);
+  if (is_missing(last) || gap <= 0 || !(printed.at >= last)) return missing;
+  return (printed.at - last) * 1000 / static_cast<double>(gap);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,36 @@
+// Turns printed steps into records: times, clocks and rates become the milliseconds of a step.
+#pragma once
+
+#include <cstdint>
+
+#include "storage/importers/importer.h"
+#include "storage/importers/logs/unit_settler.h"
+
+namespace stepladder {
+
+class StepClock {
+ public:
+  // `sink` gets every record, and notes on how its time was found. It outlives the clock.
+  StepClock(SettledUnits units, ImportSink& sink);
+
+  // Takes the run's steps in the order of the log.
+  void take(const PrintedStep& printed);
+
+  const SettledUnits& units() const { return units_; }
+  bool timed() const { return timed_; }  // some step had a time
+
+ private:
+  double ms_by_clock(const PrintedStep& printed, double elapsed);
+  double ms_by_rate(const PrintedStep& printed);
+  double ms_by_stamp(const PrintedStep& printed);
+
+  SettledUnits units_;
+  ImportSink* sink_;
+  double last_clock_ = missing;
+  std::int64_t last_clock_step_ = 0;
+  bool restart_noted_ = false;
+  bool rate_noted_ = false;
+  bool timed_ = false;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,55 @@
+// Puts together the lines that speak of the same step, and keeps the last steps back while lines may still add to them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "storage/importers/logs/printed_step.h"
+
+namespace stepladder {
+
+class StepMerger {
+ public:
+  // A step that is known takes what the line adds to it; one that contradicts is a newer attempt, and both are kept.
+  enum class Added { new_step, known_step, too_late };
+  Added add(const PrintedStep& printed);
+
+  // A validation loss without a step's number: the last step's, or the first one's where none was printed yet. One of a
+  // test set (`tested`) counts only where there is none of a validation set. False where the last step was released.
+  bool validate(double val_loss, bool tested);
+
+  // The loss of the last step, printed on a line of its own.
+  void complete_last(double loss) { held_.back().loss = loss; }
+  // The only step so far has this number instead.
+  void renumber_first(std::int64_t step);
+
+  bool lacks_loss() const { return !held_.empty() && is_missing(held_.back().loss); }
+  std::int64_t first_step() const { return first_step_; }
+  std::int64_t last_step() const { return last_step_; }
+  std::int64_t steps() const { return count_; }
+
+  // The steps that were not released, in the order of the log.
+  std::span<PrintedStep> held() { return held_; }
+  // Forgets the first `count` of them: nothing can be added to these any more.
+  void release(std::size_t count);
+
+  // So many steps are held back, since a validation loss may be printed some lines late.
+  static constexpr std::size_t held_back = 64;
+
+ private:
+  PrintedStep* find(std::int64_t step);
+  PrintedStep* find_replayed(const PrintedStep& printed);
+
+  std::vector<PrintedStep> held_;
+  std::size_t attempt_ = 0;  // where in held_ the steps were last counted from the start again
+  std::size_t replay_ = 0;   // the next step of held_ that a block which is printed again would repeat
+  bool released_ = false;
+  std::int64_t count_ = 0;
+  std::int64_t first_step_ = 0;
+  std::int64_t last_step_ = 0;
+  double early_val_loss_ = missing;  // printed before the first step
+  bool validated_ = false;           // a validation set's loss was printed
+};
+
+}  // namespace stepladder

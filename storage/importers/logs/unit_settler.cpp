@@ -1,0 +1,280 @@
+#include "storage/importers/logs/unit_settler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "storage/analysis/summary.h"
+#include "storage/importers/logs/short_text.h"
+#include "storage/importers/logs/units.h"
+
+namespace stepladder {
+namespace {
+
+// How far from the truth a number is that was printed with three digits.
+constexpr double rounding_of_short_numbers = 0.006;
+
+// A clock of whole seconds tells a longer time to within 2 %.
+constexpr double least_whole_seconds = 50;
+
+// Of so many printed rates the median says something of the run.
+constexpr std::size_t least_rates = 4;
+
+// Steps that are this many times longer than the time stamps' resolution can be timed by them.
+constexpr double least_resolved = 10;
+
+// A time that has grown from step to step this often is no step time but a clock.
+constexpr std::size_t least_clock_steps = 6;
+
+using Steps = std::span<const PrintedStep>;
+
+// Whether what is called a time has grown with every step, as only the time since the start does.
+bool time_is_a_clock(Steps steps) {
+  std::size_t grown = 0;
+  double first = missing, last = missing;
+  for (const PrintedStep& step : steps) {
+    if (is_missing(step.time)) continue;
+    if (!is_missing(last)) {
+      if (!(step.time > last)) return false;
+      ++grown;
+    } else {
+      first = step.time;
+    }
+    last = step.time;
+  }
+  return grown >= least_clock_steps && last > 2.5 * first;
+}
+
+// Whether what is called a time since the start falls as often as it grows, as only a step's own time does.
+bool elapsed_is_a_step(Steps steps) {
+  std::size_t grown = 0, fallen = 0;
+  double last = missing;
+  for (const PrintedStep& step : steps) {
+    if (!is_missing(step.time)) return false;
+    if (is_missing(step.elapsed)) continue;
+    if (!is_missing(last)) ++(step.elapsed > last ? grown : fallen);
+    last = step.elapsed;
+  }
+  return grown + fallen >= least_clock_steps / 2 && fallen * 4 > grown + fallen;
+}
+
+// Whether a clock of whole seconds is too coarse for these steps, while a rate tells their time.
+bool clock_is_coarse(Steps steps) {
+  std::vector<double> between;
+  double last = missing;
+  for (const PrintedStep& step : steps) {
+    if (!is_missing(step.time) || is_missing(step.throughput)) return false;
+    if (is_missing(step.elapsed)) continue;
+    if (step.elapsed != std::floor(step.elapsed)) return false;
+    if (!is_missing(last)) between.push_back(step.elapsed - last);
+    last = step.elapsed;
+  }
+  return !between.empty() && quantile(between, 0.5) < least_whole_seconds;
+}
+
+// Seconds of a step by the time stamps of the lines; missing where there are none or they are too coarse.
+double stamped_time(Steps steps) {
+  std::vector<double> per_step, between;
+  bool whole = true;
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const double apart = steps[i].at - steps[i - 1].at;
+    const double gap = static_cast<double>(steps[i].step - steps[i - 1].step);
+    if (is_missing(steps[i].at) || is_missing(steps[i - 1].at) || !(apart >= 0) || !(gap > 0)) continue;
+    whole &= steps[i].at == std::floor(steps[i].at);
+    between.push_back(apart);
+    per_step.push_back(apart / gap);
+  }
+  const double resolution = whole ? 1 : 0.001;
+  return between.empty() || quantile(between, 0.5) < least_resolved * resolution ? missing : quantile(per_step, 0.5);
+}
+
+// A column of tokens: the same on every line, or counting up. 0 where it is neither.
+struct TokenColumn {
+  std::int64_t per_step = 0;
+  bool counts_up = false;
+};
+TokenColumn read_token_column(Steps steps, bool rounded) {
+  double first = missing, last = missing;
+  std::int64_t first_step = 0, last_step = 0, seen = 0;
+  double per_step = missing;
+  bool constant = true, even = true;
+  for (const PrintedStep& step : steps) {
+    if (is_missing(step.tokens) || !std::isfinite(step.tokens)) continue;
+    if (++seen == 1) {
+      first = step.tokens;
+      first_step = step.step;
+    } else {
+      constant &= step.tokens == first;
+      const double gap = static_cast<double>(step.step - last_step);
+      const double grown = gap > 0 ? (step.tokens - last) / gap : missing;
+      if (is_missing(per_step)) per_step = grown;
+      even &= !is_missing(grown) && std::fabs(grown - per_step) <= 0.01 * per_step;
+    }
+    last = step.tokens;
+    last_step = step.step;
+  }
+  if (seen < 2 || !(first > 0) || !(last < 1e15)) return {};
+  if (constant) return {rounded ? 0 : std::llround(first)};
+  const double slope = last_step > first_step ? (last - first) / static_cast<double>(last_step - first_step) : 0;
+  if (rounded) return {roundest(slope, rounding_of_short_numbers * slope)};
+  if (even && per_step >= 1) return {std::llround(slope), true};
+  return {};
+}
+
+class UnitSettler {
+ public:
+  explicit UnitSettler(FirstSteps first) : steps_(first.steps), first_(first) {}
+
+  SettledUnits settle() {
+    settle_tokens();
+    settle_clocks();
+    const LogFacts::Tokens worked_out = first_.facts.tokens_per_step();
+    const UnitEvidence evidence = evidence_of_units(worked_out);
+    const Units inferred = infer_units(evidence);
+    take(inferred, evidence.tokens_are_certain);
+    const bool timed = std::any_of(steps_.begin(), steps_.end(), [](const PrintedStep& step) {
+      return !is_missing(step.time) || !is_missing(step.elapsed);
+    });
+    settle_rate(evidence, timed);
+    explain(worked_out, inferred, timed, evidence.time_unit == TimeUnit::unknown);
+    return std::move(units_);
+  }
+
+ private:
+  void note(std::string text) { units_.notes.push_back(std::move(text)); }
+
+  // The tokens of a step, from the surest source that says them.
+  void settle_tokens() {
+    if (first_.tokens_per_step > 0) {
+      units_.tokens_per_step = first_.tokens_per_step;
+      return;
+    }
+    if (first_.step_is_epoch) return;
+    const TokenColumn column = read_token_column(steps_, first_.labels.rounded_tokens);
+    units_.tokens_per_step = column.per_step;
+    if (column.counts_up) note("the tokens so far grow by " + std::to_string(column.per_step) + " a step");
+    if (column.per_step > 0) return;
+    const double sequences = steps_.front().batch_size;
+    if (!is_missing(sequences) && sequences > 0 && first_.facts.global_batch == 0)
+      first_.facts.global_batch = std::llround(std::min(sequences, 1e9));
+  }
+
+  // What is called a time may be a clock, and what is called a clock a time.
+  void settle_clocks() {
+    units_.time_is_clock = time_is_a_clock(steps_);
+    if (units_.time_is_clock) {
+      note("the time grows with every step, so it counts from the start: differences were taken");
+      for (PrintedStep& step : steps_)
+        if (!is_missing(step.time)) step.elapsed = std::exchange(step.time, missing);
+      first_.labels.elapsed_unit = first_.labels.time_unit;
+    }
+    units_.clock_is_coarse = clock_is_coarse(steps_);
+    if (units_.clock_is_coarse)
+      for (PrintedStep& step : steps_) step.elapsed = missing;
+    units_.elapsed_is_step = elapsed_is_a_step(steps_);
+    if (units_.elapsed_is_step) {
+      note("the time since the start does not grow, so it was taken for that of a step");
+      for (PrintedStep& step : steps_) step.time = std::exchange(step.elapsed, missing);
+      first_.labels.time_unit = first_.labels.elapsed_unit;
+    }
+  }
+
+  UnitEvidence evidence_of_units(const LogFacts::Tokens& worked_out) const {
+    UnitEvidence evidence;
+    evidence.rate = first_.labels.rate;
+    evidence.rate_text = first_.labels.rate_text;
+    evidence.seq = first_.facts.seq;
+    evidence.tokens_per_step = units_.tokens_per_step;
+    evidence.tokens_are_certain = units_.tokens_per_step > 0;
+    if (units_.tokens_per_step == 0 && !first_.step_is_epoch) {
+      evidence.tokens_per_step = worked_out.count;
+      evidence.tokens_are_certain = worked_out.certain;
+    }
+    bool timed = false, clocked = false;
+    std::vector<double> gaps;
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const PrintedStep& step = steps_[i];
+      PrintedRate printed{.time = step.time, .rate = step.throughput};
+      if (i > 0) {
+        const double gap = static_cast<double>(step.step - steps_[i - 1].step);
+        if (gap > 0) gaps.push_back(gap);
+        if (is_missing(step.time) && !is_missing(step.elapsed) && !is_missing(steps_[i - 1].elapsed) && gap > 0)
+          printed.time = (step.elapsed - steps_[i - 1].elapsed) / gap;
+      }
+      timed |= !is_missing(step.time);
+      clocked |= !is_missing(step.elapsed);
+      evidence.steps.push_back(printed);
+    }
+    if (!gaps.empty()) evidence.steps_between = std::llround(quantile(gaps, 0.5));
+    evidence.time_unit = timed ? first_.labels.time_unit : first_.labels.elapsed_unit;
+    evidence.since_start = !timed && clocked;
+    if (first_.step_is_epoch && evidence.time_unit == TimeUnit::unknown) evidence.time_unit = TimeUnit::s;
+    return evidence;
+  }
+
+  void take(const Units& inferred, bool tokens_are_certain) {
+    units_.ms_per_time = inferred.ms_per_time;
+    units_.per_step = inferred.per_step;
+    units_.printed.unit = inferred.unit;
+    if (units_.tokens_per_step == 0 || !tokens_are_certain) units_.tokens_per_step = inferred.tokens_per_step;
+    units_.rate_is_iterations = inferred.rate == RateMeaning::iterations_per_s;
+    if (inferred.rate == RateMeaning::tokens_per_s) units_.tokens_rate_to_s = inferred.rate_scale;
+    if (inferred.rate == RateMeaning::tokens_per_ms) units_.tokens_rate_to_s = 1000 * inferred.rate_scale;
+    if (inferred.rate == RateMeaning::samples_per_s && first_.facts.seq > 0)
+      units_.tokens_rate_to_s = static_cast<double>(first_.facts.seq);
+  }
+
+  void settle_rate(const UnitEvidence& evidence, bool timed) {
+    std::vector<double> rates;
+    for (const PrintedRate& step : evidence.steps)
+      if (step.rate > 0 && std::isfinite(step.rate)) rates.push_back(step.rate);
+    const double rate = quantile(rates, 0.5);
+    if (!timed) settle_stamps(static_cast<double>(units_.tokens_per_step), rate);
+    if (timed && units_.tokens_rate_to_s > 0 && rates.size() >= least_rates)
+      units_.printed.tokens_per_s = rate * units_.tokens_rate_to_s;
+  }
+
+  // No line says how long a step took. Its time stamps do; and where tokens and their rate are known, they tell of how
+  // many devices the rate is.
+  void settle_stamps(double tokens, double printed_rate) {
+    const double seconds = stamped_time(steps_);
+    if (is_missing(seconds)) return;
+    units_.stamps_are_clock = true;
+    if (tokens > 0 && units_.tokens_rate_to_s > 0 && printed_rate > 0) {
+      const double devices = tokens / (seconds * printed_rate * units_.tokens_rate_to_s);
+      const std::int64_t count = small_count(devices, 0.05);
+      if (count > 1 && ((count & (count - 1)) == 0 || count % 8 == 0 || count == first_.facts.devices)) {
+        units_.tokens_rate_to_s *= static_cast<double>(count);
+        return note(short_text(tokens) + " tokens in " + short_text(seconds) + " s by the lines' time stamps are " +
+                    std::to_string(count) + " x " + short_text(printed_rate) + ": the rate is that of one device");
+      }
+      if (devices < 1.25) return;
+      units_.tokens_rate_to_s = 0;  // of what it is the rate is not known
+    }
+    if (!units_.rate_is_iterations) note("no step time is printed: it was taken from the lines' time stamps");
+  }
+
+  void explain(const LogFacts::Tokens& worked_out, const Units& inferred, bool timed, bool unlabelled) {
+    if (!worked_out.how.empty() && first_.tokens_per_step == 0 && units_.tokens_per_step == worked_out.count)
+      note("tokens per step: " + worked_out.how + " = " + std::to_string(worked_out.count));
+    if (!inferred.arithmetic.empty()) note(inferred.arithmetic);
+    if (timed && unlabelled)
+      note(std::string("the step time has no unit and was taken for ") +
+           (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
+    if (units_.tokens_per_step == 0 && !first_.step_is_epoch && (timed || !first_.labels.rate_text.empty()))
+      note("tokens per step are not known, so there are no tokens/s: give --tokens-per-step");
+    if (first_.step_is_epoch) note("the log counts epochs, so a step here is an epoch");
+  }
+
+  std::span<PrintedStep> steps_;
+  FirstSteps first_;
+  SettledUnits units_;
+};
+
+}  // namespace
+
+SettledUnits settle_units(FirstSteps first) {
+  return UnitSettler(first).settle();
+}
+
+}  // namespace stepladder
