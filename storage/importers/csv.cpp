@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "storage/importers/importer.h"
-#include "storage/importers/logs/line_reader.h"
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/line_reader.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
+#include "storage/importers/logs/lines/time_stamp.h"
 #include "storage/importers/logs/run_assembler.h"
-#include "storage/importers/logs/time_stamp.h"
 
 namespace stepladder {
 namespace {

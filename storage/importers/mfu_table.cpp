@@ -2,7 +2,7 @@
 #include <string>
 
 #include "storage/importers/importer.h"
-#include "storage/importers/logs/line_reader.h"
+#include "storage/importers/logs/lines/line_reader.h"
 
 namespace stepladder {
 namespace {

@@ -1,5 +1,5 @@
 // A line that is known by its layout says what it would say if it were read anew.
-#include "storage/importers/logs/line_layout.h"
+#include "storage/importers/logs/lines/line_layout.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <random>
 
-#include "storage/importers/logs/line_kind.h"
+#include "storage/importers/logs/lines/line_kind.h"
 
 namespace stepladder {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "storage/importers/logs/step_line.h"
+#include "storage/importers/logs/lines/step_line.h"
 #include "storage/importers/logs/units.h"
 #include "tests/importers/told.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

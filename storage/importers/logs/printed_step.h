@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "storage/importers/logs/step_line.h"
+#include "storage/importers/logs/lines/step_line.h"
 
 namespace stepladder {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/importers/logs/printed_unit.h"
+#include "storage/importers/logs/lines/printed_unit.h"
 #include "storage/records.h"
 
 namespace stepladder {

@@ -1,8 +1,8 @@
-#include "storage/importers/logs/line_kind.h"
+#include "storage/importers/logs/lines/line_kind.h"
 
 #include <algorithm>
 
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

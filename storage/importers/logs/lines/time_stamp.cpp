@@ -1,4 +1,4 @@
-#include "storage/importers/logs/time_stamp.h"
+#include "storage/importers/logs/lines/time_stamp.h"
 
 #include <chrono>
 

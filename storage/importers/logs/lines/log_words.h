@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "storage/importers/logs/step_line.h"
+#include "storage/importers/logs/lines/step_line.h"
 
 namespace stepladder {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/importers/logs/step_line.h"
+#include "storage/importers/logs/lines/step_line.h"
 
 namespace stepladder {
 

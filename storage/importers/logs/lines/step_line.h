@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/records.h"
 
 namespace stepladder {

@@ -1,4 +1,4 @@
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 
 #include <algorithm>
 

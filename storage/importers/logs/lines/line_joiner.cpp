@@ -1,11 +1,11 @@
-#include "storage/importers/logs/line_joiner.h"
+#include "storage/importers/logs/lines/line_joiner.h"
 
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
-#include "storage/importers/logs/line_kind.h"
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/line_kind.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

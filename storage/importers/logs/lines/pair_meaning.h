@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "storage/importers/logs/pair_scanner.h"
-#include "storage/importers/logs/printed_unit.h"
+#include "storage/importers/logs/lines/pair_scanner.h"
+#include "storage/importers/logs/lines/printed_unit.h"
 
 namespace stepladder {
 

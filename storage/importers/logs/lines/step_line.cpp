@@ -1,12 +1,12 @@
-#include "storage/importers/logs/step_line.h"
+#include "storage/importers/logs/lines/step_line.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "storage/importers/logs/line_kind.h"
-#include "storage/importers/logs/pair_meaning.h"
+#include "storage/importers/logs/lines/line_kind.h"
+#include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

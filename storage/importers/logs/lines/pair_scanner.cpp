@@ -1,11 +1,11 @@
-#include "storage/importers/logs/pair_scanner.h"
+#include "storage/importers/logs/lines/pair_scanner.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <limits>
 
-#include "storage/importers/logs/printed_unit.h"
+#include "storage/importers/logs/lines/printed_unit.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

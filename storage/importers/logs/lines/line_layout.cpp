@@ -1,9 +1,9 @@
-#include "storage/importers/logs/line_layout.h"
+#include "storage/importers/logs/lines/line_layout.h"
 
 #include <algorithm>
 #include <charconv>
 
-#include "storage/importers/logs/pair_scanner.h"
+#include "storage/importers/logs/lines/pair_scanner.h"
 #include "storage/importers/text.h"
 
 namespace stepladder {

@@ -1,4 +1,4 @@
-#include "storage/importers/logs/log_words.h"
+#include "storage/importers/logs/lines/log_words.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "storage/importers/logs/line_reader.h"
+#include "storage/importers/logs/lines/line_reader.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "storage/importers/logs/printed_unit.h"
+#include "storage/importers/logs/lines/printed_unit.h"
 
 #include <algorithm>
 

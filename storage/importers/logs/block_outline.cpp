@@ -1,0 +1,146 @@
+#include "storage/importers/logs/block_outline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/analysis/known_stage.h"
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t longest_title = 160;
+
+// "TF32", "Flash attention": a line of its own that somebody wrote above a block, by what it says.
+bool is_plain_heading(const std::string& words) {
+  constexpr std::size_t longest = 40;
+  return words.size() <= longest && words.find(':') == std::string::npos &&
+         !known_stage({.title = words, .source = "import"}).empty();
+}
+
+std::string cleaned(std::string words) {
+  words.erase(std::remove(words.begin(), words.end(), '`'), words.end());
+  return shortened(trimmed(words, " \t#*:"), longest_title);
+}
+
+// "Speed-up 2: bf16" is a name and a title.
+BlockName named(std::string_view words) {
+  const std::size_t colon = words.find(':');
+  if (colon == std::string_view::npos || colon < 2 || colon >= 48) return {cleaned(std::string(words)), "", ""};
+  return {cleaned(std::string(words.substr(0, colon))), cleaned(std::string(words.substr(colon + 1))), ""};
+}
+
+// An entry below another is named after both.
+void add_child(BlockName& name, const std::string& child) {
+  std::string own = child.substr(0, child.find(" ("));
+  own.erase(std::remove_if(own.begin(), own.end(), [](char c) { return c == '`' || c == '\''; }), own.end());
+  name.title = (name.title.empty() ? "" : name.title + ", ") + child;
+  name.stage += ", " + own;
+}
+
+std::string_view precision_in(std::string_view words) {
+  if (contains_word(words, "bf16") || contains_word(words, "bfloat16")) return "bf16";
+  return contains_word(words, "tf32") ? "tf32" : "";
+}
+
+}  // namespace
+
+BlockName BlockOutline::name() const {
+  BlockName name;
+  std::string described = !paragraph_.empty() ? paragraph_ : code_;
+  if (!item_.text.empty()) {
+    name = named(item_.text);
+    if (!item_.child.empty()) add_child(name, cleaned(item_.child));
+  } else if (!heading_.empty()) {
+    name = named(heading_);
+  } else if ((fenced_ && !paragraph_.empty()) || is_plain_heading(paragraph_)) {
+    name.stage = cleaned(paragraph_);
+    described.clear();
+  } else {
+    return name;
+  }
+  if (name.title.empty()) name.title = cleaned(described);
+  if (name.title.empty()) name.title = name.stage;
+  name.precision = precision_in(name.stage + " " + name.title);
+  return name;
+}
+
+std::optional<BlockName> BlockOutline::leave_item() {
+  std::optional<BlockName> tried;
+  if (!item_.text.empty() && !item_.has_steps && items_with_steps_ >= 2) {
+    item_.child.clear();
+    tried = name();
+    if (!paragraph_.empty() && tried->title.find(paragraph_) == std::string::npos)
+      tried->title =
+          shortened(tried->title == tried->stage ? paragraph_ : tried->title + ": " + paragraph_, longest_title);
+  }
+  item_ = {};
+  forget_texts();
+  return tried;
+}
+
+void BlockOutline::enter_item(const Item& item) {
+  if (leaves_item(item))
+    item_ = {.text = std::string(item.text), .child = {}, .indent = item.indent, .has_steps = false};
+  else
+    item_.child = item.text;
+  strong_ = weak_ = true;
+  paragraph_.clear();
+  code_.clear();
+}
+
+void BlockOutline::fence(LogLine::Place place) {
+  strong_ |= place != LogLine::Place::outside;
+  fenced_ |= place == LogLine::Place::fenced;
+}
+
+void BlockOutline::heading(std::string_view words) {
+  heading_ = words;
+  paragraph_.clear();
+  strong_ = weak_ = true;
+}
+
+void BlockOutline::code(std::string_view text) {
+  if (code_.size() < longest_title) code_ += (code_.empty() ? "" : " ") + std::string(text);
+}
+
+bool BlockOutline::separate(std::string_view text, LogLine::Place place) {
+  constexpr std::size_t long_rule = 50;
+  const bool rule = std::none_of(text.begin(), text.end(), [](char c) { return is_letter(c) || is_digit(c); });
+  const bool code = !rule && place == LogLine::Place::outside && is_code_line(text);
+  if (code || (rule && text.size() >= long_rule && text.front() == '=')) forget_texts();
+  return rule || code;
+}
+
+void BlockOutline::words(std::string_view text, LogLine::Place place, bool is_fact) {
+  if (is_fact) return;
+  if (place == LogLine::Place::outside) {
+    if (paragraph_.size() < longest_title) paragraph_ += (paragraph_.empty() ? "" : " ") + std::string(text);
+  } else if (paragraph_.empty() && !item_.text.empty() && !item_.has_steps) {
+    paragraph_ = text;
+  }
+}
+
+bool BlockOutline::begins_run(std::int64_t step, const RunProgress& run) const {
+  if (!run.open) return true;
+  if (step > run.last_step) return strong_ && !heading_.empty() && step <= run.first_step;
+  if (strong_ && !resumes_) return step < run.last_step || run.steps == 1;
+  return weak_ && step <= run.first_step && step < run.last_step && !resumes_;
+}
+
+void BlockOutline::begin_run() {
+  if (!item_.text.empty() && !std::exchange(item_.has_steps, true)) ++items_with_steps_;
+}
+
+void BlockOutline::step() {
+  strong_ = weak_ = resumes_ = fenced_ = false;
+  forget_texts();
+}
+
+void BlockOutline::forget_texts() {
+  heading_.clear();
+  paragraph_.clear();
+  code_.clear();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,78 @@
+// The lines of a log, one thing each: what a program spread over several lines is joined, bars that were redrawn on one
+// line are cut apart, and each says whether it counts a step or is words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/importers/importer.h"
+#include "storage/importers/logs/lines/line_joiner.h"
+#include "storage/importers/logs/lines/line_layout.h"
+#include "storage/importers/logs/lines/line_reader.h"
+#include "storage/importers/logs/lines/step_line.h"
+#include "storage/importers/logs/lines/time_stamp.h"
+
+namespace stepladder {
+
+struct LogLine {
+  enum class Kind : std::uint8_t {
+    words,
+    step,          // measures a step
+    bar,           // a progress bar without a loss: only counts
+    epoch,         // "Epoch 3": what follows belongs to it
+    bare_loss,     // a loss without a count; words, where no step lacks a loss
+    summary,       // sums up the whole training
+    table_header,  // names the columns of the rows below
+    fence,         // ``` opens or closes a block of a document: `place` is where the next line is
+    part,          // of a step that is joined from several lines
+  };
+  // Inside or outside a document's block, and whether that holds source code.
+  enum class Place : std::uint8_t { outside, fenced, code };
+
+  Kind kind = Kind::words;
+  Place place = Place::outside;
+  bool joined = false;  // words that looked like the first of several lines
+  std::string_view text;
+  std::int64_t number = 0;  // from 1; of what was joined, where it began
+  double at = missing;      // of a step: unix seconds of the time stamp in front
+  StepLine step;            // what a line of any kind but words, table, fence and part says
+};
+
+class LogLines {
+ public:
+  // Throws ImportError for input that is empty or binary; notes lines that it skips.
+  LogLines(ImportInput& input, ImportSink& sink) : reader_(input, sink) {}
+
+  // The next line, valid until the next call; null at the end.
+  const LogLine* next();
+
+  std::int64_t number() const { return number_; }  // of the last line that was read
+
+ private:
+  void take(std::string_view line);
+  void take_list(std::string_view line, int wanted);
+  void take_bars(std::string_view line);
+  void take_joined();
+  void take_line(std::string_view line);
+  bool take_fence(std::string_view line);
+  bool take_step(std::string_view text);
+  bool in_literal(std::string_view line);
+  LogLine& push(LogLine::Kind kind, std::string_view text);
+
+  LineReader reader_;
+  LineJoiner joiner_;
+  LineLayouts layouts_;
+  TimeStamp stamp_;
+  LogLine::Place place_ = LogLine::Place::outside;
+  int literal_left_ = 0;  // lines that may still belong to a script's data
+  std::string joined_;
+  std::int64_t block_number_ = 0;  // of the line that opened a block of several; 0: none is open
+  std::int64_t number_ = 0;
+  bool ended_ = false;
+  std::vector<LogLine> ready_;  // what came of the last line that was read
+  std::size_t given_ = 0;       // of these
+};
+
+}  // namespace stepladder

@@ -1,0 +1,54 @@
+// What the words around the steps say of the run that follows, or goes on.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "storage/importers/logs/log_facts.h"
+
+namespace stepladder {
+
+class SpokenFacts {
+ public:
+  // False after so many lines of a run that nothing new is to be expected: these need not be read.
+  bool attentive() const { return lines_left_ > 0; }
+  // A heading or a fence: the next lines may say something again.
+  void listen() { lines_left_ = std::max(lines_left_, 1000); }
+
+  // Whether the line says a fact.
+  bool read(std::string_view line) {
+    --lines_left_;
+    return facts_.read(line);
+  }
+  // A line that is part of a step.
+  void read_part(std::string_view line) { facts_.read(line); }
+
+  // What is said of the hardware before the first run holds for all.
+  void keep_hardware() {
+    if (!facts_.hardware.empty()) hardware_ = facts_.hardware;
+  }
+  const std::string& hardware() const { return facts_.hardware.empty() ? hardware_ : facts_.hardware; }
+
+  // The precision that a title names counts where no line sets one.
+  void suggest_precision(std::string_view precision) {
+    if (facts_.precision.empty()) facts_.precision = precision;
+  }
+
+  // The facts of the run that begins now.
+  LogFacts take() {
+    lines_left_ = lines_of_a_run;
+    facts_.hardware = hardware_ = hardware();
+    return std::exchange(facts_, {});
+  }
+
+ private:
+  static constexpr int lines_of_a_run = 20000;
+
+  LogFacts facts_;
+  int lines_left_ = lines_of_a_run;
+  std::string hardware_;  // said anywhere before
+};
+
+}  // namespace stepladder

@@ -1,0 +1,92 @@
+// Which step a line speaks of, also where it does not say so plainly: bars, records, epochs, losses without a count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "storage/importers/logs/lines/log_lines.h"
+#include "storage/importers/logs/printed_step.h"
+
+namespace stepladder {
+
+// What a line that measures a step adds to the run.
+struct Counted {
+  enum class What : std::uint8_t {
+    nothing,
+    step,
+    validation,     // the validation loss of a step that was already counted
+    out_of_bounds,  // the number cannot be that of a step
+  };
+  What what = What::nothing;
+  PrintedStep step;
+  const StepLine* line = nullptr;  // with the labels of the step's values; valid until the counter's next call
+};
+
+// Counts the steps of one run after the other. `run` is how far that has been read; `new_block` is whether a heading,
+// an item of a list or a fence was read since its last step.
+class StepCounter {
+ public:
+  Counted count(const LogLine& line, const RunProgress& run, bool new_block);
+
+  // The step of a loss without a count: the epoch that a heading named. Nothing where that has a loss already.
+  Counted count_bare_loss(const LogLine& line, const RunProgress& run, bool new_block) const;
+
+  // A bar without a loss counts the dictionaries around it. Returns the number of the only step so far, where the bar
+  // shows that it was not the first.
+  std::optional<std::int64_t> follow_bar(const StepLine& line, const RunProgress& run, bool new_block);
+
+  // The mean that an unfinished bar showed last: it counts after all, since no finished bar follows.
+  Counted release_held();
+
+  // A heading names the epoch of the lines below.
+  void begin_epoch(double epoch) { epoch_ = epoch; }
+
+  // The run is over; the step that was counted last may be the first of the next.
+  void end_run();
+
+  // Whether the steps that such a line counts are epochs.
+  bool counts_epochs(const StepLine& line) const {
+    return !line.has_step() && line.batch < 0 && (!line.record || records_are_epochs_);
+  }
+
+ private:
+  struct TrainerBar {
+    std::int64_t step = -1;
+    std::int64_t total = -1;
+    double rate = missing;  // "1.95it/s"
+    double time = missing;  // "1.20s/it"
+    bool follows = false;   // it counts the dictionary in front of it, not the one behind
+  };
+  struct LossBar {
+    double first_epoch = missing;
+    std::int64_t last_batch = -1;
+    std::int64_t implied_epoch = 0;
+    bool starts_with_loss = false;  // at 0/N
+    double val_loss = missing;
+  };
+  struct HeldBar {
+    PrintedStep step;
+    StepLine line;
+  };
+
+  Counted number(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed);
+  Counted number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed);
+  Counted number_bar(const StepLine& line, bool new_block, PrintedStep printed);
+  Counted number_finished_bar(const StepLine& line, PrintedStep printed);
+  Counted number_record(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed);
+  void time_by_bar(Counted& counted);
+
+  double epoch_ = missing;  // as said last
+  double offset_epoch_ = missing;
+  std::int64_t epoch_offset_ = 0;  // steps of the epochs before, where each counts from the start
+  std::int64_t raw_step_ = -1;     // as printed
+  std::int64_t step_gap_ = 1;
+  TrainerBar bar_;
+  LossBar loss_bar_;
+  std::optional<HeldBar> held_;
+  bool records_are_epochs_ = false;
+  double repeated_val_loss_ = missing;
+  StepLine timed_;  // a record with the time that its bar shows, or what a bar was held with
+};
+
+}  // namespace stepladder
