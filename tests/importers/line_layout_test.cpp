@@ -46,10 +46,10 @@ class Checker {
   void check(const std::string& text) {
     ReadTrace trace;
     const ReadLine anew = read_step_line(text, trace);
-    if (const StepLine* known = layouts_.read(text)) {
+    if (StepLine known; layouts_.read(text, known)) {
       ++known_;
       ASSERT_TRUE(anew.says_step) << text;
-      ASSERT_EQ(described(*known), described(anew.line)) << text << "\nknown from one of:" << learnt_;
+      ASSERT_EQ(described(known), described(anew.line)) << text << "\nknown from one of:" << learnt_;
     } else if (anew.says_step) {
       layouts_.learn(text, anew, trace);
       learnt_ += "\n" + text;

@@ -9,8 +9,8 @@ namespace {
 constexpr std::int64_t largest_step = 1'000'000'000'000'000;
 constexpr double most_epochs = 1e9;
 
-PrintedStep printed_by(const LogLine& line) {
-  PrintedStep printed(line.step);
+void read_printed(const LogLine& line, PrintedStep& printed) {
+  static_cast<StepValues&>(printed) = line.step;
   printed.line = line.number;
   printed.rank = line.step.rank;
   printed.redrawn = line.step.bar;
@@ -20,17 +20,16 @@ PrintedStep printed_by(const LogLine& line) {
                      is_missing(line.step.time) && is_missing(line.step.elapsed) && is_missing(line.step.throughput);
   // fairseq's mean over an epoch.
   printed.estimate |= line.text.find("| train | epoch") != std::string_view::npos;
-  return printed;
 }
 
-Counted checked(const PrintedStep& printed, const StepLine& line) {
-  const bool inside = printed.step >= 0 && printed.step <= largest_step;
-  return {inside ? Counted::What::step : Counted::What::out_of_bounds, printed, &line};
+void take_as_step(std::int64_t step, Counted& counted) {
+  counted.step.step = step;
+  counted.what = step >= 0 && step <= largest_step ? Counted::What::step : Counted::What::out_of_bounds;
 }
 
 // A line that gives no number: its validation loss, if it has one, belongs to a step that was counted before.
-Counted validation_of(const StepLine& line) {
-  return {is_missing(line.val_loss) ? Counted::What::nothing : Counted::What::validation, {}, &line};
+void take_as_validation(const StepLine& line, Counted& counted) {
+  if (!is_missing(line.val_loss)) counted.what = Counted::What::validation;
 }
 
 bool is_whole_epoch(double epoch) {
@@ -40,32 +39,31 @@ bool is_whole_epoch(double epoch) {
 }  // namespace
 
 Counted StepCounter::count(const LogLine& line, const RunProgress& run, bool new_block) {
-  PrintedStep printed = printed_by(line);
+  Counted counted{.line = &line.step};
+  PrintedStep& printed = counted.step;
+  read_printed(line, printed);
   // Some repeat the last validation loss on every line.
   if (!is_missing(printed.val_loss) && !printed.estimate) {
     if (!is_missing(printed.loss) && line.step.val_loss == repeated_val_loss_) printed.val_loss = missing;
     repeated_val_loss_ = line.step.val_loss;
   }
-  Counted counted = number(line.step, run, new_block, printed);
+  number(line.step, run, new_block, counted);
   if (line.step.record && counted.what == Counted::What::step && counted.line == &line.step) time_by_bar(counted);
   if (counted.what == Counted::What::out_of_bounds) epoch_offset_ = 0;
   return counted;
 }
 
-Counted StepCounter::number(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed) {
-  if (line.has_step()) return number_within_epoch(line, run, new_block, printed);
-  if (line.batch >= 0 && line.has_loss()) return number_bar(line, new_block, printed);
-  if (line.record) return number_record(line, run, new_block, printed);
-  if (is_whole_epoch(line.epoch) && line.epoch < most_epochs && (!run.open || run.step_is_epoch || new_block)) {
-    printed.step = static_cast<std::int64_t>(line.epoch);
-    return checked(printed, line);
-  }
-  return validation_of(line);
+void StepCounter::number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
+  if (line.has_step()) return number_within_epoch(line, run, new_block, counted);
+  if (line.batch >= 0 && line.has_loss()) return number_bar(line, new_block, counted);
+  if (line.record) return number_record(line, run, new_block, counted);
+  if (is_whole_epoch(line.epoch) && line.epoch < most_epochs && (!run.open || run.step_is_epoch || new_block))
+    return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
+  take_as_validation(line, counted);
 }
 
 // Some count from the start in every epoch.
-Counted StepCounter::number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block,
-                                         PrintedStep printed) {
+void StepCounter::number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   const std::int64_t step = line.step;
   const double epoch = line.whole_epoch ? line.epoch : is_missing(line.epoch) ? epoch_ : missing;
   if (is_missing(epoch)) {
@@ -78,21 +76,21 @@ Counted StepCounter::number_within_epoch(const StepLine& line, const RunProgress
   }
   if (raw_step_ >= 0 && step > raw_step_) step_gap_ = step - raw_step_;
   raw_step_ = step;
-  printed.step = step + epoch_offset_;
-  return checked(printed, line);
+  take_as_step(step + epoch_offset_, counted);
 }
 
 Counted StepCounter::count_bare_loss(const LogLine& line, const RunProgress& run, bool new_block) const {
   if (!is_whole_epoch(epoch_) || epoch_ > most_epochs) return {};
-  PrintedStep printed(line.step);
-  printed.step = static_cast<std::int64_t>(epoch_);
-  printed.line = line.number;
-  if (run.open && !new_block && (!run.step_is_epoch || run.last_step == printed.step)) return {};
-  return checked(printed, line.step);
+  const auto step = static_cast<std::int64_t>(epoch_);
+  if (run.open && !new_block && (!run.step_is_epoch || run.last_step == step)) return {};
+  Counted counted{.step = PrintedStep(line.step), .line = &line.step};
+  counted.step.line = line.number;
+  take_as_step(step, counted);
+  return counted;
 }
 
-Counted StepCounter::number_bar(const StepLine& line, bool new_block, PrintedStep printed) {
-  if (is_missing(line.loss)) return validation_of(line);  // a bar over the validation set; its last value stays
+void StepCounter::number_bar(const StepLine& line, bool new_block, Counted& counted) {
+  if (is_missing(line.loss)) return take_as_validation(line, counted);  // a bar over the validation set
   double epoch = is_missing(line.epoch) ? epoch_ : line.epoch;
   if (is_missing(epoch)) {
     if (line.batch < loss_bar_.last_batch && !new_block) ++loss_bar_.implied_epoch;
@@ -102,67 +100,56 @@ Counted StepCounter::number_bar(const StepLine& line, bool new_block, PrintedSte
   if (is_missing(loss_bar_.first_epoch) || epoch < loss_bar_.first_epoch) loss_bar_.first_epoch = epoch;
   const double before = std::clamp(epoch - loss_bar_.first_epoch, 0.0, 1e6) *
                         static_cast<double>(std::min<std::int64_t>(line.batches, 1'000'000'000));
-  printed.step = static_cast<std::int64_t>(before) + line.batch;
-
-  if (line.keras) return number_finished_bar(line, printed);
-  if (line.bar) {
+  std::int64_t step = static_cast<std::int64_t>(before) + line.batch;
+  if (line.bar && !line.keras) {
     // A bar that shows a loss at 0/N is drawn before its count goes up: 0 is the first step.
     if (line.batch == 0) loss_bar_.starts_with_loss = true;
-    if (loss_bar_.starts_with_loss) {
-      if (line.batch == line.batches) return {};
-      ++printed.step;
-    }
+    if (loss_bar_.starts_with_loss && line.batch == line.batches) return;
+    if (loss_bar_.starts_with_loss) ++step;
     // Its postfix goes on showing the last validation loss.
-    if (!is_missing(printed.val_loss) && printed.val_loss == loss_bar_.val_loss) printed.val_loss = missing;
-    if (!is_missing(printed.val_loss)) loss_bar_.val_loss = printed.val_loss;
+    double& val_loss = counted.step.val_loss;
+    if (!is_missing(val_loss) && val_loss == loss_bar_.val_loss) val_loss = missing;
+    if (!is_missing(val_loss)) loss_bar_.val_loss = val_loss;
   }
-  return checked(printed, line);
+  take_as_step(step, counted);
+  if (line.keras) hold_unfinished(line, counted);
 }
 
-// Keras shows a mean over the epoch so far: only the finished bar is a figure.
-Counted StepCounter::number_finished_bar(const StepLine& line, PrintedStep printed) {
-  if (line.batch >= line.batches) {
-    held_.reset();
-    return checked(printed, line);
-  }
-  const Counted last = held_ && held_->step.step > printed.step ? release_held() : Counted{};
-  held_ = {printed, line};
+// Keras shows a mean over the epoch so far: only the finished bar is a figure, or the last of an epoch before.
+void StepCounter::hold_unfinished(const StepLine& line, Counted& counted) {
+  if (line.batch >= line.batches) return held_.reset();
+  const HeldBar next{counted.step, line};
+  counted = held_ && held_->step.step > next.step.step ? release_held() : Counted{};
+  held_ = next;
   held_->line.rate_text = {};
-  return last;
 }
 
 Counted StepCounter::release_held() {
   if (!held_) return {};
   timed_ = held_->line;
-  const PrintedStep printed = held_->step;
+  Counted counted{.step = held_->step, .line = &timed_};
   held_.reset();
-  const Counted counted = checked(printed, timed_);
+  take_as_step(counted.step.step, counted);
   if (counted.what == Counted::What::out_of_bounds) epoch_offset_ = 0;
   return counted;
 }
 
 // A dictionary without a step: the bar beside it knows, else it is the next one.
-Counted StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed) {
-  if (is_missing(line.loss)) return validation_of(line);
+void StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
+  if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool goes_on = run.open && !new_block;
   const std::int64_t last = goes_on ? run.last_step : 0;
-  if (goes_on && run.lacks_loss) {
-    printed.step = last;
-    return checked(printed, line);
-  }
+  if (goes_on && run.lacks_loss) return take_as_step(last, counted);
   // A record for each epoch, while they count up.
   if (!goes_on) records_are_epochs_ = line.whole_epoch && bar_.step < 0;
   records_are_epochs_ &=
       line.whole_epoch && line.epoch < most_epochs && !(goes_on && line.epoch <= static_cast<double>(run.last_step));
-  if (records_are_epochs_) {
-    printed.step = static_cast<std::int64_t>(line.epoch);
-  } else if (bar_.step > last && !bar_.follows) {
+  if (records_are_epochs_) return take_as_step(static_cast<std::int64_t>(line.epoch), counted);
+  if (bar_.step > last && !bar_.follows) {
     step_gap_ = bar_.step - last;
-    printed.step = bar_.step;
-  } else {
-    printed.step = last + (bar_.step >= 0 ? step_gap_ : 1);
+    return take_as_step(bar_.step, counted);
   }
-  return checked(printed, line);
+  take_as_step(last + (bar_.step >= 0 ? step_gap_ : 1), counted);
 }
 
 // Where a bar counts the steps of dictionaries, it times them too.

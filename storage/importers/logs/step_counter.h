@@ -69,11 +69,11 @@ class StepCounter {
     StepLine line;
   };
 
-  Counted number(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed);
-  Counted number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed);
-  Counted number_bar(const StepLine& line, bool new_block, PrintedStep printed);
-  Counted number_finished_bar(const StepLine& line, PrintedStep printed);
-  Counted number_record(const StepLine& line, const RunProgress& run, bool new_block, PrintedStep printed);
+  void number(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
+  void number_within_epoch(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
+  void number_bar(const StepLine& line, bool new_block, Counted& counted);
+  void hold_unfinished(const StepLine& line, Counted& counted);
+  void number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void time_by_bar(Counted& counted);
 
   double epoch_ = missing;  // as said last

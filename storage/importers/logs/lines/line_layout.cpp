@@ -181,14 +181,14 @@ bool LineLayout::read(std::string_view text, StepLine& line) const {
   return true;
 }
 
-const StepLine* LineLayouts::read(std::string_view text) {
+bool LineLayouts::read(std::string_view text, StepLine& line) {
   for (std::size_t i = 0; i < count_; ++i) {
-    if (!layouts_[order_[i]].read(text, line_)) continue;
+    if (!layouts_[order_[i]].read(text, line)) continue;
     std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(i),
                 order_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return &line_;
+    return true;
   }
-  return nullptr;
+  return false;
 }
 
 void LineLayouts::learn(std::string_view text, const ReadLine& read, const ReadTrace& trace) {

@@ -49,8 +49,9 @@ class LineLayout {
 // The layouts of the last kinds of lines. Used by one thread.
 class LineLayouts {
  public:
-  // The line that `text` is; null where it has to be read anew. Valid until the next call.
-  const StepLine* read(std::string_view text);
+  // What `text` says; false where it has to be read anew, and `line` is then of no use. Its rate_text is valid until
+  // the next line is learned.
+  bool read(std::string_view text, StepLine& line);
   void learn(std::string_view text, const ReadLine& read, const ReadTrace& trace);
 
  private:
@@ -58,7 +59,6 @@ class LineLayouts {
   std::array<LineLayout, most> layouts_;
   std::array<std::size_t, most> order_{0, 1, 2, 3, 4, 5, 6, 7};  // the last one that fitted comes first
   std::size_t count_ = 0;
-  StepLine line_;
 };
 
 }  // namespace stepladder

@@ -13,9 +13,8 @@ constexpr int longest_literal = 1000;  // lines
 }  // namespace
 
 const LogLine* LogLines::next() {
-  while (given_ == ready_.size()) {
-    ready_.clear();
-    given_ = 0;
+  while (ready_.given == ready_.filled) {
+    ready_.given = ready_.filled = 0;
     std::string_view line;
     if (reader_.next(line)) {
       number_ = reader_.number();
@@ -26,27 +25,26 @@ const LogLine* LogLines::next() {
       if (joiner_.ready()) take_joined();
     }
   }
-  return &ready_[given_++];
+  return &ready_.lines[ready_.given++];
 }
 
 LogLine& LogLines::push(LogLine::Kind kind, std::string_view text) {
-  LogLine& line = ready_.emplace_back();
+  if (ready_.filled == ready_.lines.size()) ready_.lines.emplace_back();
+  LogLine& line = ready_.lines[ready_.filled++];
   line.kind = kind;
   line.place = place_;
+  line.joined = false;
   line.text = text;
   line.number = number_;
+  line.at = missing;
   return line;
 }
 
 void LogLines::take(std::string_view line) {
   if (place_ == LogLine::Place::code) return take_line(line);
-  if (joiner_.idle()) {
-    if (const StepLine* known = layouts_.read(line)) {
-      LogLine& step = push(LogLine::Kind::step, line);
-      step.step = *known;
-      step.at = stamp_.read(line);
-      return;
-    }
+  if (joiner_.idle() && layouts_.read(line, ready_.lines.front().step)) {  // nothing else is ready
+    push(LogLine::Kind::step, line).at = stamp_.read(line);
+    return;
   }
   const bool taken = joiner_.take(line);
   if (joiner_.ready()) take_joined();

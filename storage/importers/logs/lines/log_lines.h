@@ -37,7 +37,7 @@ struct LogLine {
   std::string_view text;
   std::int64_t number = 0;  // from 1; of what was joined, where it began
   double at = missing;      // of a step: unix seconds of the time stamp in front
-  StepLine step;            // what a line of any kind but words, table, fence and part says
+  StepLine step;            // only of the kinds step, bar, epoch, bare_loss and summary
 };
 
 class LogLines {
@@ -61,6 +61,13 @@ class LogLines {
   bool in_literal(std::string_view line);
   LogLine& push(LogLine::Kind kind, std::string_view text);
 
+  // What came of the last line that was read. The lines are used again, so that most need no memory of their own.
+  struct Ready {
+    std::vector<LogLine> lines = std::vector<LogLine>(1);
+    std::size_t filled = 0;
+    std::size_t given = 0;
+  };
+
   LineReader reader_;
   LineJoiner joiner_;
   LineLayouts layouts_;
@@ -71,8 +78,7 @@ class LogLines {
   std::int64_t block_number_ = 0;  // of the line that opened a block of several; 0: none is open
   std::int64_t number_ = 0;
   bool ended_ = false;
-  std::vector<LogLine> ready_;  // what came of the last line that was read
-  std::size_t given_ = 0;       // of these
+  Ready ready_;
 };
 
 }  // namespace stepladder
