@@ -125,7 +125,7 @@ TEST(StepLog, KeepsThePrintedThroughputInTokensPerSecond) {
   EXPECT_EQ(printed("16.384").tokens_per_s, 16384) << "tokens per millisecond";
   EXPECT_EQ(printed("16.384").unit, "tokens/ms printed as tok/sec");
   EXPECT_EQ(printed("30000").tokens_per_s, 30000) << "does not fit, so it is taken by its label";
-  const Run unrated = import_text("step 1 loss 8 dt 250ms\n").runs[0].run;
+  const auto unrated = import_text("step 1 loss 8 dt 250ms\n").runs[0].run;
   EXPECT_TRUE(is_missing(unrated.printed.tokens_per_s));
   EXPECT_EQ(unrated.printed.unit, "none printed");
   EXPECT_EQ(unrated.environment, "");

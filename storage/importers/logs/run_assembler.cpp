@@ -31,7 +31,7 @@ RunProgress RunAssembler::progress() const {
           .steps = steps_.steps()};
 }
 
-void RunAssembler::add(const StepLine& line, PrintedStep printed) {
+void RunAssembler::add(const StepLine& line, PrintedStep&& printed) {
   labels_.read(line);
   labels_.convert(line, progress(), printed);
   printed.tested = line.tested;

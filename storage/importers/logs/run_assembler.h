@@ -33,7 +33,7 @@ class RunAssembler {
 
   void add(const PrintedStep& printed);
   // The same with the line's labels, in whose units the values are.
-  void add(const StepLine& line, PrintedStep printed);
+  void add(const StepLine& line, PrintedStep&& printed);
   // Labels that belong to all lines, as a table's header has them.
   void label(const StepLine& labels) { labels_.read(labels); }
 

@@ -16,10 +16,10 @@ void read_printed(const LogLine& line, PrintedStep& printed) {
   printed.redrawn = line.step.bar;
   printed.at = line.at;
   // "step 250: train loss 3.1, val loss 3.2": both are means of an evaluation.
-  printed.estimate = !is_missing(line.step.loss) && !is_missing(line.step.val_loss) && line.step.named_loss &&
-                     is_missing(line.step.time) && is_missing(line.step.elapsed) && is_missing(line.step.throughput);
-  // fairseq's mean over an epoch.
-  printed.estimate |= line.text.find("| train | epoch") != std::string_view::npos;
+  const bool evaluation = !is_missing(line.step.loss) && !is_missing(line.step.val_loss) && line.step.named_loss &&
+                          is_missing(line.step.time) && is_missing(line.step.elapsed) &&
+                          is_missing(line.step.throughput);
+  printed.estimate = evaluation || line.step.epoch_mean;
 }
 
 void take_as_step(std::int64_t step, Counted& counted) {

@@ -69,7 +69,7 @@ void StepLog::take_bare_loss(const LogLine& line) {
   add(counted, line.text, line.number);
 }
 
-void StepLog::add(const Counted& counted, std::string_view text, std::int64_t line) {
+void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   switch (counted.what) {
     case Counted::What::nothing:
       return;
@@ -83,7 +83,7 @@ void StepLog::add(const Counted& counted, std::string_view text, std::int64_t li
   if (outline_.begins_run(counted.step.step, run_.progress())) begin_run(*counted.line, text, line);
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
-  run_.add(*counted.line, counted.step);
+  run_.add(*counted.line, std::move(counted.step));
 }
 
 // A validation loss between two blocks is printed before the first step of the second.

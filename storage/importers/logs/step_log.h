@@ -37,7 +37,7 @@ class StepLog {
   void take_words(const LogLine& line);
   void enter_item(const Item& item, std::int64_t line);
   void leave_item(std::int64_t line);
-  void add(const Counted& counted, std::string_view text, std::int64_t line);
+  void add(Counted counted, std::string_view text, std::int64_t line);
   void validate(const StepLine& line, std::int64_t number);
   void begin_run(const StepLine& line, std::string_view text, std::int64_t number);
   void end_run();

@@ -192,6 +192,8 @@ class UnitSettler {
     }
     bool timed = false, clocked = false;
     std::vector<double> gaps;
+    gaps.reserve(steps_.size());
+    evidence.steps.reserve(steps_.size());
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const PrintedStep& step = steps_[i];
       PrintedRate printed{.time = step.time, .rate = step.throughput};

@@ -452,6 +452,7 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   if (is_table_row(text) || looks_like_code(text)) return read;
   if (!line.record && holds_prose(text)) return read;
   read.says_step = says;
+  line.epoch_mean = text.find("| train | epoch") != std::string_view::npos;
   read.opens = opens;
   read.bare_loss = bare_loss && !says;
   return read;

@@ -48,6 +48,7 @@ struct StepLine : StepValues {
   bool keras = false;            // its losses are means over the epoch so far
   bool record = false;           // a dictionary or JSON object
   bool summary = false;          // says what a whole training came to
+  bool epoch_mean = false;       // its losses are means over an epoch, as fairseq prints them at its end
   bool named_loss = false;       // the loss is called a training loss: "train loss", "trl"
   bool tested = false;           // its val_loss is that of a test set
   bool whole_epoch = false;      // the epoch was written as a whole number
