@@ -1,0 +1,91 @@
+// The Compare view's table: what a row says, without a window.
+#include <gtest/gtest.h>
+
+#include "app/panels/compare/numbers.h"
+
+namespace stepladder {
+namespace {
+
+ComparedLine line_of_losses() {
+  ComparedLine line;
+  line.runs = {7};
+  line.points[0] = {.x = {1, 2, 3}, .y = {4, 3, 2.5}};
+  return line;
+}
+
+RungJudgement faster() {
+  RungJudgement judged;
+  judged.tokens_per_s = 2000;
+  judged.over_baseline.factor = 2;
+  judged.over_baseline.ci95 = {1.9, 2.1};
+  judged.over_baseline.verdict = Verdict::faster;
+  return judged;
+}
+
+ComparedNumbers row_of(const RungJudgement* judged, bool is_base = false, const SharedX& x = {}) {
+  const ComparedLine line = line_of_losses();
+  return compared_numbers(line, is_base, judged, statistics_between(line.points[0], 0, 10), Quantity::loss, x);
+}
+
+TEST(CompareNumbers, a_faster_line_says_by_how_much) {
+  const RungJudgement judged = faster();
+  const ComparedNumbers row = row_of(&judged);
+  EXPECT_EQ(row.tokens_per_s, "2.00 k");
+  EXPECT_EQ(row.factor, "2.00 x");
+  EXPECT_EQ(row.ci95, "1.900 - 2.100");
+  EXPECT_EQ(row.verdict, "+ faster");
+  EXPECT_EQ(row.verdict_tone, Tone::good);
+  EXPECT_TRUE(row.loss);
+  EXPECT_EQ(row.min, "2.5000");
+  EXPECT_EQ(row.max, "4.0000");
+  EXPECT_EQ(row.last, "2.5000");
+  EXPECT_EQ(row.at_cursors, "");
+}
+
+TEST(CompareNumbers, an_impossible_line_is_not_called_faster) {
+  RungJudgement judged = faster();
+  judged.trust = judged.over_baseline.trust = Trust::impossible;
+  EXPECT_EQ(row_of(&judged).verdict, "impossible");
+  EXPECT_EQ(row_of(&judged).verdict_tone, Tone::bad);
+}
+
+TEST(CompareNumbers, a_doubtful_line_says_that_it_is) {
+  RungJudgement judged = faster();
+  judged.trust = judged.over_baseline.trust = Trust::doubtful;
+  EXPECT_EQ(row_of(&judged).verdict, "faster, doubtful");
+  EXPECT_EQ(row_of(&judged).verdict_tone, Tone::warning);
+  EXPECT_EQ(row_of(&judged, true).verdict, "baseline, doubtful");
+}
+
+TEST(CompareNumbers, what_cannot_be_judged_says_so) {
+  RungJudgement judged = faster();
+  judged.over_baseline.verdict = Verdict::cannot_tell;
+  EXPECT_EQ(row_of(&judged).verdict, "inconclusive");
+  judged.over_baseline = {};
+  EXPECT_EQ(row_of(&judged).verdict, "no step times");
+  EXPECT_EQ(row_of(nullptr).factor, "...") << "it is being computed";
+  EXPECT_FALSE(row_of(nullptr).loss);
+}
+
+TEST(CompareNumbers, the_baseline_is_not_compared_with_itself) {
+  const RungJudgement judged = faster();
+  const ComparedNumbers row = row_of(&judged, true);
+  EXPECT_EQ(row.verdict, "baseline");
+  EXPECT_EQ(row.factor, "1 x");
+  EXPECT_EQ(row.ci95, "");
+  EXPECT_FALSE(row.loss);
+}
+
+TEST(CompareNumbers, cursors_read_the_values_beneath_them) {
+  SharedX x;
+  x.a = 1;
+  x.b = 3;
+  const ComparedNumbers row = row_of(nullptr, false, x);
+  EXPECT_EQ(row.at_cursors, "4.0000, 2.5000");
+  EXPECT_EQ(row.between_them, "-1.5000");
+  x.b = missing;
+  EXPECT_EQ(row_of(nullptr, false, x).between_them, "-");
+}
+
+}  // namespace
+}  // namespace stepladder
