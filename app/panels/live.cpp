@@ -1,4 +1,4 @@
-// Live: loss, throughput and step time of the run that trains now, with the rungs before it behind.
+// Live: loss, throughput and step time of the run that trains now, over those of its ladder's other runs.
 #include <imgui.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "app/curves/curves.h"
 #include "app/curves/slow_steps.h"
 #include "app/desktop/charts.h"
 #include "app/desktop/models/run_points.h"
@@ -18,7 +19,7 @@
 namespace stepladder {
 namespace {
 
-// What the machine did, step by step, and which steps were slow; made anew when steps or looks have come.
+// The machine's metrics step by step, and which steps were slow; derived again when steps or samples arrive.
 struct State {
   SharedX x;
   RunId run = 0;
@@ -85,8 +86,8 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   if (is_running) {
     if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
     mark("live.stop");
-    const char* pause = workspace.is_paused ? "Continue" : "Pause";
-    const float pause_at = right - stop_width - px(10) - button_width("Continue");
+    const char* pause = workspace.is_paused ? "Resume" : "Pause";
+    const float pause_at = right - stop_width - px(10) - button_width("Resume");
     ImGui::SameLine(pause_at);
     if (quiet_button(pause)) commands.push_back(PauseRun{shown.run.id, !workspace.is_paused});
     mark("live.pause");
@@ -122,7 +123,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
        {"step time", any ? milliseconds_text(series.dt_ms.back()) : "-"},
        {"tokens/s", any ? tokens_per_s_text(shown.tokens_per_s.back()) : "-"},
        {is_running ? "time left" : "status",
-        is_running ? (is_missing(left)  ? "after ten steps"
+        is_running ? (is_missing(left)  ? "estimating..."
                       : is_missing(off) ? duration_text(left)
                                         : duration_text(left) + " +/- " + duration_text(off))
                    : std::string(to_string(shown.run.status))}}};
@@ -175,7 +176,7 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   }
 }
 
-// A chart over the run's steps in a card of its own; all of them are zoomed together.
+// A chart over the run's steps in its own card; all of them zoom together.
 void draw_in_card(const char* card, ImVec2 size, Chart chart, SharedX& x, Commands& commands) {
   chart.x_label = "step";
   chart.shared = &x;
@@ -225,19 +226,19 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
   }
 }
 
-// "Is it real?": the interval after each round, and how it shrinks.
+// The speed-up that is being confirmed: its interval after each round.
 void draw_question(const Workspace& workspace, Commands& commands) {
   const Question& question = workspace.question;
   if (!question.open) return;
   begin_card("##question", ImVec2(0, px(64)));
-  text_strong("Is rung " + std::to_string(question.asked.rung) + " real?");
+  text_strong("Confirming rung " + std::to_string(question.asked.rung));
   ImGui::SameLine();
   text_quiet("repeated in turns with rung " + std::to_string(question.asked.baseline) +
-             " until the factor is clear, at most " + std::to_string(question.asked.most_repeats) + " times");
-  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(90));
-  if (quiet_button("Stop asking")) commands.push_back(StopAsking{});
+             " until the verdict is clear, at most " + std::to_string(question.asked.most_repeats) + " times");
+  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(100));
+  if (quiet_button("Stop confirming")) commands.push_back(StopAsking{});
   mark("live.stop_asking");
-  std::string rounds = "95 % after each round:";
+  std::string rounds = "95 % CI after each round:";
   for (const SpeedUp& answer : question.answers)
     rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
   text_quiet(rounds);
@@ -252,44 +253,34 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   const float loss_width = (room.x - gap) * 0.58f;
   const float half = (room.y - gap) / 2;
 
-  const auto curves = [&](Quantity quantity) { return curves_of(state, workspace, shown, quantity, commands); };
-  std::vector<Curve> losses = curves(Quantity::loss);
+  const auto chart = [&](const char* id, Quantity quantity) {
+    return Chart{.id = id,
+                 .title = std::string(title_of(quantity)),
+                 .unit = std::string(unit_of(quantity)),
+                 .curves = curves_of(state, workspace, shown, quantity, commands),
+                 .from_zero = quantity != Quantity::loss,
+                 .legend = quantity == Quantity::loss};
+  };
+  Chart loss = chart("loss", Quantity::loss);
+  loss.floor = shown.run.loss_floor;
+  loss.floor_label = "source entropy";
   if (shown.levels(Quantity::val_loss).points() > 0) {
-    losses.push_back({.label = "validation",
-                      .x = shown.steps,
-                      .y = shown.series().val_loss,
-                      .colour = palette().text,
-                      .points = true,
-                      .order = 1000,
-                      .levels = &shown.levels(Quantity::val_loss)});
+    loss.curves.push_back({.label = "validation",
+                           .x = shown.steps,
+                           .y = shown.series().val_loss,
+                           .colour = palette().text,
+                           .points = true,
+                           .order = 1000,
+                           .levels = &shown.levels(Quantity::val_loss)});
   }
-  draw_in_card("##loss", ImVec2(loss_width, room.y),
-               {.id = "loss",
-                .title = "Loss",
-                .curves = std::move(losses),
-                .floor = shown.run.loss_floor,
-                .floor_label = "entropy of the source"},
-               state.x, commands);
+  Chart dt = chart("dt", Quantity::dt_ms);
+  dt.marks = state.slow;
+  draw_in_card("##loss", ImVec2(loss_width, room.y), std::move(loss), state.x, commands);
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  draw_in_card("##throughput", ImVec2(0, half),
-               {.id = "throughput",
-                .title = "Throughput",
-                .unit = "tokens/s",
-                .curves = curves(Quantity::tokens_per_s),
-                .from_zero = true,
-                .legend = false},
-               state.x, commands);
+  draw_in_card("##throughput", ImVec2(0, half), chart("throughput", Quantity::tokens_per_s), state.x, commands);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
-  draw_in_card("##dt", ImVec2(0, half),
-               {.id = "dt",
-                .title = "Step time",
-                .unit = "ms",
-                .curves = curves(Quantity::dt_ms),
-                .from_zero = true,
-                .marks = state.slow,
-                .legend = false},
-               state.x, commands);
+  draw_in_card("##dt", ImVec2(0, half), std::move(dt), state.x, commands);
   ImGui::EndGroup();
   if (has_room) draw_lanes(state, shown, commands);
 }
@@ -303,8 +294,7 @@ Panel panels::live() {
             const RunEntry* shown = workspace.shown_live();
             if (!shown) {
               text_title("Live");
-              empty_state("Nothing has run here yet.",
-                          "Start a ladder in Launch; its steps appear here as they are made.");
+              empty_state("No run yet", "Start a ladder in Launch to watch its loss and speed here, step by step.");
               return;
             }
             if (shown->loaded && !workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
