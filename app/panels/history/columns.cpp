@@ -44,7 +44,7 @@ const RunColumn* HistoryColumns::find(const std::string& id) const {
   return found == known.end() ? nullptr : &*found;
 }
 
-// What a narrow table can do without goes from the right end of this list.
+// A narrow table gives up columns in the order of `given_up`.
 std::vector<const RunColumn*> HistoryColumns::fitting(float width) const {
   std::vector<const RunColumn*> columns;
   for (const std::string& id : shown) {
@@ -74,7 +74,7 @@ void draw_column_popup(HistoryColumns& columns) {
   if (ImGui::BeginPopup("##columns")) {
     for (const bool of_recipe : {false, true}) {
       if (of_recipe) ImGui::Dummy(ImVec2(0, px(4)));
-      text_quiet(of_recipe ? "Of the recipe" : "Measured, and said of it");
+      text_quiet(of_recipe ? "Recipe" : "Metrics and metadata");
       if (!ImGui::BeginTable(of_recipe ? "##recipe" : "##measured", 4, ImGuiTableFlags_SizingFixedFit)) continue;
       for (const RunColumn& column : columns.known) {
         if (column.id.starts_with("recipe.") == of_recipe) draw_column_choice(columns, column);

@@ -1,4 +1,4 @@
-// The History view's columns: which there are, which are shown, which find room. UI thread.
+// The History view's columns: those that exist, are shown, and fit. UI thread.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,7 @@ void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands
 
 void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
   const bool all = std::all_of(entries.begin(), entries.end(), [](const RunEntry* e) { return e->curation.archived; });
-  curate(all ? "Took back from the archive" : "Archived", entries, commands,
-         [all](Curation& curation) { curation.archived = !all; });
+  curate(all ? "Unarchived" : "Archived", entries, commands, [all](Curation& curation) { curation.archived = !all; });
 }
 
 void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
@@ -54,11 +53,11 @@ void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& comma
   if (std::exchange(open, false)) ImGui::OpenPopup("##tag");
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   if (ImGui::BeginPopup("##tag")) {
-    text_quiet("A tag for " + runs_text(entries.size()) + "; a tag that all have is taken away");
+    text_quiet("Tag " + runs_text(entries.size()) + "; a tag that all of them have is removed");
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(px(260));
-    const bool done =
-        ImGui::InputTextWithHint("##tag", "night, good", tag.data(), tag.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool done = ImGui::InputTextWithHint("##tag", "e.g. night, good", tag.data(), tag.size(),
+                                               ImGuiInputTextFlags_EnterReturnsTrue);
     mark("history.tag.field");
     if (done) {
       for (const std::string& wanted : tags_from(tag.data())) {
@@ -66,7 +65,7 @@ void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& comma
           return std::find(e->curation.tags.begin(), e->curation.tags.end(), wanted) != e->curation.tags.end();
         };
         const bool all = std::all_of(entries.begin(), entries.end(), has);
-        curate(all ? "Took the tag " + wanted + " from" : "Tagged " + wanted + ":", entries, commands,
+        curate(all ? "Removed tag " + wanted + " from" : "Added tag " + wanted + " to", entries, commands,
                [&](Curation& curation) {
                  std::erase(curation.tags, wanted);
                  if (!all) curation.tags.push_back(wanted);

@@ -1,4 +1,4 @@
-// What the History view does to runs: tags, pins, the archive, the bin. UI thread.
+// The History view's actions on runs: tag, pin, archive, delete. UI thread.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace stepladder {
 
 std::vector<const RunEntry*> selected_entries(const Workspace& workspace);
 
-// Each is one entry for Ctrl+Z. What all of them have already is taken back.
+// Each is one entry for Ctrl+Z. Where all runs are archived or pinned already, it is undone for all.
 void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
 void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
 void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands);

@@ -1,4 +1,4 @@
-// History: every run in a table to filter, sort, group and tidy up; the selected ones overlaid beneath.
+// History: every run in a table to filter, sort, group and curate; the curves of the selected runs beneath it.
 #include <imgui.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ struct State {
 void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopup("##export")) {
-    if (ImGui::MenuItem("Copy the table as Markdown"))
+    if (ImGui::MenuItem("Copy table as Markdown"))
       commands.push_back(CopyText{markdown_table(shown_table(table, workspace)), "The table"});
     mark("history.export.copy");
-    if (ImGui::MenuItem("Copy the table as CSV"))
+    if (ImGui::MenuItem("Copy table as CSV"))
       commands.push_back(CopyText{csv_table(shown_table(table, workspace)), "The table"});
-    if (ImGui::MenuItem("Save the table as CSV"))
+    if (ImGui::MenuItem("Save table as CSV"))
       commands.push_back(SaveText{"runs", ".csv", csv_table(shown_table(table, workspace))});
     mark("history.export.csv");
     ImGui::EndPopup();
@@ -43,12 +43,12 @@ void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Co
 void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& commands) {
   HistoryRows& list = table.list;
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
-  ImGui::InputTextWithHint("##filter", "filter: nano status=finished loss_last<3 tags~night", list.filter.data(),
+  ImGui::InputTextWithHint("##filter", "Filter, e.g. nano status=finished loss_last<3 tags~night", list.filter.data(),
                            list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
   mark("history.filter");
-  flow_to("grouped by", 12);
+  flow_to("group by", 12);
   int group = static_cast<int>(list.group);
-  if (choice("##group", "grouped by", group, history_group_names(), px(150)))
+  if (choice("##group", "group by", group, history_group_names(), px(150)))
     list.group = static_cast<HistoryGroup>(group);
   mark("history.group");
   flow_to("Columns");
@@ -63,7 +63,7 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
   for (const RunEntry& entry : workspace.runs()) archived += entry.curation.archived ? 1 : 0;
   if (archived > 0 || list.archived) {
     ImGui::SameLine(0, px(8));
-    if (chip(("archived: " + std::to_string(archived)).c_str(), list.archived)) list.archived = !list.archived;
+    if (chip(("Archived (" + std::to_string(archived) + ")").c_str(), list.archived)) list.archived = !list.archived;
     mark("history.archived");
   }
   if (list.filter[0] != 0) {
@@ -113,17 +113,17 @@ void recall(State& state, const std::string& text) {
     list.archived = json.value("archived", false);
     state.overlay.metric = std::min(json.value("metric", std::size_t{0}), history_metrics - 1);
     std::snprintf(list.filter.data(), list.filter.size(), "%s", json.value("filter", std::string()).c_str());
-  } catch (const nlohmann::json::exception&) {  // of another version: the defaults will do
+  } catch (const nlohmann::json::exception&) {  // another version's: the defaults will do
   }
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   text_title("History");
-  text_cut(workspace.database.empty() ? "There is no database yet"
-                                      : runs_text(workspace.runs().size()) + " in " + workspace.database,
-           ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  text_cut(
+      workspace.database.empty() ? "No database yet" : runs_text(workspace.runs().size()) + " in " + workspace.database,
+      ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
-    empty_state("No runs yet.", "Start a ladder in Launch; every run that ever ran stays here.");
+    empty_state("No runs yet", "Start a ladder in Launch or import a log; every run is listed here.");
     return;
   }
   state.table.columns.update(workspace);
@@ -138,8 +138,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_history_table(state.table, state.tags, workspace, commands);
   if (state.table.list.rows.empty()) {
     ImGui::SetCursorPosY(px(60));  // beneath the table's head
-    empty_state("No run to show.", state.table.list.filter[0] != 0 ? "None matches the filter; Escape in it clears it."
-                                                                   : "All of them are in the archive.");
+    const bool is_filtered = state.table.list.filter[0] != 0;
+    empty_state(is_filtered ? "No matches" : "All runs are archived",
+                is_filtered ? "Press Esc in the filter to clear it." : "Click Archived above to list them.");
   }
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));

@@ -51,7 +51,7 @@ void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace
   flow_to("Delete");
   if (quiet_button("Delete")) delete_runs(entries, commands);
   mark("history.delete");
-  ImGui::SetItemTooltip("Into the bin. Ctrl+Z takes them back; after 30 days they are gone for good.");
+  ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
   flow_to("Clear selection");
   if (quiet_button("Clear selection")) commands.push_back(ClearSelection{});
   mark("history.clear");
@@ -61,8 +61,8 @@ void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace
 
 void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands) {
   if (workspace.selected_runs.empty()) {
-    empty_state("No run is selected.",
-                "Click runs in the table: their curves are laid over each other here. Shift takes all between.");
+    empty_state("No run selected",
+                "Click runs in the table to overlay their curves here. Shift-click selects a range.");
     return;
   }
   draw_selection_bar(overlay, tags, workspace, commands);
@@ -77,7 +77,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
               .shared = &overlay.x,
               .commands = &commands};
   const std::size_t count = workspace.selected_runs.size();
-  std::int64_t behind = 0;  // values that are shown by the lowest and highest of their neighbours
+  std::int64_t behind = 0;  // values that only the lowest and highest of their neighbours stand for
   for (const RunId id : workspace.selected_runs) {
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
@@ -99,7 +99,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
         .in_legend = in_legend,
         .order = static_cast<int>(colours.size()),
         .dash = colour};
-    // Few runs: what was zoomed to is read as finely as the window is wide.
+    // Few runs: the zoomed part is read at the resolution of the window.
     const RunPoints points =
         run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::glance);
     if (!points.levels) continue;

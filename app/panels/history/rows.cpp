@@ -15,14 +15,14 @@ std::vector<std::string> groups_of(const RunEntry& entry, HistoryGroup group, co
   switch (group) {
     case HistoryGroup::ladder: {
       const Ladder* ladder = entry.run.ladder ? workspace.ladder(*entry.run.ladder) : nullptr;
-      return {ladder ? ladder->name + "  -  " + local_time_text(ladder->created_at) : "runs of their own"};
+      return {ladder ? ladder->name + "  -  " + local_time_text(ladder->created_at) : "no ladder"};
     }
     case HistoryGroup::stage:
       return {or_none(entry.run.stage, "no stage")};
     case HistoryGroup::hardware:
-      return {or_none(entry.run.hardware, "hardware not known")};
+      return {or_none(entry.run.hardware, "unknown hardware")};
     case HistoryGroup::precision:
-      return {or_none(entry.run.precision, "precision not known")};
+      return {or_none(entry.run.precision, "unknown precision")};
     case HistoryGroup::status:
       return {std::string(to_string(entry.run.status))};
     case HistoryGroup::tag:
@@ -63,7 +63,7 @@ void add_tree(std::vector<HistoryRow>& rows, const std::vector<const RunEntry*>&
   for (const RunEntry* root : roots) add(root, 0);
 }
 
-// Where the filter cannot be read (half typed, perhaps) everything stays in view.
+// A filter that cannot be parsed (half typed, perhaps) hides nothing.
 std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
   list.filter_problem.clear();
   std::vector<const RunEntry*> found;
@@ -119,7 +119,7 @@ std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, c
   return entries;
 }
 
-// A head for each group, its runs beneath it unless it is folded. A run with two tags stands in both groups.
+// A head for each group, its runs beneath it unless it is folded. A run with two tags is in both groups.
 void add_groups(HistoryRows& list, const std::vector<const RunEntry*>& entries, const Workspace& workspace) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const RunEntry*>> groups;
@@ -139,8 +139,8 @@ void add_groups(HistoryRows& list, const std::vector<const RunEntry*>& entries, 
 }  // namespace
 
 const std::vector<std::string>& history_group_names() {
-  static const std::vector<std::string> names{
-      "nothing", "ladder", "what it came from", "stage", "hardware", "precision", "status", "tag"};
+  static const std::vector<std::string> names{"none",     "ladder",    "origin", "stage",
+                                              "hardware", "precision", "status", "tag"};
   return names;
 }
 

@@ -23,7 +23,7 @@ struct HistoryRow {
 };
 
 struct HistoryRows {
-  // What is asked for.
+  // What the user has chosen.
   std::array<char, 256> filter{};
   std::string sorted_by = "created";
   bool ascending = false;
@@ -32,12 +32,12 @@ struct HistoryRows {
   std::set<std::string> folded;
   RunId baseline = 0;
 
-  // What follows from it; made anew when it, or a run, has changed.
+  // Derived from it; again when it, or a run, has changed.
   std::vector<HistoryRow> rows;
   std::size_t matching = 0;
-  std::string filter_problem;  // then every run stays in view
+  std::string filter_problem;  // then no run is hidden
   std::string made_for;
-  std::map<RunId, bool> impossible;  // whether a run's times cannot be true, of those that were drawn: it takes 0.1 ms
+  std::map<RunId, bool> impossible;  // whether a run's times are impossible; of drawn rows only, as it takes 0.1 ms
 
   void update(const HistoryColumns& columns, const Workspace& workspace);
 };

@@ -21,10 +21,10 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
   if (ImGui::BeginPopupContextItem("##menu")) {
     std::vector<const RunEntry*> entries{&entry};
     if (workspace.selected_runs.contains(entry.run.id)) entries = selected_entries(workspace);
-    if (ImGui::MenuItem("Open", "double click")) commands.push_back(OpenRun{entry.run.id});
+    if (ImGui::MenuItem("Open", "Double-click")) commands.push_back(OpenRun{entry.run.id});
     if (ImGui::MenuItem("Rename", "F2")) table.rename(entry);
-    if (entry.run.ladder && ImGui::MenuItem("Show its ladder")) commands.push_back(SelectLadder{*entry.run.ladder});
-    if (ImGui::MenuItem("Baseline of the factors", nullptr, table.list.baseline == entry.run.id))
+    if (entry.run.ladder && ImGui::MenuItem("Show ladder")) commands.push_back(SelectLadder{*entry.run.ladder});
+    if (ImGui::MenuItem("Use as baseline", nullptr, table.list.baseline == entry.run.id))
       table.list.baseline = table.list.baseline == entry.run.id ? 0 : entry.run.id;
     ImGui::Separator();
     if (ImGui::MenuItem("Tag", nullptr)) {
@@ -32,8 +32,7 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
       tags.open = true;
     }
     if (ImGui::MenuItem(entry.curation.pinned ? "Unpin" : "Pin")) pin_runs(entries, commands);
-    if (ImGui::MenuItem(entry.curation.archived ? "Take back from the archive" : "Archive"))
-      archive_runs(entries, commands);
+    if (ImGui::MenuItem(entry.curation.archived ? "Unarchive" : "Archive")) archive_runs(entries, commands);
     if (ImGui::MenuItem("Delete", "Del")) delete_runs(entries, commands);
     ImGui::EndPopup();
   }
@@ -52,7 +51,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
     return;
   }
   if (glance->x.size() < 2) return;
-  // A spike of the first steps must not press the rest flat: the axis ends at the highest of the later nine tenths.
+  // A spike in the first steps must not flatten the rest: the axis ends at the highest value of the later nine tenths.
   double low = glance->y.front();
   double high = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < glance->y.size(); ++i) {
@@ -121,7 +120,7 @@ void draw_name(HistoryTable& table, const HistoryRow& row, Commands& commands) {
   float room = ImGui::GetContentRegionAvail().x;
   if (entry.curation.pinned) {
     text_toned("*", Tone::accent);
-    ImGui::SetItemTooltip("pinned");
+    ImGui::SetItemTooltip("Pinned");
     ImGui::SameLine(0, px(6));
     room = ImGui::GetContentRegionAvail().x;
   }
@@ -148,14 +147,15 @@ bool rests_on_times(const std::string& column) {
   return column.starts_with("dt_ms") || column == "tokens_per_s" || column == "factor" || column == "mfu";
 }
 
-// Grey as in Ladder, where the times cannot be true.
+// Grey as in Ladder, where the times are impossible.
 void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
   const std::string text = cell_text(column.id, entry, context);
   const bool doubted = impossible && rests_on_times(column.id);
   middle_line();
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
              text == "-" || doubted ? &palette().quiet : &palette().text);
-  if (doubted) ImGui::SetItemTooltip("Cannot be true: more arithmetic than the hardware can do. Run shows the sum.");
+  if (doubted)
+    ImGui::SetItemTooltip("Impossible: more FLOP/s than the hardware's peak. The Run view shows the arithmetic.");
 }
 
 void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible,
@@ -287,7 +287,7 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   // A table for each set of columns, so that each keeps its own widths and order.
   std::string id = "##runs";
   for (const RunColumn* column : columns) id += "," + column->id;
-  // As wide as what is visible beside a vertical scroll bar, which else would bring a horizontal one with it.
+  // Leaves room for a vertical scroll bar, which would otherwise cause a horizontal one.
   const float inner_width = room.x - ImGui::GetStyle().ScrollbarSize;
   if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, room, inner_width)) return;
   ImGui::TableSetupScrollFreeze(2, 1);

@@ -22,7 +22,7 @@ struct HistoryTable {
 
 void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands);
 
-// As it stands, for a file or the clipboard: the names of its columns, then its runs.
+// The table as it is shown, for a file or the clipboard: the names of its columns, then its runs.
 std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, const Workspace& workspace);
 
 }  // namespace stepladder

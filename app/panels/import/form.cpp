@@ -21,13 +21,13 @@ std::string in_words(const ImportOptions& options) {
   if (options.params > 0) add(compact(static_cast<double>(options.params)) + " parameters");
   if (!options.hardware.empty()) add(options.hardware);
   if (!options.format.empty()) add("read as " + options.format);
-  if (options.flat) add("every file a rung");
+  if (options.flat) add("each file a rung");
   return text;
 }
 
 bool count_field(const char* id, NumberField& field, std::int64_t& value) {
   double number = value > 0 ? static_cast<double>(value) : missing;
-  const bool is_other = field.draw(id, "as the file says", number);
+  const bool is_other = field.draw(id, "from the file", number);
   value = is_missing(number) ? 0 : std::llround(number);
   return is_other;
 }
@@ -37,14 +37,14 @@ struct Field {
   float width;
 };
 constexpr std::array<Field, 5> fields = {Field{"tokens per step", 132}, Field{"parameters", 132},
-                                         Field{"hardware", 232}, Field{"format", 220}, Field{"a folder's files", 170}};
+                                         Field{"hardware", 232}, Field{"format", 220}, Field{"files of a folder", 210}};
 
 struct Place {
   float x;
   int line;
 };
 
-// Fields flow like words.
+// Where each field goes: they flow into lines like words.
 std::array<Place, fields.size()> places_of_fields(float room) {
   std::array<Place, fields.size()> places{};
   float used = 0;
@@ -71,7 +71,7 @@ bool draw_format(ImportOptions& options) {
     return id;
   };
   bool changed = false;
-  if (!ImGui::BeginCombo("##format", options.format.empty() ? "by content" : title(options.format).c_str(),
+  if (!ImGui::BeginCombo("##format", options.format.empty() ? "auto-detect" : title(options.format).c_str(),
                          ImGuiComboFlags_HeightLarge))
     return false;
   const auto choice = [&](const std::string& id, const std::string& words) {
@@ -79,7 +79,7 @@ bool draw_format(ImportOptions& options) {
     options.format = id;
     changed = true;
   };
-  choice("", "by content");
+  choice("", "auto-detect");
   for (const Importer& importer : all_importers()) choice(importer.id, importer.title);
   ImGui::EndCombo();
   return changed;
@@ -95,7 +95,7 @@ void ImportForm::show(const ImportOptions& said) {
 
 std::string ImportForm::problem() const {
   const auto words = [](const char* name, const NumberField& field) {
-    return std::string(name) + ": '" + field.text() + "' is not a whole number; 524,288 and 64 x 1024 and 124M are";
+    return std::string(name) + ": '" + field.text() + "' isn't a whole number. Write 524,288, 64 x 1024 or 124M.";
   };
   if (tokens.is_wrong()) return words("tokens per step", tokens);
   return params.is_wrong() ? words("parameters", params) : "";
@@ -139,7 +139,7 @@ bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
     return left;
   });
   field([&] {
-    const bool chosen = pick_hardware("##hardware", options.hardware, hardware, "as the file says", true);
+    const bool chosen = pick_hardware("##hardware", options.hardware, hardware, "from the file", true);
     mark("import.hardware");
     return chosen;
   });
@@ -149,9 +149,9 @@ bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
     return chosen;
   });
   field([&] {
-    const bool chosen = ImGui::Checkbox("each is a rung", &options.flat);
+    const bool chosen = ImGui::Checkbox("Treat each file as a rung", &options.flat);
     mark("import.flat");
-    ImGui::SetItemTooltip("Otherwise the files of one folder are repeats of the same rung");
+    ImGui::SetItemTooltip("Off: the files of a folder are repeats of one rung");
     return chosen;
   });
   if (!problem.empty()) {
@@ -160,7 +160,7 @@ bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
     ImGui::PopFont();
   }
   if (form.as_last_time) {
-    if (quiet_button("As last time")) {
+    if (quiet_button("Apply last settings")) {
       form.show(*form.as_last_time);
       changed = true;
     }

@@ -1,4 +1,4 @@
-// The Import view's form: what the file did not say, or said wrongly. UI thread.
+// The Import view's form: facts that the file lacks or states wrongly. UI thread.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@ namespace stepladder {
 struct ImportForm {
   NumberField tokens;
   NumberField params;
-  ImportOptions options;                      // what the fields say
-  std::optional<ImportOptions> as_last_time;  // what was said then, where nothing is said now
+  ImportOptions options;                      // of the fields
+  std::optional<ImportOptions> as_last_time;  // offered where none are set now
 
   void show(const ImportOptions& said);
-  std::string problem() const;  // what is wrong with a field; empty where nothing is
+  std::string problem() const;  // of a field, in a sentence; empty where there is none
 };
 
-bool draw_import_form(ImportForm& form, const HardwareTable& hardware);  // whether something was changed
+bool draw_import_form(ImportForm& form, const HardwareTable& hardware);  // returns whether something was changed
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// Import: what another program kept is read, shown as it was understood, corrected by hand where it has to be, and only
-// then kept.
+// Import: reads another program's runs, shows how they were understood, lets the user correct that, and only then
+// stores them.
 #include <imgui.h>
 
 #include <algorithm>
@@ -76,9 +76,8 @@ void derive(State& state, const Workspace& workspace) {
 void draw_path(State& state, bool enabled, Commands& commands) {
   ImGui::BeginDisabled(!enabled);
   ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - px(90));
-  bool asked =
-      ImGui::InputTextWithHint("##path", "path of a file or a folder, then Enter", state.path.data(), state.path.size(),
-                               ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_ElideLeft);
+  bool asked = ImGui::InputTextWithHint("##path", "Path of a file or folder", state.path.data(), state.path.size(),
+                                        ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_ElideLeft);
   mark("import.path");
   ImGui::SameLine();
   asked |= ImGui::Button("Read", ImVec2(px(80), 0));
@@ -91,7 +90,7 @@ void draw_path(State& state, bool enabled, Commands& commands) {
   commands.push_back(PreviewImport{.paths = {path}, .options = state.form.options});
 }
 
-// A change reads again.
+// A change reads the source again.
 void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands) {
   const PreviewImport& asked = workspace.import.asked;
   if (!draw_import_form(form, workspace.hardware) || form.options == asked.options) return;
@@ -108,7 +107,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
     const ImportPreview::PreviewRun& run = import.runs[i];
     std::span<const double> x = run.steps;
     std::span<const double> y = run.series.loss;
-    if (state.was_kept) {  // then the steps are the database's
+    if (state.was_kept) {  // then the steps are in the database
       const RunEntry* entry = workspace.find(run.run.id);
       if (!entry) continue;
       const RunPoints kept = run_points(workspace, *entry, Quantity::loss, nullptr, commands);
@@ -124,7 +123,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
                             .in_legend = state.selected.size() <= 7});
   }
   if (wanted == 0) {
-    empty_state("No run is selected.", "Click runs in the table to see their loss.");
+    empty_state("No run selected", "Click runs in the table to plot their loss here.");
     return;
   }
   if (wanted < import.runs.size())
@@ -132,7 +131,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
   draw_chart(chart);
 }
 
-// What was kept, and where to look at it.
+// What was imported, and buttons to open it.
 void draw_kept(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
@@ -151,14 +150,14 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
     const Ladder* ladder = workspace.ladder(ladders[i]);
     if (!ladder) continue;
     ImGui::SameLine();
-    const std::string label = ladders.size() == 1 ? "Open the ladder" : "Ladder " + ladder->name;
+    const std::string label = ladders.size() == 1 ? "Open ladder" : "Ladder " + ladder->name;
     const bool pressed = i == 0 ? primary_button(label.c_str()) : quiet_button(label.c_str());
     mark("import.ladder." + std::to_string(i));
     if (pressed) commands.push_back(SelectLadder{ladders[i]});
   }
   if (!ids.empty()) {
     ImGui::SameLine();
-    if (quiet_button("Show the runs")) {
+    if (quiet_button("Show runs")) {
       commands.push_back(SelectRuns{ids});
       commands.push_back(ShowPanel{"history"});
     }
@@ -202,15 +201,15 @@ std::string head_line(const ImportPreview& import) {
       if (importer.id == format) line += (line.empty() ? "" : ", ") + importer.title;
     }
   }
-  if (line.empty()) line = "not recognised";
+  if (line.empty()) line = "unrecognised format";
   line += "  -  " + source_words(import.asked);
-  return import.state == ImportPreview::State::kept ? line : "Nothing is kept yet  -  " + line;
+  return import.state == ImportPreview::State::kept ? line : "Not imported yet  -  " + line;
 }
 
-// The buttons that end what is on the screen.
+// The buttons that import or discard what is shown.
 struct Ending {
   std::string forget;
-  std::string keep;  // empty: there is nothing to keep
+  std::string keep;  // empty: nothing can be imported
   float width = 0;
 };
 
@@ -238,7 +237,7 @@ void draw_ending(const Ending& ending, State& state, const ImportPreview& import
   mark("import.keep");
 }
 
-// Title and what it is about, with the buttons to their right or, where there is no room, beneath.
+// Title and source, with the buttons to their right or, where there is no room, beneath.
 void draw_head(State& state, const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = workspace.import;
   const bool is_open = import.state == ImportPreview::State::understood || import.state == ImportPreview::State::kept;
@@ -252,7 +251,7 @@ void draw_head(State& state, const Workspace& workspace, Commands& commands) {
     ImGui::SetCursorPos(at);
   }
   text_title("Import");
-  text_cut(is_open ? head_line(import) : "Runs of other programs: logs, tables and the stores of other trackers",
+  text_cut(is_open ? head_line(import) : "Reads runs from logs, tables and other trackers' data",
            right - (fits ? ending.width : 0) - at.x - px(16), palette().quiet, fonts().regular, small_size);
   if (is_open && !fits) draw_ending(ending, state, import, commands);
 }

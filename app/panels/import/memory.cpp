@@ -51,7 +51,7 @@ void ImportMemory::recall(const std::string& text) {
                                          .format = it.value("as", ""),
                                          .flat = it.value("flat", false)}});
     }
-  } catch (const Json::exception&) {  // another version's: what was understood of it is kept
+  } catch (const Json::exception&) {  // another version's: the part that could be read is kept
   }
 }
 

@@ -1,4 +1,4 @@
-// What somebody said of files that did not say it themselves: kept with the layout, and offered for the next ones.
+// The import settings that somebody gave for earlier files: saved with the layout and offered for the next ones.
 #pragma once
 
 #include <string>

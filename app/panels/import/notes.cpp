@@ -20,7 +20,7 @@ std::string note_text(const ImportNote& note, bool several_files) {
   return where.empty() ? note.text : where + ": " + note.text;
 }
 
-// As high as wrapped text is at this width; only what is in view is drawn.
+// Computes where each note begins when wrapped at this width, so that only visible ones are drawn.
 void lay_out(ImportNotes& notes, float width) {
   if (notes.width == width && notes.tops.size() == notes.lines.size() + 1) return;
   notes.width = width;
@@ -30,11 +30,9 @@ void lay_out(ImportNotes& notes, float width) {
   }
 }
 
-// What the notes are about, how many there are, and the button that copies them.
+// The title of the notes, their count, and the button that copies them.
 void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& commands) {
-  text_strong(import.runs.empty()       ? "No run was found in it"
-              : import.failures.empty() ? "Notes"
-                                        : "What could not be read");
+  text_strong(import.runs.empty() ? "No runs found" : import.failures.empty() ? "Notes" : "Unreadable files");
   if (!notes.lines.empty() || !import.failures.empty()) {
     ImGui::SameLine();
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
@@ -49,7 +47,7 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
       for (const std::string& failure : import.failures) all += failure + "\n";
       for (const ImportNote& note : import.notes)
         all += note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text + "\n";
-      commands.push_back(CopyText{all, "What the importer said"});
+      commands.push_back(CopyText{all, "The notes"});
     }
     mark("import.copy");
     ImGui::PopStyleVar();
@@ -74,8 +72,7 @@ void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& comma
   ImGui::PushTextWrapPos(0);
   for (const std::string& failure : import.failures) ImGui::TextColored(palette().bad, "%s", failure.c_str());
   ImGui::PopTextWrapPos();
-  if (notes.lines.empty() && import.failures.empty())
-    text_quiet_wrapped("Nothing had to be skipped, assumed or worked out.");
+  if (notes.lines.empty() && import.failures.empty()) text_quiet_wrapped("Nothing was skipped, assumed or inferred.");
   const float width = ImGui::GetContentRegionAvail().x;
   lay_out(notes, width);
   const float top = ImGui::GetCursorPosY();

@@ -1,4 +1,4 @@
-// The Import view's notes: what had to be skipped, assumed or worked out. UI thread.
+// The Import view's notes: what was skipped, assumed or inferred. UI thread.
 #pragma once
 
 #include <string>

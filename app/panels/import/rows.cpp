@@ -121,7 +121,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   const std::string stage = run.title.empty() ? run.stage : run.title;
   text_cut(stage.empty() ? run.name : stage, at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(place.x + at.name, second));
-  text_cut(stage.empty() ? "no stage named" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
+  text_cut(stage.empty() ? "no stage" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
   const ImVec4& believed = trust_of(flags) == Trust::impossible ? palette().quiet : palette().text;
   const auto number = [&](float right, const std::string& text, const ImVec4& number_colour) {
     ImGui::SetCursorPosY(middle);
@@ -136,7 +136,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   number(at.tokens, tokens_per_s_text(summary.tokens_per_s), believed);
   if (at.has_printed) {
     ImGui::SetCursorPos(ImVec2(place.x + at.printed, first));
-    text_cut(run.hardware.empty() ? "hardware not named" : run.hardware, at.printed_width,
+    text_cut(run.hardware.empty() ? "no hardware named" : run.hardware, at.printed_width,
              run.hardware.empty() ? palette().quiet : palette().text, fonts().regular, 13.5f);
     ImGui::SetCursorPos(ImVec2(place.x + at.printed, second));
     text_cut(shown.unit.empty() ? "no unit printed" : shown.unit, at.printed_width, palette().quiet, fonts().regular,
@@ -172,7 +172,7 @@ void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const 
   if (at.has_loss) head(at.loss, "loss", true);
   if (at.has_steps) head(at.dt, "dt, ms", true);
   head(at.tokens, "tokens/s", true);
-  if (at.has_printed) head(at.printed, "hardware, printed unit", false);
+  if (at.has_printed) head(at.printed, "hardware / printed unit", false);
   head(at.flags, "plausible?", false);
   ImGui::SetCursorPos(ImVec2(top.x, top.y + px(24)));
   ImGui::BeginChild("##rows", ImVec2(0, 0));

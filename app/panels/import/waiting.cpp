@@ -89,7 +89,7 @@ void draw_formats() {
   if (!line.empty()) draw_line();
 }
 
-// A light that goes to and fro: how much there is to read is not known beforehand.
+// A bar that moves to and fro: how much there is to read isn't known in advance.
 void moving_bar(float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(6);
@@ -116,15 +116,14 @@ void draw_nothing(const std::string& last_path, Commands& commands) {
   ImGui::SetCursorPosY(std::max(px(14), (room.y - px(330)) / 2));
   draw_drop_sign();
   gap(22);
-  centred("Drop logs, tables or a folder of them on this window", fonts().display, 19, palette().text);
-  centred("or press Ctrl+V to paste what a program has printed, or give a path above", fonts().regular, text_size,
+  centred("Drop logs, tables or folders on this window", fonts().display, 19, palette().text);
+  centred("or paste a program's output with Ctrl+V, or enter a path above", fonts().regular, text_size,
           palette().quiet);
   gap(34);
-  centred("What is understood, by its content:", fonts().regular, small_size, palette().quiet);
+  centred("Formats, recognised by their content:", fonts().regular, small_size, palette().quiet);
   draw_formats();
   gap(34);
-  centred("Nothing is kept before you have seen what was understood. The same on the command line:", fonts().regular,
-          small_size, palette().quiet);
+  centred("Review the runs before importing them. On the command line:", fonts().regular, small_size, palette().quiet);
   centred("stepladder import runs/ --tokens-per-step 524288", fonts().semibold, 13.5f, palette().text);
   if (!last_path.empty()) {
     gap(34);
@@ -146,8 +145,8 @@ void draw_reading(const ImportPreview& import, Commands& commands) {
   const float width = std::min(px(460), ImGui::GetContentRegionAvail().x);
   ImGui::SetCursorPosY(std::max(px(14), ImGui::GetContentRegionAvail().y / 2 - px(70)));
   const bool keeps = import.state == ImportPreview::State::keeping;
-  centred(keeps                        ? "Writing into the database"
-          : import.asked.paths.empty() ? "Reading what was pasted"
+  centred(keeps                        ? "Writing to the database"
+          : import.asked.paths.empty() ? "Reading pasted text"
                                        : "Reading",
           fonts().semibold, 17, palette().text);
   const std::string file = import.file.empty() ? source_words(import.asked) : import.file;
@@ -166,7 +165,7 @@ void draw_reading(const ImportPreview& import, Commands& commands) {
   if (ImGui::Button("Cancel", ImVec2(px(110), 0))) commands.push_back(ForgetImport{});
   mark("import.forget");
   if (keeps)
-    centred("A file that is cancelled leaves nothing; those before it stay.", fonts().regular, small_size,
+    centred("Cancelling discards this file; files already imported stay.", fonts().regular, small_size,
             palette().quiet);
   end_card();
 }

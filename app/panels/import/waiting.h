@@ -1,4 +1,4 @@
-// The Import view while there is nothing to show: where to drop files, and what is being read. UI thread.
+// The Import view without runs to show: where to drop files, and the progress of reading. UI thread.
 #pragma once
 
 #include <string>

@@ -78,7 +78,7 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
   text_quiet("convention");
   if (is_wide) {
     ImGui::TableNextColumn();
-    text_quiet("its FLOPs per token");
+    text_quiet("FLOPs per token");
   }
   for (const char* name : {"FLOPs", "TFLOP/s", "MFU", "HFU"})
     number(name, fonts().regular, small_size, palette().quiet);
@@ -110,50 +110,50 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
   ImGui::PopStyleVar();
 }
 
-// The sum that a reader can redo, and what it means.
+// The arithmetic, for a reader to redo, and what it means.
 void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const std::string& range,
               const HardwareTable& table) {
   const ModelShape shape = shape_of(form);
   const Answer found = answer(form, convention, peak);
   if (shape.params == 0)
-    return text_sentence("Give N, or layers, width, context and vocabulary, and the FLOPs per token follow.");
+    return text_sentence("Enter N, or layers, width, context and vocabulary, to get FLOPs per token.");
   if (is_missing(found.flops))
-    return text_sentence("This convention needs layers, width and context beside N; 6N does not.");
+    return text_sentence("This convention needs layers, width and context; 6N needs only N.");
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(3)));
   text_sentence(flops_sum(convention, shape) + " = " + compact(found.flops) + " FLOPs per token");
   if (is_missing(found.tflops)) {
-    text_sentence("Give tokens per second, and TFLOP/s follow.");
+    text_sentence("Enter tokens per second to get TFLOP/s.");
   } else {
     text_sentence("x " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s");
   }
   const Hardware* hardware = hardware_of(form, table);
   if (is_missing(peak)) {
-    text_sentence(
-        hardware ? hardware->name + " has no " + std::string(to_string(form.precision)) + " peak in the table."
-        : !form.unknown_hardware.empty()
-            ? "The table of hardware has no " + form.unknown_hardware + ": give its peak, and the share of it follows."
-            : "Choose the hardware or give its peak, and the share of it follows.");
+    text_sentence(hardware ? "The hardware table has no " + std::string(to_string(form.precision)) + " peak for " +
+                                 hardware->name + "."
+                  : !form.unknown_hardware.empty()
+                      ? "The hardware table has no " + form.unknown_hardware + ". Enter its peak to get MFU."
+                      : "Choose hardware or enter its peak to get MFU.");
   } else if (!is_missing(found.mfu)) {
     const bool by_hand = !is_missing(form.values[number_peak]) || !hardware;
     text_sentence(
         "/ " + (form.gpus > 1 ? grouped(form.gpus) + " x " : std::string()) + compact(peak) + " TFLOP/s (" +
-        (by_hand ? "given by hand"
+        (by_hand ? "entered by hand"
                  : hardware->name + ", " + std::string(to_string(form.precision)) + ", dense; " + hardware->source) +
         ") = " + percent(found.mfu) + (form.recomputed ? ", with recomputation " + percent(found.hfu) : ""));
     if (found.mfu > 1) {
       text_sentence(
-          "That cannot be: it is over the peak. Most likely the clock was read before the device had finished, or "
-          "the unit of the throughput is another.",
+          "Impossible: above the peak. Most likely the clock was read before the device had finished, or the "
+          "throughput has another unit.",
           Tone::bad);
     } else if (found.mfu > suspicious_share) {
-      text_sentence("Whole training steps hardly ever reach 70 %" +
-                        (range.empty() ? "" : "; the published ones: " + range) + ". Check how it was timed.",
+      text_sentence("Suspicious: whole training steps rarely reach 70 %" +
+                        (range.empty() ? "" : " (published: " + range + ")") + ". Check how it was timed.",
                     Tone::warning);
     } else if (!range.empty()) {
       text_quiet_wrapped("By the same convention MosaicML's published runs reach " + range + ".");
     }
   }
-  if (!form.assumed.empty()) text_quiet_wrapped("Not certain: " + form.assumed + ".");
+  if (!form.assumed.empty()) text_quiet_wrapped("Assumed: " + form.assumed + ".");
   ImGui::PopStyleVar();
 }
 

@@ -1,4 +1,4 @@
-// What follows from the calculator's numbers: every convention's figures, and the sum by the chosen one.
+// The results of the calculator: every convention's figures, and the arithmetic of the chosen one. UI thread.
 #pragma once
 
 #include "app/desktop/widgets.h"
@@ -9,7 +9,7 @@ namespace stepladder {
 std::string percent(double share);
 Tone tone_of_share(double share);  // suspicious, impossible
 
-// `published_range` is what published runs reach by this convention. A click on another convention takes it.
+// `published_range` is what published runs reach by this convention. A click on another convention chooses it.
 void draw_answer(const MfuForm& form, MfuConvention& convention, const std::string& published_range,
                  const HardwareTable& table);
 

@@ -46,7 +46,7 @@ struct Grid {
 };
 
 void draw_run_combo(MfuForm& form, const Workspace& workspace) {
-  const std::string shown = form.from.empty() ? "numbers of your own" : form.from;
+  const std::string shown = form.from.empty() ? "custom numbers" : form.from;
   ImGui::SetNextWindowSizeConstraints(ImVec2(0, 0), ImVec2(px(540), px(430)));
   if (!ImGui::BeginCombo("##run", shown.c_str())) return;
   if (ImGui::IsWindowAppearing()) {
@@ -54,7 +54,7 @@ void draw_run_combo(MfuForm& form, const Workspace& workspace) {
     ImGui::SetKeyboardFocusHere();
   }
   ImGui::SetNextItemWidth(px(320));
-  ImGui::InputTextWithHint("##filter", "type to search", form.run_filter.data(), form.run_filter.size());
+  ImGui::InputTextWithHint("##filter", "Search runs", form.run_filter.data(), form.run_filter.size());
   constexpr int most_listed = 200;
   int listed = 0;
   for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend() && listed < most_listed; ++entry) {
@@ -63,7 +63,7 @@ void draw_run_combo(MfuForm& form, const Workspace& workspace) {
     const std::string label = entry->run.name + "##" + std::to_string(entry->run.id);
     if (ImGui::Selectable(label.c_str(), entry->run.id == form.run)) take_run(form, *entry, workspace.hardware);
   }
-  if (workspace.runs().empty()) text_quiet("There are no runs yet.");
+  if (workspace.runs().empty()) text_quiet("No runs yet");
   ImGui::EndCombo();
 }
 
@@ -75,7 +75,7 @@ void draw_preset_combo(MfuForm& form) {
   };
   const auto& presets = model_presets();
   const auto current = std::find_if(presets.begin(), presets.end(), is_now);
-  if (!ImGui::BeginCombo("##preset", current == presets.end() ? "by hand" : std::string(current->name).c_str())) return;
+  if (!ImGui::BeginCombo("##preset", current == presets.end() ? "custom" : std::string(current->name).c_str())) return;
   for (const ModelPreset& preset : presets) {
     if (!ImGui::Selectable(std::string(preset.name).c_str(), current != presets.end() && preset.name == current->name))
       continue;
@@ -155,9 +155,7 @@ void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) 
   if (!params.why.empty()) assume(words_of(params));
   if (peak.hardware) {
     form.hardware = peak.hardware->name;
-    if (peak.assumed)
-      assume("the peak is that of " + std::string(to_string(peak.precision)) +
-             ", since the run's precision is not known");
+    if (peak.assumed) assume(std::string(to_string(peak.precision)) + " peak, since the run's precision is unknown");
   } else if (!entry.run.hardware.empty()) {
     form.unknown_hardware = entry.run.hardware;
   }
@@ -203,7 +201,7 @@ void draw_calculator(MfuForm& form, const Workspace& workspace) {
         which == number_tokens || which == number_peak ? NumberField::Kind::any : NumberField::Kind::whole;
     if (form.fields[which].draw(id, hint, form.values[which], kind)) form.leave();
   };
-  grid.begin(0, 2, "Take from");
+  grid.begin(0, 2, "Run");
   draw_run_combo(form, workspace);
   mark("mfu.run");
   grid.begin(0, 1, "Model");
@@ -212,12 +210,12 @@ void draw_calculator(MfuForm& form, const Workspace& workspace) {
   const ModelShape shape = shape_of(form);
   number(1, number_params, "N", "##params", shape.params > 0 ? grouped(shape.params).c_str() : "parameters");
   mark("mfu.params");
-  number(0, number_layers, "Layers L", "##layers", "not known");
-  number(1, number_width, "Width d", "##width", "not known");
-  number(0, number_seq, "Context T", "##seq", "not known");
-  number(1, number_vocab, "Vocabulary", "##vocab", "not known");
+  number(0, number_layers, "Layers L", "##layers", "unknown");
+  number(1, number_width, "Width d", "##width", "unknown");
+  number(0, number_seq, "Context T", "##seq", "unknown");
+  number(1, number_vocab, "Vocabulary", "##vocab", "unknown");
   grid.begin(0, 2, "Hardware");
-  if (pick_hardware("##hardware", form.hardware, workspace.hardware, "none: the peak by hand", false)) {
+  if (pick_hardware("##hardware", form.hardware, workspace.hardware, "none (enter the peak)", false)) {
     form.leave();
     const Hardware* chosen = hardware_of(form, workspace.hardware);
     if (chosen && is_missing(peak_of(*chosen, form.precision)))
@@ -231,17 +229,16 @@ void draw_calculator(MfuForm& form, const Workspace& workspace) {
   const double listed = hardware ? peak_of(*hardware, form.precision) : missing;
   number(1, number_peak, "Peak", "##peak", is_missing(listed) ? "TFLOP/s" : (compact(listed) + " TFLOP/s").c_str());
   mark("mfu.peak");
-  number(0, number_tokens, "Tokens/s", "##tokens", "not known");
-  ImGui::SetItemTooltip("Of all devices together");
+  number(0, number_tokens, "Tokens/s", "##tokens", "unknown");
+  ImGui::SetItemTooltip("Total of all devices");
   mark("mfu.tokens");
   grid.begin(1, 1, "Devices");
   if (ImGui::InputInt("##gpus", &form.gpus, 0)) form.leave();
   form.gpus = std::clamp(form.gpus, 1, 1'000'000);
   mark("mfu.gpus");
   ImGui::SetCursorPosX(grid.left + Grid::label_width(0));
-  ImGui::Checkbox("activations are recomputed", &form.recomputed);
-  ImGui::SetItemTooltip(
-      "The forward pass is done again in the backward pass: the hardware works more, the model does not");
+  ImGui::Checkbox("Activation recomputation", &form.recomputed);
+  ImGui::SetItemTooltip("The backward pass repeats the forward pass: HFU counts that work, MFU doesn't");
   ImGui::PopStyleVar();
 }
 

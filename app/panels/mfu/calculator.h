@@ -29,14 +29,14 @@ struct MfuForm {
   std::string hardware;  // a name of the table; empty: the peak is given by hand
   Precision precision = Precision::bf16;
   bool recomputed = false;
-  RunId run = 0;                       // whose numbers these are; 0: nobody's, or a published run's
+  RunId run = 0;                       // whose numbers these are; 0: a published run's, or custom ones
   std::string from;                    // its name
   std::string assumed;                 // what had to be assumed about them
-  std::string unknown_hardware;        // that it ran on and the table does not know
+  std::string unknown_hardware;        // it ran on, which the table lacks
   std::array<char, 128> run_filter{};  // typed while a run is chosen
 
   MfuForm() { values.fill(missing); }
-  void leave() {  // the numbers are somebody's own from here on
+  void leave() {  // the numbers are no longer a run's: somebody has changed one
     run = 0;
     from.clear();
     assumed.clear();
@@ -62,7 +62,7 @@ const Hardware* hardware_of(const MfuForm& form, const HardwareTable& table);  /
 double peak_of(const Hardware& hardware, Precision precision);
 double peak_of(const MfuForm& form, const HardwareTable& table);  // of one device
 
-// Without what the sentence says to users of the command line.
+// Without the advice to users of the command line.
 std::string words_of(const AssumedParams& params);
 
 // The selected run's numbers to begin with, else the newest's that has any, else GPT-2's.

@@ -1,5 +1,5 @@
-// MFU: what share of the device's peak a model's arithmetic used, by every convention side by side; the project's runs
-// beside those that MosaicML has published; and the roofline that says what could be had.
+// MFU: the share of the device's peak that a model's arithmetic used, by every convention side by side; the project's
+// runs beside those that MosaicML has published; and the roofline, which shows what is attainable.
 #include <imgui.h>
 
 #include <algorithm>
@@ -63,9 +63,8 @@ void draw_head(State& state) {
   mark("mfu.convention");
   ImGui::SetCursorPosY(top);
   text_title("MFU");
-  text_cut(
-      "Which share of the hardware's peak the model's arithmetic used; conventions differ by a sixth for the same run",
-      right - width - ImGui::GetCursorPosX() - px(16), palette().quiet, fonts().regular, small_size);
+  text_cut("Share of the hardware's peak FLOP/s that the model used; conventions differ by a sixth for the same run",
+           right - width - ImGui::GetCursorPosX() - px(16), palette().quiet, fonts().regular, small_size);
 }
 
 template <class Draw>

@@ -63,12 +63,12 @@ struct Roof {
   std::vector<Ceiling> ceilings;
 };
 
-// The table's peaks of the device, or the one that was given by hand.
+// The table's peaks of the device, or the one that was entered by hand.
 Roof roof_of(const MfuForm& form, const HardwareTable& table) {
   const Hardware* hardware = hardware_of(form, table);
   Roof roof{hardware, peak_of(form, table), hardware ? hardware->bandwidth_gb_s : missing, {}};
   if (!is_missing(form.values[number_peak])) {
-    roof.ceilings = {{roof.peak, "by hand"}};
+    roof.ceilings = {{roof.peak, "custom"}};
   } else if (hardware) {
     for (const Precision precision : precisions) {
       const double peak = peak_of(*hardware, precision);
@@ -110,20 +110,18 @@ void draw_tooltip(const RooflinePoint& point, const Hardware* hardware, MfuConve
   ImGui::BeginTooltip();
   ImGui::PushTextWrapPos(px(460));
   text_strong(point.name);
-  ImGui::TextUnformatted((compact(point.tflops) + " TFLOP/s a device at " + compact(point.intensity) +
+  ImGui::TextUnformatted((compact(point.tflops) + " TFLOP/s per device at " + compact(point.intensity) +
                           " FLOP/byte, by " + std::string(to_string(convention)))
                              .c_str());
   text_quiet_wrapped("A step moves about " + point.bytes);
   if (!hardware || point.hardware != hardware->name)
-    text_quiet_wrapped(
-        "Hollow: it ran on " +
-        (point.hardware.empty() ? std::string("hardware that the table does not know") : point.hardware) +
-        ", so this roof is not its own.");
+    text_quiet_wrapped("Hollow: ran on " + (point.hardware.empty() ? std::string("unknown hardware") : point.hardware) +
+                       ", so this roof doesn't apply.");
   ImGui::PopTextWrapPos();
   ImGui::EndTooltip();
 }
 
-// Points of other devices are hollow: this roof is not theirs. Over the roof is a cross.
+// Points of other devices are hollow, since this roof is not theirs; points above the roof are crosses.
 void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuConvention convention) {
   const RooflinePoint* under_mouse = nullptr;
   float nearest = px(9) * px(9);
@@ -159,30 +157,30 @@ void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuCo
 }
 
 constexpr const char* how_estimated =
-    "Intensity is an estimate: FLOPs of a step by the chosen convention, over the bytes that its tensors need to "
-    "move when each is written once and read once. Weights: 2 bytes (bf16, fp16) or 4, twice a micro-batch. "
+    "Intensity is an estimate: a step's FLOPs by the chosen convention over the bytes that its tensors move when each "
+    "is written once and read once. Weights: 2 bytes (bf16, fp16) or 4, twice per micro-batch. "
     "Gradients: 4 N bytes written. AdamW: 28 N (weight, gradient and two moments read, weight and moments written). "
-    "Activations: 16 d values a layer and token, and the logits, each written and read (Korthikanti et al. 2022, "
-    "section 4.1, without dropout). Kernels that fuse less move more and stand further left; a model that stays in "
-    "the cache moves less. The roof: min(peak, bandwidth x intensity) (Williams et al. 2009).\n\n"
-    "A point is a run: filled where it ran on this hardware, hollow where on another, a cross where it is over the "
-    "peak. Runs whose shape, tokens per step or throughput are not known are left out.";
+    "Activations: 16 d values per layer and token, and the logits, each written and read (Korthikanti et al. 2022, "
+    "section 4.1, without dropout). Less fused kernels move more, so they are further left; a model that fits in the "
+    "cache moves less. The roof: min(peak, bandwidth x intensity) (Williams et al. 2009).\n\n"
+    "A point is a run: filled on this hardware, hollow on other hardware, a cross above the peak. Runs of unknown "
+    "shape, tokens per step or throughput are left out.";
 
 void draw_head(const Roofline& roofline, const Hardware* hardware) {
   text_strong("Roofline");
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-  std::string note = hardware ? hardware->name : "no hardware chosen";
+  std::string note = hardware ? hardware->name : "no hardware selected";
   if (!roofline.points.empty())
     note += "  -  " + grouped(static_cast<std::int64_t>(roofline.points.size())) + " of " +
             grouped(static_cast<std::int64_t>(roofline.runs)) + " runs";
-  const float help = px(92);
+  const float help = px(70);
   text_cut(note, std::max(px(20), ImGui::GetContentRegionAvail().x - help - px(8)), palette().quiet, fonts().regular,
            small_size);
   ImGui::SameLine(ImGui::GetContentRegionMax().x - help);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(7));
   ImGui::PushFont(fonts().regular, small_size);
-  ImGui::Button("How estimated", ImVec2(help, 0));
+  ImGui::Button("Method", ImVec2(help, 0));
   ImGui::PopFont();
   wrapped_tooltip(how_estimated, 480);
 }
@@ -250,20 +248,20 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
   ImGui::PopFont();
 }
 
-// What is left out, and what it says of the run in the calculator.
+// What bounds the run in the calculator, else what the chart leaves out.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
   const auto point = std::find_if(roofline.points.begin(), roofline.points.end(),
                                   [&](const RooflinePoint& it) { return it.run == chosen; });
   const double ridge = ridge_intensity(roof.peak, roof.bandwidth);
   if (point != roofline.points.end() && !is_missing(ridge))
-    return compact(point->intensity) + " FLOP/byte at best, the ridge is at " + compact(ridge) +
-           (point->intensity < ridge ? ": memory binds before arithmetic" : ": arithmetic can bind");
-  if (roof.ceilings.empty()) return "No roof is drawn: choose hardware, or give a peak";
+    return compact(point->intensity) + " FLOP/byte, ridge at " + compact(ridge) +
+           (point->intensity < ridge ? ": memory-bound" : ": compute-bound");
+  if (roof.ceilings.empty()) return "No roof: choose hardware or enter a peak above";
   if (const std::size_t not_drawn = roofline.runs - roofline.points.size(); not_drawn > 0)
-    return grouped(static_cast<std::int64_t>(not_drawn)) + (not_drawn == 1 ? " run is" : " runs are") +
-           " not drawn: shape, batch or throughput not known";
-  if (roofline.points.empty()) return "Runs whose shape and batch are known are drawn as points";
-  return "Filled: on this hardware; hollow: on another; cross: over the peak";
+    return grouped(static_cast<std::int64_t>(not_drawn)) + (not_drawn == 1 ? " run" : " runs") +
+           " not shown: unknown shape, batch or throughput";
+  if (roofline.points.empty()) return "Runs of known shape and batch appear as points";
+  return "Filled: this hardware; hollow: other hardware; cross: above the peak";
 }
 
 }  // namespace
@@ -290,7 +288,7 @@ void draw_roofline(const Roofline& roofline, const MfuForm& form, MfuConvention 
   const Roof roof = roof_of(form, table);
   draw_head(roofline, roof.hardware);
   if (roof.ceilings.empty() && roofline.points.empty()) {
-    empty_state("No roof and no runs.", "Choose hardware above: its peaks and its memory bandwidth are drawn here.");
+    empty_state("No hardware selected", "Choose hardware above to draw its roofline here.");
     return;
   }
   draw_plot(roofline, roof, form.run, convention);

@@ -1,5 +1,5 @@
-// The MFU view's roofline (storage/analysis/roofline.h): the chosen hardware's roof, and each run that has a place
-// under it.
+// The MFU view's roofline (storage/analysis/roofline.h): the chosen hardware's roof, and the runs as points under it.
+// UI thread.
 #pragma once
 
 #include <string>
@@ -15,12 +15,12 @@ struct RooflinePoint {
   double intensity = missing;
   double tflops = missing;  // of one device
   std::string hardware;     // of the table
-  std::string bytes;        // the sum
+  std::string bytes;        // their arithmetic, as text
 };
 
 struct Roofline {
   std::vector<RooflinePoint> points;
-  std::size_t runs = 0;  // with those whose shape, batch or throughput is not known
+  std::size_t runs = 0;  // including those of unknown shape, batch or throughput
 };
 
 Roofline roofline_of(const std::vector<RunEntry>& runs, MfuConvention convention, const HardwareTable& table);

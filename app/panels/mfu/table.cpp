@@ -36,7 +36,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
   const ModelShape shape = shape_of(run, entry.summary);
   const Peak peak = peak_of(run, table);
   const AssumedParams params = params_of(run, entry.summary);
-  // A table this narrow shows the beginning only: the stage tells runs of one file apart.
+  // A narrow table shows only the beginning of a name, so the stage comes first: it tells runs of one file apart.
   MfuRow row{.run = run.id,
              .name = run.title.empty() ? run.name : run.title + ", " + run.name,
              .hardware = run.hardware,
@@ -47,19 +47,18 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
   const double flops = flops_per_token(convention, shape);
   row.mfu = utilisation(flops, row.tokens_per_s, peak.known() ? peak.total_tflops() : missing);
   if (is_missing(row.mfu)) {
-    row.remark = is_missing(row.tokens_per_s) ? "Its throughput is not known."
-                 : shape.params == 0 ? "Its parameters are not known: import it again with them, or give them above."
-                 : is_missing(flops)
-                     ? "Layers, width or context are not known, which this convention needs; 6N does not."
-                 : run.hardware.empty() ? "It is not known what it ran on."
-                                        : "The table of hardware has no peak for " + run.hardware + ".";
+    row.remark = is_missing(row.tokens_per_s) ? "Unknown throughput."
+                 : shape.params == 0    ? "Unknown parameter count. Import the run again with it, or enter N above."
+                 : is_missing(flops)    ? "This convention needs layers, width and context; 6N needs only N."
+                 : run.hardware.empty() ? "Unknown hardware."
+                                        : "The hardware table has no peak for " + run.hardware + ".";
     return row;
   }
   row.is_assumed = !params.why.empty() || peak.assumed;
-  if (!params.why.empty()) row.remark = "Not certain: " + words_of(params) + ".";
+  if (!params.why.empty()) row.remark = "Assumed: " + words_of(params) + ".";
   if (peak.assumed)
-    row.remark += (row.remark.empty() ? "" : " ") + std::string("The peak is that of ") +
-                  std::string(to_string(peak.precision)) + ", since the run's precision is not known.";
+    row.remark += (row.remark.empty() ? "" : " ") + std::string("Assumed: ") + std::string(to_string(peak.precision)) +
+                  " peak, since the run's precision is unknown.";
   return row;
 }
 
@@ -124,7 +123,7 @@ void take_shown(MfuTable& table) {
     }
     const double left = sort_value(x, column);
     const double right = sort_value(y, column);
-    // What is not known comes last, in either order.
+    // Unknown values are last, in either order.
     if (is_missing(left) || is_missing(right)) return !is_missing(left) && is_missing(right);
     return table.ascending ? left < right : right < left;
   });
@@ -198,27 +197,27 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place
   ImGui::PopID();
 }
 
-// What the table holds, and its filter.
+// The number of rows, and the filter.
 void draw_head(MfuTable& table, MfuConvention convention) {
   text_strong("Runs");
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   const float field = px(150);
   const std::size_t own = table.rows.size() - table.published.size();
-  // What the tables star is 6N; every other convention is held against their MFU without a star.
+  // What the tables star is 6N; every other convention is compared with their MFU without a star.
   const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
   const std::string counts = table.published_problem.empty()
                                  ? grouped(static_cast<std::int64_t>(own)) + " yours, " +
                                        grouped(static_cast<std::int64_t>(table.published.size())) +
-                                       " of MosaicML, published as " + figure
-                                 : "the published ones are missing: " + table.published_problem;
+                                       " published by MosaicML as " + figure
+                                 : "published runs missing: " + table.published_problem;
   text_cut(counts, std::max(px(20), ImGui::GetContentRegionAvail().x - field - px(20)),
            table.published_problem.empty() ? palette().quiet : palette().bad, fonts().regular, small_size);
   ImGui::SameLine(ImGui::GetContentRegionMax().x - field);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(7));
   ImGui::SetNextItemWidth(field);
   ImGui::PushFont(fonts().regular, small_size);
-  ImGui::InputTextWithHint("##filter", "filter", table.filter.data(), table.filter.size());
+  ImGui::InputTextWithHint("##filter", "Filter", table.filter.data(), table.filter.size());
   ImGui::PopFont();
   mark("mfu.filter");
 }
@@ -266,7 +265,7 @@ void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, co
   ImGui::TableSetupColumn("tokens/s", if_not_narrow | most_first, px(56));
   ImGui::TableSetupColumn("published", if_not_narrow | most_first, px(62));
   ImGui::TableSetupColumn("recomputed", if_wide | most_first, px(78));
-  ImGui::TableSetupColumn("off by, pp", most_first, px(64));
+  ImGui::TableSetupColumn("diff., pp", most_first, px(64));
   ImGui::TableSetupColumn("MFU", most_first | ImGuiTableColumnFlags_DefaultSort, px(66));
   draw_head_row(table.sorted_by);
   if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsDirty && specs->SpecsCount > 0) {

@@ -58,7 +58,7 @@ void derive_rows(MfuTable& table, const std::vector<RunEntry>& runs, MfuConventi
                  const HardwareTable& hardware);
 std::string published_range(const MfuTable& table);  // "30.1 % to 62.3 %"; empty where nothing is known
 
-// A click on a row takes its numbers into the form.
+// A click on a row copies its numbers into the form.
 void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, const Workspace& workspace);
 
 }  // namespace stepladder

@@ -29,7 +29,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
              .title = "Loss",
              .x_label = "step",
              .floor = shown.run.loss_floor,
-             .floor_label = "entropy of the source",
+             .floor_label = "source entropy",
              .shared = &shared,
              .commands = &commands};
   Chart dt{.id = "dt",
@@ -48,7 +48,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
     curve.x = points.x;
     curve.y = points.y;
     curve.levels = points.levels;
-    curve.points = curve.points && points.levels->points() <= 200;  // more marks would hide what they lie on
+    curve.points = curve.points && points.levels->points() <= 200;  // more marks would hide the curve
     behind[&chart] += points.behind;
     chart.curves.push_back(std::move(curve));
   };
@@ -71,7 +71,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
   if (const RunDetail* detail = workspace.detail(shown.run.id)) {
     for (const Checkpoint& checkpoint : detail->checkpoints)
       loss.marks.push_back(
-          {static_cast<double>(checkpoint.step), "checkpoint of step " + grouped(checkpoint.step), palette().warning});
+          {static_cast<double>(checkpoint.step), "checkpoint at step " + grouped(checkpoint.step), palette().warning});
   }
   begin_card("##loss", ImVec2(half, room.y));
   draw_chart(loss);

@@ -17,7 +17,7 @@ namespace {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// "a.b" for what lies deeper.
+// Nested values are named "a.b".
 void flatten(const nlohmann::json& json, const std::string& name, Facts& facts) {
   if (json.is_object()) {
     for (const auto& [key, value] : json.items()) flatten(value, name.empty() ? key : name + "." + key, facts);
@@ -32,7 +32,7 @@ Facts facts_of(const std::string& text) {
   return facts;
 }
 
-// Name and value, and the other's value where there is an other.
+// A table of names and values, with the other run's values where there is another run.
 void draw_facts(const char* id, const Facts& own, const Facts* other, const std::string& other_name,
                 bool only_differences) {
   std::map<std::string, std::string> theirs;
@@ -56,17 +56,17 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
       if (!mine) rows.push_back({&held.first, &none, &held.second});
     }
   }
-  if (rows.empty()) return text_quiet(other ? "No difference." : "Nothing is known.");
+  if (rows.empty()) return text_quiet(other ? "No differences." : "Not recorded.");
   constexpr ImGuiTableFlags flags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
   if (!ImGui::BeginTable(id, other ? 3 : 2, flags, ImGui::GetContentRegionAvail())) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthFixed, px(170));
+  ImGui::TableSetupColumn("setting", ImGuiTableColumnFlags_WidthFixed, px(170));
   // Weights of their own: else a long name in the head would take the room from the values.
   ImGui::TableSetupColumn("this run", ImGuiTableColumnFlags_WidthStretch, 1);
   if (other) ImGui::TableSetupColumn("other", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  std::vector<std::string> heads{"value", "this run"};
+  std::vector<std::string> heads{"setting", "this run"};
   if (other) heads.push_back(other_name);
   for (const std::string& head : heads) {
     if (ImGui::TableNextColumn())
@@ -90,12 +90,12 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
 
 void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& shown) {
   ImGui::AlignTextToFramePadding();
-  text_quiet("held against");
+  text_quiet("compare with");
   ImGui::SameLine(0, px(6));
   const RunEntry* other = workspace.find(facts.against);
   ImGui::SetNextItemWidth(px(260));
-  if (ImGui::BeginCombo("##against", other ? other->run.name.c_str() : "no other run")) {
-    if (ImGui::Selectable("no other run", !other)) facts.against = 0;
+  if (ImGui::BeginCombo("##against", other ? other->run.name.c_str() : "none")) {
+    if (ImGui::Selectable("none", !other)) facts.against = 0;
     std::vector<const RunEntry*> offered;
     if (shown.run.ladder) offered = workspace.runs_of(*shown.run.ladder);
     for (const RunId id : workspace.selected_runs) {
@@ -123,21 +123,20 @@ void RunFacts::draw_recipe(const Workspace& workspace, const RunEntry& shown) {
   draw_against(*this, workspace, shown);
   const RunEntry* other = workspace.find(against);
   const Facts own = facts_of(shown.run.recipe);
-  if (own.empty())
-    return text_quiet_wrapped("Its recipe is not known: the log that it was imported from does not say.");
+  if (own.empty()) return text_quiet_wrapped("No recipe: the imported log doesn't state one.");
   const Facts theirs = other ? facts_of(other->run.recipe) : Facts{};
   draw_facts("##recipe", own, other ? &theirs : nullptr, other ? other->run.name : "", only_differences);
 }
 
 void RunFacts::draw_environment(const Workspace& workspace, const RunEntry& shown) {
   const Facts own = facts_of(shown.run.environment);
-  if (own.empty()) return text_quiet_wrapped("Nothing is known of where it ran.");
+  if (own.empty()) return text_quiet_wrapped("No environment was recorded for this run.");
   if (shown.run.source == "launched") {
-    text_quiet("What would differ if it ran again now stands in blue.");
+    text_quiet("Differences from the current environment are blue.");
     ImGui::SameLine(0, px(12));
     if (chip("differences only", only_differences)) only_differences = !only_differences;
     const Facts now = facts_of(workspace.environment);
-    return draw_facts("##environment", own, &now, "here and now", only_differences);
+    return draw_facts("##environment", own, &now, "current environment", only_differences);
   }
   draw_facts("##environment", own, nullptr, "", false);
 }

@@ -1,4 +1,5 @@
-// The Run view's recipe and environment: each value, beside another run's or today's. UI thread.
+// The Run view's recipe and environment: each value, beside that of another run or of the current environment. UI
+// thread.
 #pragma once
 
 #include "app/desktop/workspace.h"
@@ -6,7 +7,7 @@
 namespace stepladder {
 
 struct RunFacts {
-  RunId against = 0;  // whose recipe is held against the run's own; 0: nobody's
+  RunId against = 0;  // whose recipe is shown beside the run's own; 0: none
   bool only_differences = false;
 
   void draw_recipe(const Workspace& workspace, const RunEntry& shown);

@@ -49,7 +49,7 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
   } else {
     text_cut(shown.run.name, name_width, palette().text, fonts().display, title_size, Cut::middle);
     mark("run.name");
-    ImGui::SetItemTooltip("Double click to rename");
+    ImGui::SetItemTooltip("Double-click to rename");
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
       std::snprintf(name.data(), name.size(), "%s", shown.run.name.c_str());
       renaming = true;
@@ -57,7 +57,7 @@ void RunHead::draw(const Workspace& workspace, const RunEntry& shown, Commands& 
   }
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(right - px(240), top));
-  if (const auto picked = run_combo("##other", "Other runs", workspace, shown.run.id, px(240)))
+  if (const auto picked = run_combo("##other", "Switch run", workspace, shown.run.id, px(240)))
     commands.push_back(OpenRun{*picked});
   mark("run.picker");
   ImGui::SetCursorPosY(below);
@@ -68,18 +68,18 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
   const bool over = is_over(shown.run.status);
   if (shown.run.source == "launched" && over) {
-    flow_to("Run again exactly");
-    if (quiet_button("Run again exactly")) commands.push_back(Repeat{{shown.run.id}, 1});
+    flow_to("Run again");
+    if (quiet_button("Run again")) commands.push_back(Repeat{{shown.run.id}, 1});
     mark("run.again");
-    ImGui::SetItemTooltip("The same recipe once more%s. What differs now stands under Environment.",
+    ImGui::SetItemTooltip("Trains the same recipe again%s. The Environment tab shows what has changed since.",
                           shown.run.ladder ? ", as a repeat of its rung" : "");
     if (shown.run.ladder && shown.run.rung > 0) {
-      flow_to("Is it real?");
-      if (quiet_button("Is it real?"))
+      flow_to("Confirm speed-up");
+      if (quiet_button("Confirm speed-up"))
         commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
       mark("run.real");
       ImGui::SetItemTooltip(
-          "Repeats this rung and the baseline in turns until the factor is clear, at most six times.");
+          "Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
     }
   }
   flow_to("Compare");
@@ -110,7 +110,7 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
       commands.push_back(Curate{"Deleted " + shown.run.name, {{shown.run.id, deleted}}});
     }
     mark("run.delete");
-    ImGui::SetItemTooltip("Into the bin; Ctrl+Z takes it back, for 30 days any Stepladder can.");
+    ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
   }
 }
 
@@ -122,16 +122,16 @@ void draw_run_figures(const Workspace& workspace, const RunEntry& shown) {
   const bool known = !is_missing(summary.tokens_per_s_p25);
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
-       known ? "quartiles " + tokens_per_s_text(summary.tokens_per_s_p25) + " - " +
-                   tokens_per_s_text(summary.tokens_per_s_p75)
-             : "not known"},
+       known
+           ? "IQR " + tokens_per_s_text(summary.tokens_per_s_p25) + " - " + tokens_per_s_text(summary.tokens_per_s_p75)
+           : "unknown"},
       {"step time", milliseconds_text(summary.dt_ms_median),
-       is_missing(summary.dt_ms_p95) ? "not known" : "95 % under " + milliseconds_text(summary.dt_ms_p95)},
+       is_missing(summary.dt_ms_p95) ? "unknown" : "p95 " + milliseconds_text(summary.dt_ms_p95)},
       {"loss", loss_text(summary.loss_last), "from " + loss_text(summary.loss_first)},
       {"validation loss", loss_text(summary.val_loss_last),
-       is_missing(summary.val_loss_min) ? "not evaluated" : "least " + loss_text(summary.val_loss_min)},
-      {"MFU", mfu[0] ? mfu.data() : "-", mfu[0] ? use.convention : "peak or model not known"},
-      {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " are warm-up"},
+       is_missing(summary.val_loss_min) ? "not evaluated" : "min " + loss_text(summary.val_loss_min)},
+      {"MFU", mfu[0] ? mfu.data() : "-", mfu[0] ? use.convention : "unknown peak or model"},
+      {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " warm-up"},
   }};
   figure_tiles(tiles);
 }

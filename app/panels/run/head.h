@@ -1,4 +1,4 @@
-// The head of the Run view: which run it is and where it came from, what can be done to it, its figures. UI thread.
+// The head of the Run view: the run's name and origin, the buttons that act on it, its figures. UI thread.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ constexpr std::array<Kind, 7> kinds{{
     {"GPU temperature", "C", [](const SystemMetrics& s) { return s.gpu_temperature_c; }},
     {"GPU load", "%", [](const SystemMetrics& s) { return is_missing(s.gpu_load) ? missing : s.gpu_load * 100; }},
     {"CPU load", "%", [](const SystemMetrics& s) { return is_missing(s.cpu_load) ? missing : s.cpu_load * 100; }},
-    {"Cores kept busy", "cores", [](const SystemMetrics& s) { return s.process_cores; }},
+    {"Busy cores", "cores", [](const SystemMetrics& s) { return s.process_cores; }},
     {"Memory", "GB",
      [](const SystemMetrics& s) {
        const std::int64_t bytes = s.gpu_memory_bytes > 0 ? s.gpu_memory_bytes : s.resident_bytes;
@@ -29,7 +29,7 @@ constexpr std::array<Kind, 7> kinds{{
      }},
 }};
 
-// Made anew when samples came.
+// Derived again when samples have arrived.
 void update(MachineMetrics& lanes, const RunDetail& detail) {
   if (lanes.made_of == detail.lanes.size()) return;
   lanes.made_of = detail.lanes.size();
@@ -51,8 +51,7 @@ void update(MachineMetrics& lanes, const RunDetail& detail) {
 void draw_run_machine(MachineMetrics& lanes, SharedX& shared, const RunDetail& detail, Commands& commands) {
   if (detail.lanes.empty())
     return text_quiet_wrapped(
-        "What the machine did meanwhile was not recorded: runs that are trained here keep clocks, "
-        "power, temperature, load and memory twice a second.");
+        "No machine metrics. Runs trained here record clocks, power, temperature, load and memory twice a second.");
   update(lanes, detail);
   std::vector<std::size_t> shown;
   for (std::size_t k = 0; k < kinds.size(); ++k) {

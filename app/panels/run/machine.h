@@ -14,7 +14,7 @@ struct MachineMetrics {
     std::vector<double> steps;
     std::vector<double> values;
   };
-  std::vector<Column> columns;  // one for each lane that can be known
+  std::vector<Column> columns;  // one for each metric
   std::size_t made_of = 0;      // samples
 };
 

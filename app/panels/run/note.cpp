@@ -20,8 +20,8 @@ int grow(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
-// A text of any length; `height` 0: one line. Escape leaves it as it was typed, where ImGui would take it back.
-// Returns whether it is being typed into.
+// A field for text of any length; `height` 0: one line. Escape keeps what was typed, where ImGui would revert it.
+// Returns whether the field is active.
 bool text_field(const char* id, const char* hint, std::string& text, float height, double& typed_at) {
   const std::string typed = text;
   const bool changed = height > 0 ? ImGui::InputTextMultiline(
@@ -70,7 +70,7 @@ void RunNote::draw(const RunEntry& shown, Commands& commands) {
   text_quiet("tags");
   ImGui::SameLine(px(60));
   ImGui::SetNextItemWidth(-1);
-  is_typing_ = text_field("##tags", "separated by commas", tags_, 0, typed_at_);
+  is_typing_ = text_field("##tags", "comma-separated", tags_, 0, typed_at_);
   mark("run.tags");
   ImGui::AlignTextToFramePadding();
   text_quiet("note");

@@ -1,5 +1,5 @@
-// What its user says of a run: tags and a note. Kept when a field is left, by Escape too, or when three seconds go by
-// without a letter, or when another view or no window is shown: what was typed is never thrown away. UI thread.
+// The Run view's tags and note. They are saved when a field loses focus (by Escape too), after three seconds without a
+// keystroke, and when another view is shown or the window closes, so typed text is never lost. UI thread.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace stepladder {
 
 class RunNote {
  public:
-  // Another run's; what is still to be kept of the one before is.
+  // Switches to another run; unsaved text of the one before is saved first.
   void show(const RunEntry& run, Commands& commands);
   void draw(const RunEntry& shown, Commands& commands);
-  void keep(Commands& commands);  // where something differs from what is known to be kept
+  void keep(Commands& commands);  // saves what differs from what is stored
 
  private:
   void take(const Curation& curation);

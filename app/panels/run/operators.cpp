@@ -15,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-// What a product multiplied, shape by shape.
+// The shapes that a matrix product multiplied, and how fast each was.
 void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
   if (is_missing(row.flops) || !ImGui::BeginItemTooltip()) return;
   for (const OperatorTime& each : profile.operators) {
@@ -30,13 +30,13 @@ void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
 struct Column {
   const char* name;
   float width;
-  bool gives_way;  // where there is little room
+  bool is_optional;  // left out where there is little room
   std::string (*text)(const OperatorTime& row, double whole_ms);
 };
 constexpr std::array<Column, 4> figures{{
     {"calls", 50, true,
      [](const OperatorTime& row, double) { return row.calls > 0 ? compact(row.calls) : std::string("-"); }},
-    {"ms a step", 62, false, [](const OperatorTime& row, double whole_ms) { return ms_figure(row.self_ms, whole_ms); }},
+    {"ms/step", 62, false, [](const OperatorTime& row, double whole_ms) { return ms_figure(row.self_ms, whole_ms); }},
     {"share", 50, true,
      [](const OperatorTime& row, double whole_ms) {
        std::array<char, 32> text{};
@@ -50,7 +50,7 @@ void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& row
   const bool is_narrow = ImGui::GetContentRegionAvail().x < px(420);
   std::vector<const Column*> shown;
   for (const Column& column : figures) {
-    if (!is_narrow || !column.gives_way) shown.push_back(&column);
+    if (!is_narrow || !column.is_optional) shown.push_back(&column);
   }
   constexpr ImGuiTableFlags flags =
       ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
@@ -97,7 +97,7 @@ void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& row
 void draw_run_operators(RunOperators& operators, const Workspace& workspace, const RunEntry& shown,
                         const RunEntry* against, Commands& commands) {
   const StepProfile* profile = workspace.profile(shown.run.id);
-  if (!profile) return text_quiet_wrapped("There is no profile of its steps: " + why_no_profile(shown.run) + ".");
+  if (!profile) return text_quiet_wrapped("No profile: " + why_no_profile(shown.run) + ".");
   if (against && !against->goes_on() && !workspace.detail(against->run.id))
     commands.push_back(LoadDetail{against->run.id});
   if (operators.made_of != shown.run.id || operators.made_at != profile->at) {
@@ -109,9 +109,9 @@ void draw_run_operators(RunOperators& operators, const Workspace& workspace, con
   ImGui::BeginChild("##kinds", ImVec2(std::min((room - gap) * 0.4f, px(420)), 0));
   draw_operator_bars(*profile, rung_colour(shown.run.rung), before);
   ImGui::Dummy(ImVec2(0, px(4)));
-  text_quiet_wrapped((before ? "Grey, and what changed since: " + against->run.name + ". " : "") + "Mean of " +
+  text_quiet_wrapped((before ? "Grey bars and change: " + against->run.name + ". " : "") + "Mean of " +
                      std::to_string(profile->steps) + (profile->steps == 1 ? " step" : " steps") +
-                     " after the last one, watched operator by operator.");
+                     " profiled after the last training step.");
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("##rows", ImVec2(0, 0));

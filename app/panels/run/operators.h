@@ -1,4 +1,5 @@
-// The Run view's operators: where its steps spend their time, beside the run that it is held against. UI thread.
+// The Run view's operators: where its steps spend their time, beside those of the run that it is compared with. UI
+// thread.
 #pragma once
 
 #include <vector>

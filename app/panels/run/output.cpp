@@ -12,8 +12,7 @@ namespace stepladder {
 
 void draw_run_console(const RunDetail& detail) {
   if (detail.console.empty())
-    return text_quiet_wrapped(
-        "Nothing was kept of what it printed. `stepladder watch -- PROGRAM` keeps what a program prints.");
+    return text_quiet_wrapped("No console output. `stepladder watch -- PROGRAM` keeps what a program prints.");
   ImGui::BeginChild("##console", ImVec2(0, 0), ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
   ImGui::PushFont(fonts().mono, 13);
   ImGuiListClipper clipper;
@@ -30,8 +29,7 @@ void draw_run_console(const RunDetail& detail) {
 
 void draw_run_samples(int& sample, const RunDetail& detail) {
   if (detail.samples.empty())
-    return text_quiet_wrapped(
-        "It wrote no text. With --sample-every N a run that is trained here writes some every N steps.");
+    return text_quiet_wrapped("No text samples. `stepladder train --sample-every N` writes one every N steps.");
   const auto count = static_cast<int>(detail.samples.size());
   if (sample >= count) sample = -1;
   const int at = sample < 0 ? count - 1 : sample;
@@ -55,21 +53,20 @@ void draw_run_samples(int& sample, const RunDetail& detail) {
 
 void draw_run_checkpoints(const RunEntry& shown, const RunDetail& detail, Commands& commands) {
   if (detail.checkpoints.empty())
-    return text_quiet_wrapped(
-        "Nothing was saved. With --save-every N a run that is trained here saves itself every N steps.");
+    return text_quiet_wrapped("No checkpoints. `stepladder train --save-every N` saves one every N steps.");
   const bool over = is_over(shown.run.status);
   for (auto it = detail.checkpoints.rbegin(); it != detail.checkpoints.rend(); ++it) {
     ImGui::PushID(static_cast<int>(it->step));
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted(("step " + grouped(it->step)).c_str());
     ImGui::SameLine(px(130));
-    if (quiet_button("Fork from here")) commands.push_back(ForkRun{shown.run.id, it->step});
-    ImGui::SetItemTooltip("A new run that starts from this checkpoint; its curve shares the steps before.");
+    if (quiet_button("Fork")) commands.push_back(ForkRun{shown.run.id, it->step});
+    ImGui::SetItemTooltip("Starts a new run from this checkpoint");
     if (over && it == detail.checkpoints.rbegin()) {
       ImGui::SameLine(0, px(8));
       const std::int64_t to = it->step < shown.run.planned_steps ? shown.run.planned_steps : 2 * it->step;
-      if (quiet_button(("Go on to step " + grouped(to)).c_str())) commands.push_back(ResumeRun{shown.run.id, to});
-      ImGui::SetItemTooltip("The same run continues its curve.");
+      if (quiet_button(("Resume to step " + grouped(to)).c_str())) commands.push_back(ResumeRun{shown.run.id, to});
+      ImGui::SetItemTooltip("Continues this run and its curves");
     }
     ImGui::SameLine(0, px(16));
     ImGui::AlignTextToFramePadding();

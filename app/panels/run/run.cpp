@@ -1,5 +1,5 @@
-// Run: all about one run. What it measured and whether to believe it, what it was (its recipe and environment, or only
-// what differs from another's), what it wrote and saved, and the way to do it again.
+// Run: one run in full. Its figures and whether they are plausible, its recipe and environment (or only what differs
+// from another run's), its console, samples and checkpoints, and buttons to run it again.
 #include <imgui.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void take_run(State& state, const Workspace& workspace, const RunEntry& entry, C
   state.sample = -1;
   state.lanes.made_of = 0;
   state.note.show(entry, commands);
-  // The rung before says best what this one is; a fork's parent does the same.
+  // Compare with the parent of a fork, else with the rung before.
   state.facts.against = entry.run.parent.value_or(0);
   if (state.facts.against == 0 && entry.run.ladder && entry.run.rung > 0) {
     for (const RunEntry* other : workspace.runs_of(*entry.run.ladder)) {
@@ -102,7 +102,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = shown_run(workspace);
   if (!shown) {
     text_title("Run");
-    empty_state("No run yet.", "Start one in Launch, or drop a log on the window.");
+    empty_state("No run yet", "Start a ladder in Launch or drop a log on this window; its runs appear here.");
     return;
   }
   if (shown->run.id != state.shown) take_run(state, workspace, *shown, commands);
