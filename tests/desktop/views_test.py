@@ -168,7 +168,7 @@ class Views(unittest.TestCase):
         desktop.click("ladder.export.md")
         self.assertIn("| --- |", desktop.wait(lambda: self.exported(".md"), "the table")[0].read_text().replace("---:", "--- |"))
         # The chart under the mouse, by one key.
-        x0, _, x1, y1 = desktop.ui_test_anchors()["ladder.axis_choice"]
+        x0, _, x1, y1 = desktop.ui_test_anchors()["ladder.axis"]
         desktop.xdotool("mousemove", int(x0 - 150), int(y1 + 50))
         time.sleep(0.3)
         desktop.keys("ctrl+e")

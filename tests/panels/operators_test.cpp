@@ -50,7 +50,7 @@ class Operators : public testing::Test {
 
 TEST_F(Operators, ALadderWithoutThemOffersOnlyStepTimes) {
   open("ladder");
-  EXPECT_TRUE(shows("ladder.lens"));
+  EXPECT_TRUE(shows("ladder.axis"));
   EXPECT_FALSE(shows("ladder.times"));
 }
 

@@ -98,7 +98,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   if (choice("##lens", "", chosen, lenses, px(130))) axis.choose(static_cast<ComparisonAxis>(chosen));
   ImGui::SetItemTooltip("Compare at equal steps (S), tokens (K), time (T), FLOPs (F) or energy (J)");
   ImGui::PopFont();
-  mark("ladder.lens");
+  mark("ladder.axis");
   end_card();
   if (strip) {
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
