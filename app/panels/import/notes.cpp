@@ -47,7 +47,7 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
       for (const std::string& failure : import.failures) all += failure + "\n";
       for (const ImportNote& note : import.notes)
         all += note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text + "\n";
-      commands.push_back(CopyText{all, "The notes"});
+      commands.push_back(CopyText{all, "The list of notes"});
     }
     mark("import.copy");
     ImGui::PopStyleVar();
