@@ -226,19 +226,19 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
   }
 }
 
-// The speed-up that is being confirmed: its interval after each round.
+// The gain that is being verified: its interval after each round.
 void draw_question(const Workspace& workspace, Commands& commands) {
   const Question& question = workspace.question;
   if (!question.open) return;
   begin_card("##question", ImVec2(0, px(64)));
-  text_strong("Confirming rung " + std::to_string(question.asked.rung));
+  text_strong("Verifying the gain of rung " + std::to_string(question.asked.rung));
   ImGui::SameLine();
   text_quiet("repeated in turns with rung " + std::to_string(question.asked.baseline) +
              " until the verdict is clear, at most " + std::to_string(question.asked.most_repeats) + " times");
-  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(100));
-  if (quiet_button("Stop confirming")) commands.push_back(StopAsking{});
+  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(118));
+  if (quiet_button("Stop verification")) commands.push_back(StopAsking{});
   mark("live.stop_asking");
-  std::string rounds = "95 % CI after each round:";
+  std::string rounds = "95 % interval after each round:";
   for (const SpeedUp& answer : question.answers)
     rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
   text_quiet(rounds);
@@ -294,7 +294,8 @@ Panel panels::live() {
             const RunEntry* shown = workspace.shown_live();
             if (!shown) {
               text_title("Live");
-              empty_state("No run yet", "Start a ladder in Launch to watch its loss and speed here, step by step.");
+              empty_state("No run yet",
+                          "The loss and speed of the running run appear here. Launch a ladder to start one.");
               return;
             }
             if (shown->loaded && !workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});

@@ -95,7 +95,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   draw_compare_head(state.search, workspace, runs.size(), commands);
   if (runs.empty()) {
     if (workspace.runs().empty()) {
-      empty_state("No runs yet", "Launch a ladder or drop a log on this window to compare its runs here.");
+      empty_state("No runs yet", "Curves of several runs appear here. Launch a ladder, or drop a log on the window.");
     } else {
       empty_state("No run selected", "Click Choose runs at the top right, or select runs in History.");
     }

@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::array<NumberColumn, 11> all_columns{{
     {"tokens/s", 76, Needs::nothing, &ComparedNumbers::tokens_per_s},
-    {"speed-up", 76, Needs::nothing, &ComparedNumbers::factor},
-    {"95 % CI", 104, Needs::room, &ComparedNumbers::ci95},
+    {"vs baseline", 84, Needs::nothing, &ComparedNumbers::factor},
+    {"95 % interval", 110, Needs::room, &ComparedNumbers::ci95},
     {"verdict", 150, Needs::nothing, &ComparedNumbers::verdict},
     {"loss", 124},
     {"mean", 96, Needs::much_room, &ComparedNumbers::mean},

@@ -123,7 +123,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
       workspace.database.empty() ? "No database yet" : runs_text(workspace.runs().size()) + " in " + workspace.database,
       ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
   if (workspace.runs().empty()) {
-    empty_state("No runs yet", "Start a ladder in Launch or import a log; every run is listed here.");
+    empty_state("No runs yet", "Every run is listed here. Launch a ladder, or drop a log on the window.");
     return;
   }
   state.table.columns.update(workspace);

@@ -26,7 +26,7 @@ void draw_start(LaunchForm& form, const Workspace& workspace, Commands& commands
   const auto runs = static_cast<std::int64_t>(stages.size()) * form.repeats;
   const std::int64_t tokens = static_cast<std::int64_t>(form.batch) * form.seq;
   const std::string problem = problem_of(form, workspace);
-  if (primary_button("Start ladder", problem.empty())) commands.push_back(LaunchLadder{request_of(form, stages)});
+  if (primary_button("Launch ladder", problem.empty())) commands.push_back(LaunchLadder{request_of(form, stages)});
   mark("launch.start");
   ImGui::SameLine();
   if (problem.empty()) {

@@ -39,7 +39,7 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
     ImGui::EndDisabled();
   }
   ImGui::SameLine();
-  if (quiet_button(is_running ? "Stop" : "Cancel")) commands.push_back(StopRun{entry.run.id});
+  if (quiet_button("Stop")) commands.push_back(StopRun{entry.run.id});
   ImGui::PopFont();
   ImGui::PopID();
 }
@@ -51,7 +51,7 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
   const RunEntry* running = workspace.running();
   const std::vector<const RunEntry*> waiting = workspace.waiting();
   if (!running && waiting.empty()) {
-    text_quiet_wrapped("Nothing running. Runs appear here, with their progress, once you start a ladder.");
+    text_quiet_wrapped("Running and queued runs appear here. Launch a ladder to start one.");
     return;
   }
   const double left = workspace.seconds_left_of_all();

@@ -68,14 +68,14 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   pill_beside_buttons(std::string(to_string(shown.run.status)), status_tone(shown.run.status));
   const bool over = is_over(shown.run.status);
   if (shown.run.source == "launched" && over) {
-    flow_to("Run again");
-    if (quiet_button("Run again")) commands.push_back(Repeat{{shown.run.id}, 1});
+    flow_to("Repeat run");
+    if (quiet_button("Repeat run")) commands.push_back(Repeat{{shown.run.id}, 1});
     mark("run.again");
-    ImGui::SetItemTooltip("Trains the same recipe again%s. The Environment tab shows what has changed since.",
+    ImGui::SetItemTooltip("Trains the same recipe again%s; Environment shows what has changed since",
                           shown.run.ladder ? ", as a repeat of its rung" : "");
     if (shown.run.ladder && shown.run.rung > 0) {
-      flow_to("Confirm speed-up");
-      if (quiet_button("Confirm speed-up"))
+      flow_to("Verify gain");
+      if (quiet_button("Verify gain"))
         commands.push_back(ConfirmSpeedup{*shown.run.ladder, workspace.baseline_rung, shown.run.rung});
       mark("run.real");
       ImGui::SetItemTooltip(

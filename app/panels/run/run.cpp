@@ -102,7 +102,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const RunEntry* shown = shown_run(workspace);
   if (!shown) {
     text_title("Run");
-    empty_state("No run yet", "Start a ladder in Launch or drop a log on this window; its runs appear here.");
+    empty_state("No run yet", "A run's details appear here. Launch a ladder, or drop a log on the window.");
     return;
   }
   if (shown->run.id != state.shown) take_run(state, workspace, *shown, commands);
