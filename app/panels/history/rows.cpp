@@ -139,8 +139,8 @@ void add_groups(HistoryRows& list, const std::vector<const RunEntry*>& entries, 
 }  // namespace
 
 const std::vector<std::string>& history_group_names() {
-  static const std::vector<std::string> names{"none",     "ladder",    "origin", "stage",
-                                              "hardware", "precision", "status", "tag"};
+  static const std::vector<std::string> names{"none",     "ladder",    "lineage", "stage",
+                                              "hardware", "precision", "status",  "tag"};
   return names;
 }
 
