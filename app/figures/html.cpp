@@ -68,6 +68,7 @@ tr.best td{background:color-mix(in srgb,var(--accent) 8%,transparent)}
 .flags li:first-child{border-top:0;padding-top:0}
 .flags li:last-child{padding-bottom:0}
 .flags p{margin:5px 0 0}
+.flags small{color:var(--quiet)}
 .method p{margin:0 0 9px;font-size:13.5px;max-width:72em}
 .method p:last-child{margin:0}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 18px;margin:0;font-size:13.5px}
@@ -196,16 +197,17 @@ std::string flags_list(const Study& study) {
     for (const StudyRung& rung : study.rungs) {
       for (const Flag& flag : rung.judged.flags) {
         if (flag.id != kind.id) continue;
-        std::string sentence = is_note ? xml_escaped(flag.why) : tag("b", rung.label) + ": " + xml_escaped(flag.why);
-        if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end())
-          sentences.push_back("<p>" + sentence + "</p>");
-        if (is_note) sentences.erase(std::unique(sentences.begin(), sentences.end()), sentences.end());
+        const std::string sentence =
+            "<p>" + (is_note ? "" : tag("b", rung.label) + ": ") + xml_escaped(flag.why) + "</p>";
+        if (std::find(sentences.begin(), sentences.end(), sentence) == sentences.end()) sentences.push_back(sentence);
       }
     }
     if (sentences.empty()) continue;
-    text += "<li>" + pill(std::string(kind.name), is_grave  ? CellTone::bad
-                                                  : is_note ? CellTone::quiet
-                                                            : CellTone::warning);
+    text += "<li>" +
+            pill(std::string(kind.title), is_grave  ? CellTone::bad
+                                          : is_note ? CellTone::quiet
+                                                    : CellTone::warning) +
+            " " + tag("small", std::string(kind.name));
     const std::size_t shown = sentences.size() <= most_unfolded ? sentences.size() : is_grave ? most_unfolded : 1;
     for (std::size_t i = 0; i < shown; ++i) text += sentences[i];
     if (shown < sentences.size()) {

@@ -125,8 +125,8 @@ std::string study_markdown(const Study& study) {
   for (const StudyRung& rung : study.rungs) {
     for (const Flag& flag : rung.judged.flags) {
       if (kind_of(flag.id).severity == Severity::note) continue;
-      flags += "- **" + markdown_cell(rung.label) + "**, " + std::string(to_string(flag.id)) + ": " +
-               markdown_cell(flag.why) + "\n";
+      flags += "- **" + markdown_cell(rung.label) + "**, " + std::string(kind_of(flag.id).title) + " (" +
+               std::string(to_string(flag.id)) + "): " + markdown_cell(flag.why) + "\n";
     }
   }
   if (!flags.empty()) text += "\n" + flags;

@@ -42,23 +42,26 @@ enum class FlagId {
 struct FlagKind {
   FlagId id;
   std::string_view name;   // in JSON and on the command line
-  std::string_view title;  // for people
+  std::string_view title;  // in the window and in reports
   Severity severity;
   Trust trust;  // in the throughput of a run that has it
 };
 inline constexpr std::array flag_kinds{
-    FlagKind{FlagId::impossible_throughput, "impossible-throughput", "impossible", Severity::grave, Trust::impossible},
-    FlagKind{FlagId::suspicious_throughput, "suspicious-throughput", "suspicious", Severity::warning, Trust::doubtful},
-    FlagKind{FlagId::unit_tokens_per_ms, "unit-tokens-per-ms", "unit mislabelled", Severity::warning, Trust::trusted},
-    FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "time and rate differ", Severity::warning,
-             Trust::doubtful},
-    FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "loss not finite", Severity::grave, Trust::trusted},
-    FlagKind{FlagId::step_overlap, "step-overlap", "steps written twice", Severity::warning, Trust::trusted},
-    FlagKind{FlagId::clock_backwards, "clock-backwards", "clock ran backwards", Severity::warning, Trust::doubtful},
-    FlagKind{FlagId::missing_dt, "missing-dt", "missing step times", Severity::warning, Trust::trusted},
-    FlagKind{FlagId::no_sync, "no-sync", "not synchronised", Severity::warning, Trust::doubtful},
-    FlagKind{FlagId::not_repeated, "not-repeated", "single run", Severity::note, Trust::trusted},
-    FlagKind{FlagId::unknown_hardware, "unknown-hardware", "hardware unknown", Severity::note, Trust::trusted}};
+    FlagKind{FlagId::impossible_throughput, "impossible-throughput", "Throughput above the hardware's peak",
+             Severity::grave, Trust::impossible},
+    FlagKind{FlagId::suspicious_throughput, "suspicious-throughput", "Throughput above 70 % of the peak",
+             Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::unit_tokens_per_ms, "unit-tokens-per-ms", "Tokens/ms labelled tokens/s", Severity::warning,
+             Trust::trusted},
+    FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "Step time and throughput disagree",
+             Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::trusted},
+    FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::clock_backwards, "clock-backwards", "Clock ran backwards", Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::missing_dt, "missing-dt", "Missing step times", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::no_sync, "no-sync", "Timed without device sync", Severity::warning, Trust::doubtful},
+    FlagKind{FlagId::not_repeated, "not-repeated", "Not repeated", Severity::note, Trust::trusted},
+    FlagKind{FlagId::unknown_hardware, "unknown-hardware", "Hardware peak unknown", Severity::note, Trust::trusted}};
 constexpr const FlagKind& kind_of(FlagId id) {
   return flag_kinds[static_cast<std::size_t>(id)];
 }

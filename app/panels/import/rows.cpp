@@ -53,6 +53,11 @@ void draw_flags(const std::vector<Flag>& flags, float width) {
   for (const Flag& flag : flags) {
     if (!is_shown(flag)) continue;
     const std::string words(kind_of(flag.id).title);
+    if (shown == 0 && pill_size(words).x > width) {  // no room for a title
+      pill(std::to_string(in_row) + (in_row == 1 ? " issue" : " issues"), severity_tone(flag.id));
+      shown = in_row;
+      break;
+    }
     const std::size_t rest = in_row - shown - 1;
     const float more = rest > 0 ? pill_size("+" + std::to_string(rest)).x + between : 0;
     const float wanted = pill_size(words).x + (used > 0 ? between : 0);
