@@ -1,4 +1,4 @@
-// Advisor: what to try next for a run, with the evidence in its own numbers; and whether earlier advice held.
+// Advisor: what to try next for a run, with the evidence from its own measurements; and how earlier advice turned out.
 #include <imgui.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Kind {
 Kind kind_of(AdviceKind kind) {
   switch (kind) {
     case AdviceKind::trust:
-      return {"first make it true", Tone::bad};
+      return {"fix first", Tone::bad};
     case AdviceKind::stability:
       return {"stability", Tone::warning};
     case AdviceKind::speed:
@@ -39,17 +39,17 @@ std::string source_text(GainSource source) {
     case GainSource::measured_elsewhere:
       return "measured elsewhere";
     case GainSource::arithmetic:
-      return "by arithmetic, at most";
+      return "upper bound, by arithmetic";
     case GainSource::unknown:
       break;
   }
   return "";
 }
 
-// A bar from 1 x to the most that is to be expected; the part that is not sure is paler.
+// A bar from 1 x to the highest expected gain; the uncertain part is paler.
 void draw_gain(const ExpectedGain& gain, float width) {
   if (!gain.known()) {
-    text_quiet("gain not known");
+    text_quiet("unknown gain");
     return;
   }
   text_strong(gain.low == gain.high ? factor_text(gain.low) : factor_text(gain.low) + " to " + factor_text(gain.high));
@@ -72,7 +72,7 @@ void draw_gain(const ExpectedGain& gain, float width) {
 
 const RunEntry* advised(const Workspace& workspace) {
   if (const RunEntry* chosen = workspace.find(workspace.advice.asked)) return chosen;
-  // The newest run that was trained here says most of this machine; else any that has steps.
+  // The newest run that was trained here tells most about this machine; else the newest that has steps.
   const RunEntry* best = nullptr;
   for (const RunEntry& entry : workspace.runs()) {
     if (!is_over(entry.run.status) || entry.summary.steps == 0) continue;
@@ -103,16 +103,16 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   ImGui::PushFont(fonts().regular, 13.5f);
   ImGui::TextUnformatted(advice.why.c_str());
   ImGui::PopFont();
-  if (!advice.risk.empty()) text_quiet("What it may cost: " + advice.risk);
+  if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
   const bool ours = about.run.source == "launched";
   if (!advice.stage.empty() && ours) {
-    if (quiet_button("Try it")) commands.push_back(ProposeStage{about.run.id, advice.stage});
+    if (quiet_button("Try stage")) commands.push_back(ProposeStage{about.run.id, advice.stage});
     mark("advisor.try." + std::to_string(place));
-    ImGui::SetItemTooltip("Fills Launch with this run's recipe and %s on top", advice.stage.c_str());
+    ImGui::SetItemTooltip("Fills Launch with this run's recipe plus %s", advice.stage.c_str());
     ImGui::SameLine(0, px(8));
   } else if (advice.kind == AdviceKind::certainty && ours) {
-    if (quiet_button("Repeat it")) commands.push_back(Repeat{{about.run.id}, 2});
+    if (quiet_button("Repeat run")) commands.push_back(Repeat{{about.run.id}, 2});
     mark("advisor.repeat");
     ImGui::SameLine(0, px(8));
   }
@@ -144,18 +144,16 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
 }
 
 void draw_outcomes(const Workspace& workspace, Commands& commands) {
-  text_strong("Did earlier advice hold?");
+  text_strong("Earlier advice");
   const std::vector<AdviceOutcome>& outcomes = workspace.advice.outcomes;
   if (outcomes.empty()) {
     text_quiet_wrapped(
-        "Nothing that would have been advised has been measured yet. When a stage is tried on a ladder, what was "
-        "expected "
-        "of it and what came stand here.");
+        "Expected and actual gains appear here once a stage that would have been advised is measured on a ladder.");
     return;
   }
   std::size_t held = 0;
   for (const AdviceOutcome& outcome : outcomes) held += outcome.held != Held::less ? 1 : 0;
-  text_quiet(std::to_string(held) + " of " + std::to_string(outcomes.size()) + " brought at least what was expected");
+  text_quiet(std::to_string(held) + " of " + std::to_string(outcomes.size()) + " gained at least what was expected");
   ImGui::Dummy(ImVec2(0, px(4)));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const AdviceOutcome& outcome = outcomes[i];
@@ -182,12 +180,11 @@ void draw(const Workspace& workspace, Commands& commands) {
   text_title("Advisor");
   const RunEntry* about = advised(workspace);
   if (!about) {
-    text_quiet("Next rungs worth trying, from your own numbers");
-    empty_state("Nothing to go by yet.",
-                "Train a ladder in Launch or import a log: advice comes from what was measured.");
+    text_quiet("Stages worth trying next, from your own measurements");
+    empty_state("No advice yet", "Advice on a run appears here. Launch a ladder, or drop a log on the window.");
     return;
   }
-  text_quiet("Next rungs worth trying, each with its evidence; where nothing speaks for anything, nothing is said");
+  text_quiet("Stages worth trying next, each with its evidence");
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
   if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320)))
@@ -203,8 +200,7 @@ void draw(const Workspace& workspace, Commands& commands) {
   ImGui::BeginChild("##list", ImVec2(room.x - side - gap, 0));
   if (workspace.advice.about == about->run.id) {
     if (workspace.advice.list.empty()) {
-      empty_state("Nothing to advise for " + about->run.name + ".",
-                  "What was measured of it speaks for no further stage. Other runs are at the top right.");
+      empty_state("No further optimisation suggested for " + about->run.name, "Choose another run at the top right.");
     }
     for (std::size_t i = 0; i < workspace.advice.list.size(); ++i)
       draw_advice(workspace, workspace.advice.list[i], *about, i, commands);

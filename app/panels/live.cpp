@@ -307,6 +307,7 @@ Panel panels::live() {
               ImGui::PushTextWrapPos(0);
               text_toned(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
               ImGui::PopTextWrapPos();
+              ImGui::Dummy(ImVec2(0, px(2)));
             }
             draw_figures(workspace, *shown);
             ImGui::Dummy(ImVec2(0, px(4)));

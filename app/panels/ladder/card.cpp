@@ -38,7 +38,7 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
          most;
 }
 
-// The factor over the rung before in words; before there are intervals, by the factor alone.
+// The factor over the previous rung in words; while there is no interval, by the factor alone.
 void draw_gain_over_previous(const Gain& gain) {
   const std::string factor = factor_text(gain.factor) + " previous rung";
   if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain), Tone::warning);
@@ -103,10 +103,10 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   }
   if (!is_missing(rung.judged.limit.tflops)) {
     text_sentence("x " + compact(rung.judged.limit.tflops * 1e12 / summary.tokens_per_s / 1e6) +
-                  " MFLOP a token (6N) = " + compact(rung.judged.limit.tflops) + " TFLOP/s" +
+                  " MFLOP per token (6N) = " + compact(rung.judged.limit.tflops) + " TFLOP/s" +
                   (is_missing(rung.judged.limit.peak_tflops)
                        ? ""
-                       : ", where the hardware's peak is " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s"));
+                       : "; the hardware's peak is " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s"));
   } else if (run.params > 0 && !is_missing(summary.tokens_per_s)) {
     const double tflops = 6.0 * static_cast<double>(run.params) * summary.tokens_per_s / 1e12;
     text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +
@@ -114,7 +114,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   }
   text_sentence(loss_sentence(rung, is_baseline));
   for (const Flag& flag : rung.judged.flags) {
-    if (kind_of(flag.id).severity == Severity::note) continue;  // said below, or by the column
+    if (kind_of(flag.id).severity == Severity::note) continue;  // shown below, or in the column
     toned(std::string(kind_of(flag.id).title), severity_tone(flag.id));
     text_quiet_wrapped(flag_advice(flag));
   }
@@ -133,11 +133,11 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
          (run.attention.empty() ? "." : "; attention: " + run.attention + "."));
   }
   if (!is_missing(rung.energy.joules_per_token)) {
-    fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J a token, " +
-         compact(rung.energy.wh) + " Wh in all.");
+    fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
+         compact(rung.energy.wh) + " Wh in total.");
   }
   fact(repeats > 1 ? "Median of " + std::to_string(repeats) + " runs; the whisker shows their range."
-                   : "Single run: run-to-run variance unknown.");
+                   : "Single run: run-to-run variance unknown. Add repeats to measure it.");
   ImGui::Dummy(ImVec2(0, px(4)));
   if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});
   mark("ladder.open");
@@ -145,7 +145,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     ImGui::SameLine(0, px(8));
     if (quiet_button("Verify gain")) commands.push_back(ConfirmSpeedup{*run.ladder, baseline, rung.judged.rung});
     mark("ladder.real");
-    ImGui::SetItemTooltip("Repeat this rung and the baseline in turns until the factor is clear, at most six times.");
+    ImGui::SetItemTooltip("Repeats this rung and the baseline in turns until the verdict is clear, at most six times");
   }
 }
 

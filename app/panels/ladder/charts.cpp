@@ -81,21 +81,21 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
                                                    std::span<const double>(loss.points.y), &loss.levels);
                                }),
               .floor = model.loss_floor,
-              .floor_label = "entropy of the source",
+              .floor_label = "source entropy",
               .x_labelled = !strip,
               .caption = shown.caption,
               .shared = &axis.x,
               .commands = &commands,
               .title_room = px(140)});
   ImGui::SetCursorPos(ImVec2(right - px(130), corner.y - px(5)));
-  static const std::vector<std::string> lenses = [] {
+  static const std::vector<std::string> axes = [] {
     std::vector<std::string> titles;
     for (const ComparisonAxis each : comparison_axes) titles.emplace_back(title_of(each));
     return titles;
   }();
   int chosen = static_cast<int>(axis.comparison_axis);
   ImGui::PushFont(fonts().regular, small_size);
-  if (choice("##lens", "", chosen, lenses, px(130))) axis.choose(static_cast<ComparisonAxis>(chosen));
+  if (choice("##axis", "", chosen, axes, px(130))) axis.choose(static_cast<ComparisonAxis>(chosen));
   ImGui::SetItemTooltip("Compare at equal steps (S), tokens (K), time (T), FLOPs (F) or energy (J)");
   ImGui::PopFont();
   mark("ladder.axis");
@@ -106,7 +106,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
     const std::string reference = shown.baseline == 0 ? "baseline" : "rung " + std::to_string(shown.baseline);
     draw_chart({.id = "gap",
                 .title = "Loss \xE2\x88\x92 " + reference,
-                .note = "parity band \xC2\xB1" + loss_text(model.band) + (behind > 0 ? "; of means" : ""),
+                .note = "parity band \xC2\xB1" + loss_text(model.band) + (behind > 0 ? "; means" : ""),
                 .x_label = std::string(axis_title_of(model.comparison_axis)),
                 .curves = curves(shown,
                                  [](const LossCurve& loss) {

@@ -124,7 +124,7 @@ void draw_question(const Workspace& workspace, const Ladder& ladder, Commands& c
   if (question.asked.ladder != ladder.id || (!question.open && question.answers.empty())) return;
   ImGui::SameLine(0, px(16));
   ImGui::AlignTextToFramePadding();
-  std::string text = "Verifying rung " + std::to_string(question.asked.rung);
+  std::string text = (question.open ? "Verifying rung " : "Verified rung ") + std::to_string(question.asked.rung);
   for (const Gain& answer : question.answers) text += "  " + ci95_text(answer.ci95);
   if (question.open) {
     text_quiet(text + "  ...");
@@ -140,14 +140,14 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
               Commands& commands) {
   if (chip("Waterfall", head.waterfall)) head.waterfall = !head.waterfall;
   mark("ladder.waterfall");
-  ImGui::SetItemTooltip("W: each bar starts where the previous one ended");
+  ImGui::SetItemTooltip("Each bar starts where the previous one ends (W)");
   ImGui::SameLine(0, px(8));
   ImGui::SetNextItemWidth(px(190));
   draw_beside_picker(head.beside, workspace, ladder.id);
   flow_to("Reproduce here");
   if (quiet_button("Reproduce here")) commands.push_back(ProposeLadder{ladder.id});
   mark("ladder.again");
-  ImGui::SetItemTooltip("Fill Launch with the same rungs in sizes that fit this machine");
+  ImGui::SetItemTooltip("Fills Launch with the same rungs, sized for this machine");
   flow_to("Compare runs");
   if (quiet_button("Compare runs")) {
     std::vector<RunId> runs;

@@ -68,7 +68,7 @@ void recall(State& state, const std::string& text) {
     state.head.waterfall = json.value("waterfall", false);
     state.shows_operators = json.value("operators", true);
     state.beside_before = json.value("beside", state.beside_before);
-  } catch (const nlohmann::json::exception&) {  // of another version: the defaults will do
+  } catch (const nlohmann::json::exception&) {  // another version's: the defaults will do
   }
 }
 
@@ -123,7 +123,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const Ladder* ladder = workspace.shown_ladder();
   if (!ladder) {
     text_title("Ladder");
-    empty_state("No ladder yet.", "Start one in Launch to measure a baseline and each optimisation on top of it.");
+    empty_state("No ladder yet", "Its rungs appear here. Launch a ladder, or drop a log on the window.");
     return;
   }
   take_project(state, workspace.database);
@@ -136,12 +136,12 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                      commands);
   if (state.shown.model.ladder != ladder->id) {
     text_title("Ladder");
-    empty_state("Computing...", "The runs of " + ladder->name + " are long.");
+    empty_state("Computing...", "The rungs of " + ladder->name + " appear here in a moment.");
     return;
   }
   if (state.shown.model.rungs.empty()) {
     text_title("Ladder");
-    empty_state(ladder->name + " has no runs.", "Choose another ladder, or start one in Launch.");
+    empty_state("No runs in " + ladder->name, "Switch to another ladder, or launch one.");
     return;
   }
   const std::vector<BesideLadder> beside = followed_beside(state.head.beside, workspace, ladder->id, commands);

@@ -51,7 +51,7 @@ void draw_ladder_operators(const LadderModel& model, const Workspace& workspace,
   const LadderRung* rung_before = before(model, selected);
   const StepProfile* shown = profile_of(model, workspace, selected);
   const StepProfile* held = rung_before ? profile_of(model, workspace, rung_before->judged.rung) : nullptr;
-  text_strong("Where a step goes");
+  text_strong("Step breakdown");
   ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
   draw_times_switch(shows_operators);
   ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(22)));

@@ -92,13 +92,13 @@ void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& 
     ImGui::SetCursorPosY(top);
     text_right(text, x, fonts().regular, small_size, &palette().quiet);
   };
-  left(at.name, "Rung / change");
+  left(at.name, "rung / change");
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
     text_cut(!table.beside.empty() ? "vs own baseline, log scale"
                                    : std::string(is_log ? "log scale, " : "") + (table.waterfall ? "throughput added"
                                                                                  : repeats ? "median, range of runs"
-                                                                                           : "median, quartiles"),
+                                                                                           : "median, IQR"),
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");

@@ -31,7 +31,7 @@ void draw_parts(const StepParts& parts, double dt_ms) {
   double sum = 0;
   for (const Part& part : known) sum += is_missing(part.ms) ? 0 : part.ms;
   if (sum <= 0) return;
-  text_quiet("Time within a step");
+  text_quiet("Step breakdown");
   const double whole = is_missing(dt_ms) ? sum : std::max(sum, dt_ms);
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float width = ImGui::GetContentRegionAvail().x;
@@ -78,7 +78,7 @@ std::string timing_sentence(const Run& run) {
     case Sync::unknown:
       break;
   }
-  return "Timing sync unknown: the import does not say how the clock was read.";
+  return "Timing sync unknown: the import doesn't say how the clock was read.";
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ std::string timing_sentence(const Run& run) {
 void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const RunDetail* detail) {
   const Run& run = shown.run;
   const Summary& summary = shown.summary;
-  text_strong("Can this be trusted?");
+  text_strong("Plausible?");
   if (!run.reason.empty()) text_sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
   int repeats = 0;
   for (const RunEntry& other : workspace.runs())
@@ -118,10 +118,9 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   say("Setup", is_missing(run.setup_ms) ? "" : milliseconds_text(run.setup_ms));
   if (summary.spikes > 0) {
     say("Slow steps", grouped(summary.spikes) +
-                          (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
-                                                          " steps (validation "
-                                                          "or checkpoints)"
-                                                    : "") +
+                          (summary.spike_period > 0
+                               ? ", every " + grouped(summary.spike_period) + " steps (validation or checkpoints)"
+                               : "") +
                           (summary.pauses > 0 ? ", " + grouped(summary.pauses) + " pauses" : ""));
   }
   if (detail) {
