@@ -50,19 +50,65 @@ class DesktopApp {
   void draw_panels();
   void lay_out(unsigned dockspace);
   void handle_keys();
-  void execute(const Command& command);
   void apply_theme_and_scale();
   void ask_portal();  // where the theme is the system's; the answer comes in a later frame
   void hear_portal();
   void complain(const std::string& text);
   void notice(const std::string& text);
-  void curate(const Curate& asked);
   void can_undo(std::string what, std::function<void()> undo);
-  void empty_bin_now(bool sure);
+  const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
   void ask_again();
   void ask_another_round();
-  void advise_about(RunId run);
-  void save_ladder(const SaveLadder& asked);
+
+  // One for each command (commands.h): desktop_run_commands.cpp has those of runs and ladders, desktop_commands.cpp the
+  // others.
+  void execute(const LaunchLadder& launch);
+  void execute(const StopRun& stop);
+  void execute(const StopAll&);
+  void execute(const PauseRun& pause);
+  void execute(const MoveInQueue& move);
+  void execute(const LoadSeries& load);
+  void execute(const LoadExcerpt& load);
+  void execute(const LoadDetail& load);
+  void execute(const LoadGlance& load);
+  void execute(const LoadSight& load);
+  void execute(const LoadAdvice& load);
+  void execute(const ShowPanel& panel);
+  void execute(const SelectLadder& select);
+  void execute(const SelectRung& select);
+  void execute(const SelectRun& select);
+  void execute(const SelectRuns& select);
+  void execute(const ClearSelection&);
+  void execute(const SelectBaseline& select);
+  void execute(const OpenRun& open);
+  void execute(const Curate& asked);
+  void execute(const RenameRun& rename);
+  void execute(const RenameLadder& rename);
+  void execute(const Undo&);
+  void execute(const PreviewImport& preview);
+  void execute(const KeepImport&);
+  void execute(const ForgetImport&);
+  void execute(const Repeat& repeat);
+  void execute(const ConfirmSpeedup& asked);
+  void execute(const StopAsking&);
+  void execute(const ProposeLadder& propose);
+  void execute(const ProposeStage& propose);
+  void execute(const ResumeRun& resume);
+  void execute(const ForkRun& fork);
+  void execute(const CopyText& copy);
+  void execute(const SaveText& save);
+  void execute(const SaveFigure& save);
+  void execute(const SaveLadder& save);
+  void execute(const SetTheme& choice);
+  void execute(const ToggleTheme&);
+  void execute(const ToggleLineStyles&);
+  void execute(const ChangeScale& change);
+  void execute(const ResetLayout&);
+  void execute(const Reload&);
+  void execute(const ShowPalette&);
+  void execute(const EmptyBin& bin);
+  void execute(const KeepDrawing&);
+  void execute(const DismissMessage& dismiss);
 
   RunStore& store_;
   Session* session_;

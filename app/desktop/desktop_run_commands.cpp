@@ -1,0 +1,198 @@
+// What was asked for of runs and ladders: to launch, stop, repeat and resume them, and to read what panels show of
+// them.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "app/desktop/desktop_app.h"
+#include "app/environment.h"
+#include "app/format.h"
+#include "app/preset_ladder.h"
+#include "app/verdict_text.h"
+
+namespace stepladder {
+
+const DeviceReport& DesktopApp::device() const {
+  if (!workspace_.device)
+    throw std::runtime_error("Stepladder is still detecting the hardware: try again in a moment.");
+  return *workspace_.device;
+}
+
+void DesktopApp::execute(const LaunchLadder& launch) {
+  if (!session_) return;
+  const LaunchedLadder launched = session_->launch_ladder(launch.request, device());
+  workspace_.add_ladder(store_, launched.ladder, launched.runs);
+  show("live");
+}
+
+void DesktopApp::execute(const ProposeLadder& propose) {
+  const Ladder* ladder = workspace_.ladder(propose.ladder);
+  if (!ladder) return;
+  workspace_.proposal = measure_here(*ladder, store_.runs_of(ladder->id), device());
+  ++workspace_.proposals;
+  show("launch");
+}
+
+void DesktopApp::execute(const ProposeStage& propose) {
+  const RunEntry* entry = workspace_.find(propose.run);
+  if (!entry) return;
+  workspace_.proposal = LadderRequest{.name = entry->run.name + " + " + propose.stage,
+                                      .base = recipe_from_json(entry->run.recipe),
+                                      .stages = {{.stage = "baseline"}, {.stage = propose.stage}}};
+  ++workspace_.proposals;
+  show("launch");
+}
+
+void DesktopApp::execute(const Repeat& repeat) {
+  if (!session_) return;
+  workspace_.add_runs(store_, session_->repeat(repeat.runs, repeat.times));
+  show("live");
+}
+
+void DesktopApp::execute(const ResumeRun& resume) {
+  if (!session_) return;
+  const RunEntry* entry = workspace_.find(resume.run);
+  if (!entry) return;
+  Recipe recipe = recipe_from_json(entry->run.recipe);
+  recipe.steps = resume.steps;
+  session_->resume(resume.run, recipe);
+  workspace_.goes_on(store_, resume.run);
+  show("live");
+}
+
+void DesktopApp::execute(const ForkRun& fork) {
+  if (!session_) return;
+  const RunEntry* entry = workspace_.find(fork.run);
+  if (!entry) return;
+  RunSpec asked{.base = recipe_from_json(entry->run.recipe), .fork_of = fork.run, .fork_step = fork.step};
+  if (fork.step >= asked.base.steps) asked.base.steps = fork.step + asked.base.steps;
+  workspace_.add_runs(store_, {session_->launch_run(asked, device())});
+  show("live");
+}
+
+void DesktopApp::execute(const StopRun& stop) {
+  if (session_) session_->stop(stop.run);
+}
+
+void DesktopApp::execute(const StopAll&) {
+  workspace_.question.open = false;
+  if (session_) session_->stop_all();
+}
+
+void DesktopApp::execute(const PauseRun& pause) {
+  if (session_) session_->pause(pause.run, pause.paused);
+}
+
+void DesktopApp::execute(const MoveInQueue& move) {
+  if (session_) session_->move_to(move.run, move.place);
+}
+
+void DesktopApp::execute(const ConfirmSpeedup& asked) {
+  if (!session_) return;
+  workspace_.question = {.asked = asked, .answers = {}, .open = true};
+  round_.clear();
+  ask_again();
+}
+
+void DesktopApp::execute(const StopAsking&) {
+  workspace_.question.open = false;
+}
+
+// After a run has ended: whether the question is answered, or another round is needed.
+void DesktopApp::ask_again() {
+  try {
+    ask_another_round();
+  } catch (const std::exception& error) {  // also on the way through ingest, where nobody else would catch it
+    workspace_.question.open = false;
+    complain(error.what());
+  }
+}
+
+void DesktopApp::ask_another_round() {
+  Question& question = workspace_.question;
+  std::vector<MeasuredRun> measured;
+  std::map<int, RunId> first;  // of each of the two rungs, the run whose recipe is repeated
+  int repeats = 0;
+  for (const RunEntry* entry : workspace_.runs_of(question.asked.ladder)) {
+    const int rung = entry->run.rung;
+    if (rung != question.asked.baseline && rung != question.asked.rung) continue;
+    if (!is_over(entry->run.status)) return;  // the round goes on
+    if (entry->run.status != RunStatus::finished) continue;
+    if (!entry->loaded) workspace_.load_series(store_, entry->run.id);
+    measured.push_back({&entry->run, &entry->summary, &entry->series()});
+    repeats += rung == question.asked.rung ? 1 : 0;
+    first.try_emplace(rung, entry->run.id);
+  }
+  for (const RunId id : round_) {  // one that cannot be repeated would be tried for ever
+    const RunEntry* entry = workspace_.find(id);
+    if (entry && entry->run.status == RunStatus::finished) continue;
+    throw std::runtime_error("It cannot be told: " + (entry ? entry->run.name : "a repeat") +
+                             " did not go to its end, so no more repeats are made.");
+  }
+  const std::vector<RungJudgement> rungs = judge_rungs(measured, workspace_.hardware, question.asked.baseline);
+  if (rungs.size() != 2) throw std::runtime_error("It cannot be told: both rungs need a run that went to its end.");
+  const Gain& answer = rungs[rungs.back().rung == question.asked.rung ? 1 : 0].over_baseline;
+  question.answers.push_back(answer);
+  const bool is_clear = answer.verdict != Verdict::cannot_tell;
+  if (is_clear && repeats >= 2) {
+    question.open = false;
+    notice("After " + std::to_string(repeats) + " runs each: " + verdict_text(answer) + ", " +
+           factor_text(answer.factor));
+  } else if (repeats >= question.asked.most_repeats) {
+    question.open = false;
+    notice("After " + std::to_string(repeats) + " runs each it still cannot be told.");
+  } else {
+    std::vector<RunId> runs;
+    for (const auto& [rung, run] : first) runs.push_back(run);
+    round_ = session_->repeat(runs, 1);
+    workspace_.add_runs(store_, round_);
+  }
+}
+
+void DesktopApp::execute(const LoadSeries& load) {
+  workspace_.load_series(store_, load.run);
+}
+
+void DesktopApp::execute(const LoadExcerpt& load) {
+  workspace_.load_excerpt(store_, load.run, load.most);
+}
+
+void DesktopApp::execute(const LoadDetail& load) {
+  workspace_.load_detail(store_, load.run);
+  workspace_.environment = environment_json();
+}
+
+void DesktopApp::execute(const LoadGlance& load) {
+  workspace_.load_glance(store_, load.run, load.quantity);
+}
+
+void DesktopApp::execute(const LoadSight& load) {
+  workspace_.load_sight(store_, load.run, load.quantity, load.first, load.last);
+}
+
+// What a step was spent on is read for runs that were trained here, of which the newest say enough.
+void DesktopApp::execute(const LoadAdvice& load) {
+  constexpr std::size_t most_read = 100;
+  const RunId about = load.about;
+  std::vector<AdviceRun> project;
+  std::size_t read = 0;
+  for (auto entry = workspace_.runs().rbegin(); entry != workspace_.runs().rend(); ++entry) {
+    if (!is_over(entry->run.status)) continue;
+    AdviceRun run{.run = &entry->run, .summary = &entry->summary};
+    const bool wanted = entry->run.id == about || (entry->run.source == "launched" && read++ < most_read);
+    if (wanted) run.parts = store_.mean_parts(entry->run, entry->summary.warmup_steps);
+    project.push_back(run);
+  }
+  std::reverse(project.begin(), project.end());
+  const Overview loss = store_.overview(about, Quantity::loss);
+  for (AdviceRun& run : project) {
+    if (run.run->id == about) run.loss = &loss;
+  }
+  workspace_.advice = {.asked = about,
+                       .about = about,
+                       .made_for = workspace_.version,
+                       .list = advise(project, about, workspace_.hardware),
+                       .outcomes = advice_held(project, workspace_.hardware)};
+}
+
+}  // namespace stepladder
