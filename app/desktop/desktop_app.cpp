@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "app/desktop/actions.h"
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/portal.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "app/desktop/chart_export.h"
+#include "app/desktop/charts/chart_export.h"
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
 #include "app/figures/export.h"

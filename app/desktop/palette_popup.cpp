@@ -10,6 +10,32 @@ namespace {
 
 constexpr int rows_shown = 12;
 
+float row_height() {
+  return px(32);
+}
+
+// The title, its detail where there is room for it, and its key at the right.
+void draw_row(const Action& action, ImVec2 at, float width) {
+  const std::string key = key_text(action.key);
+  ImGui::PushFont(fonts().regular, small_size);
+  const float key_width = ImGui::CalcTextSize(key.c_str()).x;
+  ImGui::GetWindowDrawList()->AddText(
+      ImVec2(at.x + width - key_width - px(10), at.y + (row_height() - ImGui::GetTextLineHeight()) / 2),
+      u32(palette().quiet), key.c_str());
+  ImGui::PopFont();
+  const ImVec2 after = ImGui::GetCursorPos();
+  const float title_room = width - key_width - px(34);
+  ImGui::SetCursorScreenPos(ImVec2(at.x + px(10), at.y + (row_height() - ImGui::GetTextLineHeight()) / 2));
+  text_cut(action.title, title_room, palette().text, fonts().regular, text_size);
+  const float title_width = ImGui::GetItemRectSize().x;
+  if (!action.detail.empty() && title_room - title_width > px(60)) {
+    ImGui::SameLine(0, px(10));
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+    text_cut(action.detail, title_room - title_width - px(10), palette().quiet, fonts().regular, small_size);
+  }
+  ImGui::SetCursorPos(after);
+}
+
 }  // namespace
 
 void PalettePopup::open(std::vector<Action> actions) {
@@ -39,13 +65,31 @@ void PalettePopup::match() {
 
 void PalettePopup::draw(Commands& commands) {
   if (!is_open_) return;
+  begin_window();
+  if (is_new_) ImGui::SetKeyboardFocusHere();
+  ImGui::SetNextItemWidth(-1);
+  ImGui::InputTextWithHint("##typed", "Type an action, a ladder or a run", typed_.data(), typed_.size());
+  mark("palette.typed");
+  if (matched_for_ != typed_.data()) match();
+  const bool moved = move_selection();
+  std::optional<int> chosen;
+  if (!matches_.empty() && (ImGui::IsKeyPressed(ImGuiKey_Enter) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter)))
+    chosen = selected_;
+  if (const auto clicked = draw_matches(moved)) chosen = clicked;
+  if (chosen) commands.push_back(actions_[matches_[static_cast<std::size_t>(*chosen)]].command);
+  const bool left = !is_new_ && !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows);
+  if (chosen || left || ImGui::IsKeyPressed(ImGuiKey_Escape)) is_open_ = false;
+  is_new_ = false;
+  ImGui::End();
+}
+
+void PalettePopup::begin_window() const {
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   const float width = std::min(px(620), viewport->WorkSize.x - px(24));
-  const float row = px(32);
-  const float height = px(64) + row * static_cast<float>(std::clamp<std::size_t>(matches_.size(), 1, rows_shown));
+  const float rows = row_height() * static_cast<float>(std::clamp<std::size_t>(matches_.size(), 1, rows_shown));
   ImGui::SetNextWindowPos(ImVec2(viewport->WorkPos.x + (viewport->WorkSize.x - width) / 2,
                                  viewport->WorkPos.y + std::min(px(96), viewport->WorkSize.y * 0.1f)));
-  ImGui::SetNextWindowSize(ImVec2(width, std::min(height, viewport->WorkSize.y * 0.8f)));
+  ImGui::SetNextWindowSize(ImVec2(width, std::min(px(64) + rows, viewport->WorkSize.y * 0.8f)));
   if (is_new_) ImGui::SetNextWindowFocus();
   ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().card);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(10));
@@ -56,72 +100,50 @@ void PalettePopup::draw(Commands& commands) {
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
   ImGui::PopStyleVar(3);
   ImGui::PopStyleColor();
-  if (is_new_) ImGui::SetKeyboardFocusHere();
-  ImGui::SetNextItemWidth(-1);
-  ImGui::InputTextWithHint("##typed", "what to do, or where to go", typed_.data(), typed_.size());
-  mark("palette.typed");
-  if (matched_for_ != typed_.data()) match();
+}
 
+bool PalettePopup::move_selection() {
   const int count = static_cast<int>(matches_.size());
-  bool moved = false;
-  if (count > 0 && ImGui::IsKeyPressed(ImGuiKey_DownArrow)) selected_ = (selected_ + 1) % count, moved = true;
-  if (count > 0 && ImGui::IsKeyPressed(ImGuiKey_UpArrow)) selected_ = (selected_ + count - 1) % count, moved = true;
-  int chosen = -1;
-  if (count > 0 && (ImGui::IsKeyPressed(ImGuiKey_Enter) || ImGui::IsKeyPressed(ImGuiKey_KeypadEnter)))
-    chosen = selected_;
+  if (count == 0) return false;
+  const int before = selected_;
+  if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) selected_ = (selected_ + 1) % count;
+  if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) selected_ = (selected_ + count - 1) % count;
+  return selected_ != before;
+}
 
+std::optional<int> PalettePopup::draw_matches(bool moved) {
+  std::optional<int> clicked;
   ImGui::BeginChild("##found");
-  if (count == 0) {
+  if (matches_.empty()) {
     ImGui::SetCursorPos(ImVec2(px(10), px(8)));
-    text_quiet("Nothing answers to that.");
+    text_quiet("No matches");
   }
   ImGuiListClipper clipper;
-  clipper.Begin(count, row);
+  clipper.Begin(static_cast<int>(matches_.size()), row_height());
   if (moved) clipper.IncludeItemByIndex(selected_);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, 0));
-  ImDrawList* draw = ImGui::GetWindowDrawList();
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const Action& action = actions_[matches_[static_cast<std::size_t>(i)]];
       ImGui::PushID(i);
       const ImVec2 at = ImGui::GetCursorScreenPos();
-      const float room = ImGui::GetContentRegionAvail().x;
-      if (ImGui::InvisibleButton("##row", ImVec2(room, row))) chosen = i;
+      const ImVec2 size(ImGui::GetContentRegionAvail().x, row_height());
+      if (ImGui::InvisibleButton("##row", size)) clicked = i;
       if (i < 3) mark("palette.row." + std::to_string(i));
       if (ImGui::IsItemHovered() && (ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0))
         selected_ = i;
       if (i == selected_) {
-        draw->AddRectFilled(at, ImVec2(at.x + room, at.y + row), u32(palette().accent, 0.16f), px(6));
+        ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y),
+                                                  u32(palette().accent, 0.16f), px(6));
         if (moved) ImGui::SetScrollHereY();
       }
-      const std::string key = key_text(action.key);
-      ImGui::PushFont(fonts().regular, small_size);
-      const float key_width = ImGui::CalcTextSize(key.c_str()).x;
-      draw->AddText(ImVec2(at.x + room - key_width - px(10), at.y + (row - ImGui::GetTextLineHeight()) / 2),
-                    u32(palette().quiet), key.c_str());
-      ImGui::PopFont();
-      const ImVec2 after = ImGui::GetCursorPos();
-      const float title_room = room - key_width - px(34);
-      ImGui::SetCursorScreenPos(ImVec2(at.x + px(10), at.y + (row - ImGui::GetTextLineHeight()) / 2));
-      text_cut(action.title, title_room, palette().text, fonts().regular, text_size);
-      const float title_width = ImGui::GetItemRectSize().x;
-      if (!action.detail.empty() && title_room - title_width > px(60)) {
-        ImGui::SameLine(0, px(10));
-        ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-        text_cut(action.detail, title_room - title_width - px(10), palette().quiet, fonts().regular, small_size);
-      }
-      ImGui::SetCursorPos(after);
+      draw_row(actions_[matches_[static_cast<std::size_t>(i)]], at, size.x);
       ImGui::PopID();
     }
   }
   ImGui::PopStyleVar();
   ImGui::Dummy(ImVec2(0, 0));
   ImGui::EndChild();
-  if (chosen >= 0) commands.push_back(actions_[matches_[static_cast<std::size_t>(chosen)]].command);
-  const bool left = !is_new_ && !ImGui::IsWindowFocused(ImGuiFocusedFlags_ChildWindows);
-  if (chosen >= 0 || left || ImGui::IsKeyPressed(ImGuiKey_Escape)) is_open_ = false;
-  is_new_ = false;
-  ImGui::End();
+  return clicked;
 }
 
 }  // namespace stepladder

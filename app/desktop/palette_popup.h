@@ -1,7 +1,9 @@
-// The command palette: type a few letters of what is wanted, Enter does it. UI thread, inside a frame.
+// The command palette: type a few letters of an action, a ladder or a run; Enter carries it out. UI thread, inside a
+// frame.
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,9 @@ class PalettePopup {
 
  private:
   void match();
+  void begin_window() const;
+  bool move_selection();                        // by the arrow keys; returns whether it moved
+  std::optional<int> draw_matches(bool moved);  // the place of the one that was clicked
 
   bool is_open_ = false;
   bool is_new_ = false;

@@ -109,24 +109,7 @@ void apply_plot_theme(const Palette& colours) {
   style.Colors[ImPlotCol_Crosshairs] = colours.quiet;
 }
 
-}  // namespace
-
-void load_fonts(const std::filesystem::path& folder) {
-  const auto add = [&](ImFont*& font, const char* name) {
-    font = load(folder / name);
-    merge_other_scripts();
-  };
-  add(loaded.regular, "Inter-Regular.otf");
-  add(loaded.semibold, "Inter-SemiBold.otf");
-  add(loaded.display, "InterDisplay-SemiBold.otf");
-  add(loaded.mono, "JetBrainsMono-Regular.ttf");
-  ImGui::GetIO().FontDefault = loaded.regular;
-}
-
-void apply_theme(bool dark, float scale) {
-  dark_now = dark;
-  scale_now = scale;
-  const Palette& colours = palette();
+ImGuiStyle sizes(float scale) {
   ImGuiStyle style;
   style.FontSizeBase = text_size;
   style.FontScaleDpi = scale;
@@ -154,19 +137,18 @@ void apply_theme(bool dark, float scale) {
   style.WindowMenuButtonPosition = ImGuiDir_None;
   style.DisabledAlpha = 0.5f;
   style.ScaleAllSizes(scale);
+  return style;
+}
 
+// Text, and what it is read on.
+void colour_surfaces(const Palette& colours, ImVec4* colour) {
   const ImVec4 clear(0, 0, 0, 0);
-  const ImVec4 raised = dark ? hex(0x232933) : hex(0xeef1f5);
-  ImVec4* colour = style.Colors;
   colour[ImGuiCol_Text] = colours.text;
   colour[ImGuiCol_TextDisabled] = colours.quiet;
   colour[ImGuiCol_WindowBg] = colours.background;
   colour[ImGuiCol_ChildBg] = clear;
   colour[ImGuiCol_PopupBg] = colours.card;
   colour[ImGuiCol_Border] = colours.line;
-  colour[ImGuiCol_FrameBg] = raised;
-  colour[ImGuiCol_FrameBgHovered] = faded(colours.accent, 0.16f);
-  colour[ImGuiCol_FrameBgActive] = faded(colours.accent, 0.24f);
   colour[ImGuiCol_TitleBg] = colours.background;
   colour[ImGuiCol_TitleBgActive] = colours.background;
   colour[ImGuiCol_TitleBgCollapsed] = colours.background;
@@ -175,6 +157,26 @@ void apply_theme(bool dark, float scale) {
   colour[ImGuiCol_ScrollbarGrab] = faded(colours.quiet, 0.35f);
   colour[ImGuiCol_ScrollbarGrabHovered] = faded(colours.quiet, 0.55f);
   colour[ImGuiCol_ScrollbarGrabActive] = faded(colours.quiet, 0.75f);
+  colour[ImGuiCol_DockingPreview] = faded(colours.accent, 0.5f);
+  colour[ImGuiCol_DockingEmptyBg] = colours.background;
+  colour[ImGuiCol_TableHeaderBg] = clear;
+  colour[ImGuiCol_TableBorderStrong] = colours.line;
+  colour[ImGuiCol_TableBorderLight] = faded(colours.line, 0.6f);
+  colour[ImGuiCol_TableRowBg] = clear;
+  colour[ImGuiCol_TableRowBgAlt] = clear;
+  colour[ImGuiCol_TextSelectedBg] = faded(colours.accent, 0.35f);
+  colour[ImGuiCol_InputTextCursor] = colours.text;
+  colour[ImGuiCol_NavCursor] = colours.accent;
+  colour[ImGuiCol_PlotHistogram] = colours.accent;
+  colour[ImGuiCol_ModalWindowDimBg] = faded(colours.background, 0.6f);
+}
+
+// What the mouse acts on.
+void colour_controls(const Palette& colours, const ImVec4& raised, ImVec4* colour) {
+  const ImVec4 clear(0, 0, 0, 0);
+  colour[ImGuiCol_FrameBg] = raised;
+  colour[ImGuiCol_FrameBgHovered] = faded(colours.accent, 0.16f);
+  colour[ImGuiCol_FrameBgActive] = faded(colours.accent, 0.24f);
   colour[ImGuiCol_CheckMark] = colours.accent;
   colour[ImGuiCol_SliderGrab] = colours.accent;
   colour[ImGuiCol_SliderGrabActive] = colours.accent;
@@ -197,18 +199,29 @@ void apply_theme(bool dark, float scale) {
   colour[ImGuiCol_TabDimmed] = colours.background;
   colour[ImGuiCol_TabDimmedSelected] = faded(colours.accent, 0.1f);
   colour[ImGuiCol_TabDimmedSelectedOverline] = clear;
-  colour[ImGuiCol_DockingPreview] = faded(colours.accent, 0.5f);
-  colour[ImGuiCol_DockingEmptyBg] = colours.background;
-  colour[ImGuiCol_TableHeaderBg] = clear;
-  colour[ImGuiCol_TableBorderStrong] = colours.line;
-  colour[ImGuiCol_TableBorderLight] = faded(colours.line, 0.6f);
-  colour[ImGuiCol_TableRowBg] = clear;
-  colour[ImGuiCol_TableRowBgAlt] = clear;
-  colour[ImGuiCol_TextSelectedBg] = faded(colours.accent, 0.35f);
-  colour[ImGuiCol_InputTextCursor] = colours.text;
-  colour[ImGuiCol_NavCursor] = colours.accent;
-  colour[ImGuiCol_PlotHistogram] = colours.accent;
-  colour[ImGuiCol_ModalWindowDimBg] = faded(colours.background, 0.6f);
+}
+
+}  // namespace
+
+void load_fonts(const std::filesystem::path& folder) {
+  const auto add = [&](ImFont*& font, const char* name) {
+    font = load(folder / name);
+    merge_other_scripts();
+  };
+  add(loaded.regular, "Inter-Regular.otf");
+  add(loaded.semibold, "Inter-SemiBold.otf");
+  add(loaded.display, "InterDisplay-SemiBold.otf");
+  add(loaded.mono, "JetBrainsMono-Regular.ttf");
+  ImGui::GetIO().FontDefault = loaded.regular;
+}
+
+void apply_theme(bool dark, float scale) {
+  dark_now = dark;
+  scale_now = scale;
+  const Palette& colours = palette();
+  ImGuiStyle style = sizes(scale);
+  colour_surfaces(colours, style.Colors);
+  colour_controls(colours, dark ? hex(0x232933) : hex(0xeef1f5), style.Colors);
   ImGui::GetStyle() = style;
   apply_plot_theme(colours);
 }

@@ -8,7 +8,7 @@
 
 #include "app/curves/curves.h"
 #include "app/curves/slow_steps.h"
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"

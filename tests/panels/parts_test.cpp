@@ -7,7 +7,7 @@
 #include <set>
 
 #include "app/desktop/actions.h"
-#include "app/desktop/chart_export.h"
+#include "app/desktop/charts/chart_export.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/models/run_columns.h"
 #include "app/desktop/panel.h"

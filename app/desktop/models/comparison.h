@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/curves/curves.h"
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/models/background.h"
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"

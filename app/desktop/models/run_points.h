@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/commands.h"
 #include "app/desktop/workspace.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/curves/curves.h"
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/commands.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/workspace.h"

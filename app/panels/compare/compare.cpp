@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/chart_export.h"
+#include "app/desktop/charts/chart_export.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/models/comparison.h"
 
 namespace stepladder {

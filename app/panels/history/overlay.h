@@ -2,7 +2,7 @@
 // view's table. UI thread.
 #pragma once
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/commands.h"
 #include "app/panels/history/curation.h"
 

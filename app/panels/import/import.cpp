@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/commands.h"
 #include "app/desktop/models/ladder_model.h"
 

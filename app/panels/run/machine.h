@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/commands.h"
 #include "app/desktop/workspace.h"
 

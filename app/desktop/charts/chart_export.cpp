@@ -1,4 +1,4 @@
-#include "app/desktop/chart_export.h"
+#include "app/desktop/charts/chart_export.h"
 
 #include <algorithm>
 #include <cctype>

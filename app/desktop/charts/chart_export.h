@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/desktop/charts.h"
+#include "app/desktop/charts/charts.h"
 #include "app/desktop/workspace.h"
 #include "app/figures/figure.h"
 

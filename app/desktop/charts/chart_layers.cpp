@@ -1,0 +1,263 @@
+#include "app/desktop/charts/chart_layers.h"
+
+#include <implot.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+bool line_styles_on = false;
+
+std::size_t nearest_index(std::span<const double> x, double at) {
+  const auto after = std::lower_bound(x.begin(), x.end(), at);
+  if (after == x.end()) return x.size() - 1;
+  if (after == x.begin()) return 0;
+  return static_cast<std::size_t>(after - x.begin()) - (at - *(after - 1) < *after - at ? 1 : 0);
+}
+
+std::string x_text(const Chart& chart, double x) {
+  return chart.x_label == "step" ? grouped(std::llround(x)) : compact(x);
+}
+
+std::string y_text(const Chart& chart, double y) {
+  return chart.unit.empty() ? loss_text(y) : compact(y) + " " + chart.unit;
+}
+
+void vertical_line(const char* id, double x, const ImVec4& colour) {
+  ImPlotSpec spec;
+  spec.LineColor = colour;
+  spec.Flags = ImPlotItemFlags_NoLegend | ImPlotItemFlags_NoFit;
+  ImPlot::PlotInfLines(id, &x, 1, spec);
+}
+
+void draw_marks(const Chart& chart) {
+  for (const ChartMark& mark : chart.marks) {
+    ImGui::PushID(&mark);
+    vertical_line("##mark", mark.x, faded(mark.colour, 0.7f));
+    ImGui::PopID();
+  }
+}
+
+void draw_shade(const Chart& chart) {
+  if (!is_missing(chart.band_low)) {
+    const ImPlotRect all = ImPlot::GetPlotLimits();
+    ImPlot::PushPlotClipRect();
+    ImPlot::GetPlotDrawList()->AddRectFilled(ImPlot::PlotToPixels(all.X.Min, chart.band_high),
+                                             ImPlot::PlotToPixels(all.X.Max, chart.band_low),
+                                             u32(palette().good, 0.1f));
+    ImPlot::PopPlotClipRect();
+  }
+  if (is_missing(chart.shaded_until)) return;
+  const ImPlotRect limits = ImPlot::GetPlotLimits();
+  const ImVec2 low = ImPlot::PlotToPixels(limits.X.Min, limits.Y.Max);
+  const ImVec2 high = ImPlot::PlotToPixels(std::min(chart.shaded_until, limits.X.Max), limits.Y.Min);
+  if (high.x <= low.x) return;
+  ImPlot::PushPlotClipRect();
+  ImPlot::GetPlotDrawList()->AddRectFilled(low, high, u32(palette().quiet, 0.12f));
+  if (high.x - low.x > px(60)) {
+    ImPlot::GetPlotDrawList()->AddText(ImVec2(low.x + px(6), high.y - px(20)), u32(palette().quiet), "warm-up");
+  }
+  ImPlot::PopPlotClipRect();
+}
+
+void draw_floor(const Chart& chart) {
+  if (is_missing(chart.floor)) return;
+  ImPlotSpec spec;
+  spec.LineColor = palette().warning;
+  spec.Flags = static_cast<int>(ImPlotItemFlags_NoLegend) | static_cast<int>(ImPlotInfLinesFlags_Horizontal);
+  ImPlot::PlotInfLines("##floor", &chart.floor, 1, spec);
+  const ImVec2 at = ImPlot::PlotToPixels(ImPlot::GetPlotLimits().X.Max, chart.floor);
+  ImGui::PushFont(fonts().regular, small_size);
+  const ImVec2 size = ImGui::CalcTextSize(chart.floor_label.c_str());
+  ImPlot::PushPlotClipRect();
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x - px(6), at.y - size.y - px(2)), u32(palette().warning),
+                                     chart.floor_label.c_str());
+  ImPlot::PopPlotClipRect();
+  ImGui::PopFont();
+}
+
+// As the legend names it: cut, so that long names leave the plot to the curves. What is behind ## tells equal ones
+// apart.
+std::string legend_label(const Curve& curve, float plot_width) {
+  const std::string name = curve.label.substr(0, curve.label.find("##"));
+  const std::string cut = cut_to(name, std::max(px(60), plot_width * 0.4f), Cut::middle);
+  return cut == name ? curve.label : cut + "##" + curve.label;
+}
+
+// The legend's order is that of first mention, which must not be the order in which curves cover each other.
+void list_in_legend(const Chart& chart, float plot_width) {
+  std::vector<const Curve*> curves;
+  for (const Curve& curve : chart.curves) {
+    if (curve.in_legend) curves.push_back(&curve);
+  }
+  std::stable_sort(curves.begin(), curves.end(), [](const Curve* a, const Curve* b) { return a->order < b->order; });
+  for (const Curve* curve : curves) {
+    ImPlotSpec spec;
+    spec.LineColor = faded(curve->colour, 1 / std::max(curve->colour.w, 0.1f));
+    ImPlot::PlotDummy(legend_label(*curve, plot_width).c_str(), spec);
+  }
+}
+
+// In pixels, on and off, before scaling. The first is solid.
+constexpr std::array<std::array<float, 4>, 5> dashes{
+    {{0, 0, 0, 0}, {9, 4, 9, 4}, {2, 3, 2, 3}, {10, 3, 2, 3}, {5, 3, 5, 3}}};
+
+void draw_dashed(const Polyline& line, const ImVec4& colour, float weight, int pattern) {
+  const auto& dash = dashes[static_cast<std::size_t>(pattern) % dashes.size()];
+  ImDrawList* draw = ImPlot::GetPlotDrawList();
+  const ImU32 ink = u32(colour);
+  std::size_t part = 0;
+  float left = px(dash[0]);
+  ImPlot::PushPlotClipRect();
+  for (std::size_t i = 1; i < line.x.size(); ++i) {
+    ImVec2 from = ImPlot::PlotToPixels(line.x[i - 1], line.y[i - 1]);
+    const ImVec2 to = ImPlot::PlotToPixels(line.x[i], line.y[i]);
+    float length = std::hypot(to.x - from.x, to.y - from.y);
+    if (!(length < 1e6f)) continue;
+    while (length > 0) {
+      const float piece = std::min(left, length);
+      const ImVec2 end(from.x + (to.x - from.x) * piece / length, from.y + (to.y - from.y) * piece / length);
+      if (part % 2 == 0) draw->AddLine(from, end, ink, weight);
+      from = end;
+      length -= piece;
+      left -= piece;
+      if (left > 0) break;
+      part = (part + 1) % dash.size();
+      left = px(dash[part]);
+    }
+  }
+  ImPlot::PopPlotClipRect();
+}
+
+void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, float weight, bool steps_up,
+               float plot_width) {
+  const std::string label = curve.in_legend ? legend_label(curve, plot_width) : curve.label;
+  ImPlotSpec spec;
+  spec.LineColor = colour;
+  spec.LineWeight = px(weight);
+  if (!curve.in_legend) spec.Flags = ImPlotItemFlags_NoLegend;
+  const auto count = static_cast<int>(line.x.size());
+  if (curve.points || count == 1) {
+    spec.Marker = ImPlotMarker_Circle;
+    spec.MarkerSize = px(3.5f);
+    spec.MarkerFillColor = colour;
+    ImPlot::PlotScatter(label.c_str(), line.x.data(), line.y.data(), count, spec);
+  } else if (steps_up) {
+    ImPlot::PlotStairs(label.c_str(), line.x.data(), line.y.data(), count, spec);
+  } else if (line_styles_on && curve.dash % static_cast<int>(dashes.size()) != 0) {
+    draw_dashed(line, colour, px(weight), curve.dash);
+  } else {
+    ImPlot::PlotLine(label.c_str(), line.x.data(), line.y.data(), count, spec);
+  }
+}
+
+// The lowest and the highest of each pixel column.
+void draw_band(const Curve& curve, const CurveView& view) {
+  if (view.low.x.size() != view.high.x.size() || view.low.x.empty()) return;
+  ImPlotSpec spec;
+  spec.FillColor = faded(curve.colour, 0.2f);
+  spec.Flags = ImPlotItemFlags_NoLegend;
+  ImPlot::PlotShaded(("##band" + curve.label).c_str(), view.low.x.data(), view.low.y.data(), view.high.y.data(),
+                     static_cast<int>(view.low.x.size()), spec);
+}
+
+void draw_zero_line(const Chart& chart) {
+  if (is_missing(chart.zero_line)) return;
+  ImPlotSpec spec;
+  spec.LineColor = faded(palette().quiet, 0.8f);
+  spec.Flags = static_cast<int>(ImPlotItemFlags_NoLegend) | static_cast<int>(ImPlotInfLinesFlags_Horizontal);
+  ImPlot::PlotInfLines("##zero", &chart.zero_line, 1, spec);
+}
+
+void draw_curve(const Curve& curve, const CurveView& view, bool steps_up, float plot_width) {
+  if (view.line.x.empty()) return;
+  draw_band(curve, view);
+  if (curve.smoothed.empty()) {
+    draw_line(curve, view.line, curve.colour, curve.weight, steps_up, plot_width);
+  } else {
+    draw_line(curve, view.line, faded(curve.colour, 0.28f), 1, steps_up, plot_width);
+    draw_line(curve, view.smoothed, curve.colour, curve.weight, steps_up, plot_width);
+  }
+}
+
+}  // namespace
+
+void use_line_styles(bool on) {
+  line_styles_on = on;
+}
+
+void draw_layers(const Chart& chart, const ChartView& view) {
+  draw_shade(chart);
+  list_in_legend(chart, view.size.x);
+  draw_zero_line(chart);
+  for (std::size_t i = 0; i < view.curves.size(); ++i)
+    draw_curve(chart.curves[i], view.curves[i], chart.steps_up, view.size.x);
+  draw_floor(chart);
+  draw_marks(chart);
+}
+
+bool has_room_for_legend(const Chart& chart, float height) {
+  const auto rows = std::count_if(chart.curves.begin(), chart.curves.end(), [](const Curve& c) { return c.in_legend; });
+  return chart.legend && px(14) + px(17) * static_cast<float>(rows) < 0.6f * (height - px(40));
+}
+
+double nearest_x(const Chart& chart, double at) {
+  for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
+    if (!curve->x.empty()) return curve->x[nearest_index(curve->x, at)];
+  }
+  return at;
+}
+
+void read_out(const Chart& chart, double x_marked) {
+  const double at = ImPlot::GetPlotMousePos().x;
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
+  if (ImGui::BeginTooltip()) {
+    text_quiet(chart.x_label + " " + x_text(chart, x_marked));
+    int rows = 0;
+    for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
+      if (curve->x.empty() || curve->label.empty() || at > curve->x.back() + 1) continue;
+      const std::size_t i = nearest_index(curve->x, at);
+      if (is_missing(curve->y[i])) continue;
+      ++rows;
+      colour_square(curve->colour);
+      ImGui::SameLine();
+      std::string text = curve->label.substr(0, curve->label.find("##")) + "  " + y_text(chart, curve->y[i]);
+      if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
+      ImGui::TextUnformatted(text.c_str());
+    }
+    for (const ChartMark& mark : chart.marks) {
+      if (std::fabs(ImPlot::PlotToPixels(mark.x, 0).x - ImGui::GetMousePos().x) > px(5)) continue;
+      ImGui::PushTextWrapPos(px(420));
+      text_toned(mark.words, Tone::warning);
+      ImGui::PopTextWrapPos();
+    }
+    ImGui::EndTooltip();
+  }
+  ImGui::PopStyleVar();
+}
+
+void draw_cursors(const Chart& chart, double hovered) {
+  if (!is_missing(hovered)) vertical_line("##hovered", hovered, faded(palette().quiet, 0.6f));
+  if (!chart.shared) return;
+  ImPlot::PushPlotClipRect();
+  for (const auto& [x, letter] : {std::pair(chart.shared->a, "A"), std::pair(chart.shared->b, "B")}) {
+    if (is_missing(x)) continue;
+    vertical_line(letter, x, palette().accent);
+    const ImVec2 at = ImPlot::PlotToPixels(x, ImPlot::GetPlotLimits().Y.Max);
+    ImDrawList* draw = ImPlot::GetPlotDrawList();
+    draw->AddRectFilled(ImVec2(at.x, at.y), ImVec2(at.x + px(16), at.y + px(18)), u32(palette().accent), px(3));
+    draw->AddText(ImVec2(at.x + px(4), at.y + px(1)), u32(palette().background), letter);
+  }
+  ImPlot::PopPlotClipRect();
+}
+
+}  // namespace stepladder

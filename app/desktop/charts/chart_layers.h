@@ -1,0 +1,24 @@
+// The layers of a chart's plot, from the shaded warm-up up to the cursors. UI thread, between BeginPlot and EndPlot.
+#pragma once
+
+#include "app/desktop/charts/chart_view.h"
+#include "app/desktop/charts/charts.h"
+
+namespace stepladder {
+
+// Everything that the mouse has no part in.
+void draw_layers(const Chart& chart, const ChartView& view);
+
+// False where the legend would hide more than half of the plot; the read-out names the curves then.
+bool has_room_for_legend(const Chart& chart, float height);
+
+// The x nearest to `at` of the curve that is drawn on top.
+double nearest_x(const Chart& chart, double at);
+
+// A tooltip with every curve's value at `x`.
+void read_out(const Chart& chart, double x);
+
+// The cross-hair at `hovered`, shown in every chart that shares it, and the cursors A and B.
+void draw_cursors(const Chart& chart, double hovered);
+
+}  // namespace stepladder

@@ -1,0 +1,251 @@
+#include "app/desktop/charts/chart_view.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+Range padded(Range range, double share) {
+  if (!range.known()) return {0, 1};
+  double room = (range.high - range.low) * share;
+  if (room <= 0) room = std::max(std::fabs(range.high) * 0.05, 1e-6);
+  return {range.low - room, range.high + room};
+}
+
+Range x_range(const Chart& chart) {
+  Range range;
+  for (const Curve& curve : chart.curves) {
+    if (curve.x.empty()) continue;
+    range.include(curve.x.front());
+    range.include(curve.x.back());
+  }
+  if (!range.known()) return {0, 1};
+  if (range.low == range.high) return {range.low - 1, range.high + 1};
+  if (chart.log_x) return {range.low / 1.15, range.high * 1.15};
+  return padded(range, 0.01);
+}
+
+// Of what is in sight within `x`; `leave_out` the lowest and the highest 2 % of it.
+Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range& x, bool leave_out) {
+  if (chart.steps_up) return {0, 1.03};
+  Range range;
+  Range focus;  // of the curves that are not context
+  std::vector<double> values;
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    const Polyline& line = curves[k].line;
+    for (std::size_t i = 0; i < line.y.size(); ++i) {
+      if (line.x[i] < x.low || line.x[i] > x.high || (chart.log_y && line.y[i] <= 0)) continue;
+      if (chart.from_zero || leave_out) {
+        if (std::isfinite(line.y[i])) values.push_back(line.y[i]);
+      } else {
+        range.include(line.y[i]);
+        if (!chart.curves[k].is_context) focus.include(line.y[i]);
+      }
+    }
+  }
+  if (focus.known()) {
+    const double room = std::max(focus.high - focus.low, 1e-9);
+    range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
+  }
+  const auto at_share = [&](double share) {
+    const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * share);
+    std::nth_element(values.begin(), at, values.end());
+    return *at;
+  };
+  if (chart.from_zero && !chart.log_y) {
+    if (values.empty()) return {0, 1};
+    const double most = values.size() < 10 ? std::ranges::max(values) : at_share(0.98);
+    return {0, most > 0 ? most * 1.2 : 1};
+  }
+  if (leave_out && !values.empty()) {
+    range = {at_share(0.02), at_share(0.98)};
+  } else {
+    for (const double value : values) range.include(value);
+  }
+  if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
+  if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
+  // A floor far below would flatten the curves: it enters the range once they are near.
+  if (range.known() && chart.floor >= range.low - (range.high - range.low)) range.include(chart.floor);
+  if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
+  return padded(range, 0.05);
+}
+
+// "10" and "22.5 k", where a table would say "10.0" and "22.50 k".
+int axis_number(double value, char* text, int size, void*) {
+  if (std::fabs(value) < 999.5) return std::snprintf(text, static_cast<std::size_t>(size), "%.4g", value);
+  std::string number = compact(value);
+  const std::size_t unit = number.find(' ');
+  const std::size_t point = number.find('.');
+  if (point != std::string::npos && unit != std::string::npos) {
+    std::size_t end = unit;
+    while (end > point && (number[end - 1] == '0' || number[end - 1] == '.')) --end;
+    number.erase(end, unit - end);
+  }
+  return std::snprintf(text, static_cast<std::size_t>(size), "%s", number.c_str());
+}
+
+// 1, 2 and 5 of each decade, since decades alone leave most log axes with one number.
+void set_up_log_ticks(ImAxis axis, const Range& range) {
+  std::vector<double> ticks;
+  for (double decade = std::pow(10, std::floor(std::log10(range.low))); decade <= range.high; decade *= 10) {
+    for (const double value : {decade, 2 * decade, 5 * decade}) {
+      if (value >= range.low && value <= range.high) ticks.push_back(value);
+    }
+  }
+  if (ticks.size() < 2 || ticks.size() > 12) return;
+  ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+// Labels of a y axis that has room for `most` of them: multiples of 1, 2 or 5 times a power of ten. ImPlot's own would
+// overlap in a low plot.
+void set_up_ticks(ImAxis axis, const Range& range, int most) {
+  const double width = range.high - range.low;
+  if (!(width > 0) || !std::isfinite(width)) return;
+  const auto room = static_cast<std::size_t>(std::max(most, 3));
+  std::vector<double> ticks;
+  std::vector<double> finer;
+  double decade = std::pow(10, std::floor(std::log10(width)) - 2);
+  for (int i = 0; ticks.empty() || ticks.size() > room; ++i) {
+    const double step = decade * std::array{1, 2, 5}[static_cast<std::size_t>(i % 3)];
+    if (i % 3 == 2) decade *= 10;
+    finer = std::exchange(ticks, {});
+    for (double at = std::ceil(range.low / step); at <= range.high / step; ++at) ticks.push_back(at * step + 0.0);
+    if (step > width) break;
+  }
+  if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label shows no scale
+  if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+// Whole numbers only: there isn't a step 1.2.
+void set_up_whole_ticks(ImAxis axis, const Range& range) {
+  std::vector<double> ticks;
+  for (double at = std::ceil(range.low); at <= range.high; ++at) ticks.push_back(at);
+  if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+// Where the legend hides least of the curves; at the top right unless another corner has less than half as many points.
+ImPlotLocation emptiest_corner(std::span<const CurveView> curves, const Range& x, const Range& y) {
+  constexpr std::array corners{ImPlotLocation_NorthEast, ImPlotLocation_SouthWest, ImPlotLocation_NorthWest,
+                               ImPlotLocation_SouthEast};
+  std::array<std::size_t, corners.size()> points{};
+  for (const CurveView& curve : curves) {
+    const Polyline& line = curve.line;
+    for (std::size_t i = 0; i < line.x.size(); ++i) {
+      if (!(line.x[i] >= x.low && line.x[i] <= x.high)) continue;
+      const bool east = line.x[i] > (x.low + x.high) / 2;
+      const bool north = line.y[i] > (y.low + y.high) / 2;
+      ++points[east ? (north ? 0 : 3) : (north ? 2 : 1)];
+    }
+  }
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < corners.size(); ++i) {
+    if (2 * points[i] < points[best]) best = i;
+  }
+  return corners[best];
+}
+
+void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& view) {
+  if (curve.levels) {
+    curve.levels->show(curve.x, curve.y, x.low, x.high, columns, view.line);
+  } else {
+    view.line = decimate(curve.x, curve.y, x.low, x.high, columns);
+  }
+  view.smoothed = curve.smoothed.empty() ? Polyline{} : decimate(curve.x, curve.smoothed, x.low, x.high, columns);
+  view.low = curve.low.empty() ? Polyline{} : decimate(curve.x, curve.low, x.low, x.high, columns);
+  view.high = curve.low.empty() ? Polyline{} : decimate(curve.x, curve.high, x.low, x.high, columns);
+}
+
+}  // namespace
+
+void Range::include(double value) {
+  if (!std::isfinite(value)) return;
+  low = known() ? std::min(low, value) : value;
+  high = is_missing(high) ? value : std::max(high, value);
+}
+
+bool has_points(const Chart& chart) {
+  return std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) {
+    if (curve.levels) return curve.levels->points() + curve.levels->not_finite() > 0;
+    return std::any_of(curve.y.begin(), curve.y.end(), [](double y) { return !is_missing(y); });
+  });
+}
+
+ChartView derive(const Chart& chart, const Range& zoom, YAxis y_axis, ImVec2 size) {
+  static std::vector<CurveView> kept;  // from frame to frame, so that a thousand curves need no new memory
+  kept.resize(std::max(kept.size(), chart.curves.size()));
+  ChartView view{.size = size, .x = zoom.known() ? zoom : x_range(chart)};
+  view.curves = std::span(kept.data(), chart.curves.size());
+  const std::size_t share = chart.most_points / (2 * std::max<std::size_t>(1, chart.curves.size()));
+  const int columns = std::max(8, static_cast<int>(std::min<std::size_t>(share, static_cast<std::size_t>(size.x))));
+  for (std::size_t i = 0; i < view.curves.size(); ++i) decimate_curve(chart.curves[i], view.x, columns, view.curves[i]);
+  if (y_axis == YAxis::free) return view;
+  view.y = y_range(chart, view.curves, view.x, y_axis == YAxis::without_outliers);
+  if (chart.legend) view.legend_corner = emptiest_corner(view.curves, view.x, view.y);
+  return view;
+}
+
+void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
+  ImPlot::SetupAxes(chart.x_label.c_str(), nullptr,
+                    ImPlotAxisFlags_NoHighlight | (chart.x_labelled ? 0 : ImPlotAxisFlags_NoLabel),
+                    ImPlotAxisFlags_NoHighlight | (view.y.known() ? ImPlotAxisFlags_Lock : 0));
+  ImPlot::SetupAxisFormat(ImAxis_X1, axis_number);
+  ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number);
+  if (chart.log_x) {
+    ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
+    set_up_log_ticks(ImAxis_X1, view.x);
+  } else if (chart.x_label == "step" && view.x.high - view.x.low < 8) {
+    set_up_whole_ticks(ImAxis_X1, view.x);
+  }
+  ImPlot::SetupAxisLinks(ImAxis_X1, &linked_x.low, &linked_x.high);  // limits that are always set could not be moved
+  if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
+  if (view.y.known()) {
+    if (chart.log_y) {
+      set_up_log_ticks(ImAxis_Y1, view.y);
+    } else {
+      set_up_ticks(ImAxis_Y1, view.y, static_cast<int>((view.size.y - px(40)) / px(25)));
+    }
+    ImPlot::SetupAxisLimits(ImAxis_Y1, view.y.low, view.y.high, ImPlotCond_Always);
+  }
+  ImPlot::SetupLegend(view.legend_corner, ImPlotLegendFlags_NoButtons);
+  ImPlot::SetupFinish();
+}
+
+std::size_t off_screen(const ChartView& view, const Range& x, const Range& y) {
+  std::size_t count = 0;
+  for (const CurveView& curve : view.curves) {
+    const Polyline& line = curve.line;
+    count += line.off_range;
+    for (std::size_t k = 0; k < line.y.size(); ++k) {
+      const bool inside_x = line.x[k] >= x.low && line.x[k] <= x.high;
+      if (inside_x && (line.y[k] < y.low || line.y[k] > y.high)) ++count;
+    }
+  }
+  return count;
+}
+
+std::string caption(const ChartView& view, std::size_t off_screen) {
+  std::size_t points = 0;
+  std::size_t drawn = 0;
+  std::size_t not_finite = 0;
+  for (const CurveView& curve : view.curves) {
+    points += curve.line.points;
+    drawn += curve.line.x.size();
+    not_finite += curve.line.not_finite;
+  }
+  if (points + not_finite == 0) return "no steps yet";
+  std::string text = grouped(static_cast<std::int64_t>(points)) + (points == 1 ? " point, " : " points, ") +
+                     grouped(static_cast<std::int64_t>(std::min(drawn, points))) + " drawn, " +
+                     grouped(static_cast<std::int64_t>(off_screen)) + " off-screen";
+  if (not_finite > 0) text += ", " + grouped(static_cast<std::int64_t>(not_finite)) + " not a number";
+  return text;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,200 @@
+#include "app/desktop/charts/charts.h"
+
+#include <implot.h>
+
+#include <array>
+#include <cstdio>
+#include <utility>
+
+#include "app/desktop/charts/chart_export.h"
+#include "app/desktop/charts/chart_layers.h"
+#include "app/desktop/charts/chart_view.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+// What the user has done to a chart's axes. ImGui keeps it from frame to frame, except an x range that charts share.
+struct ChartState {
+  explicit ChartState(const Chart& chart) : shared(chart.shared) {
+    const ImGuiStorage& kept = *ImGui::GetStateStorage();
+    y_taken = kept.GetBool(ImGui::GetID("y taken"));
+    on_y = kept.GetBool(ImGui::GetID("on y"));
+    leaves_out = kept.GetBool(ImGui::GetID("leaves out"));
+    const float low = kept.GetFloat(ImGui::GetID("low"));
+    const float high = kept.GetFloat(ImGui::GetID("high"));
+    if (low != high) own.low = static_cast<double>(low), own.high = static_cast<double>(high);
+  }
+
+  SharedX& x() { return shared ? *shared : own; }
+  YAxis y_axis() const { return y_taken || on_y ? YAxis::free : leaves_out ? YAxis::without_outliers : YAxis::fitted; }
+
+  void keep() {
+    if (reset) {
+      y_taken = leaves_out = false;
+      x().low = x().high = missing;
+    }
+    ImGuiStorage& kept = *ImGui::GetStateStorage();
+    kept.SetBool(ImGui::GetID("y taken"), y_taken);
+    kept.SetBool(ImGui::GetID("on y"), on_y);
+    kept.SetBool(ImGui::GetID("leaves out"), leaves_out);
+    if (shared) return;
+    kept.SetFloat(ImGui::GetID("low"), own.zoomed() ? static_cast<float>(own.low) : 0);
+    kept.SetFloat(ImGui::GetID("high"), own.zoomed() ? static_cast<float>(own.high) : 0);
+  }
+
+  SharedX* shared;
+  SharedX own;              // where charts share none
+  bool y_taken = false;     // y was moved by hand
+  bool on_y = false;        // the mouse was over the y axis, where it may take y
+  bool leaves_out = false;  // the lowest and highest 2 % are off-screen
+  bool reset = false;       // everything is to be shown again
+};
+
+void save(const Chart& chart, const std::string& ending) {
+  if (ending == ".csv") {
+    chart.commands->push_back(SaveText{chart.title, ending, chart_csv(chart)});
+  } else {
+    chart.commands->push_back(SaveFigure{figure_of(chart), ending});
+  }
+}
+
+void draw_menu(const Chart& chart, ChartState& state) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##menu")) {
+    if (ImGui::MenuItem("Show everything", "double click")) state.reset = true;
+    if (ImGui::MenuItem("Hide outliers", "O", state.leaves_out)) state.leaves_out = !state.leaves_out;
+    for (const auto& [words, ending] :
+         {std::pair("Save as PNG", ".png"), std::pair("Save as SVG", ".svg"), std::pair("Save as PDF", ".pdf"),
+          std::pair("Save the points as CSV", ".csv")}) {
+      if (ImGui::MenuItem(words, ending == std::string(".png") ? "Ctrl+E" : nullptr)) save(chart, ending);
+    }
+    if (ImGui::MenuItem("Copy the points as CSV"))
+      chart.commands->push_back(CopyText{chart_csv(chart), "Every point of " + chart.title});
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+void take_keys(const Chart& chart, ChartState& state) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (io.WantTextInput || io.KeyCtrl) return;
+  if (ImGui::IsKeyPressed(ImGuiKey_O, false)) state.leaves_out = !state.leaves_out;
+  if (!chart.shared) return;
+  if (ImGui::IsKeyPressed(ImGuiKey_A, false)) state.x().a = state.x().hovered;
+  if (ImGui::IsKeyPressed(ImGuiKey_B, false)) state.x().b = state.x().hovered;
+}
+
+// What mouse and keys do to the chart. Returns whether the mouse moves x.
+bool interact(const Chart& chart, ChartState& state) {
+  const bool on_plot = ImPlot::IsPlotHovered();
+  const bool on_x = ImPlot::IsAxisHovered(ImAxis_X1);
+  state.on_y = ImPlot::IsAxisHovered(ImAxis_Y1);
+  const bool moves = ImGui::GetIO().MouseWheel != 0 || ImGui::IsMouseDragging(ImGuiMouseButton_Left, 2);
+  if (state.on_y && moves) state.y_taken = true;
+  if (on_plot) {
+    state.x().hovered = nearest_x(chart, ImPlot::GetPlotMousePos().x);
+    state.x().fresh = true;
+    take_keys(chart, state);
+  }
+  draw_cursors(chart, state.x().hovered);
+  if (on_plot && !ImGui::IsPopupOpen("##menu")) read_out(chart, state.x().hovered);
+  if ((on_plot || on_x || state.on_y) && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.reset = true;
+  if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
+    ImGui::OpenPopup("##menu");
+  if (chart.commands) draw_menu(chart, state);
+  if (on_plot && chart.commands && ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_E)) save(chart, ".png");
+  return (on_plot || on_x) && moves;
+}
+
+// What the plot found out while it was drawn.
+struct Drawn {
+  std::size_t off_screen = 0;
+  bool floor_is_below = false;
+};
+
+Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
+  Drawn drawn;
+  if (!ImPlot::BeginPlot("##plot", view.size,
+                         ImPlotFlags_NoTitle | ImPlotFlags_NoMouseText | ImPlotFlags_NoMenus | ImPlotFlags_NoBoxSelect |
+                             (has_room_for_legend(chart, view.size.y) ? 0 : ImPlotFlags_NoLegend)))
+    return drawn;
+  Range moved = view.x;
+  set_up_axes(chart, view, moved);
+  const ImPlotRect limits = ImPlot::GetPlotLimits();
+  drawn.off_screen = off_screen(view, {limits.X.Min, limits.X.Max}, {limits.Y.Min, limits.Y.Max});
+  drawn.floor_is_below = chart.floor < limits.Y.Min;
+  draw_layers(chart, view);
+  const bool moves_x = interact(chart, state);
+  const ImVec2 low = ImPlot::GetPlotPos();
+  const ImVec2 plot = ImPlot::GetPlotSize();
+  ui_test_anchors::note(std::string("chart.") + chart.id, low.x, low.y, low.x + plot.x, low.y + plot.y);
+  ImPlot::EndPlot();  // here the linked range takes what the mouse did
+  if (moves_x && (moved.low != view.x.low || moved.high != view.x.high))
+    state.x().low = moved.low, state.x().high = moved.high;
+  return drawn;
+}
+
+ImVec2 size_of(const Chart& chart) {
+  const ImVec2 room = ImGui::GetContentRegionAvail();
+  return {chart.size.x > 0 ? chart.size.x : room.x, chart.size.y > 0 ? chart.size.y : room.y};
+}
+
+}  // namespace
+
+void SharedX::begin_frame() {
+  if (!fresh) hovered = missing;
+  fresh = false;
+}
+
+std::string chart_csv(const Chart& chart) {
+  std::string text = "curve," + chart.x_label + "," +
+                     (chart.unit.empty() ? chart.title : chart.title + " (" + chart.unit + ")") + "\n";
+  std::array<char, 64> number{};
+  for (const Curve& curve : chart.curves) {
+    std::string label = curve.label.substr(0, curve.label.find("##"));
+    for (std::size_t quote = label.find('"'); quote != std::string::npos; quote = label.find('"', quote + 2))
+      label.insert(quote, 1, '"');
+    for (std::size_t i = 0; i < curve.x.size(); ++i) {
+      if (is_missing(curve.y[i])) continue;
+      std::snprintf(number.data(), number.size(), ",%.17g,%.17g\n", curve.x[i], curve.y[i]);
+      text += '"' + label + '"' + number.data();
+    }
+  }
+  return text;
+}
+
+void draw_chart(const Chart& chart) {
+  ImGui::PushID(chart.id);
+  ChartState state(chart);
+  text_strong(chart.title);
+  ImGui::SameLine();
+  const ImVec2 caption_at(ImGui::GetCursorPosX(), ImGui::GetCursorPosY() + px(2));
+  ImGui::NewLine();
+  if (!has_points(chart)) {
+    empty_state("Nothing recorded.", "");
+    ImGui::SetCursorPos(caption_at);
+    text_quiet(chart.note);
+    ImGui::PopID();
+    return;
+  }
+  const ChartView view = derive(chart, {state.x().low, state.x().high}, state.y_axis(), size_of(chart));
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
+  const Drawn drawn = draw_plot(chart, view, state);
+  ImGui::PopStyleVar();
+  ImGui::PopFont();
+  ImGui::SetCursorPos(caption_at);
+  text_cut((chart.note.empty() ? "" : chart.note + "  -  ") + caption(view, drawn.off_screen) +
+               (chart.smoothing.empty() ? "" : ", " + chart.smoothing) +
+               (drawn.floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " is below" : ""),
+           ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);
+  mark(std::string("chart.") + chart.id + ".off_screen." + std::to_string(drawn.off_screen));
+  state.keep();
+  ImGui::PopID();
+}
+
+}  // namespace stepladder
