@@ -127,28 +127,35 @@ bool is_metric(Axis axis) {
   return axis == Axis::loss || axis == Axis::lr || axis == Axis::grad_norm;
 }
 
-double StepScale::at(double of_step) const {
-  return between(step, x, of_step);
-}
-
-double StepScale::step_at(double of_x) const {
-  return x.empty() ? missing : between(x, step, std::clamp(of_x, x.front(), x.back()));
-}
-
-StepScale scale_of(const Run& run, const Series& excerpt, const StepScale& dt_total, Axis axis) {
-  StepScale scale;
-  const auto add = [&](double step, double x) {
-    if (is_missing(x) || (!scale.x.empty() && !(x > scale.x.back()))) return;
-    scale.step.push_back(step);
-    scale.x.push_back(x);
+Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis) {
+  Points places;
+  const auto add = [&](double step, double place) {
+    if (is_missing(place) || (!places.empty() && !(place > places.y.back()))) return;
+    places.x.push_back(step);
+    places.y.push_back(place);
   };
   if (axis == Axis::time) {
-    for (std::size_t i = 0; i < dt_total.x.size(); ++i) add(dt_total.step[i], dt_total.x[i] / 1000);
-    return scale;
+    for (std::size_t i = 0; i < total_ms.x.size(); ++i) add(total_ms.x[i], total_ms.y[i] / 1000);
+    return places;
   }
   const std::vector<double> x = axis_values(run, excerpt, axis);
   for (std::size_t i = 0; i < x.size(); ++i) add(static_cast<double>(excerpt.step[i]), x[i]);
-  return scale;
+  return places;
+}
+
+Points placed(const Points& by_step, const Points& places) {
+  Points points;
+  for (std::size_t i = 0; i < by_step.x.size(); ++i) {
+    const double place = between(places.x, places.y, by_step.x[i]);
+    if (is_missing(place)) continue;
+    points.x.push_back(place);
+    points.y.push_back(by_step.y[i]);
+  }
+  return points;
+}
+
+double step_at(const Points& places, double place) {
+  return places.empty() ? missing : between(places.y, places.x, std::clamp(place, places.y.front(), places.y.back()));
 }
 
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis) {

@@ -33,17 +33,15 @@ struct Points {
 // Steps whose y is missing, or whose x is not known, are left out. FLOPs are Run::model_flops_per_token x tokens.
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);
 
-// Where a run's steps lie along an axis that is no metric: straight lines between steps of which it is known.
-struct StepScale {
-  std::vector<double> step;  // ascending, as is x
-  std::vector<double> x;
-  double at(double of_step) const;    // missing beyond the ends
-  double step_at(double of_x) const;  // the other way round; the ends' beyond them
-};
+// The places of a long run's steps along an axis that isn't a metric: x is the step, y the place; both ascend. Time is
+// taken from `total_ms`, the milliseconds up to and with a step; the others from an excerpt of the run's steps.
+Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis);
 
-// Of a run too long to be read whole. Time is taken from `dt_total`, of which y are milliseconds up to and with a step;
-// the others from an excerpt of its steps.
-StepScale scale_of(const Run& run, const Series& excerpt, const StepScale& dt_total, Axis axis);
+// The points of `by_step` at these places, straight lines between them; those beyond the ends are left out.
+Points placed(const Points& by_step, const Points& places);
+
+// The step at a place; beyond the ends the first and the last.
+double step_at(const Points& places, double place);
 
 // y of `run` less y of `base` (or divided by it) where both are known: at equal x, else between two of base's points.
 Points difference(const Points& run, const Points& base);

@@ -41,11 +41,11 @@ struct LoadExcerpt {  // of a run that is not read whole
 struct LoadDetail {  // what a run keeps beside its steps: lanes, samples, checkpoints
   RunId run = 0;
 };
-struct LoadGlance {  // a quantity in few points
+struct LoadOverview {  // a quantity in a few hundred points
   RunId run = 0;
   Quantity quantity = Quantity::loss;
 };
-struct LoadSight {  // the same within these steps, as fine as a window is wide
+struct LoadZoomedOverview {  // the same within these steps, as fine as a window is wide
   RunId run = 0;
   Quantity quantity = Quantity::loss;
   std::int64_t first = 0;
@@ -169,13 +169,13 @@ struct DismissMessage {
   std::size_t index = 0;
 };
 
-using Command =
-    std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail, LoadGlance,
-                 LoadSight, LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection,
-                 SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder, Undo, PreviewImport, KeepImport,
-                 ForgetImport, Repeat, ConfirmSpeedup, StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun,
-                 CopyText, SaveText, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale,
-                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail,
+                             LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung,
+                             SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun, Curate, RenameRun,
+                             RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup,
+                             StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, SaveText,
+                             SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale, ResetLayout,
+                             Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

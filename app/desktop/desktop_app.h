@@ -70,8 +70,8 @@ class DesktopApp {
   void execute(const LoadSeries& load);
   void execute(const LoadExcerpt& load);
   void execute(const LoadDetail& load);
-  void execute(const LoadGlance& load);
-  void execute(const LoadSight& load);
+  void execute(const LoadOverview& load);
+  void execute(const LoadZoomedOverview& load);
   void execute(const LoadAdvice& load);
   void execute(const ShowPanel& panel);
   void execute(const SelectLadder& select);

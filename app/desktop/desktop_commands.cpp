@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds reading_time{30};
 
 bool reads_points(const Command& command) {
   return std::holds_alternative<LoadSeries>(command) || std::holds_alternative<LoadExcerpt>(command) ||
-         std::holds_alternative<LoadGlance>(command) || std::holds_alternative<LoadSight>(command);
+         std::holds_alternative<LoadOverview>(command) || std::holds_alternative<LoadZoomedOverview>(command);
 }
 
 }  // namespace

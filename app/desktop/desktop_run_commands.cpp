@@ -162,12 +162,12 @@ void DesktopApp::execute(const LoadDetail& load) {
   workspace_.environment = environment_json();
 }
 
-void DesktopApp::execute(const LoadGlance& load) {
-  workspace_.load_glance(store_, load.run, load.quantity);
+void DesktopApp::execute(const LoadOverview& load) {
+  workspace_.load_overview(store_, load.run, load.quantity);
 }
 
-void DesktopApp::execute(const LoadSight& load) {
-  workspace_.load_sight(store_, load.run, load.quantity, load.first, load.last);
+void DesktopApp::execute(const LoadZoomedOverview& load) {
+  workspace_.load_zoomed_overview(store_, load.run, load.quantity, load.first, load.last);
 }
 
 // What a step was spent on is read for runs that were trained here, of which the newest say enough.

@@ -35,39 +35,8 @@ std::vector<std::string> lines_of(const std::string& printed) {
   return lines;
 }
 
-constexpr std::size_t glance_buckets = 512;
-constexpr std::size_t sight_columns = 2000;
-
-Glance points_of(const Overview& overview) {
-  Glance glance{.values = overview.values(), .not_finite = overview.not_finite(), .exact = overview.exact()};
-  double total = 0;
-  double before = missing;
-  for (const Bucket& bucket : overview.buckets) {
-    if (bucket.count == 0) continue;
-    const auto first = static_cast<double>(bucket.first_step);
-    const auto last = static_cast<double>(bucket.last_step);
-    const double rest = total + bucket.mean * (is_missing(before) ? 1 : first - before);
-    total = rest + bucket.mean * (last - first);
-    before = last;
-    const auto add = [&](double x, double y) {
-      glance.x.push_back(x);
-      glance.y.push_back(y);
-      glance.mean.push_back(bucket.mean);
-      glance.total.push_back(x == last ? total : rest);
-    };
-    if (bucket.min == bucket.max) {
-      add(first, bucket.min);
-      if (&bucket == &overview.buckets.back() && last > first) add(last, bucket.min);
-      continue;
-    }
-    // The one that lies nearer to where the bucket begins comes first.
-    const bool falls = bucket.max - bucket.first < bucket.first - bucket.min;
-    add(first, falls ? bucket.max : bucket.min);
-    add(last, falls ? bucket.min : bucket.max);
-  }
-  glance.levels.follow(glance.x, glance.y);
-  return glance;
-}
+constexpr std::size_t overview_buckets = 512;
+constexpr std::size_t zoomed_columns = 2000;
 
 }  // namespace
 
@@ -142,8 +111,8 @@ void Workspace::load(RunStore& store) {
     }
     runs_.push_back(std::move(entry));
   }
-  glances_.clear();
-  sights_.clear();
+  overviews_.clear();
+  zoomed_overviews_.clear();
   ++version;
   std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
 }
@@ -168,26 +137,29 @@ void Workspace::load_detail(RunStore& store, RunId id) {
                   .profile = store.profile(id)};
 }
 
-void Workspace::load_glance(RunStore& store, RunId id, Quantity quantity) {
-  if (find(id)) glances_[{id, quantity}] = points_of(coarser(store.overview(id, quantity), glance_buckets));
-}
-
-void Workspace::load_sight(RunStore& store, RunId id, Quantity quantity, std::int64_t first, std::int64_t last) {
+void Workspace::load_overview(RunStore& store, RunId id, Quantity quantity) {
   if (!find(id)) return;
-  Glance sight = points_of(store.overview(id, quantity, first, last, sight_columns));
-  sight.first = first;
-  sight.last = last;
-  sights_[{id, quantity}] = std::move(sight);
+  overviews_[{id, quantity}] =
+      std::make_shared<OverviewCurve>(curve_of(coarser(store.overview(id, quantity), overview_buckets)));
 }
 
-const Glance* Workspace::glance(RunId id, Quantity quantity) const {
-  const auto found = glances_.find({id, quantity});
-  return found == glances_.end() ? nullptr : &found->second;
+void Workspace::load_zoomed_overview(RunStore& store, RunId id, Quantity quantity, std::int64_t first,
+                                     std::int64_t last) {
+  if (!find(id)) return;
+  OverviewCurve zoomed = curve_of(store.overview(id, quantity, first, last, zoomed_columns));
+  zoomed.first = first;
+  zoomed.last = last;
+  zoomed_overviews_[{id, quantity}] = std::make_shared<OverviewCurve>(std::move(zoomed));
 }
 
-const Glance* Workspace::sight(RunId id, Quantity quantity) const {
-  const auto found = sights_.find({id, quantity});
-  return found == sights_.end() ? nullptr : &found->second;
+std::shared_ptr<const OverviewCurve> Workspace::overview(RunId id, Quantity quantity) const {
+  const auto found = overviews_.find({id, quantity});
+  return found == overviews_.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<const OverviewCurve> Workspace::zoomed_overview(RunId id, Quantity quantity) const {
+  const auto found = zoomed_overviews_.find({id, quantity});
+  return found == zoomed_overviews_.end() ? nullptr : found->second;
 }
 
 const RunDetail* Workspace::detail(RunId id) const {
@@ -271,7 +243,7 @@ bool Workspace::ingest(const RunEvent& event) {
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     std::erase(queue_, ended->run);
     ++version;
-    std::erase_if(glances_, [&](const auto& glance) { return glance.first.first == ended->run; });
+    std::erase_if(overviews_, [&](const auto& kept) { return kept.first.first == ended->run; });
     if (RunEntry* found = entry(ended->run)) {
       found->run.status = ended->status;
       found->run.reason = ended->reason;

@@ -13,6 +13,7 @@
 
 #include "app/cli/import_command.h"
 #include "app/curves/min_max_pyramid.h"
+#include "app/curves/overview_curve.h"
 #include "app/desktop/commands.h"
 #include "app/excerpt.h"
 #include "engine/device.h"
@@ -52,20 +53,6 @@ struct RunEntry {
  private:
   std::shared_ptr<Series> series_ = std::make_shared<Series>();
   mutable std::array<MinMaxPyramid, all_quantities.size()> levels_;  // of those that were asked for
-};
-
-// A run's quantity in a few hundred points that leave out no spike: of every bucket its lowest and its highest value.
-struct Glance {
-  std::vector<double> x;
-  std::vector<double> y;
-  std::vector<double> mean;     // of the bucket that the point is of
-  std::vector<double> total;    // of all values up to the bucket's end, each as often as the steps since the one before
-  std::int64_t values = 0;      // that the points stand for
-  std::int64_t not_finite = 0;  // of these
-  bool exact = false;           // the points are the values themselves
-  std::int64_t first = 0;       // of a sight: the steps that were asked for
-  std::int64_t last = 0;
-  MinMaxPyramid levels;  // of the points
 };
 
 // What a run keeps beside its steps.
@@ -130,8 +117,8 @@ class Workspace {
   void load_series(RunStore& store, RunId run);
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
   void load_detail(RunStore& store, RunId run);
-  void load_glance(RunStore& store, RunId run, Quantity quantity);
-  void load_sight(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
+  void load_overview(RunStore& store, RunId run, Quantity quantity);
+  void load_zoomed_overview(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // launched by this session
 
@@ -144,10 +131,11 @@ class Workspace {
   bool ingest(const RunEvent& event);
 
   const RunEntry* find(RunId id) const;
-  const RunDetail* detail(RunId id) const;                     // null until it has been loaded
-  const StepProfile* profile(RunId id) const;                  // null where there is none, or until it has been loaded
-  const Glance* glance(RunId id, Quantity quantity) const;     // null until it has been loaded
-  const Glance* sight(RunId id, Quantity quantity) const;      // what was zoomed to last; finer than the glance
+  const RunDetail* detail(RunId id) const;     // null until it has been loaded
+  const StepProfile* profile(RunId id) const;  // null where there is none, or until it has been loaded
+  // A quantity in a few hundred points, and more finely what was zoomed to last; null until it has been loaded.
+  std::shared_ptr<const OverviewCurve> overview(RunId id, Quantity quantity) const;
+  std::shared_ptr<const OverviewCurve> zoomed_overview(RunId id, Quantity quantity) const;
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
@@ -197,8 +185,8 @@ class Workspace {
   std::vector<RunEntry> runs_;
   std::map<RunId, std::size_t> index_;
   std::map<RunId, RunDetail> details_;
-  std::map<std::pair<RunId, Quantity>, Glance> glances_;
-  std::map<std::pair<RunId, Quantity>, Glance> sights_;
+  std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> overviews_;
+  std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
   std::vector<Ladder> ladders_;
   std::vector<RunId> queue_;  // launched by this session, in the order in which they run
 };

@@ -121,7 +121,7 @@ void many_runs(const char* file) {
   bench.select_all();
   const std::vector<double> frames = bench.settle();
   for (const RunEntry& entry : bench.workspace().runs()) {
-    if (!bench.workspace().glance(entry.run.id, Quantity::loss)) throw std::runtime_error("a curve is missing");
+    if (!bench.workspace().overview(entry.run.id, Quantity::loss)) throw std::runtime_error("a curve is missing");
   }
   row("all of them overlaid", frames);
   row("  from Ctrl+A on", {cpu_ms() - asked});

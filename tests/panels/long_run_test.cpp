@@ -48,20 +48,20 @@ class LongRun : public testing::Test {
   std::optional<DesktopApp> app_;
 };
 
-TEST_F(LongRun, IsShownByItsGlanceAndZoomedToItsSteps) {
+TEST_F(LongRun, IsShownByItsOverviewAndZoomedToItsSteps) {
   settle();
   const Workspace& workspace = app_->workspace();
-  const Glance* glance = workspace.glance(run_, Quantity::loss);
-  ASSERT_NE(glance, nullptr);
-  EXPECT_EQ(*std::max_element(glance->y.begin(), glance->y.end()), 9);
-  EXPECT_FALSE(glance->exact);
-  EXPECT_NE(workspace.glance(run_, Quantity::val_loss), nullptr);
+  const auto overview = workspace.overview(run_, Quantity::loss);
+  ASSERT_NE(overview, nullptr);
+  EXPECT_EQ(*std::max_element(overview->points.y.begin(), overview->points.y.end()), 9);
+  EXPECT_EQ(overview->behind(), 250'000);
+  EXPECT_NE(workspace.overview(run_, Quantity::val_loss), nullptr);
   zoom(500, 330, 40);
   for (const Quantity quantity : {Quantity::loss, Quantity::dt_ms, Quantity::val_loss}) {
-    const Glance* sight = workspace.sight(run_, quantity);
-    ASSERT_NE(sight, nullptr);
-    EXPECT_TRUE(sight->exact);
-    EXPECT_LT(sight->last - sight->first, 40'000);
+    const auto zoomed = workspace.zoomed_overview(run_, quantity);
+    ASSERT_NE(zoomed, nullptr);
+    EXPECT_EQ(zoomed->behind(), 0) << "the steps themselves";
+    EXPECT_LT(zoomed->last - zoomed->first, 40'000);
   }
   EXPECT_FALSE(workspace.find(run_)->loaded);
 }
@@ -72,9 +72,9 @@ TEST_F(LongRun, IsOverlaidInHistoryBesideAKeyThatSelectsAll) {
   imgui_.press(*app_, ImGuiKey_A, true);
   EXPECT_EQ(app_->workspace().selected_runs, std::set<RunId>{run_});
   zoom(700, 620, 60);
-  const Glance* sight = app_->workspace().sight(run_, Quantity::loss);
-  ASSERT_NE(sight, nullptr);
-  EXPECT_TRUE(sight->exact);
+  const auto zoomed = app_->workspace().zoomed_overview(run_, Quantity::loss);
+  ASSERT_NE(zoomed, nullptr);
+  EXPECT_EQ(zoomed->behind(), 0);
   EXPECT_FALSE(app_->workspace().find(run_)->loaded);
 }
 
@@ -95,7 +95,7 @@ class TwoLongRuns : public LongRun {
 
 TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   const Workspace& workspace = app_->workspace();
-  FollowedComparison shown;
+  ComparisonViewModel shown;
   ComparisonOptions options{.axis = Axis::time};
   SharedX zoom;
   const auto follow = [&] {
@@ -106,10 +106,10 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
       for (const Command& command : asked) {
         if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
           app_->workspace().load_excerpt(store_, excerpt->run, excerpt->most);
-        if (const auto* glance = std::get_if<LoadGlance>(&command))
-          app_->workspace().load_glance(store_, glance->run, glance->quantity);
-        if (const auto* sight = std::get_if<LoadSight>(&command))
-          app_->workspace().load_sight(store_, sight->run, sight->quantity, sight->first, sight->last);
+        if (const auto* overview = std::get_if<LoadOverview>(&command))
+          app_->workspace().load_overview(store_, overview->run, overview->quantity);
+        if (const auto* zoomed = std::get_if<LoadZoomedOverview>(&command))
+          app_->workspace().load_zoomed_overview(store_, zoomed->run, zoomed->quantity, zoomed->first, zoomed->last);
         EXPECT_FALSE(std::holds_alternative<LoadSeries>(command));
       }
     }
@@ -123,7 +123,7 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   EXPECT_LT(*std::max_element(base.means[0].y.begin(), base.means[0].y.end()), 3.1);
   EXPECT_NEAR(base.points[0].x.back(), 250'000 * 0.020, 1e-6) << "seconds of training";
   EXPECT_NEAR(other.points[0].x.back(), 250'000 * 0.010, 1e-6);
-  EXPECT_NEAR(shown.curves.scales.at(other_).step_at(1000), 100'000, 1);
+  EXPECT_NEAR(step_at(shown.curves.places.at(other_), 1000), 100'000, 1);
   EXPECT_NEAR(other.gap.y.back(), 0.1, 1e-6);
   EXPECT_EQ(base.behind[0], 250'000);
   const RungJudgement& verdict = shown.judged.at(other_);

@@ -111,15 +111,15 @@ class OneJudgement : public testing::TestWithParam<Case> {
         if (const auto* series = std::get_if<LoadSeries>(&command)) workspace_.load_series(store_, series->run);
         if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
           workspace_.load_excerpt(store_, excerpt->run, excerpt->most);
-        if (const auto* glance = std::get_if<LoadGlance>(&command))
-          workspace_.load_glance(store_, glance->run, glance->quantity);
+        if (const auto* overview = std::get_if<LoadOverview>(&command))
+          workspace_.load_overview(store_, overview->run, overview->quantity);
       }
     }
     ADD_FAILURE() << "it never rests";
   }
 
   std::map<RunId, RungJudgement> compare_view(const std::vector<RunId>& ids, bool mean) {
-    FollowedComparison shown;
+    ComparisonViewModel shown;
     std::vector<const RunEntry*> runs;
     for (const RunId id : ids) runs.push_back(workspace_.find(id));
     settle([&](Commands& asked) { shown.update(workspace_, runs, ids.front(), {.mean = mean}, {}, asked); });

@@ -94,19 +94,20 @@ struct RunCurve {
   std::int64_t behind = 0;
 };
 
-RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const StepScale& scale) {
+RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Points& places) {
   if (!run.is_excerpt || is_metric(axis)) return {.points = points_of(run.run, *run.series, quantity, axis)};
-  const auto coarse = std::find_if(run.coarse.begin(), run.coarse.end(),
-                                   [&](const CoarseCurve& curve) { return curve.quantity == quantity; });
-  if (coarse == run.coarse.end()) return {};
-  return {points_of(*coarse, scale, axis), means_of(*coarse, scale, axis), coarse->behind};
+  const OverviewCurve* coarse = run.overview(quantity);
+  if (!coarse) return {};
+  Points means = means_of(coarse->overview);
+  if (axis == Axis::step) return {coarse->points, std::move(means), coarse->behind()};
+  return {placed(coarse->points, places), placed(means, places), coarse->behind()};
 }
 
 void fill(ComparedLine& line, const std::vector<const RunSnapshot*>& runs, std::size_t metric,
-          const ComparisonOptions& options, const std::map<RunId, StepScale>& scales) {
+          const ComparisonOptions& options, const std::map<RunId, Points>& places) {
   const auto curve = [&](const RunSnapshot& run) {
-    const auto scale = scales.find(run.run.id);
-    return curve_of(run, options.metrics[metric], options.axis, scale == scales.end() ? StepScale{} : scale->second);
+    const auto found = places.find(run.run.id);
+    return curve_of(run, options.metrics[metric], options.axis, found == places.end() ? Points{} : found->second);
   };
   if (runs.size() == 1) {
     RunCurve only = curve(*runs.front());
@@ -139,13 +140,13 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
     for (const RunSnapshot* run : of_line) {
       line.runs.push_back(run->run.id);
       if (run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis))
-        curves.scales[run->run.id] = scale_of(run->run, *run->series, run->dt_total, options.axis);
+        curves.places[run->run.id] = run->places(options.axis);
       if (run->is_excerpt && is_metric(options.axis)) line.excerpt += std::ssize(run->series->step);
     }
     line.label = of_line.front()->run.name;
     if (of_line.size() > 1) line.label += " (mean of " + std::to_string(of_line.size()) + ")";
     for (std::size_t metric = 0; metric < options.metrics.size(); ++metric)
-      fill(line, of_line, metric, options, curves.scales);
+      fill(line, of_line, metric, options, curves.places);
   }
   if (curves.lines.empty()) return curves;
   colour(curves.lines, lines);
@@ -207,8 +208,8 @@ Siblings siblings_of(const Workspace& workspace, const std::vector<const RunEntr
       siblings.finished.push_back({.run = entry.run,
                                    .known = entry.summary,
                                    .series = std::make_shared<Series>(),
-                                   .coarse = {},
-                                   .dt_total = {}});
+                                   .overviews = {},
+                                   .step_times = {}});
     }
   }
   return siblings;
@@ -251,8 +252,8 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
 
 }  // namespace
 
-bool FollowedComparison::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
-                                const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
+bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
+                                 const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
   drawing_desk_.expect(runs.size());
   judging_desk_.expect(runs.size());
   const bool is_coarse_path = !is_metric(options.axis);
@@ -271,22 +272,22 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
     judging.asked.insert(judging.asked.end(), {entry->run.id, entry->goes_on()});
     judging.data.push_back(fingerprint(*entry));
     if (!is_coarse_path || !drawing_desk_.is_coarse(*entry)) continue;
-    SharedX sight;  // in steps; without a scale x is the step
+    SharedX steps;  // that were zoomed to; without places x is the step
     if (is_zoomed) {
-      const auto scale = curves.scales.find(entry->run.id);
-      const bool scaled = scale != curves.scales.end() && !scale->second.x.empty();
-      sight.low = scaled ? scale->second.step_at(zoom.low) : zoom.low;
-      sight.high = scaled ? scale->second.step_at(zoom.high) : zoom.high;
+      const auto places = curves.places.find(entry->run.id);
+      const bool has_places = places != curves.places.end() && !places->second.empty();
+      steps.low = has_places ? step_at(places->second, zoom.low) : zoom.low;
+      steps.high = has_places ? step_at(places->second, zoom.high) : zoom.high;
     }
     auto& points = coarse.emplace_back(entry->run.id, std::array<RunPoints, 3>{}).second;
     for (std::size_t m = 0; m < points.size(); ++m) {
       points[m] =
-          run_points(workspace, *entry, options.metrics[m], is_zoomed ? &sight : nullptr, commands, Reads::glance);
+          run_points(workspace, *entry, options.metrics[m], is_zoomed ? &steps : nullptr, commands, Reads::overview);
       drawn.data.push_back(fingerprint(points[m]));
     }
     if (options.axis == Axis::time) {
-      const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
-      if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
+      const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
+      if (!times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
       drawn.data.push_back(times != nullptr);
     }
   }
@@ -307,9 +308,10 @@ bool FollowedComparison::update(const Workspace& workspace, const std::vector<co
     auto points = coarse.begin();
     for (RunSnapshot& run : all) {
       if (points == coarse.end() || points->first != run.run.id) continue;
-      for (std::size_t m = 0; m < options.metrics.size(); ++m)
-        run.coarse.push_back(coarse_curve(points->second[m], options.metrics[m]));
-      if (const Glance* times = workspace.glance(run.run.id, Quantity::dt_ms)) run.dt_total = {times->x, times->total};
+      for (const RunPoints& shown : points->second) {
+        if (shown.overview) run.overviews.push_back(shown.overview);
+      }
+      run.step_times = workspace.overview(run.run.id, Quantity::dt_ms);
       ++points;
     }
     drawing_.start(std::move(drawn), [all = std::move(all), base, options] { return curves_of(all, base, options); });

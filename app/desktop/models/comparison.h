@@ -48,11 +48,11 @@ struct ComparedLine {
 struct ComparedCurves {
   ComparisonOptions options;
   std::vector<ComparedLine> lines;
-  std::size_t base = 0;               // its place among them
-  std::map<RunId, StepScale> scales;  // of coarse runs, unless x is the step
+  std::size_t base = 0;            // its place among them
+  std::map<RunId, Points> places;  // of the steps of long runs, unless x is the step (places_of)
 };
 
-class FollowedComparison {
+class ComparisonViewModel {
  public:
   ComparedCurves curves;                  // the newest that are ready
   std::map<RunId, RungJudgement> judged;  // by a line's first run; of runs compared before while new ones are made

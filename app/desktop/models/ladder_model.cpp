@@ -53,13 +53,13 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
     curve.points = points_of(run.run, *run.series, Quantity::loss, axis);
     as_energy(curve.points.x);
     means = curve.points;
-  } else if (!run.coarse.empty()) {
-    if (axis != Axis::step) curve.scale = scale_of(run.run, *run.series, run.dt_total, axis);
-    as_energy(curve.scale.x);
-    const CoarseCurve& coarse = run.coarse.front();
-    curve.points = points_of(coarse, curve.scale, axis);
-    curve.behind = coarse.behind;
-    means = means_of(coarse, curve.scale, axis);
+  } else if (const OverviewCurve* coarse = run.overview(Quantity::loss)) {
+    curve.places = run.places(axis);
+    as_energy(curve.places.y);
+    curve.behind = coarse->behind();
+    curve.points = axis == Axis::step ? coarse->points : placed(coarse->points, curve.places);
+    means = means_of(coarse->overview);
+    if (axis != Axis::step) means = placed(means, curve.places);
   }
   curve.levels.follow(curve.points.x, curve.points.y);
   return curve;
@@ -133,10 +133,10 @@ LadderModel model_of(const LadderInput& input) {
   return model;
 }
 
-// Of a coarse curve: the steps that were zoomed to. Without a scale x is the step.
-SharedX steps_in_sight(const SharedX& zoom, const StepScale& scale) {
-  if (scale.x.empty()) return {.low = zoom.low, .high = zoom.high};
-  return {.low = scale.step_at(zoom.low), .high = scale.step_at(zoom.high)};
+// Of a long run: the steps that were zoomed to. Without places x is the step.
+SharedX steps_in_sight(const SharedX& zoom, const Points& places) {
+  if (places.empty()) return {.low = zoom.low, .high = zoom.high};
+  return {.low = step_at(places, zoom.low), .high = step_at(places, zoom.high)};
 }
 
 }  // namespace
@@ -192,14 +192,14 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
                                     [&](const LossCurve& curve) { return curve.run == entry->run.id; });
     std::optional<SharedX> sight;
     if (zoom && zoom->zoomed() && known != model.losses.end() && model.comparison_axis == comparison_axis)
-      sight = steps_in_sight(*zoom, known->scale);
+      sight = steps_in_sight(*zoom, known->places);
     const RunPoints points =
-        run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands, Reads::glance);
+        run_points(workspace, *entry, Quantity::loss, sight ? &*sight : nullptr, commands, Reads::overview);
     basis.data.push_back(fingerprint(points));
     coarse[entry->run.id] = points;
     if (axis_of(comparison_axis) != Axis::time) continue;
-    const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
-    if (!times) commands.push_back(LoadGlance{entry->run.id, Quantity::dt_ms});
+    const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
+    if (!times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
     basis.data.push_back(times != nullptr);
   }
   for (const RunEntry* entry : runs) desk_.ask(*entry, commands);
@@ -210,11 +210,10 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
         .ladder = ladder, .baseline = baseline, .comparison_axis = comparison_axis, .hardware = workspace.hardware};
     for (const RunEntry* entry : runs) {
       const RunDetail* detail = workspace.detail(entry->run.id);
-      const Glance* times = workspace.glance(entry->run.id, Quantity::dt_ms);
       RunSnapshot& run = input.runs.emplace_back(desk_.of(*entry));
       if (run.is_excerpt) {
-        run.coarse.push_back(coarse_curve(coarse[entry->run.id], Quantity::loss));
-        if (times) run.dt_total = {times->x, times->total};
+        if (const auto& shown = coarse[entry->run.id].overview) run.overviews.push_back(shown);
+        run.step_times = workspace.overview(entry->run.id, Quantity::dt_ms);
       }
       input.lanes.push_back(detail ? detail->lanes : std::vector<SystemMetrics>{});
     }

@@ -50,7 +50,7 @@ struct LossCurve {
   std::string title;
   Points points;
   Points gap;               // minus the baseline's; of means where either is coarse
-  StepScale scale;          // of a coarse curve along the lens's axis, unless that is the step
+  Points places;            // of a long run's steps along the comparison axis, unless that is the step
   std::int64_t behind = 0;  // values that a coarse curve stands for
   MinMaxPyramid levels;
   MinMaxPyramid gap_levels;

@@ -2,34 +2,37 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "app/format.h"
 
 namespace stepladder {
 namespace {
 
-// What was zoomed to, where it is there in full; asked for a little before it is needed, and for as much again around
+// What was zoomed to, where all of it is loaded; asked for a little before it is needed, and for as much again around
 // it, so that panning reads once in a while.
-const Glance* sight_of(const Workspace& workspace, RunId run, Quantity quantity, const Glance& glance,
-                       const SharedX& zoom, Commands& commands) {
-  const double begin = glance.x.front();
-  const double end = glance.x.back();
+std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace, RunId run, const OverviewCurve& whole,
+                                                     const SharedX& zoom, Commands& commands) {
+  const Quantity quantity = whole.overview.quantity;
+  const double begin = whole.points.x.front();
+  const double end = whole.points.x.back();
   const double low = std::max(zoom.low, begin);
   const double high = std::min(zoom.high, end);
   if (low >= high) return nullptr;
-  const Glance* sight = workspace.sight(run, quantity);
+  const auto loaded = workspace.zoomed_overview(run, quantity);
   const double width = zoom.high - zoom.low;
   const auto covers = [&](double margin) {
-    return sight && static_cast<double>(sight->first) <= std::max(low - margin, begin) &&
-           static_cast<double>(sight->last) >= std::min(high + margin, end);
+    return loaded && static_cast<double>(loaded->first) <= std::max(low - margin, begin) &&
+           static_cast<double>(loaded->last) >= std::min(high + margin, end);
   };
-  const bool fine = sight && (sight->exact || static_cast<double>(sight->last - sight->first) <= 3 * width + 4);
+  const bool fine =
+      loaded && (loaded->overview.exact() || static_cast<double>(loaded->last - loaded->first) <= 3 * width + 4);
   if (!covers(width / 8) || !fine) {
     const auto first = static_cast<std::int64_t>(std::floor(std::max(low - width / 2, begin)));
     const auto last = static_cast<std::int64_t>(std::ceil(std::min(high + width / 2, end)));
-    commands.push_back(LoadSight{run, quantity, first, last});
+    commands.push_back(LoadZoomedOverview{run, quantity, first, last});
   }
-  return covers(0) ? sight : nullptr;
+  return covers(0) ? loaded : nullptr;
 }
 
 }  // namespace
@@ -37,21 +40,21 @@ const Glance* sight_of(const Workspace& workspace, RunId run, Quantity quantity,
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
                      Commands& commands, Reads reads) {
   const bool goes_on = entry.run.status == RunStatus::running;
-  if (entry.loaded || (goes_on && reads == Reads::glance))
-    return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0, {}};
+  if (entry.loaded || (goes_on && reads == Reads::overview))
+    return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr};
   if (reads == Reads::steps && !entry.is_long()) {
     commands.push_back(LoadSeries{entry.run.id});
     return {};
   }
-  const Glance* shown = workspace.glance(entry.run.id, quantity);
+  auto shown = workspace.overview(entry.run.id, quantity);
   if (!shown) {
-    commands.push_back(LoadGlance{entry.run.id, quantity});
+    commands.push_back(LoadOverview{entry.run.id, quantity});
     return {};
   }
-  if (zoom && zoom->zoomed() && !shown->exact && !shown->x.empty()) {
-    if (const Glance* sight = sight_of(workspace, entry.run.id, quantity, *shown, *zoom, commands)) shown = sight;
+  if (zoom && zoom->zoomed() && !shown->overview.exact() && !shown->points.empty()) {
+    if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, commands)) shown = std::move(zoomed);
   }
-  return {shown->x, shown->y, &shown->levels, shown->exact ? 0 : shown->values, shown->mean};
+  return {shown->points.x, shown->points.y, &shown->levels, shown->behind(), shown};
 }
 
 std::string behind_text(std::int64_t behind) {

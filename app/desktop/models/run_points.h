@@ -1,7 +1,8 @@
-// What a chart shows of a run's quantity: its steps where they are in memory, else of a long run its glance, and more
-// finely what was zoomed to. What is not there yet is asked for, and there in one of the next frames.
+// What a chart shows of a run's quantity: its steps where they are in memory, else of a long run its overview, and more
+// finely what was zoomed to. What isn't loaded yet is asked for, and arrives in one of the next frames.
 #pragma once
 
+#include <memory>
 #include <span>
 
 #include "app/desktop/charts/charts.h"
@@ -13,15 +14,15 @@ namespace stepladder {
 struct RunPoints {
   std::span<const double> x;
   std::span<const double> y;
-  const MinMaxPyramid* levels = nullptr;  // of them; null: nothing is there yet
-  std::int64_t behind = 0;                // values that are shown by the lowest and highest of their neighbours
-  std::span<const double> mean;           // of these neighbours; empty where the steps are in memory
+  const MinMaxPyramid* levels = nullptr;          // of them; null: nothing is loaded yet
+  std::int64_t behind = 0;                        // values that are shown by the lowest and highest of their neighbours
+  std::shared_ptr<const OverviewCurve> overview;  // that the points are of; null where the steps are in memory
 };
 
-// Where steps are not in memory: `steps` reads those of short runs, `glance` none (for charts of many runs).
-enum class Reads { steps, glance };
+// Where steps are not in memory: `steps` reads those of short runs, `overview` none (for charts of many runs).
+enum class Reads { steps, overview };
 
-// `zoom` null: the glance is enough.
+// `zoom` null: the overview of the whole run is enough.
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
                      Commands& commands, Reads reads = Reads::steps);
 

@@ -21,21 +21,22 @@ void grow(Series& copy, const Series& source) {
   column(copy.at, source.at);
 }
 
-Points placed(const CoarseCurve& curve, const std::vector<double>& values, const StepScale& scale, Axis axis) {
-  Points points;
-  for (std::size_t i = 0; i < curve.step.size(); ++i) {
-    const double x = axis == Axis::step ? curve.step[i] : scale.at(curve.step[i]);
-    if (is_missing(x)) continue;
-    points.x.push_back(x);
-    points.y.push_back(values[i]);
-  }
-  return points;
-}
-
 }  // namespace
 
 Summary RunSnapshot::summary() const {
   return goes_on ? summarise(*series, run.warmup_steps, run.tokens_per_step) : known;
+}
+
+const OverviewCurve* RunSnapshot::overview(Quantity quantity) const {
+  for (const auto& loaded : overviews) {
+    if (loaded->overview.quantity == quantity) return loaded.get();
+  }
+  return nullptr;
+}
+
+Points RunSnapshot::places(Axis axis) const {
+  if (axis == Axis::step) return {};
+  return places_of(run, *series, step_times ? totals_of(step_times->overview) : Points{}, axis);
 }
 
 std::int64_t fingerprint(const RunEntry& entry) {
@@ -82,22 +83,6 @@ void SnapshotCache::ask(const RunEntry& entry, Commands& commands) const {
 std::int64_t fingerprint(const RunPoints& points) {
   if (points.x.empty()) return points.levels != nullptr;
   return std::llround(points.x.front()) * 31 + std::llround(points.x.back()) * 17 + std::ssize(points.x);
-}
-
-CoarseCurve coarse_curve(const RunPoints& points, Quantity quantity) {
-  return {.quantity = quantity,
-          .step = {points.x.begin(), points.x.end()},
-          .y = {points.y.begin(), points.y.end()},
-          .mean = {points.mean.begin(), points.mean.end()},
-          .behind = points.behind};
-}
-
-Points points_of(const CoarseCurve& curve, const StepScale& scale, Axis axis) {
-  return placed(curve, curve.y, scale, axis);
-}
-
-Points means_of(const CoarseCurve& curve, const StepScale& scale, Axis axis) {
-  return placed(curve, curve.mean, scale, axis);
 }
 
 }  // namespace stepladder

@@ -15,25 +15,23 @@
 
 namespace stepladder {
 
-// A quantity of a run of which not every step is in memory, as its glance or sight gives it (run_points.h).
-struct CoarseCurve {
-  Quantity quantity = Quantity::loss;
-  std::vector<double> step;
-  std::vector<double> y;     // lowest and highest of each bucket
-  std::vector<double> mean;  // of the bucket
-  std::int64_t behind = 0;   // values that it stands for; 0: it is exact
-};
-
 struct RunSnapshot {
   Run run;
   Summary known;  // empty while the run goes on: see summary()
   bool goes_on = false;
-  bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are coarse
+  bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are those of overviews
   std::shared_ptr<const Series> series;  // empty until it has been read
-  std::vector<CoarseCurve> coarse;
-  StepScale dt_total;  // milliseconds up to a step, where curves are coarse and time was asked for
+  // Of an excerpt: the quantities that are drawn, and the step times of the whole run where time was asked for.
+  std::vector<std::shared_ptr<const OverviewCurve>> overviews;
+  std::shared_ptr<const OverviewCurve> step_times;
 
   Summary summary() const;
+
+  // Null where it hasn't been loaded.
+  const OverviewCurve* overview(Quantity quantity) const;
+
+  // Where an excerpt's steps are along an axis that isn't a metric; nothing for the axis of steps.
+  Points places(Axis axis) const;
 };
 
 // A number that changes when a snapshot of the run would hold more or other steps.
@@ -63,14 +61,7 @@ class SnapshotCache {
   std::int64_t most_steps_ GUARDED_BY(owner_) = most_steps_read_whole;
 };
 
-// Of points as they are now (run_points.h).
-CoarseCurve coarse_curve(const RunPoints& points, Quantity quantity);
-
 // A number for which points these are.
 std::int64_t fingerprint(const RunPoints& points);
-
-// Its points along an axis that is no metric, and the means of their buckets, one for each point.
-Points points_of(const CoarseCurve& curve, const StepScale& scale, Axis axis);
-Points means_of(const CoarseCurve& curve, const StepScale& scale, Axis axis);
 
 }  // namespace stepladder

@@ -17,7 +17,7 @@ struct CompareView {
   RunId base = 0;  // the baseline's run; where it is not among the compared runs, the first of them serves
   SharedX x;
 
-  FollowedComparison shown;
+  ComparisonViewModel shown;
   std::vector<std::string> caption;  // of exported figures
 
   const std::vector<ComparedLine>& lines() const { return shown.curves.lines; }

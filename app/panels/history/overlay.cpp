@@ -101,7 +101,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
         .dash = colour};
     // Few runs: the zoomed part is read at the resolution of the window.
     const RunPoints points =
-        run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::glance);
+        run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::overview);
     if (!points.levels) continue;
     curve.x = points.x;
     curve.y = points.y;

@@ -44,28 +44,29 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
   const float width = ImGui::GetContentRegionAvail().x;
   const float height = px(18);
   ImGui::Dummy(ImVec2(width, height));
-  const Glance* glance = workspace.glance(entry.run.id, quantity);
-  if (!glance) {
+  const auto overview = workspace.overview(entry.run.id, quantity);
+  if (!overview) {
     if (entry.summary.steps > 0 && entry.run.status != RunStatus::running)
-      commands.push_back(LoadGlance{entry.run.id, quantity});
+      commands.push_back(LoadOverview{entry.run.id, quantity});
     return;
   }
-  if (glance->x.size() < 2) return;
+  const Points& curve = overview->points;
+  if (curve.x.size() < 2) return;
   // A spike in the first steps must not flatten the rest: the axis ends at the highest value of the later nine tenths.
-  double low = glance->y.front();
+  double low = curve.y.front();
   double high = -std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < glance->y.size(); ++i) {
-    low = std::min(low, glance->y[i]);
-    if (i >= glance->y.size() / 10) high = std::max(high, glance->y[i]);
+  for (std::size_t i = 0; i < curve.y.size(); ++i) {
+    low = std::min(low, curve.y[i]);
+    if (i >= curve.y.size() / 10) high = std::max(high, curve.y[i]);
   }
   if (!(high > low)) high = low + 1;
-  const double x0 = glance->x.front();
-  const double across = std::max(glance->x.back() - x0, 1e-9);
+  const double x0 = curve.x.front();
+  const double across = std::max(curve.x.back() - x0, 1e-9);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   draw->PathClear();
-  for (std::size_t i = 0; i < glance->x.size(); ++i) {
-    const double share = std::clamp((glance->y[i] - low) / (high - low), 0.0, 1.0);
-    draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((glance->x[i] - x0) / across),
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+    const double share = std::clamp((curve.y[i] - low) / (high - low), 0.0, 1.0);
+    draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((curve.x[i] - x0) / across),
                             at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
   }
   draw->PathStroke(u32(rung_colour(entry.run.rung)), 0, px(1.2f));
