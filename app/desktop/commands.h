@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/desktop/charts/points_table.h"
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
 #include "app/session.h"
@@ -136,11 +137,19 @@ struct CopyText {
   std::string text;
   std::string what;  // "The table"
 };
-// Into the folder of exports (chart_export.h); the message names the file.
+struct CopyPoints {  // of a chart, as CSV
+  PointsTable points;
+  std::string what;
+};
+// Into the folder of exports (chart_export.h), on another thread; a notice names the file once it is there.
 struct SaveText {
   std::string name;
   std::string ending;  // ".csv"
   std::string text;
+};
+struct SavePoints {  // as CSV
+  std::string name;
+  PointsTable points;
 };
 struct SaveFigure {
   Figure figure;
@@ -173,9 +182,9 @@ using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQue
                              LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung,
                              SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun, Curate, RenameRun,
                              RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup,
-                             StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, SaveText,
-                             SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ChangeScale, ResetLayout,
-                             Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+                             StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, CopyPoints,
+                             SaveText, SavePoints, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles,
+                             ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -4,6 +4,8 @@
 #include <imgui_internal.h>  // DockBuilder
 
 #include <algorithm>
+#include <cstdio>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -56,7 +58,8 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       settings_(std::move(settings)),
       panels_(all_panels()),
       wake_(session ? std::function<void()>(Window::wake) : [] {}),
-      import_job_(wake_) {
+      import_job_(wake_),
+      exports_(wake_) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.load(store);
@@ -149,7 +152,7 @@ bool DesktopApp::is_busy() const {
   const bool notices = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
                                    [](const Message& message) { return !message.is_error; });
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
-         workspace_.import.state == State::reading || workspace_.import.state == State::keeping ||
+         workspace_.import.state == State::reading || workspace_.import.state == State::keeping || exports_.is_busy() ||
          asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
@@ -162,10 +165,19 @@ void DesktopApp::notice(const std::string& text) {
   workspace_.messages.push_back({.text = text, .is_error = false, .until = ImGui::GetTime() + notice_seconds});
 }
 
+void DesktopApp::wait_notice(const std::string& text) {
+  notice(text);
+  workspace_.messages.back().until = std::numeric_limits<double>::infinity();
+}
+
 void DesktopApp::ingest() {
   std::erase_if(workspace_.messages,
                 [](const Message& message) { return !message.is_error && message.until < ImGui::GetTime(); });
   hear_portal();
+  exports_.take([this](const std::exception& error) {
+    std::erase_if(workspace_.messages, [](const Message& message) { return !message.is_error; });
+    complain(error.what());
+  });
   import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) {
     workspace_.import = std::move(read);
@@ -294,6 +306,7 @@ void DesktopApp::close() {
     if (panel.leave) panel.leave(commands_);
   }
   execute();
+  exports_.finish([](const std::exception& error) { std::fprintf(stderr, "stepladder: %s\n", error.what()); });
 }
 
 void DesktopApp::draw_side_bar(float width) {

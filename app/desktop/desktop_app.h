@@ -2,6 +2,7 @@
 // asked for. UI thread.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <future>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "app/bin.h"
+#include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
 #include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
@@ -36,7 +38,8 @@ class DesktopApp {
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
   void say_of_bin(const EmptiedBin& emptied);         // nothing where nothing was taken out
 
-  void close();  // after the last frame: what was typed and is not kept yet is written
+  // After the last frame: writes what was typed and isn't stored yet, and waits for exports.
+  void close();
 
   // With the layout and what the panels remember as they are now. Inside the ImGui context.
   DesktopSettings settings();
@@ -54,8 +57,11 @@ class DesktopApp {
   void ask_portal();  // where the theme is the system's; the answer comes in a later frame
   void hear_portal();
   void complain(const std::string& text);
-  void notice(const std::string& text);
+  void notice(const std::string& text);       // for some seconds
+  void wait_notice(const std::string& text);  // until the next one
   void can_undo(std::string what, std::function<void()> undo);
+  void save(const std::string& name, const std::string& ending,
+            std::function<void(const std::filesystem::path&)> write);  // `write` runs on another thread
   const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
   void ask_again();
   void ask_another_round();
@@ -96,9 +102,11 @@ class DesktopApp {
   void execute(const ResumeRun& resume);
   void execute(const ForkRun& fork);
   void execute(const CopyText& copy);
-  void execute(const SaveText& save);
-  void execute(const SaveFigure& save);
-  void execute(const SaveLadder& save);
+  void execute(const CopyPoints& copy);
+  void execute(const SaveText& asked);
+  void execute(const SavePoints& asked);
+  void execute(const SaveFigure& asked);
+  void execute(const SaveLadder& asked);
   void execute(const SetTheme& choice);
   void execute(const ToggleTheme&);
   void execute(const ToggleLineStyles&);
@@ -126,6 +134,7 @@ class DesktopApp {
   PalettePopup palette_;
   std::function<void()> wake_;
   ImportJob import_job_;
+  ExportQueue exports_;
   std::future<std::optional<bool>> asked_portal_;
   std::optional<bool> portal_;  // what it said last
   std::vector<RunId> round_;    // of the question that is open: what is being repeated for it

@@ -29,6 +29,26 @@ bool reads_points(const Command& command) {
          std::holds_alternative<LoadOverview>(command) || std::holds_alternative<LoadZoomedOverview>(command);
 }
 
+// A report, its table or its bars, by the file's ending. Blocks while it reads, draws and writes.
+void save_ladder(RunStore& store, const Ladder& ladder, const std::filesystem::path& file) {
+  const std::string origin = ladder.source == "launched" ? "measured here, " + local_time_text(ladder.created_at)
+                                                         : ladder.source + ", from " + ladder.source_path;
+  const PlausibilityContext context = load_plausibility_context(&store);
+  const Study study = make_study(ladder.name, origin, load_runs(store, store.runs_of(ladder.id)), context.hardware);
+  const std::string ending = file.extension().string();
+  if (ending == ".html") {
+    write_report(study, file);
+  } else if (ending == ".md") {
+    write_file(file, study_markdown(study));
+  } else if (ending == ".csv") {
+    write_file(file, summaries_csv(study, context));
+  } else if (ending == ".tex") {
+    write_file(file, to_tex(ladder_figure(study), study));
+  } else {
+    export_figure(ladder_figure(study), file);
+  }
+}
+
 }  // namespace
 
 bool DesktopApp::execute() {
@@ -209,43 +229,49 @@ void DesktopApp::execute(const ForgetImport&) {
   workspace_.import = {};
 }
 
+void DesktopApp::save(const std::string& name, const std::string& ending,
+                      std::function<void(const std::filesystem::path&)> write) {
+  const std::filesystem::path file = export_path(store_.file(), name, ending);
+  exports_.add([this, file, write = std::move(write)]() -> ExportQueue::Then {
+    write(file);
+    return [this, file] { notice("Saved " + file.string()); };
+  });
+  wait_notice("Saving " + file.filename().string() + "...");
+}
+
 void DesktopApp::execute(const CopyText& copy) {
   ImGui::SetClipboardText(copy.text.c_str());
-  notice(copy.what + " is on the clipboard");
+  notice(copy.what + " copied");
 }
 
-void DesktopApp::execute(const SaveText& save) {
-  const std::filesystem::path file = export_path(store_.file(), save.name, save.ending);
-  write_file(file, save.text);
-  notice("Saved " + file.string());
+void DesktopApp::execute(const CopyPoints& copy) {
+  exports_.add([this, copy]() -> ExportQueue::Then {
+    return [this, text = points_csv(copy.points), what = copy.what] { execute(CopyText{text, what}); };
+  });
+  wait_notice("Copying...");
 }
 
-void DesktopApp::execute(const SaveFigure& save) {
-  const std::filesystem::path file = export_path(store_.file(), save.figure.title, save.ending);
-  export_figure(save.figure, file);  // light, whatever the window is: for paper and pages
-  notice("Saved " + file.string());
+void DesktopApp::execute(const SaveText& asked) {
+  save(asked.name, asked.ending, [text = asked.text](const auto& file) { write_file(file, text); });
+}
+
+void DesktopApp::execute(const SavePoints& asked) {
+  save(asked.name, ".csv", [points = asked.points](const auto& file) { write_file(file, points_csv(points)); });
+}
+
+// Figures are light, whatever the window is: they are for paper and pages.
+void DesktopApp::execute(const SaveFigure& asked) {
+  save(asked.figure.title, asked.ending, [figure = asked.figure](const auto& file) { export_figure(figure, file); });
 }
 
 void DesktopApp::execute(const SaveLadder& asked) {
   const Ladder* ladder = workspace_.ladder(asked.ladder);
   if (!ladder) return;
-  const std::string origin = ladder->source == "launched" ? "measured here, " + local_time_text(ladder->created_at)
-                                                          : ladder->source + ", from " + ladder->source_path;
-  const PlausibilityContext context = load_plausibility_context(&store_);
-  const Study study = make_study(ladder->name, origin, load_runs(store_, store_.runs_of(ladder->id)), context.hardware);
-  const std::filesystem::path file = export_path(store_.file(), ladder->name, asked.ending);
-  if (asked.ending == ".html") {
-    write_report(study, file);
-  } else if (asked.ending == ".md") {
-    write_file(file, study_markdown(study));
-  } else if (asked.ending == ".csv") {
-    write_file(file, summaries_csv(study, context));
-  } else if (asked.ending == ".tex") {
-    write_file(file, to_tex(ladder_figure(study), study));
-  } else {
-    export_figure(ladder_figure(study), file);  // light, whatever the window is: for paper and pages
-  }
-  notice("Saved " + file.string());
+  if (store_.file().empty()) throw std::runtime_error("There isn't a database to export from.");
+  save(ladder->name, asked.ending, [ladder = *ladder, database = store_.file()](const std::filesystem::path& file) {
+    RunStore store = RunStore::open(database, RunStore::Mode::read_only);
+    save_ladder(store, ladder, file);
+  });
 }
 
 void DesktopApp::execute(const SetTheme& choice) {

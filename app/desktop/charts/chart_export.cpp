@@ -1,7 +1,9 @@
 #include "app/desktop/charts/chart_export.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <set>
@@ -68,6 +70,32 @@ Figure figure_of(const Chart& chart) {
   if (!is_missing(chart.band_low)) figure.bands.push_back({chart.band_low, chart.band_high, "the same"});
   if (!chart.smoothing.empty()) figure.caption.push_back("Curves are " + chart.smoothing + ".");
   return figure;
+}
+
+PointsTable points_of(const Chart& chart) {
+  PointsTable table{.x_head = chart.x_label,
+                    .y_head = chart.unit.empty() ? chart.title : chart.title + " (" + chart.unit + ")"};
+  for (const Curve& curve : chart.curves) {
+    PointsTable::Curve& copy = table.curves.emplace_back();
+    copy.label = without_id(curve.label);
+    copy.x.assign(curve.x.begin(), curve.x.end());
+    copy.y.assign(curve.y.begin(), curve.y.end());
+  }
+  return table;
+}
+
+std::string points_csv(const PointsTable& table) {
+  std::string text = "curve," + csv_field(table.x_head) + "," + csv_field(table.y_head) + "\n";
+  std::array<char, 64> number{};
+  for (const PointsTable::Curve& curve : table.curves) {
+    const std::string label = csv_field(curve.label);
+    for (std::size_t i = 0; i < curve.x.size(); ++i) {
+      if (is_missing(curve.y[i])) continue;
+      std::snprintf(number.data(), number.size(), ",%.17g,%.17g\n", curve.x[i], curve.y[i]);
+      text += label + number.data();
+    }
+  }
+  return text;
 }
 
 std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs) {

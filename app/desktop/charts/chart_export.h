@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
+#include "app/desktop/charts/points_table.h"
 #include "app/desktop/workspace.h"
 #include "app/figures/figure.h"
 
@@ -13,6 +14,9 @@ namespace stepladder {
 
 // The chart with every point that it has, in sight or not; its caption is the chart's own.
 Figure figure_of(const Chart& chart);
+
+// Every point of every curve, with the chart's labels; never smoothed.
+PointsTable points_of(const Chart& chart);
 
 // What a reader of the figure needs to know of its runs: hardware and precision, how many runs of how many steps, how
 // they were timed.

@@ -2,8 +2,6 @@
 
 #include <implot.h>
 
-#include <array>
-#include <cstdio>
 #include <utility>
 
 #include "app/desktop/charts/chart_export.h"
@@ -56,7 +54,7 @@ struct ChartState {
 
 void save(const Chart& chart, const std::string& ending) {
   if (ending == ".csv") {
-    chart.commands->push_back(SaveText{chart.title, ending, chart_csv(chart)});
+    chart.commands->push_back(SavePoints{chart.title, points_of(chart)});
   } else {
     chart.commands->push_back(SaveFigure{figure_of(chart), ending});
   }
@@ -73,7 +71,7 @@ void draw_menu(const Chart& chart, ChartState& state) {
       if (ImGui::MenuItem(words, ending == std::string(".png") ? "Ctrl+E" : nullptr)) save(chart, ending);
     }
     if (ImGui::MenuItem("Copy the points as CSV"))
-      chart.commands->push_back(CopyText{chart_csv(chart), "Every point of " + chart.title});
+      chart.commands->push_back(CopyPoints{points_of(chart), "Points of " + chart.title});
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
@@ -148,23 +146,6 @@ ImVec2 size_of(const Chart& chart) {
 void SharedX::begin_frame() {
   if (!fresh) hovered = missing;
   fresh = false;
-}
-
-std::string chart_csv(const Chart& chart) {
-  std::string text = "curve," + chart.x_label + "," +
-                     (chart.unit.empty() ? chart.title : chart.title + " (" + chart.unit + ")") + "\n";
-  std::array<char, 64> number{};
-  for (const Curve& curve : chart.curves) {
-    std::string label = curve.label.substr(0, curve.label.find("##"));
-    for (std::size_t quote = label.find('"'); quote != std::string::npos; quote = label.find('"', quote + 2))
-      label.insert(quote, 1, '"');
-    for (std::size_t i = 0; i < curve.x.size(); ++i) {
-      if (is_missing(curve.y[i])) continue;
-      std::snprintf(number.data(), number.size(), ",%.17g,%.17g\n", curve.x[i], curve.y[i]);
-      text += '"' + label + '"' + number.data();
-    }
-  }
-  return text;
 }
 
 void draw_chart(const Chart& chart) {

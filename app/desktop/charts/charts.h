@@ -84,9 +84,6 @@ struct Chart {
 // the rest; a double click shows everything again. While nobody has touched it the chart follows its data.
 void draw_chart(const Chart& chart);
 
-// All points of all curves, one a row: "curve,x,y" with the chart's labels.
-std::string chart_csv(const Chart& chart);
-
 // Whether curves are told apart by dashes too.
 void use_line_styles(bool on);
 

@@ -1,0 +1,117 @@
+// What the window saves and copies is made on another thread.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <future>
+#include <sstream>
+
+#include "app/desktop/export_queue.h"
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ExportQueue, NeverBlocksAndKeepsTheOrder) {
+  std::promise<void> may_go_on;
+  ExportQueue queue([] {});
+  std::vector<int> done;
+  std::string failed;
+  const auto fail = [&](const std::exception& error) { failed = error.what(); };
+  queue.add([&, go_on = may_go_on.get_future().share()]() -> ExportQueue::Then {
+    go_on.wait();
+    return [&] { done.push_back(1); };
+  });
+  queue.add([]() -> ExportQueue::Then { throw std::runtime_error("the disk is full"); });
+  queue.add([&]() -> ExportQueue::Then { return [&] { done.push_back(3); }; });
+  queue.take(fail);
+  EXPECT_TRUE(queue.is_busy());
+  EXPECT_TRUE(done.empty());
+  may_go_on.set_value();
+  queue.finish(fail);
+  EXPECT_FALSE(queue.is_busy());
+  EXPECT_EQ(done, (std::vector{1, 3}));
+  EXPECT_EQ(failed, "the disk is full");
+}
+
+// A ladder of two runs that take a while to read.
+class Exports : public testing::Test {
+ protected:
+  Exports() {
+    const LadderId ladder = store_.create_ladder({.name = "Two rungs"});
+    for (int rung = 0; rung < 2; ++rung) {
+      std::vector<StepRecord> steps;
+      for (std::int64_t i = 1; i <= 100'000; ++i)
+        steps.push_back({.step = i, .loss = 3, .dt_ms = 20.0 - rung, .tokens = 768});
+      store_.insert_finished(
+          {.name = "run", .ladder = ladder, .rung = rung, .created_at = 1, .tokens_per_step = 768, .params = 1000},
+          steps);
+    }
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"ladder"}});
+  }
+  // Files with this ending that are there in full.
+  std::vector<std::filesystem::path> exported(const std::string& ending) {
+    std::vector<std::filesystem::path> found;
+    if (!std::filesystem::exists(folder_ / "exports")) return found;
+    for (const auto& file : std::filesystem::directory_iterator(folder_ / "exports")) {
+      if (file.path().extension() == ending) found.push_back(file.path());
+    }
+    return found;
+  }
+  const Message* message(const std::string& beginning) {
+    for (const Message& message : app_->workspace().messages) {
+      if (message.text.starts_with(beginning)) return &message;
+    }
+    return nullptr;
+  }
+  // Frames until Ctrl+R was carried out; the last one's files are what that frame waited for.
+  void save_report() {
+    for (int i = 0; i < 5; ++i) imgui_.frame(*app_);
+    ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return !imgui_.asked(); }));
+    ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, true);
+    ImGui::GetIO().AddKeyEvent(ImGuiKey_R, true);
+    for (int i = 0; i < 5 && !message("Saving"); ++i) imgui_.frame(*app_);
+    ImGui::GetIO().AddKeyEvent(ImGuiMod_Ctrl, false);
+    ImGui::GetIO().AddKeyEvent(ImGuiKey_R, false);
+  }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::open(folder_ / "x.db");
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+};
+
+TEST_F(Exports, AFrameEndsBeforeTheReportIsThere) {
+  save_report();
+  ASSERT_NE(message("Saving two-rungs-"), nullptr);
+  EXPECT_TRUE(exported(".html").empty());
+  EXPECT_TRUE(app_->is_busy());
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return message("Saved") != nullptr; }));
+  ASSERT_EQ(exported(".html").size(), 1u);
+  EXPECT_EQ(message("Saving"), nullptr);
+  std::ostringstream report;
+  report << std::ifstream(exported(".html").front()).rdbuf();
+  EXPECT_NE(report.str().find("Two rungs"), std::string::npos);
+}
+
+TEST_F(Exports, ClosingTheWindowWaitsForTheReport) {
+  save_report();
+  EXPECT_TRUE(exported(".html").empty());
+  app_->close();
+  EXPECT_EQ(exported(".html").size(), 1u);
+}
+
+TEST_F(Exports, AnExportThatFailsSaysWhyUntilItIsDismissed) {
+  save_report();
+  std::filesystem::remove_all(folder_ / "exports");
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return message("Saving") == nullptr; }));
+  const auto& messages = app_->workspace().messages;
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_TRUE(messages.front().is_error);
+  EXPECT_NE(messages.front().text.find("two-rungs-"), std::string::npos) << messages.front().text;
+}
+
+}  // namespace
+}  // namespace stepladder
