@@ -15,22 +15,23 @@ namespace stepladder {
 std::string_view title_of(Quantity quantity);  // "Validation loss"
 std::string_view unit_of(Quantity quantity);   // "ms"; empty for losses, which are nats per token everywhere
 
-// What lies along x. Time is that of the steps alone, so pauses, validation and compiling are taken out of it; on the
-// wall clock, counted from the end of the first step, they are in.
+// The x axis. `time` is the time of the steps alone, without pauses, validation and compiling; `wall` includes them and
+// counts from the end of the first step.
 enum class Axis { step, tokens, time, wall, flops, loss, lr, grad_norm };
 inline constexpr std::array all_axes{Axis::step,  Axis::tokens, Axis::time, Axis::wall,
                                      Axis::flops, Axis::loss,   Axis::lr,   Axis::grad_norm};
 std::string_view title_of(Axis axis);  // "tokens", "training time, s"
-bool is_metric(Axis axis);             // so that a run's points have no order along it
+bool is_metric(Axis axis);             // a run's points have no order along it
 
 struct Points {
   std::vector<double> x;  // ascending
   std::vector<double> y;
-  bool is_path = true;  // neighbours belong together; false where x is a metric, so that a line would say nothing
+  bool is_path =
+      true;  // neighbours are consecutive steps; false where x is a metric, so that a line would mean nothing
   bool empty() const { return x.empty(); }
 };
 
-// Steps whose y is missing, or whose x is not known, are left out. FLOPs are Run::model_flops_per_token x tokens.
+// Leaves out steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);
 
 // The places of a long run's steps along an axis that isn't a metric: x is the step, y the place; both ascend. Time is
@@ -43,11 +44,12 @@ Points placed(const Points& by_step, const Points& places);
 // The step at a place; beyond the ends the first and the last.
 double step_at(const Points& places, double place);
 
-// y of `run` less y of `base` (or divided by it) where both are known: at equal x, else between two of base's points.
+// y of `run` minus y of `base` (or divided by it) where both are known; between two of base's points it is
+// interpolated.
 Points difference(const Points& run, const Points& base);
 Points ratio(const Points& run, const Points& base);
 
-// Mean of several runs at the x that all of them have, and the lowest and highest of them.
+// The mean of several runs at every x that all of them have, with the lowest and the highest.
 struct MeanCurve {
   Points mean;
   std::vector<double> low;

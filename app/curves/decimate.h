@@ -1,4 +1,4 @@
-// Many points to what fits the pixels, without losing a spike: per pixel column the first, lowest, highest and last.
+// Reduces points to what fits the pixels, without losing a spike: per pixel column the first, lowest, highest and last.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,13 @@ namespace stepladder {
 struct Polyline {
   std::vector<double> x;
   std::vector<double> y;
-  std::size_t points = 0;      // finite points there were
-  std::size_t off_range = 0;   // of them outside the visible x range
+  std::size_t points = 0;      // finite points before
+  std::size_t off_range = 0;   // finite points outside the visible x range
   std::size_t not_finite = 0;  // NaN or infinite values (missing ones do not count)
 };
 
-// `x` ascends; both spans have one length. Points inside [x_min, x_max] and one neighbour on each side are kept, so
-// that lines reach the edge. At most 4 points per column come out; a series that fits is copied as it is. Missing
-// values are passed over.
+// `x` ascends; both spans have the same length. Keeps points inside [x_min, x_max] and one neighbour on each side, so
+// that lines reach the edge. Returns at most 4 points per column; copies a series that fits. Skips missing values.
 Polyline decimate(std::span<const double> x, std::span<const double> y, double x_min, double x_max, int columns);
 
 }  // namespace stepladder

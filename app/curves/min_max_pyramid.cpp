@@ -112,7 +112,7 @@ void MinMaxPyramid::show(std::span<const double> x, std::span<const double> y, d
   const std::size_t last = std::min(blocks, upper / width + 2);
   add_all(level.x, level.y, 2 * first, 2 * last);
   if (last < blocks) return;
-  // What came since the last whole block.
+  // Values after the last whole block.
   Extremes rest;
   for (std::size_t i = std::max(blocks * width, lower); i + 1 < y.size(); ++i) rest.add(x[i], y[i]);
   std::vector<double> rest_x;

@@ -1,5 +1,5 @@
-// A series that is drawn again and again and grows at its end: of every 4, 8, 16 ... consecutive values the lowest and
-// the highest where they were, so that a frame costs what it shows and not what there is. Belongs to one thread.
+// Draws a long series that may grow at its end: keeps the lowest and the highest of every 4, 8, 16 ... consecutive
+// values, so that a frame's cost depends on the pixels and not on the length. Belongs to one thread while it grows.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,15 @@ namespace stepladder {
 
 class MinMaxPyramid {
  public:
-  // Takes in what the series has more than at the last call; what was there stays as it was, else call clear() before.
+  // Takes in the values that were appended since the last call. If earlier values changed, call clear() first.
   void follow(std::span<const double> x, std::span<const double> y);
   void clear() { *this = {}; }
 
   std::size_t points() const { return points_; }          // finite
   std::size_t not_finite() const { return not_finite_; }  // NaN or infinite; missing ones do not count
 
-  // The same as decimate() of the series that was followed, but for blocks of values in the place of pixel columns:
-  // what is drawn of a value does not change while the picture moves. At most 2 points a column, and a block more on
-  // each side. `line` is overwritten.
+  // Like decimate(), with blocks of values instead of pixel columns, so that the points stay the same while the user
+  // pans. At most 2 points per column, and one more block on each side. Overwrites `line`.
   void show(std::span<const double> x, std::span<const double> y, double x_min, double x_max, int columns,
             Polyline& line) const;
 

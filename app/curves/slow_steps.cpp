@@ -17,9 +17,9 @@ double median_of(std::vector<double> values) {
 std::string reason_for(const Series& series, std::size_t i, std::span<const SystemMetrics> lanes,
                        std::span<const std::int64_t> saved) {
   const std::int64_t step = series.step[i];
-  if (i == 0) return "the first step: memory is taken and kernels are chosen";
-  if (!is_missing(series.val_loss[i])) return "it was validated here";
-  if (!is_missing(series.val_loss[i - 1])) return "it was validated just before";
+  if (i == 0) return "first step: memory is allocated and kernels are chosen";
+  if (!is_missing(series.val_loss[i])) return "validation ran here";
+  if (!is_missing(series.val_loss[i - 1])) return "validation ran just before";
   if (std::find(saved.begin(), saved.end(), step) != saved.end() ||
       std::find(saved.begin(), saved.end(), step - 1) != saved.end())
     return "a checkpoint was written here";
@@ -39,7 +39,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Syst
   }
   if (looks > 3 && !is_missing(here) && here < 0.9 * usual / static_cast<double>(looks))
     return "the GPU's clock was lower than usual";
-  return "nothing is known of why";
+  return "reason unknown";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Steps that took far longer than their neighbours, and what is known of why.
+// Steps that took far longer than their neighbours, with the likely reason.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@ namespace stepladder {
 struct SlowStep {
   std::int64_t step = 0;
   double dt_ms = missing;
-  std::string why;  // a sentence: "3.1 times the median; it was validated here"
+  std::string why;  // "3.1 times the median; validation ran here"
 };
 
 inline constexpr double slow_factor = 2.5;  // times the median
 
-// The slowest first, at most `most` of them. `lanes` may say that the device was throttled, `saved` are the steps after
+// The slowest first, at most `most` of them. `lanes` show whether the device was throttled; `saved` are the steps after
 // which a checkpoint was written.
 std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> lanes,
                                  std::span<const std::int64_t> saved, std::size_t most = 40);

@@ -8,7 +8,7 @@ namespace {
 
 double usual_distance(std::span<const double> x) {
   std::vector<double> distances;
-  const std::size_t count = std::min<std::size_t>(x.size(), 1001);  // the first thousand tell
+  const std::size_t count = std::min<std::size_t>(x.size(), 1001);  // a thousand are enough
   for (std::size_t i = 1; i < count; ++i) {
     if (x[i] > x[i - 1]) distances.push_back(x[i] - x[i - 1]);
   }

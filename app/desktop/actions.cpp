@@ -14,7 +14,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   for (std::size_t i = 0; i < panels.size(); ++i) {
     const ImGuiKeyChord key = i < 9 ? ImGuiMod_Ctrl | static_cast<ImGuiKey>(ImGuiKey_1 + static_cast<int>(i)) : 0;
     actions.push_back({.title = "Show " + panels[i].title, .command = ShowPanel{panels[i].id}, .key = key});
-    actions.push_back({.title = "Show " + panels[i].title + " beside the others",
+    actions.push_back({.title = "Open " + panels[i].title + " side by side",
                        .command = ShowPanel{panels[i].id, true},
                        .key = key ? key | ImGuiMod_Shift : 0});
   }
@@ -22,26 +22,24 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Undo" + (workspace.undoable.empty() ? "" : ": " + workspace.undoable),
                      .command = Undo{},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Z});
-  actions.push_back(
-      {.title = "Switch between dark and light", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});
+  actions.push_back({.title = "Switch theme", .command = ToggleTheme{}, .key = ImGuiMod_Ctrl | ImGuiKey_T});
   actions.push_back({.title = "Theme: dark", .command = SetTheme{ThemeChoice::dark}});
   actions.push_back({.title = "Theme: light", .command = SetTheme{ThemeChoice::light}});
   actions.push_back({.title = "Theme: follow the system", .command = SetTheme{ThemeChoice::system}});
-  actions.push_back({.title = "Line styles beside colours", .command = ToggleLineStyles{}});
-  actions.push_back({.title = "Larger",
+  actions.push_back({.title = "Toggle line styles", .command = ToggleLineStyles{}});
+  actions.push_back({.title = "Larger text",
                      .command = ChangeScale{1},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Equal,
                      .also = {ImGuiMod_Ctrl | ImGuiKey_KeypadAdd, ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_Equal}});
-  actions.push_back({.title = "Smaller",
+  actions.push_back({.title = "Smaller text",
                      .command = ChangeScale{-1},
                      .key = ImGuiMod_Ctrl | ImGuiKey_Minus,
                      .also = {ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract}});
-  actions.push_back({.title = "Usual size", .command = ChangeScale{0}, .key = ImGuiMod_Ctrl | ImGuiKey_0});
-  actions.push_back({.title = "Reset the layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
-  actions.push_back({.title = "Reload what other programs have written", .command = Reload{}, .key = ImGuiKey_F5});
-  actions.push_back({.title = "Clear the selection of runs", .command = ClearSelection{}});
-  if (workspace.question.open)
-    actions.push_back({.title = "Stop asking whether a rung is real", .command = StopAsking{}});
+  actions.push_back({.title = "Normal text size", .command = ChangeScale{0}, .key = ImGuiMod_Ctrl | ImGuiKey_0});
+  actions.push_back({.title = "Reset layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
+  actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
+  actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
+  if (workspace.question.open) actions.push_back({.title = "Stop verification", .command = StopAsking{}});
   actions.push_back({.title = "Empty the bin", .command = EmptyBin{}, .detail = "asks first"});
   if (const RunEntry* running = workspace.running()) {
     actions.push_back({.title = workspace.is_paused ? "Continue the run" : "Pause the run",
@@ -49,7 +47,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
                        .key = ImGuiMod_Ctrl | ImGuiKey_P,
                        .detail = running->run.name});
     actions.push_back({.title = "Stop the run", .command = StopRun{running->run.id}, .detail = running->run.name});
-    actions.push_back({.title = "Stop everything", .command = StopAll{}, .detail = "the run and all that wait"});
+    actions.push_back({.title = "Stop everything", .command = StopAll{}, .detail = "the run and the queue"});
   }
   return actions;
 }
@@ -122,7 +120,7 @@ std::optional<int> score_from(const std::string& typed, const std::string& text,
 std::optional<int> fuzzy_score(const std::string& typed, const std::string& text) {
   std::optional<int> best = score_from(typed, text, 0);
   if (!best) return best;
-  for (std::size_t at = 1; at < text.size(); ++at) {  // later words may answer better
+  for (std::size_t at = 1; at < text.size(); ++at) {  // a later word may match better
     if (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) continue;
     if (const auto score = score_from(typed, text, at)) best = std::max(*best, *score);
   }

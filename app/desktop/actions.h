@@ -1,4 +1,4 @@
-// Everything that can be asked for by name: the keys and the command palette (Ctrl+K) are two faces of one list.
+// Everything that the user can ask for by name. The keys and the command palette (Ctrl+K) share one list.
 #pragma once
 
 #include <imgui.h>
@@ -16,7 +16,7 @@ struct Action {
   Command command;
   ImGuiKeyChord key = 0;            // 0: by name only
   std::vector<ImGuiKeyChord> also;  // other keys that do the same (a keypad's)
-  std::string detail;               // in grey behind the title, searched too
+  std::string detail;               // in grey after the title; searched too
 };
 
 class Workspace;
@@ -25,17 +25,17 @@ struct Panel;
 // What the window as a whole can do, with keys.
 std::vector<Action> window_actions(const std::vector<Panel>& panels, const Workspace& workspace);
 
-// Ladders and runs to go to; the palette's own, since there may be thousands.
+// Ladders and runs to open. Only the palette lists them, since there may be thousands.
 std::vector<Action> places_to_go(const Workspace& workspace);
 
-// Whether a key of the keyboard went down or repeats in this frame: only then is there a chord
-// to look for. UI thread, inside the frame.
+// Whether a key went down or repeats in this frame; otherwise there is no need to look for chords. UI thread, inside
+// the frame.
 bool any_key_pressed();
 
 // "Ctrl+Shift+T"
 std::string key_text(ImGuiKeyChord key);
 
-// How well `text` answers to what was typed: every letter in order, better where they stand together or begin words.
+// How well `text` matches `typed`: every letter in order; adjacent letters and beginnings of words score higher.
 // nullopt: not at all.
 std::optional<int> fuzzy_score(const std::string& typed, const std::string& text);
 

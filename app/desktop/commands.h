@@ -1,4 +1,5 @@
-// What panels may ask for. Collected while a frame is drawn, carried out between frames (DesktopApp::execute).
+// Everything that panels may ask for. Collected while a frame is drawn, carried out between frames
+// (DesktopApp::execute).
 #pragma once
 
 #include <filesystem>
@@ -35,11 +36,11 @@ struct MoveInQueue {
 struct LoadSeries {
   RunId run = 0;
 };
-struct LoadExcerpt {  // of a run that is not read whole
+struct LoadExcerpt {  // of a run that isn't read whole
   RunId run = 0;
   std::int64_t most = 100'000;  // steps
 };
-struct LoadDetail {  // what a run keeps beside its steps: lanes, samples, checkpoints
+struct LoadDetail {  // what a run has besides its steps: lanes, samples, checkpoints
   RunId run = 0;
 };
 struct LoadOverview {  // a quantity in a few hundred points
@@ -57,7 +58,7 @@ struct LoadAdvice {
 };
 struct ShowPanel {
   std::string id;
-  bool beside = false;  // next to the others instead of in their place
+  bool beside = false;  // next to the open ones instead of replacing them
 };
 struct SelectLadder {
   LadderId ladder = 0;
@@ -69,18 +70,18 @@ struct SelectRun {
   RunId run = 0;
   bool selected = true;
 };
-struct SelectRuns {  // these and no others
+struct SelectRuns {  // only these
   std::vector<RunId> runs;
 };
 struct ClearSelection {};
-struct SelectBaseline {  // what the shown ladder's factors are against
+struct SelectBaseline {  // of the shown ladder
   int rung = 0;
 };
 struct OpenRun {  // in the Run view
   RunId run = 0;
 };
 
-// What can be undone: `what` says it in the past tense ("Archived 3 runs").
+// A change that can be undone; `what` is in the past tense ("Archived 3 runs").
 struct Curate {
   std::string what;
   std::vector<std::pair<RunId, Curation>> changes;  // what each becomes
@@ -95,16 +96,16 @@ struct RenameLadder {
 };
 struct Undo {};
 
-// Reads files, or text that was pasted, without keeping anything: the Import view shows what was understood.
+// Reads files or pasted text without storing anything; the Import view shows the result.
 struct PreviewImport {
   std::vector<std::string> paths;
   std::string text;  // instead of paths
   ImportOptions options;
 };
-struct KeepImport {};  // the same again, into the database
+struct KeepImport {};  // reads the same again, into the database
 struct ForgetImport {};
 
-// Runs by their own recipes again, as repeats of their rungs.
+// Trains runs again by their own recipes, as repeats of their rungs.
 struct Repeat {
   std::vector<RunId> runs;
   int times = 1;
@@ -117,10 +118,10 @@ struct ConfirmSpeedup {
   int most_repeats = 6;
 };
 struct StopAsking {};
-struct ProposeLadder {  // the Launch view is filled with this ladder's rungs, in sizes that fit this machine
+struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
 };
-struct ProposeStage {  // Launch is filled with a run's recipe as the baseline, and a stage on top
+struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and a stage on top
   RunId run = 0;
   std::string stage;
 };
@@ -165,14 +166,14 @@ struct SetTheme {
 struct ToggleTheme {};
 struct ToggleLineStyles {};
 struct ResetLayout {};
-struct Reload {};  // what other programs have written since
+struct Reload {};  // the database, with what other programs have written
 struct ShowPalette {};
-struct KeepDrawing {};  // something is being made on another thread
-struct EmptyBin {       // for good, with the checkpoints; asks first unless `sure`
+struct KeepDrawing {};  // another thread is making something for a view
+struct EmptyBin {       // deletes its runs permanently, with their checkpoints; asks first unless `sure`
   bool sure = false;
 };
 struct ChangeScale {
-  int direction = 0;  // 1 larger, -1 smaller, 0 back to the display's own
+  int direction = 0;  // 1 larger, -1 smaller, 0 the display's own
 };
 struct DismissMessage {
   std::size_t index = 0;

@@ -22,8 +22,7 @@
 namespace stepladder {
 namespace {
 
-// Turns SIGINT and SIGTERM into a wish to close the window. Made before any other thread, so that none of them gets the
-// signals instead.
+// Closes the window on SIGINT and SIGTERM. Made before any other thread, so that no other thread receives the signals.
 class CloseSignals {
  public:
   CloseSignals() {
@@ -67,7 +66,7 @@ std::string png_of(const std::vector<std::uint8_t>& rgba, int width, int height)
   png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(image);
   std::string png(size, '\0');
   if (!png_image_write_to_memory(&image, png.data(), &size, 0, rgba.data(), 0, nullptr))
-    throw std::runtime_error(std::string("no PNG can be made: ") + image.message);
+    throw std::runtime_error(std::string("the PNG cannot be encoded: ") + image.message);
   png.resize(size);
   return png;
 }
@@ -92,17 +91,18 @@ int open_desktop(const std::filesystem::path& database) {
   DesktopApp app(session.store(), &session, settings);
   app.set_display_scale(window.display_scale());
   app.say_of_bin(emptied);
-  if (!no_example.empty()) app.workspace().messages.push_back({.text = "The example is missing: " + no_example});
+  if (!no_example.empty())
+    app.workspace().messages.push_back({.text = "The example ladder could not be added: " + no_example});
 
   // ImGui settles within three frames of any input; after that nothing is drawn until something happens. While a run
-  // goes on, ten frames a second are enough for eyes, and leave the cores to the training.
+  // trains, ten frames a second are enough for the eye and leave the cores to the training.
   constexpr double frame_seconds = 0.1;
   int frames_to_settle = 3;
   while (window.is_open() && !close_signals.came()) {
     const bool was_busy = app.is_busy();
     const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
     if (frames_to_settle > 0) {
-      // A press and its release, or a drop, may come now as well as while it sleeps. Minimised, nobody takes them.
+      // Input may arrive here as well as during the wait below. A minimised window doesn't process it.
       frames_to_settle = window.poll_input() && window.is_visible() ? 2 : frames_to_settle - 1;
     } else if (was_busy) {
       window.wait_for_input(frame_seconds);
@@ -131,7 +131,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   if (std::none_of(panels.begin(), panels.end(), [&](const Panel& panel) { return panel.id == request.view; })) {
     std::string views;
     for (const Panel& panel : panels) views += (views.empty() ? "" : ", ") + panel.id;
-    throw UsageError("--view: there is no view '" + request.view + "'; there are " + views);
+    throw UsageError("--view: there isn't a view '" + request.view + "'; the views are " + views);
   }
   auto opened = open_to_read(request.database);
   RunStore store = opened ? std::move(*opened) : RunStore::in_memory();

@@ -1,15 +1,14 @@
-// The window's two ways in (see Desktop in app/cli/cli.h).
+// The window's two entry points (see Desktop in app/cli/cli.h).
 #pragma once
 
 #include "app/cli/cli.h"
 
 namespace stepladder {
 
-// Opens the window and returns when it is closed. Runs that are going on are stopped cleanly.
+// Opens the window and returns when it is closed. Stops runs that are still training cleanly.
 int open_desktop(const std::filesystem::path& database);
 
-// Draws one view off the screen into a PNG file; needs no display. Throws where the view is unknown or the file cannot
-// be written.
+// Draws one view into a PNG file; needs no display. Throws where the view is unknown or the file cannot be written.
 int take_screenshot(const ScreenshotRequest& request);
 
 }  // namespace stepladder

@@ -28,7 +28,7 @@ float side_bar_width(float window_width) {
   return std::clamp(window_width / 6, px(168), px(210));
 }
 
-// A view in less room than it needs is as large as it needs, and scrolls.
+// A view in a smaller window keeps its least size and scrolls.
 ImGuiWindowFlags keep_least_size(const Panel& panel, const char* name, ImVec2 padding) {
   const ImGuiWindow* window = ImGui::FindWindowByName(name);
   if (!window) return 0;
@@ -65,7 +65,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.load(store);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
-  // What is drawn without a window is to be complete.
+  // A screenshot waits until everything is complete.
   workspace_.patience = session ? std::chrono::milliseconds(4) : std::chrono::hours(1);
   if (const auto view = settings_.projects.find(workspace_.database); view != settings_.projects.end()) {
     workspace_.selected_ladder = view->second.ladder;
@@ -73,7 +73,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       if (workspace_.find(run)) workspace_.selected_runs.insert(run);
     }
   }
-  for (const std::string& id : settings_.panels) {  // those of another version are passed over
+  for (const std::string& id : settings_.panels) {  // skips panels that this version doesn't have
     const bool known = std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.id == id; });
     if (known && std::find(open_.begin(), open_.end(), id) == open_.end()) open_.push_back(id);
   }
@@ -113,7 +113,7 @@ void DesktopApp::show(const std::string& panel_id) {
 void DesktopApp::take_dropped(std::vector<std::string> files) {
   std::erase_if(files, [this](const std::string& file) {
     if (!file.ends_with(".stepladder")) return false;
-    complain(file + " is a project, not a log: `stepladder " + file + "` opens it in a window of its own.");
+    complain(file + " is a project, not a log. Open it with `stepladder " + file + "`.");
     return true;
   });
   if (files.empty()) return;
@@ -190,7 +190,7 @@ void DesktopApp::ingest() {
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
-      complain("The checkpoint of step " + grouped(saved->step) + " was not saved: " + saved->error);
+      complain("The checkpoint of step " + grouped(saved->step) + " could not be saved: " + saved->error);
     }
     if (workspace_.ingest(event)) {
       const auto& ended = std::get<RunEnded>(event);
@@ -205,9 +205,9 @@ void DesktopApp::ingest() {
   }
   if (storage_error_.empty()) {
     storage_error_ = session_->storage_error();
-    if (!storage_error_.empty()) complain("Runs were stopped, because steps can no longer be kept: " + storage_error_);
+    if (!storage_error_.empty()) complain("Runs were stopped because steps can no longer be stored: " + storage_error_);
   }
-  // Asked for after the first frame, so that the window is there before LibTorch is.
+  // Asked for after the first frame, so that the window is visible before LibTorch loads.
   if (!probe_.valid()) {
     if (ImGui::GetFrameCount() > 1) probe_ = session_->probe();
   } else if (!workspace_.device && workspace_.device_problem.empty() &&
@@ -216,7 +216,7 @@ void DesktopApp::ingest() {
       workspace_.device = probe_.get();
     } catch (const std::exception& error) {
       workspace_.device_problem = error.what();
-      complain(std::string("Runs cannot be launched: ") + error.what());
+      complain(std::string("This machine cannot launch runs: ") + error.what());
     }
   }
 }
@@ -248,7 +248,7 @@ void DesktopApp::draw() {
   ui_test_anchors::write_frame();
 }
 
-// The panels side by side, in the order in which they were opened. From there on they are the user's to drag.
+// Puts the panels side by side, in the order in which they were opened. The user may drag them from there.
 void DesktopApp::lay_out(unsigned dockspace) {
   layout_is_stale_ = false;
   focus_is_stale_ = true;
@@ -263,9 +263,9 @@ void DesktopApp::lay_out(unsigned dockspace) {
     ImGui::DockBuilderDockWindow(open_[i].c_str(), left);
   }
   ImGui::DockBuilderDockWindow(open_.back().c_str(), rest);
-  // One panel alone needs no tab; side by side they can be dragged and closed by theirs.
+  // One panel needs no tab; several are dragged and closed by theirs.
   if (open_.size() == 1) ImGui::DockBuilderGetNode(rest)->LocalFlags |= ImGuiDockNodeFlags_NoTabBar;
-  // ImGui keeps a central node when its last panel is dragged away; its room is the others' here.
+  // ImGui would keep an empty central node when its last panel is dragged away.
   if (ImGuiDockNode* central = ImGui::DockBuilderGetCentralNode(dockspace); central && open_.size() > 1)
     central->SetLocalFlags(central->LocalFlags & ~ImGuiDockNodeFlags_CentralNode);
   ImGui::DockBuilderFinish(dockspace);
@@ -280,7 +280,7 @@ void DesktopApp::draw_panels() {
       continue;
     }
     bool keep = true;
-    // The id is the window's name for docking; the title is what the tab says.
+    // The id is the window's name for docking; the tab shows the title.
     const ImVec2 padding(px(26), px(20));
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, padding);
     const std::string name = panel.title + "###" + panel.id;
@@ -338,7 +338,7 @@ void DesktopApp::draw_side_bar(float width) {
     }
     mark("side." + panel.id);
     const bool hovered = ImGui::IsItemHovered();
-    if (hovered) ImGui::SetItemTooltip("Ctrl+%d; with Ctrl held down: beside the others", static_cast<int>(i) + 1);
+    if (hovered) ImGui::SetItemTooltip("Ctrl+%d. Ctrl-click: open side by side", static_cast<int>(i) + 1);
     if (is_open || hovered) {
       draw->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(palette().accent, is_open ? 0.18f : 0.08f),
                           px(6));
@@ -352,7 +352,7 @@ void DesktopApp::draw_side_bar(float width) {
     }
     ImGui::PopID();
   }
-  // In a low window the views come first; what stands below them is in Ctrl+K as well.
+  // In a low window the views come first; everything below them is in Ctrl+K as well.
   if (ImGui::GetWindowHeight() - ImGui::GetCursorPosY() >= machine - px(20)) draw_machine(width, machine);
   ImGui::EndChild();
   const ImVec2 corner = ImGui::GetItemRectMax();
@@ -371,7 +371,7 @@ void DesktopApp::draw_machine(float bar_width, float height) {
   if (device) {
     text_cut(device->hardware(device->resolve("auto")), width, palette().text, fonts().semibold, 13.5f);
   } else {
-    text_cut(session_ && workspace_.device_problem.empty() ? "looking..." : "not asked", width, palette().text,
+    text_cut(session_ && workspace_.device_problem.empty() ? "Detecting hardware..." : "Unknown", width, palette().text,
              fonts().semibold, 13.5f);
   }
   ImGui::SetCursorPosX(left);
@@ -395,10 +395,10 @@ void DesktopApp::draw_machine(float bar_width, float height) {
   ImGui::SetItemTooltip("Ctrl+T");
   ImGui::SameLine(0, 0);
   if (ImGui::Button("A-")) commands_.push_back(ChangeScale{-1});
-  ImGui::SetItemTooltip("Smaller, Ctrl+-");
+  ImGui::SetItemTooltip("Smaller text, Ctrl+-");
   ImGui::SameLine(0, 0);
   if (ImGui::Button("A+")) commands_.push_back(ChangeScale{1});
-  ImGui::SetItemTooltip("Larger, Ctrl++");
+  ImGui::SetItemTooltip("Larger text, Ctrl++");
   ImGui::SetCursorPosX(left - px(10));
   if (ImGui::Button("Ctrl+K  all actions")) commands_.push_back(ShowPalette{});
   mark("side.palette");
@@ -430,7 +430,7 @@ void DesktopApp::draw_messages() {
   }
 }
 
-// What was just done, at the window's foot; it goes by itself.
+// What was just done, at the bottom of the window; disappears by itself.
 void DesktopApp::draw_notice() {
   for (const Message& message : workspace_.messages) {
     if (message.is_error) continue;

@@ -1,5 +1,5 @@
-// The frame: drain what has happened, draw the side bar, the messages and the open panels, then carry out what was
-// asked for. UI thread.
+// One frame after the other: takes in events, draws the side bar, the messages and the open panels, then carries out
+// what panels asked for. UI thread.
 #pragma once
 
 #include <filesystem>
@@ -22,26 +22,26 @@ namespace stepladder {
 
 class DesktopApp {
  public:
-  // `session` outlives the app; null draws what is in `store` without an engine (screenshots, tests).
+  // `session` must outlive the app; null shows `store` without an engine (screenshots, tests).
   DesktopApp(RunStore& store, Session* session, DesktopSettings settings);
 
   void ingest();   // top of the frame; never blocks
   void draw();     // inside the frame
-  bool execute();  // after the frame; may touch the disk; whether anything was asked for but to keep drawing
+  bool execute();  // after the frame; may touch the disk; returns whether anything but KeepDrawing was asked for
 
-  // Whether something moves on the screen: a run goes on, something is being made for a view, or the machine is still
-  // being looked at.
+  // Whether the screen may change without input: a run trains, another thread is working for the window, a notice is
+  // shown, or the hardware is being detected.
   bool is_busy() const;
 
   void show(const std::string& panel_id);  // throws std::out_of_range for an unknown one
   void set_display_scale(float scale);
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
-  void say_of_bin(const EmptiedBin& emptied);         // nothing where nothing was taken out
+  void say_of_bin(const EmptiedBin& emptied);         // a notice, unless nothing was deleted
 
   // After the last frame: writes what was typed and isn't stored yet, and waits for exports.
   void close();
 
-  // With the layout and what the panels remember as they are now. Inside the ImGui context.
+  // With the current layout and what the panels want to remember. Inside the ImGui context.
   DesktopSettings settings();
   Workspace& workspace() { return workspace_; }
 
@@ -54,7 +54,7 @@ class DesktopApp {
   void lay_out(unsigned dockspace);
   void handle_keys();
   void apply_theme_and_scale();
-  void ask_portal();  // where the theme is the system's; the answer comes in a later frame
+  void ask_portal();  // where the theme follows the system; the answer arrives in a later frame
   void hear_portal();
   void complain(const std::string& text);
   void notice(const std::string& text);       // for some seconds
@@ -127,7 +127,7 @@ class DesktopApp {
   std::vector<std::string> open_;  // panels on the screen, left to right; never empty
   bool keeps_drawing_ = false;
   bool layout_is_stale_ = true;
-  bool focus_is_stale_ = true;  // keys are for the panel that was asked for last
+  bool focus_is_stale_ = true;  // the newest panel gets the keyboard focus
   float display_scale_ = 1;
   std::shared_future<DeviceReport> probe_;
   std::string storage_error_;
@@ -136,7 +136,7 @@ class DesktopApp {
   ImportJob import_job_;
   ExportQueue exports_;
   std::future<std::optional<bool>> asked_portal_;
-  std::optional<bool> portal_;  // what it said last
+  std::optional<bool> portal_;  // its last answer
   std::vector<RunId> round_;    // of the question that is open: what is being repeated for it
   struct Undoable {
     std::string what;

@@ -1,4 +1,4 @@
-// What was asked for during a frame, carried out after it.
+// Carries out what was asked for during a frame: commands about views, selection, curation, imports and exports.
 #include <imgui.h>
 #include <imgui_internal.h>  // ClearIniSettings
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t most_undoable = 100;
 
-// Reading for the charts may take this long between two frames. Panels ask in every frame for what is not there yet, so
-// the rest comes in the next ones, and the window stays awake meanwhile.
+// Reading for the charts may take this long between two frames. Panels ask in every frame for what isn't loaded yet, so
+// the rest is read after the next ones.
 constexpr std::chrono::milliseconds reading_time{30};
 
 bool reads_points(const Command& command) {
@@ -65,7 +65,7 @@ bool DesktopApp::execute() {
     if (reads_points(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       std::visit([this](const auto& asked_for) { execute(asked_for); }, command);
-    } catch (const std::exception& error) {  // RecipeError, DataError, StorageError: the window lives on
+    } catch (const std::exception& error) {  // RecipeError, DataError, StorageError: the window stays open
       complain(error.what());
     }
   }
@@ -132,13 +132,13 @@ void DesktopApp::execute(const Curate& asked) {
       const RunEntry* entry = workspace_.find(run);
       if (!entry) continue;
       if (curation.deleted() && !is_over(entry->run.status))
-        throw std::runtime_error(entry->run.name + " has not ended: stop it before it is deleted.");
+        throw std::runtime_error(entry->run.name + " is still running: stop it before you delete it.");
       before.emplace_back(run, entry->curation);
       lists_change = lists_change || curation.deleted() != entry->curation.deleted();
       store_.curate(run, curation);
     }
   });
-  std::vector<RunId> selected;  // deleting ends it, taking back brings it back
+  std::vector<RunId> selected;  // deleting deselects them; undo selects them again
   for (const auto& [run, curation] : before) {
     if (workspace_.selected_runs.contains(run)) selected.push_back(run);
   }
@@ -147,7 +147,8 @@ void DesktopApp::execute(const Curate& asked) {
   can_undo(asked.what, [this, before, selected, lists_change] {
     store_.in_one_transaction([&] {
       for (const auto& [run, curation] : before) {
-        if (!store_.run(run)) throw std::runtime_error("Another program has emptied the bin: a run is gone for good.");
+        if (!store_.run(run))
+          throw std::runtime_error("Another program has emptied the bin: a run was deleted permanently.");
         store_.curate(run, curation);
       }
     });
@@ -181,12 +182,12 @@ void DesktopApp::execute(const RenameLadder& rename) {
 }
 
 void DesktopApp::execute(const Undo&) {
-  if (undoable_.empty()) return notice("There is nothing to undo");
+  if (undoable_.empty()) return notice("Nothing to undo");
   const Undoable last = std::move(undoable_.back());
   undoable_.pop_back();
   workspace_.undoable = undoable_.empty() ? "" : undoable_.back().what;
   last.undo();
-  notice("Taken back: " + last.what);
+  notice("Undone: " + last.what);
 }
 
 void DesktopApp::say_of_bin(const EmptiedBin& emptied) {
@@ -202,11 +203,11 @@ void DesktopApp::execute(const EmptyBin& bin) {
     for (const BinnedRun& run : binned) bytes += run.checkpoint_bytes;
     const std::string what = runs_text(binned.size()) +
                              (bytes > 0 ? " and " + bytes_text(static_cast<double>(bytes)) + " of checkpoints" : "");
-    return palette_.open({{.title = "Leave the bin as it is", .command = ShowPalette{}},
-                          {.title = "Take " + what + " out for good", .command = EmptyBin{.sure = true}}});
+    return palette_.open({{.title = "Keep the bin", .command = ShowPalette{}},
+                          {.title = "Permanently delete " + what, .command = EmptyBin{.sure = true}}});
   }
   const EmptiedBin emptied = empty_bin(store_, unix_now() + 1);
-  // What was done before may have been done to runs that there are no more.
+  // Earlier changes may concern runs that no longer exist.
   undoable_.clear();
   workspace_.undoable.clear();
   workspace_.load(store_);
@@ -219,7 +220,7 @@ void DesktopApp::execute(const PreviewImport& preview) {
 }
 
 void DesktopApp::execute(const KeepImport&) {
-  if (workspace_.database.empty()) throw std::runtime_error("There is no database to import into.");
+  if (workspace_.database.empty()) throw std::runtime_error("There isn't a database to import into.");
   workspace_.import.state = ImportPreview::State::keeping;
   import_job_.keep(workspace_.database, workspace_.import.asked);
 }
@@ -301,7 +302,7 @@ void DesktopApp::execute(const ResetLayout&) {
   settings_.scale = 1;
   apply_theme_and_scale();
   layout_is_stale_ = true;
-  notice("The layout is as it was at first");
+  notice("Layout reset");
 }
 
 void DesktopApp::execute(const Reload&) {

@@ -1,5 +1,4 @@
-// What was asked for of runs and ladders: to launch, stop, repeat and resume them, and to read what panels show of
-// them.
+// Carries out commands about runs and ladders: launch, stop, repeat, resume, and read what panels show.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -170,7 +169,7 @@ void DesktopApp::execute(const LoadZoomedOverview& load) {
   workspace_.load_zoomed_overview(store_, load.run, load.quantity, load.first, load.last);
 }
 
-// What a step was spent on is read for runs that were trained here, of which the newest say enough.
+// Reads where the time of a step went only for runs that were trained here, and only for the newest.
 void DesktopApp::execute(const LoadAdvice& load) {
   constexpr std::size_t most_read = 100;
   const RunId about = load.about;

@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
   return low;
 }
 
-// One factor; 0 where it is no number.
+// One factor; 0 where it isn't a number.
 double factor_of(std::string text) {
   std::erase_if(text, [](char c) { return c == ',' || c == '_' || c == ' ' || c == '\t'; });
   double scale = 1;
@@ -104,7 +104,7 @@ bool NumberField::draw(const char* id, const char* hint, double& value, Kind kin
   ImGui::InputTextWithHint(id, hint, text_.data(), text_.size());
   if (was_wrong) {
     ImGui::PopStyleColor();
-    ImGui::SetItemTooltip("'%s' is no number: 524,288 and 64 x 1024 and 124M are", text_.data());
+    ImGui::SetItemTooltip("'%s' isn't a number. Examples: 524,288, 64 x 1024, 124M", text_.data());
   }
   if (!ImGui::IsItemDeactivatedAfterEdit()) return false;
   const bool is_empty = text().find_first_not_of(' ') == std::string::npos;
@@ -144,7 +144,7 @@ bool pick_hardware(const char* id, std::string& name, const HardwareTable& table
     ImGui::CloseCurrentPopup();
   };
   ImGui::SetNextItemWidth(px(320));
-  const bool entered = ImGui::InputTextWithHint("##typed", "type to search: 4090", typed.data(), typed.size(),
+  const bool entered = ImGui::InputTextWithHint("##typed", "Search, e.g. 4090", typed.data(), typed.size(),
                                                 ImGuiInputTextFlags_EnterReturnsTrue);
   if (ImGui::Selectable(none, name.empty())) choose("");
   const std::string wanted = typed.data();
@@ -154,7 +154,7 @@ bool pick_hardware(const char* id, std::string& name, const HardwareTable& table
     if (!first) first = &hardware;
     if (ImGui::Selectable(hardware.name.c_str(), hardware.name == name)) choose(hardware.name);
   }
-  if (any_name && !wanted.empty() && ImGui::Selectable(("as typed: " + wanted).c_str())) choose(wanted);
+  if (any_name && !wanted.empty() && ImGui::Selectable(("Use as typed: " + wanted).c_str())) choose(wanted);
   if (entered && !wanted.empty() && (first || any_name)) {
     const int devices = any_name ? device_count(wanted) : 1;
     choose(!first ? wanted : (devices > 1 ? std::to_string(devices) + "x " : "") + first->name);

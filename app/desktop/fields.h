@@ -1,4 +1,4 @@
-// Fields that several panels have. UI thread, inside a frame.
+// Input fields that several panels use. UI thread, inside a frame.
 #pragma once
 
 #include <array>
@@ -11,24 +11,23 @@
 
 namespace stepladder {
 
-// A positive number as people type it: "524288", "524,288", "124M", "0.5 M", "64 x 1024". nullopt where it is none.
+// A positive number as people type it: "524288", "524,288", "124M", "0.5 M", "64 x 1024". nullopt where it isn't one.
 std::optional<double> read_number(std::string_view text);
 
-// The same where it is whole and small enough to be exact.
+// The same for a whole number that is small enough to be exact.
 std::optional<std::int64_t> read_count(std::string_view text);
 
-// A path as file managers and shells write it: file:///tmp/a%20b, quotes around it, ~ for the home folder.
+// A plain path from what file managers and shells write: file:///tmp/a%20b, quotes around it, ~ for the home folder.
 std::string plain_path(std::string text);
 
-// A field for a number that may be left empty. What is no number stays in it, in red, and changes nothing.
+// A field for a number that may be left empty. Text that isn't a number stays in it, in red, and changes nothing.
 class NumberField {
  public:
   enum class Kind { whole, any };
 
   void show(double value);  // nothing where it is missing or 0
 
-  // Whether it was left with another value (missing where it is empty): by Enter or by going elsewhere, not at each
-  // key.
+  // Returns whether the user left it with another value (missing where it is empty), by Enter or by leaving the field.
   bool draw(const char* id, const char* hint, double& value, Kind kind = Kind::whole);
   bool is_wrong() const { return is_wrong_; }
   std::string text() const { return text_.data(); }
@@ -44,8 +43,8 @@ bool holds(std::string_view text, std::string_view typed);
 // Whether `typed` names this device, by a part of its name or one of its aliases, in any case.
 bool hardware_matches(const Hardware& hardware, std::string_view typed);
 
-// A combo of the hardware table that narrows down while one types. `none` is what an empty name means. With `any_name`
-// what was typed can be taken as it is. Whether `name` was changed.
+// A searchable combo of the hardware table. `none` is shown for an empty name. With `any_name` the typed text itself
+// can be chosen. Returns whether `name` changed.
 bool pick_hardware(const char* id, std::string& name, const HardwareTable& table, const char* none, bool any_name);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// Reads files for the Import view on a thread of its own: first into memory, to be looked at, then into the database.
+// Reads files for the Import view on a thread of its own: first into memory for the preview, then into the database.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@ class ImportJob {
   ImportJob(const ImportJob&) = delete;
   ImportJob& operator=(const ImportJob&) = delete;
 
-  // Gives up what is being read, if anything; an import into the database leaves nothing of the file it was at.
+  // Stops reading, if anything is being read; an import into the database keeps nothing of the file it was reading.
   void cancel();
 
   void preview(PreviewImport asked);
   void keep(const std::filesystem::path& database, PreviewImport asked);  // through a connection of its own
 
-  // What has been read, once. Returns whether anything was.
+  // Moves the result into `into`, once. Returns whether there was one.
   bool take(ImportPreview& into);
 
-  // Fills in which file is being read now.
+  // Fills in which file is being read.
   void tell_progress(ImportPreview& shown);
 
  private:

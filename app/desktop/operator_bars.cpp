@@ -15,7 +15,7 @@ struct Columns {
   float left, bars, bars_end, ms_right, change_right;
 };
 
-// A change that is not a thousandth of a step is none.
+// Less than a thousandth of a step isn't a change.
 Tone tone_of(double change_ms, double whole_ms) {
   if (std::fabs(change_ms) < 0.001 * whole_ms) return Tone::neutral;
   return change_ms < 0 ? Tone::good : Tone::bad;
@@ -54,7 +54,7 @@ void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const St
 
   text_quiet("");
   ImGui::SameLine();
-  text_right("ms a step", at.ms_right, nullptr, small_size, &palette().quiet);
+  text_right("ms per step", at.ms_right, nullptr, small_size, &palette().quiet);
   if (before) {
     ImGui::SameLine();
     text_right("change", at.change_right, nullptr, small_size, &palette().quiet);
@@ -83,7 +83,7 @@ void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const St
   draw->AddLine(ImVec2(corner.x + left, line), ImVec2(corner.x + right, line), u32(palette().line));
   ImGui::Dummy(ImVec2(0, px(4)));
   ImGui::PushFont(fonts().semibold, small_size);
-  ImGui::TextUnformatted("a step");
+  ImGui::TextUnformatted("Total");
   ImGui::PopFont();
   draw_figures(at, whole, before ? &whole_before : nullptr, whole, fonts().semibold);
   ImGui::PopStyleVar();

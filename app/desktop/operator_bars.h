@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// Fills the room that there is. `before` (may be null) gets thin grey bars, and what changed since stands in figures.
+// Fills the available width. `before` (may be null) gets thin grey bars, and numbers show the change since.
 void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before);
 
 }  // namespace stepladder

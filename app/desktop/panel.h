@@ -16,13 +16,14 @@ struct Panel {
   // Called once a frame while the panel is open, inside its window. Reads the workspace, pushes commands, keeps its own
   // small state; touches neither disk nor engine.
   std::function<void(const Workspace&, Commands&)> draw;
-  // Asks for what was typed to be kept. Called in frames in which the panel is not drawn, and before the window closes.
+  // Pushes commands that save what the user typed. Called in frames that don't draw the panel, and before the window
+  // closes.
   std::function<void(Commands&)> leave = {};
-  // What it wants to find again at the next start, as text of its own; null where there is nothing.
+  // The panel's state that the next start restores, as text in its own format; null where there is none.
   std::function<std::string()> remember = {};
   std::function<void(const std::string&)> recall = {};
-  // The least room in which all of it can be read, before scaling; in a smaller window it scrolls instead of being
-  // squeezed. 0: it looks after itself.
+  // The least size in which everything is readable, before scaling; in a smaller window the panel scrolls. 0: the panel
+  // adapts to any size.
   float least_width = 640;
   float least_height = 480;
 };

@@ -39,7 +39,7 @@ bool session_bus_is_there() {
   return runtime && *runtime && std::filesystem::exists(std::filesystem::path(runtime) / "bus", error);
 }
 
-// What a program prints; nullopt where it is not there, fails, or has not ended by `deadline` (then it is killed).
+// The output of a program; nullopt where it is missing, fails, or hasn't ended by `deadline` (then it is killed).
 std::optional<std::string> output_of(const Words& command, Clock::time_point deadline) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -75,7 +75,7 @@ std::optional<std::string> output_of(const Words& command, Clock::time_point dea
   return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::optional(text) : std::nullopt;
 }
 
-// "(<<uint32 1>>,)", "v v u 1", "... uint32 1": the number that stands last; -1 where there is none.
+// "(<<uint32 1>>,)", "v v u 1", "... uint32 1": the last number; -1 where there is none.
 int last_number(const std::string& text) {
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto digit = std::find_if(text.rbegin(), text.rend(), is_digit);
@@ -96,7 +96,7 @@ std::optional<bool> portal_prefers_dark() {
        }) {
     const auto said = output_of(command, deadline);
     if (!said) continue;
-    // 0: no preference, 1: dark, 2: light; any other is to be taken for 0, says the portal's description.
+    // 0: no preference, 1: dark, 2: light; the portal's specification treats any other as 0.
     const int scheme = last_number(*said);
     return scheme == 1 || scheme == 2 ? std::optional(scheme == 1) : std::nullopt;
   }

@@ -1,4 +1,4 @@
-// What the freedesktop portal says of colours: the one place where GNOME, KDE and others all tell dark from light
+// The colour scheme that the freedesktop portal reports, for GNOME, KDE and others alike
 // (org.freedesktop.portal.Settings, https://flatpak.github.io/xdg-desktop-portal). Asked through a program, so that no
 // D-Bus library is needed.
 #pragma once
@@ -7,8 +7,8 @@
 
 namespace stepladder {
 
-// Whether programs are to be dark; nullopt where the portal has no preference, or cannot be asked: there is no session
-// bus, none of gdbus, busctl and dbus-send is on PATH, or none has answered within a second. Blocks: not for the UI
+// Whether the desktop prefers dark; nullopt where the portal has no preference or cannot be asked: there isn't a
+// session bus, none of gdbus, busctl and dbus-send is on PATH, or none answered within a second. Blocks: not for the UI
 // thread.
 std::optional<bool> portal_prefers_dark();
 

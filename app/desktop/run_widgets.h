@@ -1,4 +1,4 @@
-// Parts that several views show of runs. UI thread, inside a frame.
+// Parts of several views that show runs. UI thread, inside a frame.
 #pragma once
 
 #include <optional>

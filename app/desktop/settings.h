@@ -1,5 +1,4 @@
-// What the window remembers of its user: $XDG_CONFIG_HOME/stepladder/desktop.json. Nothing about runs but which of them
-// were looked at last.
+// The window's settings: $XDG_CONFIG_HOME/stepladder/desktop.json. Of runs they keep only which were selected last.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ namespace stepladder {
 
 enum class ThemeChoice { dark, light, system };
 
-// What was on the screen last, for one database.
+// What was selected last in one database.
 struct ProjectView {
   std::int64_t ladder = 0;
   std::vector<std::int64_t> runs;  // selected
@@ -36,8 +35,8 @@ std::filesystem::path settings_file();
 DesktopSettings load_settings();                      // defaults where the file is missing or broken
 void save_settings(const DesktopSettings& settings);  // does nothing where the folder cannot be written
 
-// What the desktop asks programs to look like: GTK_THEME, else what the portal says (app/desktop/portal.h; nullopt:
-// nothing), else the settings of GTK and of KDE; dark where nothing says.
+// Whether the desktop prefers dark: by GTK_THEME, else by the portal (app/desktop/portal.h), else by the settings of
+// GTK and KDE; dark where none of them is set.
 bool system_prefers_dark(std::optional<bool> portal = std::nullopt);
 
 }  // namespace stepladder

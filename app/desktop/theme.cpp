@@ -51,7 +51,7 @@ ImFont* load(const std::filesystem::path& file) {
   return atlas->AddFontDefaultVector();
 }
 
-// Chinese, Japanese and Korean, which our fonts have not: the first of these that the system has, read once.
+// A font for Chinese, Japanese and Korean, which ours lack: the first of these on this system, read once.
 const std::string& font_of_other_scripts() {
   static const std::string content = [] {
     for (const char* file :

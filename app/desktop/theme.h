@@ -25,8 +25,7 @@ inline constexpr float text_size = 15;
 inline constexpr float small_size = 12.5f;
 inline constexpr float title_size = 22;
 
-// Loads the fonts that lie in `folder`; ImGui's own vector font stands in for those that do not. Once per ImGui
-// context.
+// Loads the fonts in `folder`; ImGui's own vector font replaces missing ones. Once per ImGui context.
 void load_fonts(const std::filesystem::path& folder);
 
 // Sets every colour and size of ImGui and ImPlot. `scale` is the display's times the user's.

@@ -1,4 +1,4 @@
-// Where named parts of the window are on the screen, written to a file so that a test can click them with a real mouse.
+// Positions of named parts of the window, written to a file so that a test can click them with a real mouse.
 // Off unless STEPLADDER_UI_TEST_ANCHORS names a file.
 #pragma once
 
@@ -12,7 +12,7 @@ void note(const std::string& name, float x0, float y0, float x1, float y1);
 // At the frame's end: writes `name x0 y0 x1 y1` lines where anything has moved (to a temporary name, then renamed).
 void write_frame();
 
-// For tests in the same process: from here on `find` knows where things were in the last frame.
+// For tests in the same process: from now on `find` returns positions in the last frame.
 struct Box {
   float x0, y0, x1, y1;
 };

@@ -1,6 +1,6 @@
 #include "app/desktop/widgets.h"
 
-#include <imgui_internal.h>  // where a line's text stands
+#include <imgui_internal.h>  // the baseline of a line's text
 
 #include <algorithm>
 

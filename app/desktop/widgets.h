@@ -14,7 +14,7 @@ ImVec4 tone_colour(Tone tone);
 
 void text_title(const std::string& text);
 void text_strong(const std::string& text);
-void text_quiet(const std::string& text);  // 12.5 px grey: what explains
+void text_quiet(const std::string& text);  // 12.5 px grey: explanations
 void text_quiet_wrapped(const std::string& text);
 void text_toned(const std::string& text, Tone tone);
 void text_sentence(const std::string& text, Tone tone = Tone::neutral);  // wrapped; a sum, or what follows from it
@@ -39,7 +39,7 @@ void figure_tiles(std::span<const FigureTile> tiles);
 
 // A coloured word in a rounded box.
 void pill(const std::string& text, Tone tone);
-void pill_beside_buttons(const std::string& text, Tone tone);  // in their middle; the line goes on after it
+void pill_beside_buttons(const std::string& text, Tone tone);  // vertically centred; the line continues after it
 ImVec2 pill_size(const std::string& text);
 
 bool primary_button(const char* label, bool enabled = true);
@@ -65,20 +65,19 @@ void progress_bar(double share, float width);
 // Room between two cards, `height` pixels in all.
 void gap(float height);
 
-// Shown while the mouse is over the item just drawn; wrapped at `width`.
+// A tooltip for the item just drawn, wrapped at `width`.
 void wrapped_tooltip(const std::string& text, float width);
 
 // A square of a rung's colour before its name.
 void colour_square(const ImVec4& colour);
 
-// What stands in an empty panel: a sentence in the middle, and what to do.
+// Fills an empty panel: what will appear here, and how to make it appear.
 void empty_state(const std::string& what, const std::string& what_to_do);
 
-// Whether keys go to the panel that is being drawn: not to a field that is typed into, nor to a list that is open
-// above it.
+// Whether keys are for the panel that is being drawn, and not for a text field or an open list.
 bool keys_are_for_panel();
 
-// Names the item just drawn, for tests that drive the window with real events (see landmarks.h).
+// Names the item just drawn, for tests that drive the window with real events (ui_test_anchors.h).
 void mark(const std::string& name);
 
 }  // namespace stepladder

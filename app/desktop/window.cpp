@@ -26,7 +26,7 @@ void keep_error(int, const char* text) {
   last_glfw_error = text;
 }
 
-// A size that was remembered on a larger screen, or that suits most, may not fit on this one.
+// A size from a larger screen may not fit on this one.
 void fit_on_screen(GLFWwindow* window) {
   int x = 0;
   int y = 0;
@@ -51,12 +51,12 @@ Function gl(const char* name) {
 Window::Window(Kind kind, const std::string& title, int width, int height) : off_screen_(kind == Kind::off_screen) {
   glfwSetErrorCallback(keep_error);
   glfwInitHint(GLFW_PLATFORM, off_screen_ ? GLFW_PLATFORM_NULL : GLFW_ANY_PLATFORM);
-  if (!glfwInit()) throw std::runtime_error("no window can be opened: " + last_glfw_error);
+  if (!glfwInit()) throw std::runtime_error("The window cannot be opened: " + last_glfw_error);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 3);
   glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
   glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
-  // By these the desktop knows which window is whose (StartupWMClass in assets/desktop/stepladder.desktop).
+  // The desktop matches the window to the application by these (StartupWMClass in assets/desktop/stepladder.desktop).
   glfwWindowHintString(GLFW_X11_CLASS_NAME, "Stepladder");
   glfwWindowHintString(GLFW_WAYLAND_APP_ID, "Stepladder");
   if (off_screen_) {
@@ -66,7 +66,7 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
   window_ = glfwCreateWindow(width, height, title.c_str(), nullptr, nullptr);
   if (!window_) {
     glfwTerminate();
-    throw std::runtime_error(std::string("no window can be opened: ") + last_glfw_error);
+    throw std::runtime_error(std::string("The window cannot be opened: ") + last_glfw_error);
   }
   if (!off_screen_) fit_on_screen(window_);
   glfwMakeContextCurrent(window_);

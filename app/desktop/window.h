@@ -1,4 +1,4 @@
-// GLFW, OpenGL and ImGui: set-up, one frame, tear-down. Knows nothing of what is drawn.
+// GLFW, OpenGL and ImGui: set-up, one frame, tear-down. Doesn't know what is drawn.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class Window {
  public:
   enum class Kind { on_screen, off_screen };  // off_screen: software rendering, no display needed
 
-  // Throws std::runtime_error with what GLFW says where no window can be opened.
+  // Throws std::runtime_error with GLFW's reason where no window can be opened.
   Window(Kind kind, const std::string& title, int width, int height);
   ~Window();
   Window(const Window&) = delete;

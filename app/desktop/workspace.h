@@ -1,4 +1,4 @@
-// All that is on the screen: runs, ladders, selection, what the engine is doing. Lives on the UI thread; panels read it
+// The state of the window: runs, ladders, selection, what the engine is doing. Lives on the UI thread; panels read it
 // and never change it.
 #pragma once
 
@@ -28,54 +28,54 @@
 
 namespace stepladder {
 
-// A run with what has been read or has arrived of it.
+// A run, with the part of its data that is loaded.
 struct RunEntry {
   Run run;
   Summary summary;
   Curation curation;
-  bool loaded = false;        // the series holds every step there is
+  bool loaded = false;        // the series has every step
   std::vector<double> steps;  // the series' columns as plots want them
   std::vector<double> tokens_per_s;
   double last_step_at = missing;          // unix seconds
   std::shared_ptr<const Series> excerpt;  // of a run that is too long to be read whole (RunStore::excerpt)
-  int rewritten = 0;                      // how often the series has changed but by growing
+  int rewritten = 0;                      // how often the series changed other than by growing
 
   const Series& series() const { return *series_; }
-  // The same for other threads, while the run does not go on.
+  // The same for other threads, once the run is over.
   std::shared_ptr<const Series> shared_series() const { return series_; }
   bool goes_on() const { return !is_over(run.status); }
   bool is_long() const { return !loaded && summary.steps > most_steps_read_whole; }
   std::span<const double> values(Quantity quantity) const;
-  const MinMaxPyramid& levels(Quantity quantity) const;  // of these, followed up to now
+  const MinMaxPyramid& levels(Quantity quantity) const;  // of these values, up to now
   void set_series(Series read);
   void append(const StepRecord& record);
 
  private:
   std::shared_ptr<Series> series_ = std::make_shared<Series>();
-  mutable std::array<MinMaxPyramid, all_quantities.size()> levels_;  // of those that were asked for
+  mutable std::array<MinMaxPyramid, all_quantities.size()> levels_;  // of the quantities that were asked for
 };
 
-// What a run keeps beside its steps.
+// What a run has besides its steps.
 struct RunDetail {
   std::vector<SystemMetrics> lanes;
   std::vector<TextSample> samples;
   std::vector<Checkpoint> checkpoints;
   StepParts parts;
-  std::vector<std::string> console;  // lines, without the bytes that steer a terminal
+  std::vector<std::string> console;  // lines, without terminal escape sequences
   StepProfile profile;               // of no steps where there is none
 };
 
 struct Message {
   std::string text;
-  bool is_error = true;    // errors stay until they are dismissed; others go by themselves
+  bool is_error = true;    // errors stay until they are dismissed; notices disappear
   double until = missing;  // ImGui's clock
 };
 
-// What an import would bring, or has brought.
+// The result of an import, or of its preview.
 struct ImportPreview {
   enum class State { nothing, reading, understood, keeping, kept };
   State state = State::nothing;
-  int number = 0;       // of this reading, so that what was derived from an older one is known to be old
+  int number = 0;       // of this reading; tells panels that what they derived is old
   std::string file;     // that is being read now
   int files_begun = 0;  // up to it
   PreviewImport asked;
@@ -92,7 +92,7 @@ struct ImportPreview {
   std::vector<std::string> failures;
 };
 
-// What the Advisor says of a run.
+// The Advisor's suggestions for a run.
 struct AdviceView {
   RunId asked = 0;  // 0: the newest
   RunId about = 0;
@@ -111,8 +111,8 @@ struct Question {
 
 class Workspace {
  public:
-  // Everything but the steps, which are read when a panel asks for them. Again: what other programs have written since
-  // comes in, what has been read of runs that are over stays.
+  // Loads everything but the steps, which are read when a panel asks for them. Another call adds what other programs
+  // have written since, and keeps what was read of runs that are over.
   void load(RunStore& store);
   void load_series(RunStore& store, RunId run);
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
@@ -120,9 +120,9 @@ class Workspace {
   void load_overview(RunStore& store, RunId run, Quantity quantity);
   void load_zoomed_overview(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
-  void add_runs(RunStore& store, const std::vector<RunId>& runs);  // launched by this session
+  void add_runs(RunStore& store, const std::vector<RunId>& runs);  // of this session
 
-  void goes_on(RunStore& store, RunId run);  // has been resumed by this session
+  void goes_on(RunStore& store, RunId run);  // a run that this session resumed
 
   void curate(RunId run, const Curation& curation);
   void rename(RunId run, const std::string& name);
@@ -144,40 +144,40 @@ class Workspace {
   const RunEntry* shown_live() const;                           // that, or the last one launched here
   std::vector<const RunEntry*> waiting() const;                 // queued, in order
 
-  // The runs that Compare and History lay over each other: those selected, else those of the shown ladder.
+  // The runs that Compare and History overlay: the selected ones, else those of the shown ladder.
   std::vector<const RunEntry*> compared() const;
   const Ladder* shown_ladder() const;  // the selected one, else the newest; null where there is none
 
-  // Seconds until the run, or everything queued, is done; missing in the first ten steps. The second says how far off
-  // that may be: twice the standard error of the mean over ten blocks of its steps.
+  // Seconds until the run, or everything queued, is done; missing in the first ten steps. seconds_off is the estimate's
+  // uncertainty: twice the standard error of the mean over ten blocks of the run's steps.
   double seconds_left(const RunEntry& run) const;
   double seconds_off(const RunEntry& run) const;
   double seconds_left_of_all() const;
 
-  // Puts the runs that wait into the session's order; others, which it has begun or ended meanwhile, stay before them.
+  // Sorts the waiting runs by the session's order; runs that have begun or ended stay before them.
   void order_queue(const std::vector<RunId>& waiting);
 
-  std::uint64_t version = 1;  // counts changes of runs: that they came, went, began, ended, were renamed or curated
+  std::uint64_t version = 1;  // counts changes: runs added, removed, started, ended, renamed or curated
   bool is_paused = false;     // the run that is training now
-  HardwareTable hardware;     // peaks to hold throughput against
+  HardwareTable hardware;     // peaks to compare throughput with
   std::optional<DeviceReport> device;
-  std::string device_problem;    // why LibTorch could not be asked
+  std::string device_problem;    // why the hardware could not be detected
   LadderId selected_ladder = 0;  // 0: the newest
   int selected_rung = -1;        // -1: the fastest
-  int baseline_rung = 0;         // of the shown ladder: what factors are against
+  int baseline_rung = 0;         // of the shown ladder
   RunId shown_run = 0;           // in the Run view; 0: the newest
   std::set<RunId> selected_runs;
   std::vector<Message> messages;
-  std::string undoable;  // what Undo would take back, in the past tense; empty: nothing
+  std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
   ImportPreview import;
   AdviceView advice;
   Question question;
-  std::optional<LadderRequest> proposal;  // for the Launch view to take over
+  std::optional<LadderRequest> proposal;  // that the Launch view takes over
   int proposals = 0;                      // made so far
   bool line_styles = false;               // dashes beside colours
   std::string database;
-  std::string environment;  // JSON of this program, here and now; known once a run's detail has been loaded
-  std::chrono::milliseconds patience{0};  // that a frame has with what is made on other threads (Background)
+  std::string environment;                // JSON of this program and machine; loaded with a run's detail
+  std::chrono::milliseconds patience{0};  // how long a frame waits for other threads (Background)
 
  private:
   RunEntry* entry(RunId id);
@@ -188,7 +188,7 @@ class Workspace {
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> overviews_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
   std::vector<Ladder> ladders_;
-  std::vector<RunId> queue_;  // launched by this session, in the order in which they run
+  std::vector<RunId> queue_;  // of this session, in the order in which they run
 };
 
 }  // namespace stepladder

@@ -58,7 +58,7 @@ TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
   EXPECT_TRUE(std::filesystem::exists(folder() / checkpoint_name(10)));
 
   palette("empty the bin");
-  choose("out for good");
+  choose("Permanently delete");
   EXPECT_TRUE(runs_in_bin(store_).empty());
   EXPECT_FALSE(store_.run(run_));
   EXPECT_FALSE(std::filesystem::exists(folder()));
@@ -78,7 +78,7 @@ TEST_F(EmptyBinTest, UndoAfterAnotherProgramHasEmptiedItIsASentence) {
   ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
   EXPECT_EQ(empty_bin(store_, unix_now() + 1).runs.size(), 1u);
   imgui_.press(*app_, ImGuiKey_Z, true);
-  EXPECT_TRUE(says("a run is gone for good"));
+  EXPECT_TRUE(says("a run was deleted permanently"));
 }
 
 }  // namespace

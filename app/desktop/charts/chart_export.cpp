@@ -107,9 +107,9 @@ std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs) {
     const std::int64_t steps = entry->loaded ? static_cast<std::int64_t>(entry->series().size()) : entry->summary.steps;
     least = entry == runs.front() ? steps : std::min(least, steps);
     most = std::max(most, steps);
-    hardware.insert((run.hardware.empty() ? "hardware not known" : run.hardware) +
+    hardware.insert((run.hardware.empty() ? "unknown hardware" : run.hardware) +
                     (run.precision.empty() ? "" : ", " + run.precision));
-    timed.insert(run.sync == Sync::unknown ? "not known" : std::string(to_string(run.sync)));
+    timed.insert(run.sync == Sync::unknown ? "unknown" : std::string(to_string(run.sync)));
   }
   if (runs.empty()) return {};
   const std::string steps = least == most ? grouped(most) : grouped(least) + " to " + grouped(most);

@@ -1,4 +1,4 @@
-// What is on the screen, as files and tables for elsewhere.
+// Charts and tables of the window as figures, texts and file names.
 #pragma once
 
 #include <filesystem>
@@ -12,19 +12,19 @@
 
 namespace stepladder {
 
-// The chart with every point that it has, in sight or not; its caption is the chart's own.
+// The chart with all its points, on screen or not, and its caption.
 Figure figure_of(const Chart& chart);
 
 // Every point of every curve, with the chart's labels; never smoothed.
 PointsTable points_of(const Chart& chart);
 
-// What a reader of the figure needs to know of its runs: hardware and precision, how many runs of how many steps, how
+// What a reader needs to know about the figure's runs: hardware, precision, how many runs of how many steps, and how
 // they were timed.
 std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs);
 
-// "Loss, nano on a.txt" -> EXPORTS/loss-nano-on-a-txt-20261121-132005.svg. EXPORTS is `exports` beside the database;
-// for the database in the user's data folder, which nobody looks into, Stepladder in the documents folder. Makes the
-// folder; throws std::filesystem::filesystem_error.
+// "Loss, nano on a.txt" -> EXPORTS/loss-nano-on-a-txt-20261121-132005.svg. EXPORTS is the folder `exports`
+// beside the database; for the default database it is Stepladder in the documents folder. Creates the folder. Throws
+// std::filesystem::filesystem_error.
 std::filesystem::path export_path(const std::filesystem::path& database, const std::string& name,
                                   const std::string& ending);
 

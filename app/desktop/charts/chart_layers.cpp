@@ -85,8 +85,7 @@ void draw_floor(const Chart& chart) {
   ImGui::PopFont();
 }
 
-// As the legend names it: cut, so that long names leave the plot to the curves. What is behind ## tells equal ones
-// apart.
+// The name in the legend: shortened, so that it doesn't cover the plot. The part after ## keeps equal names apart.
 std::string legend_label(const Curve& curve, float plot_width) {
   const std::string name = curve.label.substr(0, curve.label.find("##"));
   const std::string cut = cut_to(name, std::max(px(60), plot_width * 0.4f), Cut::middle);

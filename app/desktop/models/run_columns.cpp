@@ -84,7 +84,7 @@ std::string percent_text(double share) {
   return text;
 }
 
-// The values of a run's recipe by name; parsed once for each run.
+// The values of a run's recipe by name, parsed once per run.
 const std::map<std::string, std::string>& recipe_values(const RunEntry& entry) {
   static std::map<RunId, std::pair<std::string, std::map<std::string, std::string>>> parsed;
   auto& [text, values] = parsed[entry.run.id];
@@ -117,11 +117,11 @@ const std::vector<RunColumn>& measured_columns() {
       {"tags", "tags", tags, 1.0f, true},
       {"hardware", "hardware", text, 1.4f, true},
       {"created", "created", number, 126, true},
-      {"loss_gap", "loss vs base", number, 90},
+      {"loss_gap", "loss vs baseline", number, 90},
       {"spark_dt", "dt curve", spark, 96},
-      {"loss_first", "loss at first", number, 82},
-      {"loss_min", "least loss", number, 76},
-      {"val_loss_min", "least val loss", number, 94},
+      {"loss_first", "first loss", number, 82},
+      {"loss_min", "min loss", number, 76},
+      {"val_loss_min", "min val loss", number, 94},
       {"dt_ms_p5", "dt p5, ms", number, 76},
       {"dt_ms_p95", "dt p95, ms", number, 80},
       {"mfu", "MFU", number, 66},
@@ -130,14 +130,14 @@ const std::vector<RunColumn>& measured_columns() {
       {"warmup_steps", "warm-up", number, 66},
       {"precision", "precision", text, 0.7f},
       {"device", "device", text, 0.6f},
-      {"sync", "timed by", text, 0.7f},
+      {"sync", "timing sync", text, 0.7f},
       {"attention", "attention", text, 0.8f},
       {"ladder", "ladder", text, 1.4f},
       {"rung", "rung", number, 52},
       {"repeat", "repeat", number, 60},
       {"source", "source", text, 0.8f},
       {"note", "note", text, 1.6f},
-      {"changed", "what it changed", text, 1.8f},
+      {"changed", "change", text, 1.8f},
       {"id", "id", number, 52},
   };
   return columns;

@@ -1,4 +1,4 @@
-// The columns that a table of runs can have: what was measured, what the recipe said, what users said. UI thread.
+// The columns that a table of runs can have: measurements, values of the recipe, what users added. UI thread.
 #pragma once
 
 #include <map>
@@ -12,24 +12,24 @@ namespace stepladder {
 enum class ColumnKind { text, number, tags, status, spark };
 
 struct RunColumn {
-  std::string id;     // as settings keep it: "tokens_per_s", "recipe.batch"
+  std::string id;     // as settings store it: "tokens_per_s", "recipe.batch"
   std::string title;  // with its unit: "dt, ms"
   ColumnKind kind = ColumnKind::number;
-  float width = 80;       // pixels at scale 1; texts stretch by it
-  bool at_first = false;  // shown until its user says otherwise
+  float width = 80;       // pixels at scale 1; relative for texts
+  bool at_first = false;  // shown by default
 };
 
-// Against what factors and differences are told: a run of the user's choice, else the baseline of the run's own ladder.
+// The baseline of factors and differences: a run that the user chose, else the baseline of the run's own ladder.
 struct ColumnContext {
   const Workspace* workspace = nullptr;
   RunId baseline = 0;
 };
 
-// Those that every table offers; then one for each value that some recipe has.
+// The columns of every table; and one for each value in any recipe.
 const std::vector<RunColumn>& measured_columns();
 std::vector<RunColumn> recipe_columns(const Workspace& workspace);
 
-// What stands in a cell, and what it is sorted by where it is a number.
+// The text of a cell, and its number for sorting.
 std::string cell_text(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 double cell_value(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 

@@ -56,19 +56,19 @@ bool SnapshotCache::is_coarse(const RunEntry& entry) const {
 
 RunSnapshot SnapshotCache::of(const RunEntry& entry) {
   owner_.check();
-  RunSnapshot evidence{
+  RunSnapshot snapshot{
       .run = entry.run, .known = entry.summary, .goes_on = entry.goes_on(), .is_excerpt = is_coarse(entry)};
-  if (evidence.goes_on) {
+  if (snapshot.goes_on) {
     Copy& copy = live_[entry.run.id];
     if (!copy.series || copy.rewritten != entry.rewritten) copy = {std::make_shared<Series>(), entry.rewritten};
     grow(*copy.series, entry.series());
-    evidence.series = copy.series;
+    snapshot.series = copy.series;
   } else {
     live_.erase(entry.run.id);
-    evidence.series = evidence.is_excerpt ? entry.excerpt : entry.shared_series();
-    if (!evidence.series) evidence.series = std::make_shared<Series>();
+    snapshot.series = snapshot.is_excerpt ? entry.excerpt : entry.shared_series();
+    if (!snapshot.series) snapshot.series = std::make_shared<Series>();
   }
-  return evidence;
+  return snapshot;
 }
 
 void SnapshotCache::ask(const RunEntry& entry, Commands& commands) const {

@@ -17,7 +17,7 @@ namespace stepladder {
 
 struct RunSnapshot {
   Run run;
-  Summary known;  // empty while the run goes on: see summary()
+  Summary known;  // empty until the run is over: see summary()
   bool goes_on = false;
   bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are those of overviews
   std::shared_ptr<const Series> series;  // empty until it has been read
@@ -61,7 +61,7 @@ class SnapshotCache {
   std::int64_t most_steps_ GUARDED_BY(owner_) = most_steps_read_whole;
 };
 
-// A number for which points these are.
+// A number that changes with the points.
 std::int64_t fingerprint(const RunPoints& points);
 
 }  // namespace stepladder
