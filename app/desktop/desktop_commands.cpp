@@ -203,7 +203,7 @@ void DesktopApp::execute(const EmptyBin& bin) {
     for (const BinnedRun& run : binned) bytes += run.checkpoint_bytes;
     const std::string what = runs_text(binned.size()) +
                              (bytes > 0 ? " and " + bytes_text(static_cast<double>(bytes)) + " of checkpoints" : "");
-    return palette_.open({{.title = "Keep the bin", .command = ShowPalette{}},
+    return palette_.open({{.title = "Keep the runs in the bin", .command = ShowPalette{}},
                           {.title = "Permanently delete " + what, .command = EmptyBin{.sure = true}}});
   }
   const EmptiedBin emptied = empty_bin(store_, unix_now() + 1);
