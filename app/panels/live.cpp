@@ -87,9 +87,10 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
     if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
     mark("live.stop");
     const char* pause = workspace.is_paused ? "Resume" : "Pause";
-    const float pause_at = right - stop_width - px(10) - button_width("Resume");
+    const float pause_width = button_width("Resume");
+    const float pause_at = right - stop_width - px(10) - pause_width;
     ImGui::SameLine(pause_at);
-    if (quiet_button(pause)) commands.push_back(PauseRun{shown.run.id, !workspace.is_paused});
+    if (ImGui::Button(pause, ImVec2(pause_width, 0))) commands.push_back(PauseRun{shown.run.id, !workspace.is_paused});
     mark("live.pause");
     if (!workspace.waiting().empty()) {
       ImGui::SameLine(pause_at - px(10) - button_width("Stop ladder"));

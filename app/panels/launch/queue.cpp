@@ -13,32 +13,45 @@
 namespace stepladder {
 namespace {
 
-constexpr float buttons_width = 150;
-
-// `place` is its place among those that wait.
+// A run with its progress and, at the right, what can be done with it. `place` is its place among those that wait.
 void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspace, Commands& commands) {
   const bool is_running = entry.run.status == RunStatus::running;
+  const char* first_button = !is_running ? "Move up" : workspace.is_paused ? "Resume" : "Pause";
   ImGui::PushID(static_cast<int>(entry.run.id));
+  ImGui::PushFont(fonts().regular, small_size);
+  const float padding = 2 * ImGui::GetStyle().FramePadding.x;
+  const float stop_width = ImGui::CalcTextSize("Stop").x + padding;
+  const float first_width = std::max(ImGui::CalcTextSize("Move up").x, ImGui::CalcTextSize("Resume").x) + padding;
+  const float height = ImGui::GetFrameHeight();
+  ImGui::PopFont();
+  const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+  const float buttons = right - stop_width - first_width - px(8);
+  const float progress = buttons - px(132);
+  const float top = ImGui::GetCursorPosY();
+  const float text_top = top + (height - ImGui::GetTextLineHeight()) / 2;
+  ImGui::SetCursorPosY(text_top);
   colour_square(rung_colour(entry.run.rung));
   ImGui::SameLine();
-  text_cut(entry.run.name, ImGui::GetContentRegionAvail().x - px(buttons_width + 150), palette().text, fonts().regular,
-           text_size);
-  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(buttons_width + 124));
+  text_cut(entry.run.name, progress - ImGui::GetCursorPosX() - px(12), palette().text, fonts().regular, text_size,
+           Cut::middle);
+  ImGui::SameLine(progress);
+  ImGui::SetCursorPosY(text_top + px(2));
   text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") +
                               grouped(static_cast<std::int64_t>(entry.series().size())) + " of " +
                               grouped(entry.run.planned_steps)
                         : "queued");
-  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(buttons_width - 8));
   ImGui::PushFont(fonts().regular, small_size);
-  if (is_running) {
-    if (quiet_button(workspace.is_paused ? "Resume" : "Pause"))
+  ImGui::SetCursorPos(ImVec2(buttons, top));
+  ImGui::BeginDisabled(!is_running && place == 0);
+  if (ImGui::Button(first_button, ImVec2(first_width, 0))) {
+    if (is_running) {
       commands.push_back(PauseRun{entry.run.id, !workspace.is_paused});
-  } else {
-    ImGui::BeginDisabled(place == 0);
-    if (quiet_button("Move up")) commands.push_back(MoveInQueue{entry.run.id, place - 1});
-    ImGui::EndDisabled();
+    } else {
+      commands.push_back(MoveInQueue{entry.run.id, place - 1});
+    }
   }
-  ImGui::SameLine();
+  ImGui::EndDisabled();
+  ImGui::SameLine(0, px(8));
   if (quiet_button("Stop")) commands.push_back(StopRun{entry.run.id});
   ImGui::PopFont();
   ImGui::PopID();
