@@ -91,7 +91,7 @@ std::string DeviceReport::hardware(const std::string& device) const {
 }
 
 std::string DeviceReport::older_than_ampere() const {
-  if (gpus.empty()) return "no NVIDIA GPU can be used";
+  if (gpus.empty()) return "no usable NVIDIA GPU";
   const Gpu& gpu = gpus.front();
   if (gpu.compute_major >= 8) return "";
   return "needs compute capability 8.0 (Ampere) or newer; " + gpu.name + " has " + std::to_string(gpu.compute_major) +

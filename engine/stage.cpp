@@ -45,6 +45,19 @@ const std::vector<Stage>& all_stages() {
   return list;
 }
 
+const std::vector<KnownStage>& known_stages() {
+  static const std::vector<KnownStage> list = [] {
+    std::vector<KnownStage> known;
+    for (const Stage& stage : all_stages()) {
+      known.push_back(stage.known);
+      known.back().id = stage.id;
+      known.back().title = stage.title;
+    }
+    return known;
+  }();
+  return list;
+}
+
 const Stage& stage_by_id(std::string_view id) {
   return find_stage(id, "--stage");
 }
@@ -57,7 +70,7 @@ PlannedStage parse_planned_stage(const std::string& text) {
   for (std::string value; std::getline(values, value, ':');) {
     const auto equals = value.find('=');
     if (equals == std::string::npos) {
-      throw RecipeError("--stages", "'" + value + "' in '" + text + "' has no value; it is written as batch=24");
+      throw RecipeError("--stages", "'" + value + "' in '" + text + "' has no value; write it like batch=24");
     }
     planned.values.emplace_back(value.substr(0, equals), value.substr(equals + 1));
     Recipe tried;
@@ -106,7 +119,7 @@ LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedStage> stages,
     for (const auto& [name, value] : planned.values) set_value(recipe, name, value);
     try {
       validate(recipe);
-    } catch (const RecipeError& error) {  // the rest of the recipe has no room for it
+    } catch (const RecipeError& error) {  // it doesn't fit the rest of the recipe
       if (plan.rungs.empty()) throw;
       plan.skipped.push_back({stage.id, error.what()});
       continue;

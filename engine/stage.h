@@ -11,6 +11,7 @@
 
 #include "engine/device.h"
 #include "engine/recipe.h"
+#include "storage/analysis/known_stage.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -18,7 +19,7 @@ namespace stepladder {
 enum class StageKind {
   systems_only,       // the loss must stay
   changes_the_maths,  // judged by loss at equal tokens and equal time
-  check,              // shows that something works; not part of a speed-up
+  check,              // shows that something works; isn't part of a speed-up
 };
 std::string_view to_string(StageKind kind);  // "systems-only", "changes-the-maths", "check"
 
@@ -30,10 +31,16 @@ struct Stage {
   std::function<void(Recipe&)> apply;
   // Takes it out of a recipe that has it already: a ladder that climbs to a stage must start below it.
   std::function<void(Recipe&)> undo = [](Recipe&) {};
-  // Why it cannot be done to this recipe on this device, empty where it can. `device` is resolved ("cpu", never
+  std::function<bool(const Recipe&)> is_on;  // whether a recipe has it
+  // Why it cannot be applied to this recipe on this device; empty where it can. `device` is resolved ("cpu", never
   // "auto").
   std::function<std::string(const Recipe&, const DeviceReport&, const std::string& device)> unavailable =
       [](auto&&...) { return ""; };
+  // A recipe that has it cannot be trained where it is unavailable: the run's precision would be wrong.
+  bool needs_support = false;
+  // Its names in other people's logs, and what the advisor may expect. `id` and `title` are filled in by
+  // known_stages().
+  KnownStage known = {};
 };
 
 namespace stages {
@@ -45,17 +52,20 @@ namespace stages {
 // All stages, in ladder order.
 const std::vector<Stage>& all_stages();
 
+// What storage's functions need to know of each, in the same order. Lives as long as the program.
+const std::vector<KnownStage>& known_stages();
+
 // Throws RecipeError for an unknown id, with the nearest one that exists.
 const Stage& stage_by_id(std::string_view id);
 
-// One step of a plan: a stage, and values that change with it ("batch" to "24": memory that a stage freed).
+// One step of a plan: a stage, and values that change with it ("batch" to "24" where the stage freed memory).
 struct PlannedStage {
   std::string stage;
   std::vector<std::pair<std::string, std::string>> values;
-  double seed_tokens_per_s = missing;  // what somebody else measured at this rung
+  double seed_tokens_per_s = missing;  // somebody else's throughput at this rung
 };
 
-// "bf16" or "bf16:batch=24:seq=512". Throws RecipeError for an unknown stage or one without a value.
+// Reads "bf16" or "bf16:batch=24:seq=512". Throws RecipeError for an unknown stage, name or value.
 PlannedStage parse_planned_stage(const std::string& text);
 
 // One rung: the recipe with this stage and all before it applied.
@@ -63,10 +73,10 @@ struct Rung {
   std::string stage;
   std::string title;
   Recipe recipe;
-  std::string changed;  // difference to the rung before (a check: to the baseline)
+  std::string changed;  // the difference from the rung before (a check: from the baseline)
   double seed_tokens_per_s = missing;
-  // The rung whose loss this one's is held against: the last below it that changed the maths, else the baseline; the
-  // baseline too for what stands on it alone.
+  // The rung whose loss is this one's reference: the last below it that changes the maths, else the baseline. A rung on
+  // the baseline alone is compared with the baseline.
   int loss_against = 0;
 };
 
@@ -77,15 +87,16 @@ struct SkippedStage {
 
 struct LadderPlan {
   std::vector<Rung> rungs;
-  std::vector<SkippedStage> skipped;  // asked for, but this device or recipe cannot do them
+  std::vector<SkippedStage> skipped;  // asked for, but unavailable with this device or recipe
 };
 
 enum class Climb { together, alone };  // each stage on top of those before it, or each on the baseline alone
 
-// The baseline and then one rung for each further stage, in the order asked for; stages that the device cannot do are
-// left out and listed. `baseline` goes first whether named or not; it is `base` without the stages that follow. Named
-// again, it is a rung with no new stage: it shows what other sizes bring, or how far two measurements of the same lie
-// apart. A check stands alone: the rungs after it do without. Throws RecipeError for an unknown or doubled id.
+// The baseline, then one rung for each further stage in the order asked for. Stages that the device cannot do are left
+// out and listed. `baseline` is the first rung whether named or not: `base` without the stages that follow. Named
+// again, it is a rung with no new stage, which shows the effect of other sizes or the noise between two equal
+// measurements. A check is applied to the baseline alone; the rungs after it go without it. Throws RecipeError for an
+// unknown or doubled id.
 LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedStage> stages, const DeviceReport& report,
                        Climb climb = Climb::together);
 

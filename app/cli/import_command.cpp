@@ -13,6 +13,7 @@
 #include "app/cli/cli.h"
 #include "app/cli/subcommand.h"
 #include "app/format.h"
+#include "engine/stage.h"
 #include "storage/importers/trackers/store_folder.h"
 
 namespace stepladder {
@@ -212,7 +213,9 @@ class Import {
     WatchfulInput watchful(input, request_.interrupted);
     // Tables without steps say only notes: those need no database.
     DeferredSink sink(*this, shown, path, place);
-    importer.read(watchful, request_.options, sink);
+    ImportOptions options = request_.options;
+    options.known_stages = &known_stages();
+    importer.read(watchful, options, sink);
     sink.commit();
     read_by(importer.id);
   }

@@ -18,6 +18,7 @@
 
 #include "app/cli/cli.h"
 #include "app/environment.h"
+#include "engine/stage.h"
 #include "storage/database/recorder.h"
 
 namespace stepladder {
@@ -394,6 +395,7 @@ int watch(const WatchRequest& request) {
     LiveSink sink(store, recorder, run);
     ImportOptions options = request.options;
     options.live = true;
+    options.known_stages = &known_stages();
     const LiveInput::More keeping = kept(more, recorder, run.id);
     LiveInput input(keeping, request.follow);
     try {

@@ -121,9 +121,10 @@ struct StopAsking {};
 struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
 };
-struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and a stage on top
+struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and this rung on top
   RunId run = 0;
-  std::string stage;
+  PlannedStage rung;
+  std::string words;  // what it is: "bf16", "batch 16"
 };
 struct ResumeRun {  // from its newest checkpoint, to this many steps in all
   RunId run = 0;

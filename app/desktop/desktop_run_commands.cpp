@@ -35,9 +35,9 @@ void DesktopApp::execute(const ProposeLadder& propose) {
 void DesktopApp::execute(const ProposeStage& propose) {
   const RunEntry* entry = workspace_.find(propose.run);
   if (!entry) return;
-  workspace_.proposal = LadderRequest{.name = entry->run.name + " + " + propose.stage,
+  workspace_.proposal = LadderRequest{.name = entry->run.name + " + " + propose.words,
                                       .base = recipe_from_json(entry->run.recipe),
-                                      .stages = {{.stage = "baseline"}, {.stage = propose.stage}}};
+                                      .stages = {{.stage = all_stages().front().id}, propose.rung}};
   ++workspace_.proposals;
   show("launch");
 }
@@ -190,8 +190,8 @@ void DesktopApp::execute(const LoadAdvice& load) {
   workspace_.advice = {.asked = about,
                        .about = about,
                        .made_for = workspace_.version,
-                       .list = advise(project, about, workspace_.hardware),
-                       .outcomes = advice_held(project, workspace_.hardware)};
+                       .list = advise(project, about, workspace_.hardware, known_stages()),
+                       .outcomes = advice_held(project, workspace_.hardware, known_stages())};
 }
 
 }  // namespace stepladder

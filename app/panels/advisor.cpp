@@ -2,13 +2,17 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
@@ -41,6 +45,42 @@ std::string source_text(GainSource source) {
     case GainSource::arithmetic:
       return "upper bound, by arithmetic";
     case GainSource::unknown:
+      break;
+  }
+  return "";
+}
+
+// "Batch 16, gradient accumulation 2"
+std::string text_of(const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string text;
+  for (const auto& [name, value] : values) {
+    const std::string words = name == "grad_accum" ? "gradient accumulation" : name;
+    text += (text.empty() ? "" : ", ") + words + " " + value;
+  }
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+// The stage, or the same stages with other values.
+PlannedStage rung_of(const Advice& advice) {
+  return {.stage = advice.stage.empty() ? all_stages().front().id : advice.stage, .values = advice.values};
+}
+
+// What to do, as a label; empty where the stage or a button says it.
+std::string change_text(const Advice& advice) {
+  switch (advice.change) {
+    case Change::set_values:
+      return text_of(advice.values);
+    case Change::wait_for_device:
+      return "Wait for the device before reading the clock";
+    case Change::lower_learning_rate:
+      return "Lower learning rate";
+    case Change::load_ahead:
+      return "Read the next batch while this one trains";
+    case Change::larger_kernels:
+      return "Fewer and larger kernels, or work prepared ahead on the CPU";
+    case Change::none:
+    case Change::repeat:
       break;
   }
   return "";
@@ -106,21 +146,23 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
   const bool ours = about.run.source == "launched";
-  if (!advice.stage.empty() && ours) {
-    if (quiet_button("Try stage")) commands.push_back(ProposeStage{about.run.id, advice.stage});
+  const std::string change = change_text(advice);
+  if (ours && (!advice.stage.empty() || !advice.values.empty())) {
+    const std::string words = advice.stage.empty() ? change : advice.stage;
+    if (quiet_button(advice.stage.empty() ? "Try values" : "Try stage"))
+      commands.push_back(ProposeStage{about.run.id, rung_of(advice), words});
     mark("advisor.try." + std::to_string(place));
-    ImGui::SetItemTooltip("Fills Launch with this run's recipe plus %s", advice.stage.c_str());
+    ImGui::SetItemTooltip("Fills Launch with this run's recipe plus %s", words.c_str());
     ImGui::SameLine(0, px(8));
-  } else if (advice.kind == AdviceKind::certainty && ours) {
+  } else if (ours && advice.change == Change::repeat) {
     if (quiet_button("Repeat run")) commands.push_back(Repeat{{about.run.id}, 2});
     mark("advisor.repeat");
     ImGui::SameLine(0, px(8));
   }
-  if (!advice.change.empty()) {
+  if (!change.empty()) {
     ImGui::AlignTextToFramePadding();
-    const bool is_option = advice.change.starts_with("--");
-    ImGui::PushFont(is_option ? fonts().mono : fonts().regular, 12.5f);
-    ImGui::TextUnformatted(advice.change.c_str());
+    ImGui::PushFont(fonts().regular, 12.5f);
+    ImGui::TextUnformatted(change.c_str());
     ImGui::PopFont();
     ImGui::SameLine(0, px(16));
   }

@@ -1,9 +1,9 @@
-// Where every ladder starts: GPT-2 as one writes it down from the paper.
+// The start of every ladder: GPT-2 as one writes it down from the paper.
 //
 // All numbers are float32, and float32 products keep every mantissa bit. Attention is spelled out: the (T, T) matrix of
-// scores is computed, written to memory, masked, put through softmax, written again, and multiplied with the values.
-// AdamW walks over the parameters one tensor after the other with a dozen small operations each. Nothing here is slow
-// because it is wrong; the stages that follow find out what each of these choices costs.
+// scores is computed, written to memory, masked, put through softmax, written again, and multiplied by the values.
+// AdamW walks over the parameters one tensor after the other with a dozen small operations each. Nothing here is wrong;
+// the stages that follow measure what each of these choices costs.
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -12,9 +12,11 @@ Stage stages::baseline() {
   return {
       .id = "baseline",
       .title = "Baseline",
-      .why = "float32 throughout, attention spelled out, AdamW tensor by tensor: what the others are measured against.",
+      .why = "float32 throughout, attention spelled out, AdamW tensor by tensor: the reference for all other rungs.",
       .kind = StageKind::systems_only,
-      .apply = [](Recipe&) {}};
+      .apply = [](Recipe&) {},
+      .is_on = [](const Recipe&) { return true; },
+      .known = {.words = {"baseline"}}};
 }
 
 }  // namespace stepladder

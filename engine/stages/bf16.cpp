@@ -1,4 +1,4 @@
-// bf16 autocast: matrix products take and give 16-bit numbers, so they are faster and move half the bytes.
+// bf16 autocast: matrix products read and write 16-bit numbers, so they are faster and move half the bytes.
 //
 // bf16 is the upper half of a float32: the same 8 exponent bits, so nothing overflows and no loss scaling is needed (as
 // fp16 would), but only 7 mantissa bits. Weights, their updates and the optimiser's moments stay float32: an update
@@ -12,16 +12,26 @@ Stage stages::bf16() {
   return {.id = "bf16",
           .title = "bf16 autocast",
           .why =
-              "16-bit matrix products at float32's range, half the memory traffic; on a CPU it pays only where the CPU "
-              "has bf16 instructions (AVX512-BF16, AMX).",
+              "Matrix products in 16 bits with float32's range, half the memory traffic; on a CPU it pays only where "
+              "the CPU has bf16 instructions (AVX512-BF16, AMX).",
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.autocast = Autocast::bf16; },
           .undo = [](Recipe& recipe) { recipe.autocast = Autocast::off; },
+          .is_on = [](const Recipe& recipe) { return recipe.autocast == Autocast::bf16; },
           .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
             if (device == "cpu") return "";
-            if (device != "cuda") return "bf16 autocast has not been tried on " + device;
+            if (device != "cuda") return "bf16 autocast is untested on " + device;
             return report.older_than_ampere();
-          }};
+          },
+          .needs_support = true,
+          .known = {.words = {"bf16", "bfloat16", "autocast"},
+                    .effect = StageEffect::faster_matmuls,
+                    .precision = "bf16",
+                    .risk = "compare the loss with the rung below",
+                    .is_off = [](const Run& run, const RecipeFacts& recipe) {
+                      if (!recipe.autocast.empty()) return recipe.autocast == "off";
+                      return run.precision == "fp32" || run.precision == "tf32";
+                    }}};
 }
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// bf16 inside float32 products: a CPU's answer to TF32.
+// bf16 inside float32 products: a CPU's counterpart of TF32.
 //
 // Tensors in memory stay float32, but a CPU with bf16 instructions (AVX512-BF16, AMX) may round the inputs of a matrix
 // product to bf16 on the way into its tiles and add up in float32: PyTorch's matmul precision "medium". As with TF32 no
@@ -15,10 +15,12 @@ Stage stages::bf16_matmul() {
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::bf16; },
           .undo = [](Recipe& recipe) { recipe.matmul = MatmulPrecision::fp32; },
+          .is_on = [](const Recipe& recipe) { return recipe.matmul == MatmulPrecision::bf16; },
           .unavailable = [](const Recipe&, const DeviceReport& report, const std::string& device) -> std::string {
-            if (device != "cpu") return "the offer on a CPU that equals TF32; this run is on " + device;
+            if (device != "cpu") return "made for CPUs; this run is on " + device + ", where TF32 does the same";
             return report.cpu_bf16 ? "" : "this CPU has no bf16 instructions (AVX512-BF16 or AMX)";
-          }};
+          },
+          .needs_support = true};
 }
 
 }  // namespace stepladder

@@ -4,19 +4,18 @@
 // memory and writes its output back. torch.compile traces the step, generates fused kernels and starts them as one
 // graph; here the two halves of that are done by hand, each for the device where it pays.
 //
-// On a GPU it is the starting. A launch costs the CPU some five microseconds, whatever the kernel does: where kernels
+// On a GPU it is the launches. A launch costs the CPU some five microseconds, whatever the kernel does: where kernels
 // are shorter than that, the GPU waits for the next one most of the time. So the whole step (clear gradients, forward,
-// backward, clip, update) is taken down once as a CUDA graph and replayed by one launch
-// (engine/trainer/captured_step.h). A graph holds addresses and plain numbers as they were when it was taken down. What
-// changes from step to step must therefore lie in memory that stays where it is: tokens, learning rate, bias
-// corrections. And nothing in it may wait for the device, so the loss is read after the replay. That a replay does what
-// the step does is held against it before the first step; a run whose graph does something else fails with both
-// numbers.
+// backward, clip, update) is captured once as a CUDA graph and replayed by one launch
+// (engine/trainer/captured_step.h). A graph keeps addresses and plain numbers as they were when it was captured. Values
+// that change from step to step must therefore stay in the same memory: tokens, learning rate, bias corrections. And
+// nothing in it may wait for the device, so the loss is read after the replay. Before the first step a few replays are
+// compared with direct steps; if they differ, the run fails with both numbers.
 //
-// On a CPU it is the passes. Products run near the machine's peak there; what lies between them is read from memory,
-// changed by an addition or two, and written back, once for each operation, and some of those are slow in themselves: a
-// tanh for each of GELU's elements, forward and again backward. So whatever lies between two products is one loop over
-// rows that stay in the cache, forward and backward (engine/trainer/kernels/fused_blocks.h):
+// On a CPU it is the passes. Products run near the machine's peak there. Each operation between them reads its input
+// from memory, changes it by an addition or two, and writes it back; some of those operations are slow in themselves: a
+// tanh for each of GELU's elements, forward and again backward. So everything between two products becomes one loop
+// over rows that stay in the cache, forward and backward (engine/trainer/kernels/fused_blocks.h):
 //   bias and GELU, with one exponential for value and slope, the slope kept for the backward pass (fused_mlp.h);
 //   the bias of a block's last product, the residual add, LayerNorm, and the rounding for the next product
 //   (fused_add_norm.h);
@@ -25,9 +24,8 @@
 //
 // And the classifier: its logits are (B T, V), for 4,096 tokens and GPT-2's vocabulary 823 MB, and the plain way writes
 // them, their log-softmax and their gradient, each into memory that was never touched before. The fused classifier
-// takes rows in chunks that stay small, turns each chunk's logits into their gradient in place (softmax minus one at
-// the target), and has multiplied them into both gradients before the next chunk comes
-// (engine/trainer/kernels/classifier.h).
+// takes rows in small chunks, turns each chunk's logits into their gradient in place (softmax minus one at the target),
+// and multiplies them into both gradients before it takes the next chunk (engine/trainer/kernels/classifier.h).
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -37,18 +35,22 @@ Stage stages::compile() {
       .id = "compile",
       .title = "Compiled step",
       .why =
-          "On a GPU the whole step is captured once and started by one call; on a CPU whatever lies between two "
+          "On a GPU the whole step is captured once and started by one call; on a CPU everything between two "
           "products (GELU, add and norm, masked softmax, loss) is one fused kernel.",
       .kind = StageKind::systems_only,
       .apply = [](Recipe& recipe) { recipe.compile = Compile::on; },
       .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+      .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::on; },
       .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
         if (device == "cpu") return "";
         if (device != "cuda") return "made for CPUs and NVIDIA GPUs; this run is on " + device;
-        if (report.gpus.empty()) return "no NVIDIA GPU can be used";
+        if (report.gpus.empty()) return "no usable NVIDIA GPU";
         if (recipe.nproc > 1) return "a captured step cannot exchange gradients with other processes (--nproc)";
         return report.step_capture_note;
-      }};
+      },
+      .needs_support = true,
+      .known = {.words = {"torch compile", "compile"},
+                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.compile == "off"; }}};
 }
 
 }  // namespace stepladder

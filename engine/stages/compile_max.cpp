@@ -1,7 +1,7 @@
 // Compiled and tuned: torch.compile's "max-autotune" tries several kernels for each operation and keeps the fastest.
 //
-// That needs kernels with something to choose: tile sizes, a number of stages, a split of the sum. Ours have none yet,
-// so this rung is listed and not climbed.
+// That needs kernels with something to choose: tile sizes, a number of stages, a split of the sum. Ours have one
+// variant each so far, so this stage is listed but unavailable; logs of others have it.
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -12,9 +12,11 @@ Stage stages::compile_max() {
           .why = "Several variants of each kernel are timed and the fastest is kept.",
           .kind = StageKind::systems_only,
           .apply = [](Recipe&) {},
+          .is_on = [](const Recipe&) { return false; },
           .unavailable = [](auto&&...) -> std::string {
             return "there is nothing to tune yet: each fused kernel has one variant";
-          }};
+          },
+          .known = {.words = {"max autotune"}}};
 }
 
 }  // namespace stepladder

@@ -1,17 +1,17 @@
-// Data parallelism: N processes hold the same weights, and each takes N-th part of every micro-batch's rows.
+// Data parallelism: N processes hold the same weights, and each trains on 1/N of every micro-batch's rows.
 //
 // The gradient of a mean loss is the mean of its parts' gradients, so averaging them over the processes gives what one
 // process would have computed from the whole batch, up to the order of additions. A ring all-reduce does the averaging:
 // the gradients are cut into N pieces that travel around the ring twice, once to be summed and once to be handed out.
-// Each process sends (and receives) 2 (N - 1) / N of the gradients' bytes, which hardly grows with N; it is the slowest
-// link that counts. Sending each of a hundred tensors alone would pay the latency of the ring a hundred times, and
+// Each process sends (and receives) 2 (N - 1) / N of the gradients' bytes, which hardly grows with N; the slowest link
+// sets the pace. Sending each of a hundred tensors alone would pay the latency of the ring a hundred times, and
 // sending all at the end would leave the processors idle meanwhile. So gradients are gathered in buckets of 25 MiB in
 // the order in which the backward pass finishes them, last layer first, and a full bucket travels while earlier layers
 // are still being computed (Li et al. 2020). The first bucket has only 1 MiB, so that sending starts early. With
 // gradient accumulation only the last micro-batch's backward pass sends anything.
 //
-// On one CPU the processes share its cores and its memory bandwidth: there is little to gain but what threads lose by
-// waiting for each other. On several GPUs, or hosts, it is where throughput comes from.
+// On one CPU the processes share its cores and its memory bandwidth, so all they can save is the time that threads lose
+// waiting for each other. With several GPUs or hosts, throughput grows with their number.
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -21,11 +21,12 @@ Stage stages::ddp() {
       .id = "ddp",
       .title = "Data parallel",
       .why =
-          "The rows of each batch are shared by two processes (with GPUs: one each) that average their gradients "
-          "while the backward pass goes on; batch and loss stay what they were.",
+          "Two processes (with GPUs: one GPU each) share the rows of each batch and average their gradients during the "
+          "backward pass; batch and loss stay the same.",
       .kind = StageKind::systems_only,
       .apply = [](Recipe& recipe) { recipe.nproc = 2; },
       .undo = [](Recipe& recipe) { recipe.nproc = 1; },
+      .is_on = [](const Recipe& recipe) { return recipe.nproc > 1; },
       .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
         if (device == "cuda") {
           if (report.gpus.size() < 2) return "needs two GPUs";
@@ -35,7 +36,8 @@ Stage stages::ddp() {
         if (device != "cpu") return "there are no process groups for " + device;
         if (!report.process_groups_note.empty()) return report.process_groups_note;
         return report.cpu_cores < 2 ? "needs two CPU cores" : "";
-      }};
+      },
+      .known = {.words = {"ddp", "data parallel"}}};
 }
 
 }  // namespace stepladder

@@ -1,8 +1,8 @@
 // Weight decay for matrices only.
 //
-// Decay pulls a weight towards zero unless the gradient holds against it. For a matrix that is a bet that many small
-// weights do better than a few large ones. For a bias or a LayerNorm's scale there is no such reason: they are few,
-// each stands alone, and zero is not a neutral value for a scale. So tensors with two dimensions or more decay with 0.1
+// Decay pulls a weight towards zero unless the gradient pushes back. For a matrix that is a bet that many small weights
+// do better than a few large ones. For a bias or a LayerNorm's scale there is no such reason: there are few of them, no
+// sum runs over them, and zero isn't a neutral value for a scale. So tensors with two dimensions or more decay with 0.1
 // (embeddings too) and the others not at all (Brown et al. 2020, appendix B). The optimiser gets two groups of
 // parameters; a step costs the same.
 #include "engine/stage.h"
@@ -12,7 +12,7 @@ namespace stepladder {
 Stage stages::decay_groups() {
   return {.id = "decay-groups",
           .title = "Decay groups",
-          .why = "Weight decay 0.1 on matrices and embeddings only; biases and LayerNorms are left alone.",
+          .why = "Weight decay 0.1 on matrices and embeddings only, none on biases and LayerNorms.",
           .kind = StageKind::changes_the_maths,
           .apply =
               [](Recipe& recipe) {
@@ -23,7 +23,9 @@ Stage stages::decay_groups() {
               [](Recipe& recipe) {
                 if (recipe.decay == Decay::matrices) recipe.weight_decay = 0.01;
                 recipe.decay = Decay::everything;
-              }};
+              },
+          .is_on = [](const Recipe& recipe) { return recipe.decay == Decay::matrices; },
+          .known = {.words = {"weight decay+group"}}};
 }
 
 }  // namespace stepladder

@@ -2,7 +2,7 @@
 //
 // Spelled out, attention stores B x heads x T x T scores, and their softmax, for every layer: at T = 1024 that is more
 // traffic than all the rest of the block. The fused kernel (Dao et al. 2022) walks over tiles of keys and values that
-// fit into fast memory and keeps a running maximum and sum, from which softmax comes out exact; the backward pass
+// fit into fast memory and keeps a running maximum and sum, from which it computes an exact softmax; the backward pass
 // computes the scores again rather than reading them. The mask's empty upper half is skipped, which saves half of the
 // arithmetic. The result differs from the explicit one by rounding only.
 #include "engine/stage.h"
@@ -17,7 +17,13 @@ Stage stages::flash_attention() {
               "saves.",
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.attention = Attention::scaled_dot_product; },
-          .undo = [](Recipe& recipe) { recipe.attention = Attention::explicit_scores; }};
+          .undo = [](Recipe& recipe) { recipe.attention = Attention::explicit_scores; },
+          .is_on = [](const Recipe& recipe) { return recipe.attention == Attention::scaled_dot_product; },
+          .known = {.words = {"flash", "scaled dot product", "sdpa"},
+                    .effect = StageEffect::fused_attention,
+                    .is_off = [](const Run& run, const RecipeFacts& recipe) {
+                      return (recipe.attention.empty() ? run.attention : recipe.attention) == "explicit";
+                    }}};
 }
 
 }  // namespace stepladder

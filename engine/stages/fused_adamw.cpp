@@ -1,9 +1,9 @@
 // Fused AdamW: one pass over all parameters instead of a dozen passes over each of 148 tensors.
 //
 // An AdamW update is about a dozen operations on each number: decay, two moving averages, a square root, a division. As
-// separate operations each of them reads and writes the whole tensor and starts a kernel of its own, so a GPU
-// spends the update waiting for memory and for launches. The fused kernel reads weight, gradient and both moments once,
-// does everything in registers, and writes them once. The formula is the same; only roundings may differ.
+// separate operations each of them reads and writes the whole tensor and starts a kernel of its own, so a GPU spends
+// the update waiting for memory and for launches. The fused kernel reads weight, gradient and both moments once, does
+// everything in registers, and writes them once. The formula is the same; only roundings may differ.
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -13,11 +13,15 @@ Stage stages::fused_adamw() {
       .id = "fused-adamw",
       .title = "Fused AdamW",
       .why =
-          "The whole update in one pass over the parameters; saves memory traffic and kernel launches, the more the "
-          "smaller the batch.",
+          "The whole update in one pass over the parameters: less memory traffic, fewer kernel launches; the gain is "
+          "largest with small batches.",
       .kind = StageKind::systems_only,
       .apply = [](Recipe& recipe) { recipe.optimizer = Optimizer::fused_adamw; },
-      .undo = [](Recipe& recipe) { recipe.optimizer = Optimizer::adamw; }};
+      .undo = [](Recipe& recipe) { recipe.optimizer = Optimizer::adamw; },
+      .is_on = [](const Recipe& recipe) { return recipe.optimizer == Optimizer::fused_adamw; },
+      .known = {.words = {"fused+optimizer", "fused+adam"},
+                .effect = StageEffect::fused_update,
+                .is_off = [](const Run&, const RecipeFacts& recipe) { return recipe.optimizer == "adamw"; }}};
 }
 
 }  // namespace stepladder

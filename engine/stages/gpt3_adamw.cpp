@@ -1,10 +1,10 @@
 // GPT-3's optimiser settings: betas 0.9 and 0.95, epsilon 1e-8, gradients clipped to a norm of 1.
 //
 // AdamW divides each gradient's running mean by the root of its running mean square. With beta2 = 0.999 that square
-// remembers a thousand steps, too long for a loss that falls this fast; 0.95 remembers twenty (Brown et al. 2020,
-// appendix B). Clipping looks at all gradients as one vector: where its length is above 1, all are scaled down by the
-// same factor, so the direction stays and one bad batch cannot throw the weights far. The norm is worth keeping for
-// every step: it climbs before a loss spikes.
+// averages over a thousand steps, too many for a loss that falls this fast; 0.95 averages over twenty (Brown et al.
+// 2020, appendix B). Clipping treats all gradients as one vector: where its length is above 1, all are scaled down by
+// the same factor, so the direction stays and one bad batch cannot throw the weights far. The norm of every step is
+// worth recording: it climbs before a loss spikes.
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -25,7 +25,9 @@ Stage stages::gpt3_adamw() {
               [](Recipe& recipe) {
                 if (recipe.beta2 == 0.95) recipe.beta2 = 0.999;
                 if (recipe.clip == 1.0) recipe.clip = 0;
-              }};
+              },
+          .is_on = [](const Recipe& recipe) { return recipe.beta2 == 0.95 && recipe.clip == 1.0; },
+          .known = {.words = {"hyper param+adam", "clipping"}, .effect = StageEffect::clipped_gradients}};
 }
 
 }  // namespace stepladder

@@ -1,17 +1,17 @@
 // Gradient accumulation: a large batch in small pieces.
 //
 // Gradients of a mean are means of gradients, so N micro-batches, each with its loss divided by N, add up to the
-// gradient of the whole batch: same update, same curve but for the order of a sum. Memory for activations falls to one
-// N-th, and with it the limit on the batch. It buys no speed on its own: the arithmetic is the same and smaller
-// products run less well. Where several processes train together it saves N - 1 of N exchanges, since gradients need to
-// meet only once, in the last micro-batch's backward pass.
+// gradient of the whole batch: the same update, and the same curve up to the order of a sum. Activations need 1/N of
+// the memory, so the batch can be larger. It is no faster on its own: the arithmetic is the same, and smaller products
+// run less efficiently. Where several processes train together it saves N - 1 of N exchanges, since gradients are
+// averaged only once, in the last micro-batch's backward pass.
 #include "engine/stage.h"
 
 namespace stepladder {
 namespace {
 
-// Micro-batches that a batch is cut into: four, three or two, so that what is left can still be shared by two processes
-// where that goes.
+// The number of micro-batches that a batch is cut into: four, three or two, preferably so that two processes can still
+// share each of them.
 int pieces_of(int batch) {
   for (const int rows : {2, 1}) {
     for (const int pieces : {4, 3, 2}) {
@@ -26,7 +26,7 @@ int pieces_of(int batch) {
 Stage stages::grad_accumulation() {
   return {.id = "grad-accumulation",
           .title = "Gradient accumulation",
-          .why = "The batch in several micro-batches, added up: same update with less memory, seldom faster.",
+          .why = "Gradients of several micro-batches, added up: the same update with less memory, seldom faster.",
           .kind = StageKind::systems_only,
           .apply =
               [](Recipe& recipe) {
@@ -34,11 +34,13 @@ Stage stages::grad_accumulation() {
                 recipe.batch /= pieces;
                 recipe.grad_accum *= pieces;
               },
+          .is_on = [](const Recipe& recipe) { return recipe.grad_accum > 1; },
           .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string&) -> std::string {
             if (recipe.grad_accum > 1)
-              return "the batch comes in " + std::to_string(recipe.grad_accum) + " pieces already";
+              return "the batch is already cut into " + std::to_string(recipe.grad_accum) + " micro-batches";
             return pieces_of(recipe.batch) > 1 ? "" : "a batch of " + std::to_string(recipe.batch) + " cannot be cut";
-          }};
+          },
+          .known = {.words = {"gradient accum", "grad accum"}, .effect = StageEffect::fewer_exchanges}};
 }
 
 }  // namespace stepladder

@@ -3,12 +3,11 @@
 // The embedding has one row of C numbers for each of V tokens; so has the head, which compares the last hidden state
 // with every row. Tokens that mean nearly the same should lie close in both, so one matrix can do both jobs (Press and
 // Wolf 2017; Vaswani et al. 2017, section 3.4). For GPT-2 small that is 38.6 million parameters less (V x C), nearly a
-// third of the model, with their gradients and two moments each. The arithmetic of the head stays: it is the
-// optimiser's pass and the memory that shrink. The matrix then gets gradients from both ends, so the loss curve is
-// another one.
+// third of the model, with their gradients and two moments each. The head's arithmetic stays; the optimiser's pass and
+// the memory shrink. The matrix then gets gradients from both ends, so the loss curve changes.
 //
-// It must be one storage, not an equal copy: a tie that is misspelt (`wte.weights = ...` in Python makes a new
-// attribute and no error) trains two matrices and looks just the same from outside.
+// It must be one storage, not an equal copy: a misspelt tie (`wte.weights = ...` in Python makes a new attribute and no
+// error) trains two matrices, and nothing outside shows it.
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -23,9 +22,11 @@ Stage stages::weight_tying() {
               [](Recipe& recipe) {
                 if (recipe.weights.empty()) recipe.tied_head = false;
               },
+          .is_on = [](const Recipe& recipe) { return recipe.tied_head; },
           .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string&) -> std::string {
-            return recipe.weights.empty() ? "" : "the head is as in " + recipe.weights;
-          }};
+            return recipe.weights.empty() ? "" : "the head is loaded from " + recipe.weights;
+          },
+          .known = {.words = {"weight shar", "weight tying", "tied+head"}}};
 }
 
 }  // namespace stepladder

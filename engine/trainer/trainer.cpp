@@ -61,16 +61,11 @@ void require_device(const Recipe& recipe, const DeviceReport& report) {
     throw RecipeError("--device", "cuda cannot be used: " + report.cuda_note);
   }
   if (recipe.device == "mps" && !report.mps) throw RecipeError("--device", "mps cannot be used: there is no Apple GPU");
-  // What a run's precision says must be what its products ran in.
-  const auto require_stage = [&](bool asked, const char* id) {
-    if (!asked) return;
-    const std::string reason = stage_by_id(id).unavailable(recipe, report, recipe.device);
-    if (!reason.empty()) throw RecipeError("--stage", std::string(id) + " cannot be used: " + reason);
-  };
-  require_stage(recipe.matmul == MatmulPrecision::tf32, "tf32");
-  require_stage(recipe.matmul == MatmulPrecision::bf16, "bf16-matmul");
-  require_stage(recipe.autocast == Autocast::bf16, "bf16");
-  require_stage(recipe.compile == Compile::on, "compile");
+  for (const Stage& stage : all_stages()) {
+    if (!stage.needs_support || !stage.is_on(recipe)) continue;
+    const std::string reason = stage.unavailable(recipe, report, recipe.device);
+    if (!reason.empty()) throw RecipeError("--stage", stage.id + " cannot be used: " + reason);
+  }
 }
 
 // The recipe with every "auto" replaced by what it becomes here.

@@ -1,7 +1,6 @@
 #include "storage/analysis/advice.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -21,9 +20,9 @@ using wording::figure;
 using wording::grouped;
 using wording::percent;
 
-constexpr double worth_it = 0.03;   // a share of the step below which nothing is said
-constexpr double noise = 0.01;      // a factor nearer to 1 is none
-constexpr double spike_nats = 0.5;  // a loss that jumps by more than this, and
+constexpr double worth_it = 0.03;   // a smaller share of the step isn't worth advice
+constexpr double noise = 0.01;      // a factor nearer to 1 isn't a gain
+constexpr double spike_nats = 0.5;  // a spike: the loss jumps by more than this, and
 constexpr double spike_times = 10;  // so many times as far as it usually scatters
 constexpr std::int64_t long_sequence = 512;
 
@@ -31,13 +30,13 @@ double median_of(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
-// Two models are alike enough to expect one's gain of the other: within a factor of two of parameters.
+// Whether one model's gain can be expected of the other: their parameters differ by a factor of two at most.
 bool similar_models(const Run& a, const Run& b) {
   if (a.params <= 0 || b.params <= 0) return a.params == b.params;
   return a.params <= 2 * b.params && b.params <= 2 * a.params;
 }
 
-// The repeats of one rung, and what they come to.
+// The repeats of one rung and their throughput.
 struct MeasuredRung {
   std::vector<const AdviceRun*> runs;
   bool impossible = false;
@@ -63,56 +62,21 @@ Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hard
   return ladders;
 }
 
-// What somebody else measured, where it can be true. The A100 log in the seeds: GPT-2 124M, B 4, T 1024, float32 and
-// then TF32 matmuls, medians of fifty steps. (The other log's clock was read before the device had finished.)
-struct Elsewhere {
-  std::string_view stage;
-  std::string_view device;
-  double factor;
-  std::string_view from;
-};
-constexpr std::array elsewhere{Elsewhere{"tf32", "cuda", 32'553.0 / 13'606.0, "a log of GPT-2 124M on an A100"}};
-
-// A stage that is a switch of the recipe, and how to see that it is off.
-struct Switch {
-  std::string_view stage;
-  std::string_view title;
-  std::string_view risk;
-  bool (*is_off)(const Run&, const RecipeFacts&);
-};
-constexpr std::array switches{
-    Switch{"tf32", "TF32 matmuls", "",
-           [](const Run& run, const RecipeFacts& facts) {
-             return run.device == "cuda" && run.precision == "fp32" && facts.autocast != "bf16" &&
-                    (facts.matmul.empty() || facts.matmul == "fp32");
-           }},
-    Switch{"bf16", "bf16 autocast", "hold the loss against the rung below",
-           [](const Run& run, const RecipeFacts& facts) {
-             return facts.autocast == "off" ||
-                    (facts.autocast.empty() && (run.precision == "fp32" || run.precision == "tf32"));
-           }},
-    Switch{"compile", "Compiled step", "", [](const Run&, const RecipeFacts& facts) { return facts.compile == "off"; }},
-    Switch{"flash-attention", "Flash attention", "",
-           [](const Run& run, const RecipeFacts& facts) {
-             return facts.attention.empty() ? run.attention == "explicit" : facts.attention == "explicit";
-           }},
-    Switch{"padded-vocab", "Padded vocabulary", "",
-           [](const Run&, const RecipeFacts& facts) {
-             return facts.vocab > 0 && facts.vocab % 128 != 0 && facts.vocab_multiple % 128 != 0;
-           }},
-    Switch{"fused-adamw", "Fused AdamW", "",
-           [](const Run&, const RecipeFacts& facts) { return facts.optimizer == "adamw"; }},
-};
-
-// The most that a share of the step going away, or getting `times` as fast, can bring (Amdahl 1967).
+// The most that removing a share of the step, or making it `times` as fast, can bring (Amdahl 1967).
 double amdahl(double share, double times = INFINITY) {
   return 1 / (1 - share + share / times);
 }
 
 class Advisor {
  public:
-  Advisor(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware)
-      : about_(about), run_(*about.run), summary_(*about.summary), facts_(recipe_facts(run_)), hardware_(hardware) {
+  Advisor(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware,
+          std::span<const KnownStage> stages)
+      : about_(about),
+        run_(*about.run),
+        summary_(*about.summary),
+        facts_(recipe_facts(run_)),
+        hardware_(hardware),
+        stages_(stages) {
     for (const AdviceRun& run : project) repeats_.add(*run.run);
     ladders_ = ladders_of(project, hardware);
   }
@@ -122,8 +86,8 @@ class Advisor {
     synchronise_first();
     if (!list_.empty()) return std::move(list_);
     steady_the_loss();
-    for (const Switch& item : switches)
-      if (item.is_off(run_, facts_)) turn_on(item);
+    for (const KnownStage& stage : stages_)
+      if (stage.is_off && stage.is_off(run_, facts_)) turn_on(stage);
     load_data_sooner();
     take_larger_batches();
     communicate_less();
@@ -145,7 +109,14 @@ class Advisor {
     list_.push_back(std::move(advice));
   }
 
-  // A part's share of the step; missing where it was not taken.
+  // The first stage with this effect; empty where there is none.
+  std::string stage_that(StageEffect effect) const {
+    for (const KnownStage& stage : stages_)
+      if (stage.effect == effect) return stage.id;
+    return "";
+  }
+
+  // A part's share of the step; missing where it wasn't timed.
   double share(double part_ms) const {
     return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
   }
@@ -161,17 +132,17 @@ class Advisor {
     for (const Flag& flag : flags_of(run_, summary_, repeats_.of(run_), hardware_)) {
       if (flag.id != FlagId::impossible_throughput && flag.id != FlagId::no_sync) continue;
       add({.kind = AdviceKind::trust,
-           .change = "wait for the device before the clock is read",
+           .change = Change::wait_for_device,
            .title = "Synchronise first",
            .why = flag.why});
       return;
     }
   }
 
-  // How far the loss jumped where it jumped most; missing where it never did.
+  // Where the loss jumped highest; nothing where it never did.
   std::optional<Bucket> loss_spike() const {
     if (!about_.loss || about_.loss->buckets.size() < 8) return std::nullopt;
-    // Against the mean of the bucket before, so that a value alone in its bucket stands out too.
+    // Compared with the mean of the bucket before, so that a spike alone in its bucket is found too.
     const std::vector<Bucket>& buckets = about_.loss->buckets;
     std::vector<double> jumps;
     std::size_t at = 0;
@@ -204,24 +175,24 @@ class Advisor {
     Advice advice;
     advice.kind = AdviceKind::stability;
     advice.why = why + ".";
-    advice.risk = "changes the maths";
+    advice.risk = "changes training results";
     if (!(facts_.clip > 0)) {
-      advice.stage = "gpt3-adamw";
+      advice.stage = stage_that(StageEffect::clipped_gradients);
       advice.title = "Clip gradients";
       if (!is_missing(facts_.clip)) advice.why = why + ", and gradients are not clipped.";
     } else if (facts_.lr_warmup == 0) {
-      advice.stage = "cosine-lr";
-      advice.title = "Warm the learning rate up";
-      advice.why = why + ", and the learning rate begins at its full height.";
+      advice.stage = stage_that(StageEffect::learning_rate_climb);
+      advice.title = "Warm up the learning rate";
+      advice.why = why + ", and the learning rate starts at its maximum.";
     } else {
-      advice.change = "a lower --lr";
+      advice.change = Change::lower_learning_rate;
       advice.title = "Lower the learning rate";
       advice.why = why + ", though gradients are clipped to " + figure(facts_.clip) + ".";
     }
     add(std::move(advice));
   }
 
-  // The stage on neighbouring rungs of this project's ladders.
+  // What the stage brought on neighbouring rungs of this project's ladders.
   ExpectedGain measured_here(std::string_view stage, std::vector<RunId>& evidence) const {
     ExpectedGain gain;
     int times = 0;
@@ -252,29 +223,47 @@ class Advisor {
     return gain;
   }
 
-  // Why this run itself asks for the stage, and what follows from its numbers; empty: it does not.
+  // What the run's own numbers say for a stage; an empty reason: nothing.
   struct Case {
     std::string why;
     ExpectedGain gain;
   };
-  Case case_for(std::string_view stage) const {
-    if (stage == "tf32" || stage == "bf16") return case_for_precision(std::string(stage));
-    if (stage == "fused-adamw" && share(about_.parts.optimizer_ms) >= worth_it)
-      return {part_text("AdamW, tensor by tensor,", about_.parts.optimizer_ms) + ".",
-              bound(amdahl(share(about_.parts.optimizer_ms)), "Amdahl, if the update took no time")};
-    if (stage == "flash-attention" && facts_.seq >= long_sequence && facts_.heads > 0 && facts_.batch > 0) {
-      const double bytes = 4.0 * static_cast<double>(facts_.batch * facts_.heads) * static_cast<double>(facts_.seq) *
-                           static_cast<double>(facts_.seq);
-      return {"Each layer writes its scores to memory and reads them again: B x heads x T x T = " +
-                  std::to_string(facts_.batch) + " x " + std::to_string(facts_.heads) + " x " + grouped(facts_.seq) +
-                  " x " + grouped(facts_.seq) + ", " + grouped(bytes / 1e6) + " MB in float32.",
-              {}};
+  Case case_for(const KnownStage& stage) const {
+    switch (stage.effect) {
+      case StageEffect::faster_matmuls:
+        return case_for_precision(stage.precision);
+      case StageEffect::fused_update:
+        return case_for_fused_update();
+      case StageEffect::fused_attention:
+        return case_for_fused_attention();
+      case StageEffect::tiled_vocabulary:
+        return case_for_tiled_vocabulary();
+      default:
+        return {};
     }
-    if (stage == "padded-vocab" && run_.device == "cuda")
-      return {"The vocabulary of " + grouped(facts_.vocab) + " is 128 x " + grouped(facts_.vocab / 128) + " + " +
-                  std::to_string(facts_.vocab % 128) + ", so the head's matrix does not fit the tensor cores' tiles.",
-              {}};
-    return {};
+  }
+
+  Case case_for_fused_update() const {
+    if (!(share(about_.parts.optimizer_ms) >= worth_it)) return {};
+    return {part_text("AdamW, tensor by tensor,", about_.parts.optimizer_ms) + ".",
+            bound(amdahl(share(about_.parts.optimizer_ms)), "Amdahl, if the update took no time")};
+  }
+
+  Case case_for_fused_attention() const {
+    if (facts_.seq < long_sequence || facts_.heads <= 0 || facts_.batch <= 0) return {};
+    const double bytes = 4.0 * static_cast<double>(facts_.batch * facts_.heads) * static_cast<double>(facts_.seq) *
+                         static_cast<double>(facts_.seq);
+    return {"Each layer writes its scores to memory and reads them again: B x heads x T x T = " +
+                std::to_string(facts_.batch) + " x " + std::to_string(facts_.heads) + " x " + grouped(facts_.seq) +
+                " x " + grouped(facts_.seq) + ", " + grouped(bytes / 1e6) + " MB in float32.",
+            {}};
+  }
+
+  Case case_for_tiled_vocabulary() const {
+    if (run_.device != "cuda") return {};
+    return {"The vocabulary of " + grouped(facts_.vocab) + " is 128 x " + grouped(facts_.vocab / 128) + " + " +
+                std::to_string(facts_.vocab % 128) + ", so the head's matrix does not fit the tensor cores' tiles.",
+            {}};
   }
 
   Case case_for_precision(const std::string& precision) const {
@@ -285,22 +274,22 @@ class Advisor {
       return {};
     const double times = then.tflops / now.tflops;
     const double matmuls = share(about_.parts.forward_ms + about_.parts.backward_ms);
-    const std::string peaks = now.hardware->name + " does " + figure(then.tflops) + " TFLOP/s in " + precision +
+    const std::string peaks = now.hardware->name + " reaches " + figure(then.tflops) + " TFLOP/s in " + precision +
                               " and " + figure(now.tflops) + " in " + run_.precision + ", which this run used";
     if (is_missing(matmuls)) return {peaks + ".", bound(times, "the ratio of the peaks")};
-    return {peaks + "; forward and backward are " + percent(matmuls) + " of a step.",
+    return {peaks + "; forward and backward take " + percent(matmuls) + " of a step.",
             bound(amdahl(matmuls, times), "Amdahl, with the ratio of the peaks")};
   }
 
-  void turn_on(const Switch& item) {
+  void turn_on(const KnownStage& stage) {
     Advice advice;
-    advice.stage = item.stage;
-    advice.title = item.title;
-    advice.risk = item.risk;
-    Case own = case_for(item.stage);
-    const ExpectedGain here = measured_here(item.stage, advice.evidence);
+    advice.stage = stage.id;
+    advice.title = stage.title;
+    advice.risk = stage.risk;
+    Case own = case_for(stage);
+    const ExpectedGain here = measured_here(stage.id, advice.evidence);
     if (here.known()) {
-      if (std::sqrt(here.low * here.high) < 1 + noise) return;  // tried, and it does not pay on this machine
+      if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here and brought nothing
       advice.gain = here;
       if (own.why.empty())
         own.why = "It brought " + factor(std::sqrt(here.low * here.high)) + " on this machine (" + here.from + ").";
@@ -308,12 +297,12 @@ class Advisor {
       return;
     } else {
       advice.gain = own.gain;
-      for (const Elsewhere& other : elsewhere)
-        if (other.stage == item.stage && other.device == run_.device)
+      for (const PublishedGain& other : stage.published)
+        if (other.device == run_.device)
           advice.gain = {.low = std::min(other.factor, std::max(own.gain.low, 1.0)),
                          .high = own.gain.known() ? std::min(other.factor, own.gain.high) : other.factor,
                          .source = GainSource::measured_elsewhere,
-                         .from = factor(other.factor) + " in " + std::string(other.from)};
+                         .from = factor(other.factor) + " in " + other.source};
     }
     advice.why = std::move(own.why);
     add(std::move(advice));
@@ -322,10 +311,10 @@ class Advisor {
   void load_data_sooner() {
     const double waiting = share(about_.parts.data_ms);
     if (!(waiting >= worth_it)) return;
-    add({.change = "read the next batch while this one trains",
+    add({.change = Change::load_ahead,
          .title = "Load data sooner",
          .why = part_text("Reading and copying tokens", about_.parts.data_ms) + ".",
-         .gain = bound(amdahl(waiting), "Amdahl, if no step waited for its data")});
+         .gain = bound(amdahl(waiting), "Amdahl, if no step waited for data")});
   }
 
   void take_larger_batches() {
@@ -342,35 +331,36 @@ class Advisor {
     // A micro-batch that replaces accumulation leaves the update as it is.
     const bool same_update = facts_.grad_accum >= times && facts_.grad_accum % times == 0;
     const double limit = suspicious_share / used.mfu;
-    add({.change = "--batch " + std::to_string(facts_.batch * times) +
-                   (same_update ? " --grad-accum " + std::to_string(facts_.grad_accum / times) : ""),
+    std::vector<std::pair<std::string, std::string>> values{{"batch", std::to_string(facts_.batch * times)}};
+    if (same_update) values.emplace_back("grad_accum", std::to_string(facts_.grad_accum / times));
+    add({.change = Change::set_values,
+         .values = std::move(values),
          .title = "Larger micro-batch",
          .why = "MFU is " + percent(used.mfu) + " (" + used.convention + ") with a batch of " +
-                std::to_string(facts_.batch) + " that fills " + figure(peak / 1e9) + " of " +
+                std::to_string(facts_.batch) + ", which fills " + figure(peak / 1e9) + " of " +
                 figure(device->memory_gb) + " GB.",
          .gain = bound(std::min(static_cast<double>(times), limit),
-                       std::to_string(times) + " times the tokens, if a step took no longer for them"),
-         .risk = same_update ? "" : "fewer updates for the same tokens: the loss may need another learning rate"});
+                       std::to_string(times) + " times the tokens, if a step took no longer"),
+         .risk = same_update ? "" : "fewer updates for the same tokens: the learning rate may need to change"});
   }
 
   void communicate_less() {
     const double waiting = share(about_.parts.communication_ms);
     if (!(waiting >= worth_it) || (facts_.nproc <= 1 && facts_.devices <= 1)) return;
     constexpr double pieces = 4;
-    add({.stage = "grad-accumulation",
-         .change = "four micro-batches to an update",
+    add({.stage = stage_that(StageEffect::fewer_exchanges),
          .title = "Communicate less often",
          .why = part_text("Waiting for other processes", about_.parts.communication_ms) + ".",
-         .gain = bound(amdahl(waiting, pieces), "Amdahl, with a quarter of the exchanges for the same tokens"),
+         .gain = bound(amdahl(waiting, pieces), "Amdahl, with four micro-batches to an update"),
          .risk = "a larger batch, unless the micro-batches get smaller"});
   }
 
-  // NVML counts the time in which any kernel ran at all, so what is missing is time in which none did.
+  // NVML's load is the share of time in which any kernel ran.
   void keep_the_gpu_busy() {
     if (run_.device != "cuda" || !(about_.gpu_load > 0.05) || about_.gpu_load >= 0.9) return;
-    add({.change = "fewer and larger kernels, or work prepared ahead on the CPU",
+    add({.change = Change::larger_kernels,
          .title = "Keep the GPU busy",
-         .why = "For " + percent(1 - about_.gpu_load) + " of the steady time no kernel ran on the GPU: it waited for " +
+         .why = "No kernel ran on the GPU for " + percent(1 - about_.gpu_load) + " of the steady time: it waited for " +
                 "the CPU, for data or for other processes.",
          .gain = bound(1 / about_.gpu_load, "if it never waited")});
   }
@@ -380,10 +370,10 @@ class Advisor {
     const double apart =
         summary_.dt_ms_median > 0 ? (summary_.dt_ms_p75 - summary_.dt_ms_p25) / summary_.dt_ms_median : missing;
     add({.kind = AdviceKind::certainty,
-         .change = "--repeats 3 --interleave",
-         .title = "Repeat before believing",
-         .why = "One run alone: the quartiles of its steps lie " + percent(apart) +
-                " apart, and how far other runs of it would lie is not known."});
+         .change = Change::repeat,
+         .title = "Repeat to know the noise",
+         .why = "This is a single run. The quartiles of its steps are " + percent(apart) +
+                " apart; how much repeats would differ is unknown."});
   }
 
   const AdviceRun& about_;
@@ -391,6 +381,7 @@ class Advisor {
   const Summary& summary_;
   const RecipeFacts facts_;
   const HardwareTable& hardware_;
+  const std::span<const KnownStage> stages_;
   RepeatCounts repeats_;
   Ladders ladders_;
   std::vector<Advice> list_;
@@ -416,14 +407,16 @@ std::string_view to_string(Held held) {
   return "less than expected";
 }
 
-std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware) {
+std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
+                           std::span<const KnownStage> stages) {
   const auto found =
       std::find_if(project.begin(), project.end(), [&](const AdviceRun& run) { return run.run->id == about; });
   if (found == project.end()) return {};
-  return Advisor(project, *found, hardware).advise();
+  return Advisor(project, *found, hardware, stages).advise();
 }
 
-std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware) {
+std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
+                                       std::span<const KnownStage> stages) {
   std::vector<AdviceOutcome> outcomes;
   for (const auto& [id, rungs] : ladders_of(project, hardware)) {
     for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
@@ -439,7 +432,7 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
             other.run->ladder == run.ladder ? other.run->rung < run.rung : other.run->created_at < run.created_at;
         if (earlier) known.push_back(other);
       }
-      for (Advice& advice : advise(known, before.runs.front()->run->id, hardware)) {
+      for (Advice& advice : advise(known, before.runs.front()->run->id, hardware, stages)) {
         if (advice.kind != AdviceKind::speed || advice.stage.empty() || advice.stage != run.stage) continue;
         AdviceOutcome outcome;
         outcome.before = before.runs.front()->run->id;
@@ -449,7 +442,7 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
         outcome.sentence =
             (advice.gain.known() ? "Expected " + factor(advice.gain.low) + " to " + factor(advice.gain.high)
                                  : std::string("Expected a gain of unknown size")) +
-            ", came " + factor(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
+            ", measured " + factor(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
         outcome.advice = std::move(advice);
         outcomes.push_back(std::move(outcome));
       }

@@ -1,15 +1,54 @@
-// Which of the known optimisations a rung is, whoever measured it: rungs of several ladders are laid side by side by
-// it.
+// What storage knows of a stage. Each file in engine/stages/ fills in its own; storage keeps no list of stages, so the
+// caller passes one.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "storage/analysis/recipe_facts.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-// The id of a stage ("flash-attention"), "baseline", or nothing. A run launched here says it itself; an imported one's
-// is looked for in what its log wrote about it ("Pytorch Flash attention", "torch.compile, 'max-autotune'").
-std::string known_stage(const Run& run);
+// What a stage changes about a step. The advisor looks for its cost in a run's own numbers.
+enum class StageEffect {
+  other,                // nothing that a run's numbers show beforehand: only a measurement tells what it brings
+  faster_matmuls,       // matrix products in another precision: `precision`
+  fused_attention,      // attention scores are no longer written to memory
+  fused_update,         // the optimiser makes one pass over the parameters
+  tiled_vocabulary,     // the head's columns fill the tensor cores' tiles
+  clipped_gradients,    // one bad batch cannot throw the weights far
+  learning_rate_climb,  // the first steps are small
+  fewer_exchanges,      // processes exchange gradients once for several micro-batches
+};
+
+// A factor of throughput that somebody else measured.
+struct PublishedGain {
+  std::string device;  // "cuda"
+  double factor = 1;
+  std::string source;  // "a log of GPT-2 124M on an A100"
+};
+
+struct KnownStage {
+  std::string id;
+  std::string title;
+  // How other people's logs name it: beginnings of words in lower case, "+" between words that must both be there.
+  // Empty: no log is taken for it.
+  std::vector<std::string> words;
+  StageEffect effect = StageEffect::other;
+  std::string precision;  // "tf32"
+  std::string risk;       // what it may cost; empty: nothing
+  std::vector<PublishedGain> published;
+  // Whether a run is known to go without it. Without this function the advisor doesn't suggest the stage for speed.
+  std::function<bool(const Run&, const RecipeFacts&)> is_off;
+};
+
+// The id of the stage that a run measures, or nothing. A run launched here says it itself; for an imported run it is
+// inferred from what its log wrote ("Pytorch Flash attention", "torch.compile, 'max-autotune'"). `stages` is in ladder
+// order, and the last one named counts: a rung's description often names the stages below it too.
+std::string known_stage(const Run& run, std::span<const KnownStage> stages);
 
 }  // namespace stepladder

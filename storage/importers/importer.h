@@ -17,6 +17,8 @@
 
 namespace stepladder {
 
+struct KnownStage;
+
 // This input cannot be imported. One sentence that begins in lower case and does not name the file: the caller puts the
 // name in front ("run.log: " + what()).
 struct ImportError : std::runtime_error {
@@ -31,6 +33,9 @@ struct ImportOptions {
   std::string format;  // an importer's id; empty: by content
   bool flat = false;   // folders: do not take the files of one folder for repeats
   bool live = false;   // the input is still growing: tell each step soon, rather than after a look at many
+  // Their names are headings in a log ("Flash attention" on a line of its own); null: no line is. Not the user's to
+  // say.
+  const std::vector<KnownStage>* known_stages = nullptr;
 
   bool operator==(const ImportOptions&) const = default;
 };

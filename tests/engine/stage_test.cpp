@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 namespace stepladder {
 namespace {
@@ -27,6 +31,7 @@ TEST(Stages, EveryOneIsComplete) {
     EXPECT_FALSE(stage.title.empty()) << stage.id;
     EXPECT_TRUE(stage.why.ends_with('.')) << stage.id;
     ASSERT_TRUE(stage.apply) << stage.id;
+    ASSERT_TRUE(stage.is_on) << stage.id;
     ASSERT_TRUE(stage.unavailable) << stage.id;
     EXPECT_EQ(&stage_by_id(stage.id), &stage);
   }
@@ -43,12 +48,59 @@ TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesItAndIsUndone) {
     Recipe changed = baseline;
     stage.apply(changed);
     EXPECT_NE(difference(baseline, changed), "") << stage.id;
+    EXPECT_FALSE(stage.is_on(baseline)) << stage.id;
+    EXPECT_TRUE(stage.is_on(changed)) << stage.id;
     EXPECT_NO_THROW(validate(changed));
     EXPECT_EQ(changed.tokens_per_step(), baseline.tokens_per_step()) << stage.id;
     stage.undo(changed);
     if (stage.id == "grad-accumulation") continue;  // a batch in pieces is where a recipe may well start
     EXPECT_EQ(changed, baseline) << "nothing undoes " << stage.id;
   }
+}
+
+std::string content(const std::filesystem::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file).rdbuf();
+  return text.str();
+}
+
+// A stage's file says by which words the logs of others name it.
+TEST(Stages, EveryOneIsFoundByItsOwnWords) {
+  ASSERT_EQ(known_stages().size(), all_stages().size());
+  for (const KnownStage& known : known_stages()) {
+    const auto named = [](std::string words) {
+      std::replace(words.begin(), words.end(), '+', ' ');
+      return known_stage({.title = "and then " + words, .source = "imported"}, known_stages());
+    };
+    for (const std::string& words : known.words) EXPECT_EQ(named(words), known.id) << words;
+    EXPECT_EQ(known_stage({.stage = known.id, .source = "imported"}, known_stages()), known.id);
+    EXPECT_EQ(known.words.empty(), known.id == "bf16-matmul") << "no log of others names that one: " << known.id;
+  }
+  const std::vector<KnownStage> one_more{{.id = "quantum-cache", .words = {"quantum"}}};
+  EXPECT_EQ(known_stage({.title = "Quantum caching", .source = "imported"}, one_more), "quantum-cache");
+  EXPECT_EQ(known_stage({.title = "Flash attention", .source = "imported"}, one_more), "");
+}
+
+// One file and one line for a stage: its id in a second place would be a second list.
+TEST(Stages, NoOtherFileOfStorageOrTrainerNamesOne) {
+  const std::filesystem::path root(STEPLADDER_SOURCE_DIR);
+  int files = 0;
+  for (const char* folder : {"storage", "engine/trainer"}) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+      if (entry.path().extension() != ".cpp" && entry.path().extension() != ".h") continue;
+      ++files;
+      std::istringstream lines(content(entry.path()));
+      for (std::string line; std::getline(lines, line);) {
+        const std::string code = line.substr(0, line.find("//"));
+        for (const Stage& stage : all_stages()) {
+          // Ids of one word are also names of precisions and of recipe values.
+          if (stage.id.find('-') == std::string::npos) continue;
+          EXPECT_EQ(code.find('"' + stage.id + '"'), std::string::npos) << entry.path() << ": " << line;
+        }
+      }
+    }
+  }
+  EXPECT_GT(files, 100);
 }
 
 TEST(Stages, UnknownIdNamesTheNearest) {
@@ -81,7 +133,7 @@ TEST(Stages, CompileCapturesOnAGpuWhatOneProcessDoes) {
   DeviceReport report;
   report.step_capture_note = "built without CUDA's headers";
   EXPECT_EQ(compile.unavailable(Recipe{.nproc = 2}, report, "cpu"), "");
-  EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "no NVIDIA GPU can be used");
+  EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "no usable NVIDIA GPU");
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "mps"), "made for CPUs and NVIDIA GPUs; this run is on mps");
   report = machine_with(7, 0);
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "");

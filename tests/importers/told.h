@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/stage.h"
 #include "storage/importers/importer.h"
 
 namespace stepladder {
@@ -41,7 +42,8 @@ struct Told : ImportSink {
 };
 
 // Reads `text` by whichever importer recognises it.
-inline Told import_text(std::string_view text, const ImportOptions& options = {}, std::string name = "run.log") {
+inline Told import_text(std::string_view text, ImportOptions options = {}, std::string name = "run.log") {
+  options.known_stages = &known_stages();
   Told told;
   MemoryInput input(text, name);
   importer_for(input, options).read(input, options, told);

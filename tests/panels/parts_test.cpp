@@ -14,7 +14,7 @@
 #include "app/desktop/portal.h"
 #include "app/desktop/settings.h"
 #include "app/panels/ladder/beside.h"
-#include "storage/analysis/known_stage.h"
+#include "engine/stage.h"
 #include "storage/database/run_store.h"
 #include "tests/panels/headless.h"
 
@@ -278,7 +278,7 @@ TEST(LadderBeside, RowsAreStagesWhateverTheLogsCalledThem) {
     for (const auto& [changed, tokens_per_s] : rungs) {
       LadderRung& rung = made.rungs.emplace_back();
       rung.first = {.changed = changed, .source = "imported"};
-      rung.stage = known_stage(rung.first);
+      rung.stage = known_stage(rung.first, known_stages());
       rung.judged.rung = static_cast<int>(made.rungs.size()) - 1;
       rung.judged.tokens_per_s = tokens_per_s;
     }

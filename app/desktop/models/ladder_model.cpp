@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "storage/analysis/known_stage.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
@@ -68,7 +68,7 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
 LadderRung row_of(RungJudgement judged, const Summary& summary) {
   LadderRung rung;
   rung.first = *judged.runs.front();
-  rung.stage = known_stage(rung.first);
+  rung.stage = known_stage(rung.first, known_stages());
   rung.summary = summary;
   rung.judged = std::move(judged);
   rung.judged.runs.clear();  // the caller's

@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t longest_title = 160;
 
 // "TF32", "Flash attention": a line of its own that somebody wrote above a block, by what it says.
-bool is_plain_heading(const std::string& words) {
+bool is_plain_heading(const std::string& words, const std::vector<KnownStage>* stages) {
   constexpr std::size_t longest = 40;
-  return words.size() <= longest && words.find(':') == std::string::npos &&
-         !known_stage({.title = words, .source = "import"}).empty();
+  return stages && words.size() <= longest && words.find(':') == std::string::npos &&
+         !known_stage({.title = words, .source = "import"}, *stages).empty();
 }
 
 std::string cleaned(std::string words) {
@@ -53,7 +53,7 @@ BlockName BlockOutline::name() const {
     if (!item_.child.empty()) add_child(name, cleaned(item_.child));
   } else if (!heading_.empty()) {
     name = named(heading_);
-  } else if ((fenced_ && !paragraph_.empty()) || is_plain_heading(paragraph_)) {
+  } else if ((fenced_ && !paragraph_.empty()) || is_plain_heading(paragraph_, known_stages_)) {
     name.stage = cleaned(paragraph_);
     described.clear();
   } else {

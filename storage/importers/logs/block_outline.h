@@ -6,12 +6,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/importers/logs/lines/log_lines.h"
 #include "storage/importers/logs/lines/log_words.h"
 #include "storage/importers/logs/printed_step.h"
 
 namespace stepladder {
+
+struct KnownStage;
 
 struct BlockName {
   std::string stage;  // empty: the words give no name
@@ -21,6 +24,9 @@ struct BlockName {
 
 class BlockOutline {
  public:
+  // The stages whose names are headings; they outlive it. Null: no name is.
+  explicit BlockOutline(const std::vector<KnownStage>* known_stages) : known_stages_(known_stages) {}
+
   // Words came since the last step: any, and such that a new block begins.
   bool has_words() const { return weak_; }
   bool new_block() const { return strong_; }
@@ -54,6 +60,7 @@ class BlockOutline {
  private:
   void forget_texts();
 
+  const std::vector<KnownStage>* known_stages_;
   std::string heading_;
   std::string paragraph_;
   std::string code_;

@@ -11,6 +11,7 @@ namespace stepladder {
 
 StepLog::StepLog(ImportInput& input, const ImportOptions& options, ImportSink& sink)
     : lines_(input, sink),
+      outline_(options.known_stages),
       run_(options, sink),
       ladder_(input.path().stem().string()),
       sink_(sink),

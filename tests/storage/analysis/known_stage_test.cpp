@@ -2,15 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/stage.h"
+
 namespace stepladder {
 namespace {
 
 std::string of(const std::string& changed, const std::string& title = "") {
-  return known_stage({.stage = title, .title = title, .changed = changed, .source = "imported"});
+  return known_stage({.stage = title, .title = title, .changed = changed, .source = "imported"}, known_stages());
 }
 
 TEST(KnownStage, OfARunLaunchedHereIsItsOwn) {
-  EXPECT_EQ(known_stage({.stage = "decay-groups", .changed = "flash", .source = "launched"}), "decay-groups");
+  EXPECT_EQ(known_stage({.stage = "decay-groups", .changed = "flash", .source = "launched"}, known_stages()),
+            "decay-groups");
 }
 
 // What the ladders that the project starts from wrote, and others in their words.
