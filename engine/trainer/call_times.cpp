@@ -5,10 +5,10 @@
 #include <stdexcept>
 
 #include "engine/stage.h"
+#include "engine/trainer/device_probe.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/settings.h"
 #include "engine/trainer/step_timer.h"
-#include "engine/trainer/trainer.h"
 
 namespace stepladder {
 namespace {

@@ -1,5 +1,6 @@
 // The one symbol that libstepladder_trainer shows.
 #include "engine/trainer/call_times.h"
+#include "engine/trainer/device_probe.h"
 #include "engine/trainer/peak_probe.h"
 #include "engine/trainer/trainer.h"
 #include "engine/trainer_library.h"

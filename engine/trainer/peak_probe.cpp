@@ -6,9 +6,9 @@
 #include <ctime>
 #include <stdexcept>
 
+#include "engine/trainer/device_probe.h"
 #include "engine/trainer/settings.h"
 #include "engine/trainer/step_timer.h"
-#include "engine/trainer/trainer.h"
 
 namespace stepladder {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/trainer/trainer.h"
+#include "engine/trainer/device_probe.h"
 
 namespace stepladder {
 

@@ -1,0 +1,51 @@
+#include "engine/trainer/preflight.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "engine/stage.h"
+#include "engine/system_metrics.h"
+#include "engine/trainer/parallel/data_parallel.h"
+#include "engine/trainer/settings.h"
+
+namespace stepladder {
+namespace {
+
+void require_device(const Recipe& recipe, const DeviceReport& report) {
+  if (recipe.device == "cuda" && report.gpus.empty()) {
+    throw RecipeError("--device", "cuda cannot be used: " + report.cuda_note);
+  }
+  if (recipe.device == "mps" && !report.mps) throw RecipeError("--device", "mps cannot be used: there is no Apple GPU");
+  for (const Stage& stage : all_stages()) {
+    if (!stage.needs_support || !stage.is_on(recipe)) continue;
+    const std::string reason = stage.unavailable(recipe, report, recipe.device);
+    if (!reason.empty()) throw RecipeError("--stage", stage.id + " cannot be used: " + reason);
+  }
+}
+
+}  // namespace
+
+Recipe resolve(Recipe recipe, const DeviceReport& report) {
+  recipe.device = report.resolve(recipe.device);
+  require_device(recipe, report);
+  if (recipe.threads == 0) recipe.threads = std::min(default_threads(), report.cpu_cores);
+  recipe.threads = threads_per_process(recipe) * recipe.nproc;
+  return recipe;
+}
+
+void require_memory(const Recipe& recipe, const DeviceReport& report) {
+  const std::int64_t bytes_per_parameter = 16;  // float32 weight, gradient and two moments
+  const std::int64_t needed = parameter_count(recipe) * bytes_per_parameter;
+  const std::int64_t free = recipe.device == "cuda" ? report.gpus.front().memory_bytes : available_memory_bytes();
+  if (free <= 0 || needed <= free) return;
+  const auto gigabytes = [](std::int64_t bytes) {
+    const std::int64_t tenths = (bytes + 50'000'000) / 100'000'000;
+    return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GB";
+  };
+  throw std::runtime_error("out of memory: weights, gradients and moments of " +
+                           std::to_string(parameter_count(recipe)) + " parameters take " + gigabytes(needed) +
+                           ", but " + gigabytes(free) + " are free");
+}
+
+}  // namespace stepladder
