@@ -1,4 +1,5 @@
-// How long a model's passes take, each call timed for itself (`stepladder profile`). Plain values, no torch.
+// The time of each call of a model's passes (`stepladder profile`). A run's step profile, the time by operator, is
+// something else: StepProfile. Plain values, no torch.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ LadderPreset plan(std::string name, std::string log, std::string note, int batch
                   std::initializer_list<Rung> rungs) {
   LadderPreset plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
   apply_preset(plan.base, "gpt2");
-  plan.base.tied_head = false;  // where all of them start
+  plan.base.tied_head = false;  // all of them start so
   plan.base.init = Init::pytorch;
   plan.base.batch = batch;
   plan.base.seq = seq;
@@ -32,7 +32,7 @@ int halved(int value, int times) {
   return std::max(1, value >> times);
 }
 
-// The stages with every batch halved so often and every sequence limited.
+// The stages with every batch halved `halvings` times and every sequence cut to `longest`.
 std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings, int longest) {
   for (PlannedStage& stage : stages) {
     for (auto& [name, value] : stage.values) {
@@ -43,8 +43,8 @@ std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings
   return stages;
 }
 
-// What a training of this recipe takes at its peak, roughly: weights, gradients and moments in float32, and what the
-// forward pass keeps for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
+// Rough peak memory of training this recipe: weights, gradients and moments in float32, and what the forward pass keeps
+// for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
 std::int64_t estimated_memory_bytes(const Recipe& recipe) {
   const std::int64_t tokens = std::int64_t{recipe.batch} * recipe.seq;
   const std::int64_t floats = 4;
@@ -64,7 +64,7 @@ const std::vector<LadderPreset>& ladder_presets() {
   static const std::vector<LadderPreset> plans = {
       plan("a100", "a100-three-rungs", "GPT-2 on one A100: float32, and TF32 on top", 4, 1024,
            {{"baseline", 3'168}, {"baseline", 13'606}, {"tf32", 32'553}, {"bf16-matmul", missing}}),
-      // From its second rung on the clock was read before the GPU had finished: those figures cannot be true.
+      // From the second rung on, the clock was read before the GPU had finished: those figures are impossible.
       plan("rtx3080", "rtx3080-4090-ladder", "GPT-2 on one RTX 3080, then on two RTX 4090", 2, 1024,
            {{"baseline", 11'544},
             {"weight-tying", 146'495},

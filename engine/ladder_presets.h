@@ -1,5 +1,5 @@
-// Ladders that others climbed before, ready to be climbed here: the same model, sizes and order of stages, and what
-// they measured, to be shown beside one's own figures.
+// Ladders that others have measured, ready to run here: the same model, sizes and order of stages, with their
+// throughput for comparison.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct LadderPreset {
   std::string log;   // the file that it was read from, without its ending
   std::string note;  // whose ladder it was, on what
   Recipe base;
-  std::vector<PlannedStage> stages;  // the baseline first, each with the throughput that was measured there
+  std::vector<PlannedStage> stages;  // the baseline first, each with the throughput measured there
 };
 
 const std::vector<LadderPreset>& ladder_presets();

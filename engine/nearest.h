@@ -11,10 +11,10 @@ namespace stepladder {
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 // The first that begins with the word, else the one with the fewest changes.
-// Empty where nothing known is near: more than a third of the word, or more than two letters, would have to change.
+// Empty where no known name is near: more than a third of the word, or more than two letters, would have to change.
 std::string nearest_name(std::string_view word, std::span<const std::string> known);
 
-// `"gtp2" is unknown; did you mean gpt2?`, or the list of what is known where nothing is near.
+// `"gtp2" is unknown; did you mean gpt2?`, or a list of all known names where none is near.
 std::string unknown_name(std::string_view word, std::span<const std::string> known);
 
 }  // namespace stepladder

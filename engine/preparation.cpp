@@ -51,7 +51,7 @@ Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source) {
   if (recipe.tokenizer.empty()) {
     if (source.vocab_needed() <= 256) return Tokenizer::bytes();
     throw RecipeError("--sample-every",
-                      "needs --tokenizer (tokenizer.json or merges.txt): " + source.description() + " are no bytes");
+                      "needs --tokenizer (tokenizer.json or merges.txt): " + source.description() + " aren't bytes");
   }
   Tokenizer tokenizer = Tokenizer::open(recipe.tokenizer);
   if (tokenizer.vocab() > recipe.vocab) {

@@ -1,4 +1,4 @@
-// What must fit together before a run is worth starting: recipe, data, weights and tokenizer. No torch.
+// Checks before a run is started that recipe, data, weights and tokenizer fit together. No torch.
 #pragma once
 
 #include "engine/files/tokenizer.h"
@@ -8,17 +8,16 @@
 namespace stepladder {
 
 struct Prepared {
-  Recipe recipe;  // valid, with a known vocabulary and, where weights are given, the shape that they have
+  Recipe recipe;  // valid, with a known vocabulary and, where weights are given, their shape
   TokenSource source;
 };
 
-// Opens the files, reads their headers and holds them against each other. Throws RecipeError or DataError with the
-// sentence that the user needs. A run that goes on from a checkpoint has its shape already and does without the file of
-// weights that it once started from.
+// Opens the files, reads their headers and compares them. Throws RecipeError or DataError with a sentence for the user.
+// A run that resumes from a checkpoint already has its shape and doesn't need the weights file that it started from.
 enum class Start { fresh, checkpoint };
 Prepared prepare(Recipe recipe, Start start = Start::fresh);
 
-// What the model of this recipe speaks. Throws DataError, and RecipeError where it is not known.
+// The tokenizer for this recipe's model. Throws DataError, and RecipeError where the recipe names none.
 Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source);
 
 }  // namespace stepladder

@@ -317,7 +317,7 @@ std::string to_json(const Recipe& recipe) {
 
 Recipe recipe_from_json(std::string_view text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) throw RecipeError("recipe", "is no JSON object");
+  if (!json.is_object()) throw RecipeError("recipe", "isn't a JSON object");
   Recipe recipe;
   for_each_member(recipe, [&]<class T>(const char* name, T& value) {
     const auto member = json.find(name);

@@ -16,14 +16,14 @@ enum class Optimizer { adamw, fused_adamw };
 enum class Compile { off, on };
 enum class Schedule { constant, cosine };
 enum class Decay { everything, matrices };  // what weight decay is applied to
-// Where weights start. pytorch: each layer's own default (linear layers uniform within 1/sqrt(fan-in), embeddings with
+// The initial weights. pytorch: each layer's own default (linear layers uniform within 1/sqrt(fan-in), embeddings with
 // std 1). gpt2: as published, std 0.02, residual projections scaled by (2 x layers)^-0.5, biases 0.
 enum class Init { pytorch, gpt2 };
 
 struct Recipe {
   // GPT-2 as published: pre-LayerNorm, learned positions, biases, tanh GELU. `gpt2` and larger are published whole:
-  // with the head tied to the token embedding and their first weights. `nano` starts as one writes it first, with
-  // neither.
+  // with the head tied to the token embedding and scaled initial weights. `nano` has neither: it starts as one would
+  // first write it.
   std::string model = "nano";
   int layers = 4;
   int heads = 4;
@@ -38,9 +38,9 @@ struct Recipe {
   int batch = 12;        // sequences per micro-batch (B), over all processes
   int seq = 64;          // tokens per sequence (T)
   int grad_accum = 1;    // micro-batches per step
-  bool overfit = false;  // the first batch again and again: its loss must go to zero
+  bool overfit = false;  // trains on the first batch only: its loss must fall to zero
   std::int64_t steps = 100;
-  std::int64_t warmup = -1;     // steps left out of the time figures; -1: by rule
+  std::int64_t warmup = -1;     // steps left out of the timing; -1: by rule
   std::int64_t eval_every = 0;  // 0: never
   std::int64_t eval_batches = 32;
   std::int64_t sample_every = 0;  // 0: never
@@ -48,7 +48,7 @@ struct Recipe {
   std::string sample_prompt = "\n";
   std::string tokenizer;        // tokenizer.json or merges.txt; empty: bytes
   std::int64_t save_every = 0;  // steps between checkpoints; 0: none
-  int keep = 2;                 // checkpoints that stay, the newest; 0: all
+  int keep = 2;                 // the number of newest checkpoints that are kept; 0: all
 
   std::string device = "auto";  // auto, cpu, cuda, mps
   int threads = 0;              // CPU threads of all processes together; 0: one per core
@@ -77,7 +77,7 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
-// A recipe that cannot be trained. `option` is the command line's name of the value at fault ("--heads").
+// A recipe that cannot be trained. `option` is the command line's name for the wrong value ("--heads").
 struct RecipeError : std::runtime_error {
   RecipeError(std::string option_, const std::string& why)
       : std::runtime_error(option_ + ": " + why), option(std::move(option_)) {}
@@ -99,7 +99,7 @@ const std::vector<ModelPreset>& model_presets();
 // (with the nearest one).
 void apply_preset(Recipe& recipe, std::string_view name);
 
-// Throws RecipeError for the first value out of range. Looks at numbers only; files are looked at by the token source.
+// Throws RecipeError for the first value out of range. Checks numbers only; the token source checks files.
 void validate(const Recipe& recipe);
 
 // The learning rate of a step, which counts from 1: a linear climb, then constant, or a cosine that would reach a tenth

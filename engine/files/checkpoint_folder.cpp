@@ -50,7 +50,7 @@ Checkpoint find_checkpoint(const fs::path& database, std::int64_t run, std::opti
     if (checkpoint.step == *step) return checkpoint;
     steps += (steps.empty() ? "" : ", ") + std::to_string(checkpoint.step);
   }
-  throw DataError(name + " has no checkpoint of step " + std::to_string(*step) + ", but of " + steps);
+  throw DataError(name + " has no checkpoint of step " + std::to_string(*step) + "; it has: " + steps);
 }
 
 std::string checkpoint_name(std::int64_t step) {
@@ -62,18 +62,18 @@ std::string checkpoint_name(std::int64_t step) {
 CheckpointState read_checkpoint_state(const fs::path& folder) {
   const fs::path file = folder / checkpoint_state;
   std::ifstream in(file, std::ios::binary);
-  if (!in) throw DataError(file.string() + " cannot be read: it is no checkpoint, or a part of it is missing");
+  if (!in) throw DataError(file.string() + " cannot be read: it isn't a checkpoint, or part of it is missing");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto number = [&](const char* name) {
     const auto member = json.find(name);
     if (member == json.end() || !member->is_number_integer()) {
-      throw DataError(file.string() + " does not say " + name + ": it is cut short or no checkpoint's");
+      throw DataError(file.string() + " has no " + name + ": it is cut short or isn't a checkpoint's");
     }
     return member->get<std::int64_t>();
   };
   if (!json.is_object() || !json.contains("recipe")) {
-    throw DataError(file.string() + " is cut short or no checkpoint's");
+    throw DataError(file.string() + " is cut short or isn't a checkpoint's");
   }
   return {.step = number("step"), .optimizer_steps = number("optimizer_steps"), .recipe = json["recipe"].dump()};
 }

@@ -3,9 +3,9 @@
 //   step-00000100/model.safetensors      Hugging Face's GPT-2 names and layout; with config.json beside it,
 //                 config.json            GPT2LMHeadModel.from_pretrained takes the folder as it is
 //                 optimizer.safetensors  both moments of each parameter, and the state of the random generator
-//                 state.json             the step, the recipe: where the data goes on
+//                 state.json             the step and the recipe, which give the place in the data
 //
-// Files are written into a folder of another name, which is renamed when the disk has all of them: a folder that is
+// Files are written into a folder of another name, which is renamed when the disk has all of them: a folder
 // called step-N is complete.
 #pragma once
 
@@ -25,24 +25,24 @@ inline constexpr const char* checkpoint_optimizer = "optimizer.safetensors";
 inline constexpr const char* checkpoint_state = "state.json";
 
 struct Checkpoint {
-  std::int64_t step = 0;  // the last that was done; batches of the training split follow from it
+  std::int64_t step = 0;  // the last one done; the next training batch follows from it
   std::filesystem::path folder;
 };
 
-// What state.json says.
+// The contents of state.json.
 struct CheckpointState {
   std::int64_t step = 0;
   std::int64_t optimizer_steps = 0;
   std::string recipe;  // JSON
 };
 
-// Where a project keeps a run's checkpoints: beside its database.
+// The folder of a run's checkpoints, beside the project's database.
 std::filesystem::path run_checkpoint_folder(const std::filesystem::path& database, std::int64_t run);
 
-// Those in a run's folder, oldest first; none where there is no such folder.
+// The checkpoints in a run's folder, oldest first; empty where there is no such folder.
 std::vector<Checkpoint> checkpoints_in(const std::filesystem::path& run_folder);
 
-// The newest of a run, or that of a step. Throws DataError, which names those that there are.
+// A run's newest checkpoint, or that of a step. Throws DataError, which lists the existing ones.
 Checkpoint find_checkpoint(const std::filesystem::path& database, std::int64_t run,
                            std::optional<std::int64_t> step = std::nullopt);
 
@@ -52,7 +52,7 @@ std::string checkpoint_name(std::int64_t step);
 CheckpointState read_checkpoint_state(const std::filesystem::path& folder);  // throws DataError
 std::string to_json(const CheckpointState& state);
 
-// Deletes all but the newest `keep` (0: keeps all), and what a process that died has left half-written.
+// Deletes all but the newest `keep` (0: keeps all), and what a process that died left half-written.
 void prune_checkpoints(const std::filesystem::path& run_folder, int keep);
 
 }  // namespace stepladder

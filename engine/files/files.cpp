@@ -50,7 +50,7 @@ void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes)
     const auto got = ::pread(descriptor_, to, static_cast<std::size_t>(bytes), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw DataError(name_ + " cannot be read: " + std::strerror(errno));
-    if (got == 0) throw DataError(name_ + " has become shorter while it was read");
+    if (got == 0) throw DataError(name_ + " was truncated while it was being read");
     to += got;
     offset += got;
     bytes -= got;

@@ -1,4 +1,4 @@
-// Files as they are read and written here: at any place by any thread, and under the right name only when complete.
+// Files that any thread may read at any place, and files that get their name only when complete.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace stepladder {
 
-// An open regular file. Reading rather than mapping it: one that is cut short while it is in use gives an error and not
-// a SIGBUS. Reads may come from several threads at once.
+// An open regular file. It is read rather than mapped, so that truncating it meanwhile gives an error and not a SIGBUS.
+// Reads may come from several threads at once.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);  // throws DataError
@@ -22,7 +22,7 @@ class InputFile {
 
   const std::string& name() const { return name_; }
   std::int64_t size_bytes() const { return size_bytes_; }  // when it was opened
-  // Exactly that many bytes; throws DataError, also where the file has become shorter.
+  // Exactly that many bytes; throws DataError, also where the file was truncated.
   void read(std::int64_t offset, void* destination, std::int64_t bytes) const;
 
  private:
@@ -32,7 +32,7 @@ class InputFile {
 };
 
 // A file that appears under its name only with commit(): until then it is called NAME.part, and a power cut or a full
-// disk leaves what was there before. Each function throws DataError; without commit() the part is removed again.
+// disk leaves the old file intact. Each function throws DataError; without commit() the part is removed again.
 class OutputFile {
  public:
   explicit OutputFile(const std::filesystem::path& path);

@@ -10,10 +10,10 @@
 
 namespace stepladder {
 
-// What the tensors tell about the model.
+// The model's shape, as its tensors show it.
 struct Gpt2Shape {
   int layers = 0;
-  int heads = 0;  // 0: the file does not tell
+  int heads = 0;  // 0: the file doesn't say
   int d_model = 0;
   int vocab = 0;
   int max_seq = 0;
@@ -33,12 +33,12 @@ struct Gpt2Part {
   TensorShape shape(const Gpt2Shape& model) const;  // linear weights as (out, in)
 };
 
-// In llm.c's order. An untied head is not among them.
+// In llm.c's order. An untied head isn't among them.
 extern const std::array<Gpt2Part, 16> gpt2_parts;
 inline constexpr std::string_view token_embedding = "wte.weight";
 inline constexpr std::string_view untied_head = "lm_head.weight";
 
-// 3 and "attn.c_attn.weight" of "h.3.attn.c_attn.weight"; -1 where it is no such name.
+// 3 and "attn.c_attn.weight" of "h.3.attn.c_attn.weight"; -1 for any other name.
 std::pair<int, std::string_view> split_layer(std::string_view name);
 
 }  // namespace stepladder

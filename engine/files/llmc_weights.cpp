@@ -22,7 +22,7 @@ struct LlmcModel {
   std::int64_t padded_vocab = 0;
   TensorType type = TensorType::f32;
 
-  // As it lies in the file: with the rows that pad the vocabulary.
+  // As in the file: with the rows that pad the vocabulary.
   std::int64_t stored_bytes(const Gpt2Part& part) const {
     TensorShape stored = part.shape(shape);
     if (part.rows == Gpt2Part::Size::vocab) stored[0] = padded_vocab;
@@ -38,7 +38,7 @@ LlmcModel read_llmc_header(const InputFile& file) {
   LlmcHeader header;
   file.read(0, header.data(), llmc_header_bytes);
   if (header[1] != static_cast<int>(LlmcVersion::f32) && header[1] != static_cast<int>(LlmcVersion::bf16)) {
-    throw DataError(file.name() + " is a checkpoint of llm.c of version " + std::to_string(header[1]) +
+    throw DataError(file.name() + " is an llm.c checkpoint of version " + std::to_string(header[1]) +
                     "; only 3 (float32) and 5 (bfloat16) can be read");
   }
   constexpr std::array<std::string_view, 6> names = {"the sequence length",  "the vocabulary",
@@ -64,7 +64,7 @@ LlmcModel read_llmc_header(const InputFile& file) {
   return model;
 }
 
-// Before anything is made of the header's numbers: a wrong one could ask for a list of billions of tensors.
+// Called before the header's numbers are used: a wrong one could ask for a list of billions of tensors.
 void require_llmc_size(const InputFile& file, const LlmcModel& model) {
   std::int64_t end = llmc_header_bytes;
   for (const Gpt2Part& part : gpt2_parts) {
@@ -80,11 +80,11 @@ void require_llmc_size(const InputFile& file, const LlmcModel& model) {
   }
   if (end < file.size_bytes()) {
     throw DataError(file.name() + ": " + std::to_string(file.size_bytes() - end) +
-                    " bytes behind ln_f.bias belong to no tensor");
+                    " bytes after ln_f.bias belong to no tensor");
   }
 }
 
-// In the version's type; what has it already goes straight to the file.
+// In the version's type; tensors that already have it are written directly.
 void write_as(OutputFile& file, const TensorView& tensor, LlmcVersion version) {
   const TensorType wanted = version == LlmcVersion::bf16 ? TensorType::bf16 : TensorType::f32;
   if (tensor.type == wanted) return file.write(tensor.bytes);
@@ -136,7 +136,7 @@ void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::
                 LlmcVersion version) {
   const auto named = by_name(path.string(), tensors);
   const auto fail = [&](const std::string& why) { throw DataError(path.string() + " cannot be written: " + why); };
-  if (!shape.tied_head) fail("llm.c's format has no place for an untied head");
+  if (!shape.tied_head) fail("llm.c's format cannot hold an untied head");
   if (shape.heads <= 0) fail("llm.c's format needs the number of heads");
 
   OutputFile file(path);
@@ -151,7 +151,7 @@ void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::
       if (tensor.shape != part.shape(shape)) {
         fail(name + " has the shape " + to_text(tensor.shape) + ", expected " + to_text(part.shape(shape)));
       }
-      if (!is_float(tensor.type)) fail(name + " holds no floats");
+      if (!is_float(tensor.type)) fail(name + " isn't a floating-point tensor");
       write_as(file, tensor, version);
     }
     if (part.rows == Gpt2Part::Size::vocab) {

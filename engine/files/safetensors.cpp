@@ -10,8 +10,8 @@
 namespace stepladder {
 namespace {
 
-// Old checkpoints hold each layer's causal mask and the value that it puts in the future's place. They are constants
-// and not weights, and no newer model has a place for them.
+// Old checkpoints hold each layer's causal mask and the value that it gives to later positions. They are constants, not
+// weights, and newer models don't have them.
 bool is_mask(std::string_view name) {
   const auto [layer, rest] = split_layer(name);
   return layer >= 0 && (rest == "attn.bias" || rest == "attn.masked_bias");
@@ -27,14 +27,14 @@ constexpr std::int64_t largest_header = 100'000'000;  // the limit of the format
 constexpr std::size_t most_dimensions = 64;
 constexpr std::uint64_t largest_number = std::uint64_t{1} << 62;  // so that sums of two still fit
 
-// Takes the header apart as it is parsed, entry by entry, so that a hostile one cannot become a large tree in memory.
+// Processes the header entry by entry while it is parsed, so that a hostile one cannot become a large tree in memory.
 class SafetensorsHeader {
  public:
   SafetensorsHeader(const std::string& file, std::int64_t data_begin) : file_(file), data_begin_(data_begin) {}
 
   void parse(const std::string& text) {
     try {
-      // The result is thrown away: everything is in tensors and metadata by then.
+      // The result isn't needed: everything is already in tensors and metadata.
       const auto rest =
           nlohmann::json::parse(text, [this](int depth, nlohmann::json::parse_event_t event, nlohmann::json& value) {
             return take(depth, event, value);
@@ -42,9 +42,9 @@ class SafetensorsHeader {
       static_cast<void>(rest);
     } catch (const nlohmann::json::parse_error& error) {
       // Without the parser's own words: they quote the header, which may be large and hold anything.
-      throw DataError(file_ + ": the header of its safetensors is no JSON at byte " + std::to_string(8 + error.byte));
+      throw DataError(file_ + ": its safetensors header isn't valid JSON at byte " + std::to_string(8 + error.byte));
     } catch (const nlohmann::json::out_of_range&) {
-      fail("holds a number that is too large");
+      fail("contains a number that is too large");
     }
   }
 
@@ -69,15 +69,15 @@ class SafetensorsHeader {
         }
         return true;
       case Event::object_start:
-        if (depth > 1) fail("is nested too deep");
+        if (depth > 1) fail("is nested too deeply");
         return true;
       case Event::array_start:
-        if (depth != 2) fail("holds a list where none may be");
+        if (depth != 2) fail("has a list where none is allowed");
         numbers_ = 0;
         return true;
       case Event::value:
-        if (depth < 2) fail("is no object");
-        if (depth == 3 && ++numbers_ > most_dimensions) fail("holds a list of more than 64 numbers");
+        if (depth < 2) fail("isn't an object");
+        if (depth == 3 && ++numbers_ > most_dimensions) fail("has a list of more than 64 numbers");
         return true;
       case Event::object_end:
         if (depth != 1) return true;
@@ -99,7 +99,7 @@ class SafetensorsHeader {
   void end_entry(const nlohmann::json& entry) {
     if (entry_ == "__metadata__") {
       for (const auto& [key, value] : entry.items()) {
-        if (!value.is_string()) fail("holds \"" + key + "\", which is no string");
+        if (!value.is_string()) fail("holds \"" + key + "\", which isn't a string");
         metadata[key] = value.get<std::string>();
       }
     } else {
@@ -112,7 +112,7 @@ class SafetensorsHeader {
     if (value.is_number_integer() && !value.is_number_unsigned()) {
       fail("has a negative number in its " + std::string(key));
     }
-    if (!value.is_number_unsigned()) fail("has something in its " + std::string(key) + " that is no whole number");
+    if (!value.is_number_unsigned()) fail("has a value in its " + std::string(key) + " that isn't a whole number");
     if (value.get<std::uint64_t>() >= largest_number)
       fail("has a number in its " + std::string(key) + " that is too large");
     return static_cast<std::int64_t>(value.get<std::uint64_t>());
@@ -130,13 +130,13 @@ class SafetensorsHeader {
     const auto found = entry.find("dtype");
     if (found == entry.end() || !found->is_string()) fail("has no dtype");
     if (const auto type = tensor_type_from(found->get<std::string>())) return *type;
-    fail("has the type \"" + found->get<std::string>() + "\", which is not known here");
+    fail("has the unknown type \"" + found->get<std::string>() + "\"");
   }
 
   void add_tensor(const nlohmann::json& entry) {
     TensorInfo tensor{.name = plain_name(entry_), .type = type_of(entry), .shape = numbers(entry, "shape")};
     const TensorShape offsets = numbers(entry, "data_offsets");
-    if (offsets.size() != 2 || offsets[1] < offsets[0]) fail("has data_offsets that are no beginning and end");
+    if (offsets.size() != 2 || offsets[1] < offsets[0]) fail("has data_offsets that aren't a start and an end");
     tensor.offset = data_begin_ + offsets[0];
     tensor.bytes = offsets[1] - offsets[0];
     const auto needed = bytes_of(tensor.type, tensor.shape);
@@ -156,7 +156,7 @@ class SafetensorsHeader {
   std::size_t numbers_ = 0;
 };
 
-// The format allows neither overlaps nor gaps, nor anything behind the last tensor. Sorted by place.
+// The format allows neither overlaps nor gaps, nor anything after the last tensor. Sorted by place.
 void require_side_by_side(const std::string& file, std::int64_t data_begin, std::int64_t file_bytes,
                           const std::vector<TensorInfo>& tensors) {
   std::int64_t end = data_begin;
@@ -175,8 +175,7 @@ void require_side_by_side(const std::string& file, std::int64_t data_begin, std:
     }
   }
   if (end < file_bytes) {
-    throw DataError(file + ": " + std::to_string(file_bytes - end) + " bytes behind " + before +
-                    " belong to no tensor");
+    throw DataError(file + ": " + std::to_string(file_bytes - end) + " bytes after " + before + " belong to no tensor");
   }
 }
 
@@ -188,8 +187,8 @@ void WeightsFile::open_safetensors() {
   file_.read(0, &length, sizeof length);
   const std::int64_t most = std::min(file_.size_bytes() - 8, largest_header);
   if (length > static_cast<std::uint64_t>(most)) {
-    throw DataError(file_.name() + " is cut short or no safetensors file: its header is said to have " +
-                    std::to_string(length) + " bytes, of which there may be " + std::to_string(most));
+    throw DataError(file_.name() + " is cut short or isn't a safetensors file: it announces a header of " +
+                    std::to_string(length) + " bytes, but at most " + std::to_string(most) + " are possible");
   }
   std::string text(static_cast<std::size_t>(length), ' ');
   file_.read(8, text.data(), static_cast<std::int64_t>(length));
@@ -207,7 +206,7 @@ void WeightsFile::open_safetensors() {
   std::set<std::string_view> names;
   for (const TensorInfo& tensor : tensors_) {
     if (!names.insert(tensor.name).second) {
-      throw DataError(file_.name() + ": " + tensor.name + " is there with and without \"transformer.\"");
+      throw DataError(file_.name() + ": " + tensor.name + " occurs with and without \"transformer.\"");
     }
   }
   mark_in_out();

@@ -109,7 +109,7 @@ std::vector<float> to_f32(TensorType type, std::span<const std::byte> bytes) {
     case TensorType::bf16:
       return convert<std::uint16_t>(bytes, bf16_to_f32);
     default:
-      throw DataError("a tensor of type " + std::string(to_string(type)) + " holds no floats");
+      throw DataError("a tensor of type " + std::string(to_string(type)) + " isn't a floating-point tensor");
   }
 }
 

@@ -23,7 +23,7 @@ constexpr int most_tokens = 1 << 20;                                // GPT-2's a
 
 // --- UTF-8 and GPT-2's letters for bytes -----------------------------------------------------------------------------
 
-// Length of the character at the text's beginning; 0 where the bytes are no UTF-8 (RFC 3629, table in section 4).
+// Length of the character at the text's beginning; 0 where the bytes aren't UTF-8 (RFC 3629, table in section 4).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
@@ -62,7 +62,7 @@ class ByteLetters {
 
   const std::string& letter(int byte) const { return letters_[static_cast<std::size_t>(byte)]; }
 
-  // The bytes that a token's letters stand for; nothing where one of them stands for none.
+  // The bytes that a token's letters stand for; nothing where one of them isn't such a letter.
   std::optional<std::string> bytes(std::string_view symbol) const {
     std::string bytes;
     while (!symbol.empty()) {
@@ -93,7 +93,8 @@ const ByteLetters& byte_letters() {
   return letters;
 }
 
-// --- Pieces: what is never merged across -----------------------------------------------------------------------------
+// --- Pieces: tokens never cross their borders
+// -------------------------------------------------------------------------
 
 // GPT-2's: contractions; letters, digits or other characters, each with the space before them; white space, of which
 // the last space is left to the word that follows.
@@ -123,8 +124,8 @@ class PieceFinder {
     const std::string pattern = piece_pattern();
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF, &error, &place,
                               nullptr));
-    if (!code_) throw std::runtime_error("PCRE2 does not know Unicode: error " + std::to_string(error));
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it (hardened kernels) it is slower, no more
+    if (!code_) throw std::runtime_error("PCRE2 was built without Unicode: error " + std::to_string(error));
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it (hardened kernels) it is only slower
   }
 
   // Calls `found` with each piece, in order and without gaps. The text must be UTF-8: it is not checked again, since
@@ -135,7 +136,7 @@ class PieceFinder {
       const int matched = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), begin,
                                       PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED, place.get(), nullptr);
       // Every character begins a piece, so this is a limit of PCRE2's that no text is known to reach.
-      if (matched <= 0) throw std::runtime_error("PCRE2 gives up on a text: error " + std::to_string(matched));
+      if (matched <= 0) throw std::runtime_error("PCRE2 failed on a text: error " + std::to_string(matched));
       const std::size_t end = pcre2_get_ovector_pointer(place.get())[1];
       found(text.substr(begin, end - begin));
       begin = end;
@@ -165,7 +166,7 @@ struct AddedToken {
   int token = 0;
 };
 
-// Everything that a tokenizer file says.
+// The contents of a tokenizer file.
 struct Bpe {
   std::string name;                               // of the file; empty: one token a byte
   std::vector<std::optional<std::string>> bytes;  // of each token; none: not a token
@@ -207,7 +208,7 @@ class Builder {
     if (!vocab.is_object() || vocab.empty()) fail("it has no vocabulary");
     for (const auto& [symbol, token] : vocab.items()) {
       const int number = token_number(token, symbol);
-      // What is no text of letters for bytes is an added token, written as it is.
+      // A symbol that isn't made of letters for bytes is an added token, written as it is.
       set_token(number, byte_letters().bytes(symbol).value_or(symbol));
       token_of_symbol_[symbol] = number;
     }
@@ -228,7 +229,7 @@ class Builder {
     const auto space = line.find(' ');
     if (space == 0 || space == std::string::npos || space + 1 == line.size() ||
         line.find(' ', space + 1) != std::string::npos) {
-      fail("merge " + std::to_string(ranks_ + 1) + " (\"" + line.substr(0, 40) + "\") is no pair");
+      fail("merge " + std::to_string(ranks_ + 1) + " (\"" + line.substr(0, 40) + "\") isn't a pair");
     }
     add_merge(line.substr(0, space), line.substr(space + 1));
   }
@@ -237,7 +238,7 @@ class Builder {
     const int token = token_number(id, text);
     const auto place = static_cast<std::size_t>(token);
     if (text.empty()) fail("an added token is empty");
-    // Usually it is in the vocabulary too, under the same number.
+    // Usually it is in the vocabulary too, with the same id.
     if (place < bpe_.bytes.size() && token_of_symbol_.contains(text) && token_of_symbol_[text] == token) {
       bpe_.bytes[place].reset();
     }
@@ -264,7 +265,7 @@ class Builder {
  private:
   int token_number(const nlohmann::json& number, const std::string& symbol) const {
     if (!number.is_number_integer() || number < 0 || number >= most_tokens) {
-      fail("\"" + symbol.substr(0, 40) + "\" has no number of a token");
+      fail("\"" + symbol.substr(0, 40) + "\" has no valid token id");
     }
     return number.get<int>();
   }
@@ -278,7 +279,7 @@ class Builder {
 
   int token_of(const std::string& symbol, const std::string& which) const {
     const auto found = token_of_symbol_.find(symbol);
-    if (found == token_of_symbol_.end()) fail(which + " needs \"" + symbol + "\", which the vocabulary lacks");
+    if (found == token_of_symbol_.end()) fail(which + " needs \"" + symbol + "\", which isn't in the vocabulary");
     return found->second;
   }
 
@@ -292,13 +293,13 @@ nlohmann::json parse_json(const std::string& file, const std::string& text) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::parse_error& error) {
-    throw DataError(file + " is no JSON at byte " + std::to_string(error.byte));
+    throw DataError(file + " isn't valid JSON at byte " + std::to_string(error.byte));
   } catch (const nlohmann::json::out_of_range&) {
-    throw DataError(file + " holds a number that is too large");
+    throw DataError(file + " contains a number that is too large");
   }
 }
 
-// null for what is not there, also where `object` is no object.
+// null for a missing member, also where `object` isn't an object.
 const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   static const nlohmann::json null;
   if (!object.is_object()) return null;
@@ -315,22 +316,22 @@ bool is_set(const nlohmann::json& value) {
   return !value.is_null() && value != false && value != "" && !(value.is_number() && value == 0);
 }
 
-// Anything here that GPT-2's tokenizer does not do would silently give other tokens.
+// Refuses everything that GPT-2's tokenizer doesn't do, since it would silently give other tokens.
 void require_gpt2_kind(const nlohmann::json& json, const Builder& builder) {
   const auto& model = member(json, "model");
   const std::string kind = type_of(model);
   if (!kind.empty() && kind != "BPE") builder.fail("its model is " + kind + "; only BPE can be read");
   if (is_set(member(json, "normalizer"))) {
-    builder.fail("it changes the text first (" + type_of(member(json, "normalizer")) + "), which GPT-2's does not");
+    builder.fail("it normalises the text first (" + type_of(member(json, "normalizer")) + "), which GPT-2's doesn't");
   }
   const auto& before = member(json, "pre_tokenizer");
   if (type_of(before) != "ByteLevel" || member(before, "use_regex") == false) {
-    builder.fail("it splits text another way than GPT-2's (pre_tokenizer " + type_of(before) + ", expected ByteLevel)");
+    builder.fail("it splits text differently from GPT-2 (pre_tokenizer " + type_of(before) + ", expected ByteLevel)");
   }
   for (const char* option :
        {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"}) {
     if (is_set(member(model, option)))
-      builder.fail("its model sets " + std::string(option) + ", which GPT-2's does not");
+      builder.fail("its model sets " + std::string(option) + ", which GPT-2's doesn't");
   }
 }
 
@@ -355,7 +356,7 @@ Bpe read_tokenizer_json(const std::filesystem::path& file, const nlohmann::json&
     if (!text.is_string()) builder.fail("an added token has no content");
     for (const char* option : {"single_word", "lstrip", "rstrip"}) {
       if (is_set(member(added, option))) {
-        builder.fail("the added token " + text.get<std::string>() + " sets " + option + ", which GPT-2's does not");
+        builder.fail("the added token " + text.get<std::string>() + " sets " + option + ", which GPT-2's doesn't");
       }
     }
     builder.add_special(text.get<std::string>(), member(added, "id"));
@@ -399,14 +400,14 @@ std::filesystem::path sibling(const std::filesystem::path& file, std::string_vie
     }
     return found;
   }
-  throw DataError(file.string() + " is no tokenizer (known are tokenizer.json, vocab.json and merges.txt)");
+  throw DataError(file.string() + " isn't a tokenizer (expected tokenizer.json, vocab.json or merges.txt)");
 }
 
 std::filesystem::path file_in_folder(const std::filesystem::path& folder) {
   for (const char* name : {"tokenizer.json", "vocab.json", "encoder.json"}) {
     if (std::filesystem::exists(folder / name)) return folder / name;
   }
-  throw DataError(folder.string() + " holds no tokenizer (tokenizer.json, or vocab.json and merges.txt)");
+  throw DataError(folder.string() + " contains no tokenizer (expected tokenizer.json, or vocab.json and merges.txt)");
 }
 
 // --- Encoding --------------------------------------------------------------------------------------------------------
@@ -430,7 +431,7 @@ std::vector<int> Bpe::merged(std::string_view piece) const {
   struct Candidate {
     Merge merge;
     int place;
-    int left, right;  // what stood there when it was found
+    int left, right;  // the tokens when it was found
     bool operator<(const Candidate& other) const {
       return std::pair(other.merge.rank, other.place) < std::pair(merge.rank, place);
     }
@@ -473,7 +474,7 @@ std::vector<int> Bpe::merged(std::string_view piece) const {
   return tokens;
 }
 
-// One text on its way to tokens. Words come again, so each is merged once.
+// Encodes one text. Words repeat, so each is merged only once.
 class Encoding {
  public:
   explicit Encoding(const Bpe& bpe) : bpe_(bpe) {}
@@ -505,7 +506,7 @@ class Encoding {
     }
   }
 
-  // Runs of UTF-8 are cut into pieces; a run of bytes that are none is a piece of its own.
+  // Runs of UTF-8 are cut into pieces; a run of other bytes is a piece of its own.
   void add_runs(std::string_view text) {
     while (!text.empty()) {
       std::size_t valid = 0, invalid = 0;

@@ -18,7 +18,7 @@ namespace stepladder {
 // Never changes, so copies are cheap and threads may share one.
 class Tokenizer {
  public:
-  // One token a byte: what a model that was trained on a text file speaks.
+  // One token a byte: for models trained on a text file.
   static Tokenizer bytes();
 
   // Hugging Face's tokenizer.json; merges.txt or vocab.json with the other beside it (also as OpenAI called them,
@@ -26,12 +26,12 @@ class Tokenizer {
   // another kind of tokenizer: it would give tokens, but wrong ones.
   static Tokenizer open(const std::filesystem::path& path);
 
-  // Added tokens ("<|endoftext|>") are recognised in the text. Bytes that are no UTF-8 become tokens like all others.
-  // Throws DataError where the vocabulary has no token for a byte, which GPT-2's never lacks.
+  // Added tokens ("<|endoftext|>") are recognised in the text. Bytes that aren't UTF-8 become tokens like all others.
+  // Throws DataError where the vocabulary has no token for a byte, which GPT-2's always has.
   std::vector<int> encode(std::string_view text) const;
 
-  // The bytes behind the tokens. A token may end within a character, so what is shown piece by piece may have to wait
-  // for the next one. A number that is no token (a model's padded vocabulary has such) becomes U+FFFD.
+  // The bytes behind the tokens. A token may end within a character, so text that is shown piece by piece may have to
+  // wait for the next token. A number that isn't a token (a padded vocabulary has some) becomes U+FFFD.
   std::string decode(std::span<const int> tokens) const;
 
   int vocab() const;                       // one more than the largest token

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int byte_vocab = 256;
 constexpr int gpt2_vocab = 50257;
-constexpr int padded_gpt2_vocab = 50304;  // the next multiple of 128, which GPUs like better
+constexpr int padded_gpt2_vocab = 50304;  // the next multiple of 128, which suits GPUs better
 
 // llm.c's token file: 256 int32 (magic, version, number of tokens, zeros), then the tokens as uint16.
 constexpr std::int32_t llmc_magic = 20240520;
@@ -23,8 +23,8 @@ constexpr std::int64_t llmc_header_bytes = llmc_header_words * 4;
 // Other kinds of llm.c's files: checkpoints, tokenizers, evaluations, Llama tokens.
 constexpr std::array<std::int32_t, 6> other_llmc_magics = {20240326, 20240801, 20240522, 20240327, 20240527, 20240328};
 
-// Tokens looked at when a file is opened (one llm.c shard). Those behind are checked as they are drawn, so that a
-// 17 GB file opens at once.
+// Tokens checked when a file is opened (one llm.c shard). Later ones are checked as they are drawn, so that a 17 GB
+// file opens at once.
 constexpr std::int64_t scanned_tokens = 100'000'000;
 
 constexpr double synthetic_rule_probability = 0.75;
@@ -32,7 +32,7 @@ constexpr double synthetic_rule_probability = 0.75;
 // Sebastiano Vigna's splitmix64: small, fast, and any seed is a good one.
 class Random {
  public:
-  // Streams of different (seed, split, index) have nothing to do with each other.
+  // Streams of different (seed, split, index) are independent.
   Random(std::uint64_t seed, Split split, std::int64_t index) : state_(seed) {
     state_ = next() + static_cast<std::uint64_t>(split);
     state_ = next() + static_cast<std::uint64_t>(index);
@@ -155,7 +155,7 @@ void TokenSource::Content::open_llmc() {
 void TokenSource::Content::open_nanogpt() {
   if (file->size_bytes() % 2 != 0) {
     throw DataError(file->name() + " has an odd size (" + with_commas(file->size_bytes()) +
-                    " bytes), but its tokens have two bytes each: it is cut short or no token file");
+                    " bytes), but its tokens have two bytes each: it is cut short or isn't a token file");
   }
   token_bytes = 2;
   tokens = file->size_bytes() / 2;
@@ -170,8 +170,8 @@ void TokenSource::Content::find_vocab() {
     largest = std::max(largest, *std::max_element(chunk.begin(), chunk.end()));
   }
   if (largest >= padded_gpt2_vocab) {
-    throw DataError(file->name() + " holds token " + with_commas(largest) + ", but GPT-2's are below " +
-                    with_commas(padded_gpt2_vocab) + ": it has another vocabulary or is no token file");
+    throw DataError(file->name() + " contains token " + with_commas(largest) + ", but GPT-2's are below " +
+                    with_commas(padded_gpt2_vocab) + ": it has another vocabulary or isn't a token file");
   }
   vocab_needed = largest < gpt2_vocab ? gpt2_vocab : padded_gpt2_vocab;
 }
@@ -204,7 +204,7 @@ TokenSource TokenSource::open(const std::filesystem::path& path, int seq, std::u
   if (file.size_bytes() >= 4 && head[0] == llmc_magic) {
     content->open_llmc();
   } else {
-    // A nanoGPT file has no header, so whatever is not known to be something else is one.
+    // A nanoGPT file has no header, so every file of an unknown kind counts as one.
     const bool other_magic =
         std::find(other_llmc_magics.begin(), other_llmc_magics.end(), head[0]) != other_llmc_magics.end();
     const bool header_shape = file.size_bytes() >= llmc_header_bytes &&
@@ -212,7 +212,7 @@ TokenSource TokenSource::open(const std::filesystem::path& path, int seq, std::u
     const std::int64_t size_by_header = llmc_header_bytes + std::int64_t{2} * head[2];
     const bool header_fits = std::abs(size_by_header - file.size_bytes()) <= 1024 + file.size_bytes() / 10;
     if (other_magic || (header_shape && header_fits)) {
-      throw DataError(file.name() + " looks like a file of llm.c, but its magic is " + std::to_string(head[0]) +
+      throw DataError(file.name() + " looks like an llm.c file, but its magic is " + std::to_string(head[0]) +
                       ", expected " + std::to_string(llmc_magic));
     }
     content->open_nanogpt();
@@ -248,8 +248,8 @@ Batch TokenSource::batch(Split split, std::int64_t index, int batch_size) const 
       const auto outside = std::find_if(window.begin(), window.end(),
                                         [&](std::uint16_t token) { return token >= content.vocab_needed; });
       if (outside != window.end()) {
-        throw DataError(content.file->name() + " holds token " + with_commas(*outside) + " at " +
-                        with_commas(start + (outside - window.begin())) + ", but those before are below " +
+        throw DataError(content.file->name() + " contains token " + with_commas(*outside) + " at position " +
+                        with_commas(start + (outside - window.begin())) + ", but earlier ones are below " +
                         with_commas(content.vocab_needed));
       }
     }

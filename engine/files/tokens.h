@@ -1,4 +1,4 @@
-// Where tokens come from: a text file as bytes, GPT-2 tokens in nanoGPT's or llm.c's .bin, or a synthetic source of
+// Sources of tokens: a text file as bytes, GPT-2 tokens in nanoGPT's or llm.c's .bin, or a synthetic source of
 // known entropy. Holds no torch.
 #pragma once
 
@@ -23,23 +23,23 @@ struct Batch {
 
 class TokenSource {
  public:
-  // A .bin by its content (llm.c: magic 20240520; else nanoGPT's bare uint16), anything else as text, byte by byte.
-  // An empty path gives the synthetic source. The last tenth is validation. Throws DataError; so does a file that holds
-  // no sequence of `seq` + 1 tokens in either split.
+  // Reads a .bin by its content (llm.c: magic 20240520; else nanoGPT's bare uint16), anything else as text, byte by
+  // byte. An empty path gives the synthetic source. The last tenth is validation. Throws DataError, also where a split
+  // doesn't hold a sequence of `seq` + 1 tokens.
   static TokenSource open(const std::filesystem::path& file, int seq, std::uint64_t seed);
 
-  // Sequences index * batch_size and those that follow. Each is the same for the same seed, whatever was asked before
+  // The batch_size sequences from index * batch_size on. Each is the same for the same seed, whatever was read before
   // and however sequences are grouped into batches, so that one large batch equals several small ones: training offsets
   // are drawn at random (with replacement, as nanoGPT does), validation windows are spread evenly over the split. Reads
-  // the file at each call (nothing of it is kept in memory) and throws DataError where it has become shorter or a token
-  // is out of range.
+  // the file at each call (nothing of it is kept in memory) and throws DataError where it was truncated or a token is
+  // out of range.
   Batch batch(Split split, std::int64_t index, int batch_size) const;
 
-  // Batches after which validation windows repeat.
+  // The number of batches after which validation windows repeat.
   std::int64_t validation_batches(int batch_size) const;
 
   int vocab_needed() const;     // 256 for bytes, 50257 for GPT-2 tokens (50304 where a file uses the padding)
-  std::int64_t tokens() const;  // both splits together; 0 for the synthetic source, which has no end
+  std::int64_t tokens() const;  // both splits together; 0 for the synthetic source, which is endless
   double entropy() const;       // nats per token, the loss that no model can beat; `missing` for files
   const std::string& description() const;  // "1,115,394 bytes of tinyshakespeare.txt"
 

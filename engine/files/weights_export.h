@@ -9,9 +9,9 @@
 namespace stepladder {
 
 enum class ExportFormat { safetensors, llmc, llmc_bf16 };
-ExportFormat export_format(std::string_view name);  // throws RecipeError, which names those that there are
+ExportFormat export_format(std::string_view name);  // throws RecipeError, which lists the formats
 
-// `heads` is for files that do not tell. Throws DataError, also where the format cannot hold the model (llm.c knows
+// `heads` is for files that don't say. Throws DataError, also where the format cannot hold the model (llm.c knows
 // only tied heads).
 void export_weights(const WeightsFile& from, int heads, const std::filesystem::path& to, ExportFormat format);
 

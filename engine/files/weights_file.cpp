@@ -10,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "both formats are read and written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "both formats are read and written as they are in memory");
 
 std::size_t as_size(std::int64_t bytes) {
   return static_cast<std::size_t>(bytes);
@@ -21,7 +21,7 @@ int as_dimension(const WeightsFile& file, const TensorInfo& tensor, std::size_t 
     return static_cast<int>(tensor.shape[axis]);
   }
   throw DataError(file.name() + ": " + tensor.name + " has the shape " + to_text(tensor.shape) +
-                  ", which is no GPT-2's");
+                  ", which doesn't fit GPT-2");
 }
 
 int layers_of(const WeightsFile& file) {
@@ -68,11 +68,11 @@ WeightsFile::WeightsFile(const std::filesystem::path& path) : file_(path) {
   } else if (may_be_json) {
     open_safetensors();
   } else {
-    throw DataError(file_.name() + " is neither a safetensors file nor a checkpoint of llm.c");
+    throw DataError(file_.name() + " is neither a safetensors file nor an llm.c checkpoint");
   }
 }
 
-// The queries, keys and values tell: only there the two sizes differ for certain and are known to be C and 3 C.
+// Queries, keys and values decide: only their sizes are certain to differ, C and 3 C.
 void WeightsFile::mark_in_out() {
   const TensorInfo* first = find("h.0.attn.c_attn.weight");
   if (!first || first->shape.size() != 2 || first->shape[0] >= first->shape[1]) return;
@@ -120,7 +120,7 @@ Gpt2Shape WeightsFile::gpt2_shape() const {
     shape.tied_head = same_bytes(tensor(untied_head), tokens);
   }
   if (!left.empty()) {
-    throw DataError(file_.name() + ": " + std::string(left.begin()->first) + " has no place in a GPT-2");
+    throw DataError(file_.name() + ": " + std::string(left.begin()->first) + " isn't part of GPT-2");
   }
   return shape;
 }
@@ -141,7 +141,7 @@ bool WeightsFile::same_bytes(const TensorInfo& one, const TensorInfo& other) con
 void WeightsFile::read(const TensorInfo& tensor, std::span<std::byte> destination) const {
   if (destination.size() != as_size(tensor.bytes)) {
     throw DataError(file_.name() + ": " + tensor.name + " has " + std::to_string(tensor.bytes) +
-                    " bytes, but there is room for " + std::to_string(destination.size()));
+                    " bytes, but the caller has room for " + std::to_string(destination.size()));
   }
   file_.read(tensor.offset, destination.data(), tensor.bytes);
 }

@@ -1,5 +1,5 @@
 // The weights of a GPT-2 as files: Hugging Face's safetensors, and the checkpoints of llm.c. No torch: whoever loads
-// them into a model says where the bytes shall go.
+// them into a model provides the memory.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +29,7 @@ struct TensorInfo {
 enum class WeightsFormat { safetensors, llmc };
 
 // An open file of weights, recognised by its content. Never changes, so threads may share it. Every function that reads
-// throws DataError; no size that the file claims is believed before it has been held against the file's own.
+// throws DataError; no size that the file claims is trusted before it is checked against the file's own.
 class WeightsFile {
  public:
   // Reads the header. The file must fit it to the byte: cut short, too long, overlaps and gaps are errors.
@@ -40,16 +40,16 @@ class WeightsFile {
 
   // In the order of their bytes. llm.c's are cut into layers, and the rows that pad its vocabulary are left out.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
-  const TensorInfo* find(std::string_view tensor) const;  // nullptr: there is none
+  const TensorInfo* find(std::string_view tensor) const;  // nullptr where it doesn't exist
   const TensorInfo& tensor(std::string_view tensor) const;
 
   // The pairs under safetensors' __metadata__. llm.c's header comes as n_layer, n_head, n_embd, n_positions,
   // vocab_size.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // Holds every tensor against what a GPT-2 has; throws where one is missing, superfluous, of another shape or no
-  // floats. The number of heads is n_head of the metadata, where that is there. Compares the head with the token
-  // embedding, so it reads both where both are there.
+  // Checks every tensor against GPT-2's; throws where one is missing, superfluous, of another shape or not of floats.
+  // The number of heads is the metadata's n_head, if any. Reads the head and the token embedding, where both exist, to
+  // compare them.
   Gpt2Shape gpt2_shape() const;
 
   // A tensor's bytes as they are stored; `destination` is exactly as large.
@@ -81,7 +81,7 @@ struct TensorView {
 std::map<std::string_view, const TensorView*> by_name(const std::string& file, std::span<const TensorView> tensors);
 
 // Both write under a temporary name and rename once the disk has everything (OutputFile). Throw DataError.
-// Whoever wants the number of heads to be known later gives n_head in the metadata.
+// Pass n_head in the metadata so that readers know the number of heads.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorView> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

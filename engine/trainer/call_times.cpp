@@ -66,7 +66,7 @@ CallTimes timed(const char* computation, double (Passes::*pass)(), const CallTim
       .computation = computation, .precision = autocast == Autocast::bf16 ? "bf16" : "fp32", .warmup = warmup};
   Passes passes(request.recipe, autocast);  // new weights each time: the first call finds nothing warm of this model's
   for (int call = 0; call < warmup + request.calls; ++call) {
-    if (stop_requested()) throw std::runtime_error("stopped before the profile was done");
+    if (stop_requested()) throw std::runtime_error("stopped before all calls were timed");
     const double ms = (passes.*pass)();
     if (call >= warmup) times.ms.push_back(ms);
   }

@@ -1,4 +1,4 @@
-// The passes of a GPT-2 over random tokens, call by call.
+// Times each call of a GPT-2's passes over random tokens.
 #pragma once
 
 #include <functional>

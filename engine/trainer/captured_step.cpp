@@ -90,8 +90,8 @@ void CapturedStep::hold_against(const Figures& direct, const Figures& replayed, 
   const auto check = [&](const char* what, double wanted, double found) {
     if (agree(wanted, found, tolerance)) return;
     std::ostringstream sentence;
-    sentence << std::setprecision(8) << "compile: the captured step is not the step: replayed, step " << step << " has "
-             << what << " of " << found << ", run directly " << wanted;
+    sentence << std::setprecision(8) << "compile: the captured step differs from the direct one: replayed, step "
+             << step << " has " << what << " of " << found << ", run directly " << wanted;
     throw std::runtime_error(sentence.str());
   };
   check("a loss", direct.loss, replayed.loss);

@@ -1,6 +1,6 @@
-// A whole training step as one graph: gradients cleared, forward, backward, clipping and update are taken down once and
-// replayed. What changes from step to step lies in tensors that stay where they are: the tokens here, the optimiser's
-// numbers in AdamW::prepare_replay.
+// A whole training step as one graph: clearing gradients, forward, backward, clipping and update are recorded once and
+// replayed. Values that change from step to step are in tensors that stay in the same memory: the tokens here, the
+// optimiser's numbers in AdamW::prepare_replay.
 #pragma once
 
 #include <torch/torch.h>
@@ -21,7 +21,7 @@ struct Tokens {
   at::Tensor inputs, targets;
 };
 
-// What a step leaves for its record: the mean loss over its micro-batches and, where gradients are clipped, their norm
+// A step's results for its record: the mean loss over its micro-batches and, where gradients are clipped, their norm
 // before; both (), on the device.
 struct StepTensors {
   at::Tensor loss, norm;
@@ -37,16 +37,17 @@ class CapturedStep {
   CapturedStep(std::unique_ptr<StepGraph> graph, const Recipe& recipe, at::Device device, AdamW& optimizer,
                StepWork work);
 
-  // Warms up by three steps after step `done`, takes the step down, and holds three replays against the three steps:
-  // each must have the same loss and gradient norm. `state` is all that training changes, weights and moments; it is
-  // what it was when this returns. Throws a sentence where the step cannot be captured or its replay is another.
+  // Runs the three steps after step `done` directly, records the step, and compares three replays with the direct
+  // steps: each must have the same loss and gradient norm. `state` is everything that training changes, weights and
+  // moments; it is restored. Throws a sentence where the step cannot be captured or a replay differs.
   void capture(std::int64_t done, const std::function<Tokens(std::int64_t step, int micro)>& tokens_of,
                const std::vector<at::Tensor>& state);
 
   // Puts a step's tokens where the graph reads them.
   void load(const TokensOf& tokens_of);
 
-  // The step, from what was loaded; the same two tensors each time, which the device is still to write.
+  // Starts the step with the loaded tokens. Returns the same two tensors each time; the device may not have written
+  // them yet.
   const StepTensors& replay();
 
  private:

@@ -1,4 +1,4 @@
-// Saving a run and going on from what was saved. Layout: engine/files/checkpoint_folder.h.
+// Saves runs and resumes them. Layout: engine/files/checkpoint_folder.h.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,13 +15,13 @@
 
 namespace stepladder {
 
-// Puts weights, moments and the random generator back as they were, and returns the step after which they were saved.
+// Restores weights, moments and the random generator, and returns the step after which they were saved.
 // Throws DataError with a sentence that names the file, and the tensor where one is at fault.
 std::int64_t restore_checkpoint(const std::filesystem::path& folder, const Recipe& recipe, Gpt& model,
                                 AdamW& optimizer);
 
-// Saves a run while it goes on: tensors are copied on the training thread, which the disk never holds up, and written
-// on another. Lives on the training thread.
+// Saves a run while it trains: tensors are copied on the training thread and written on another, so training never
+// waits for the disk. Used by the training thread.
 class CheckpointSaver {
  public:
   CheckpointSaver(RunId run, CheckpointPlace place, const Recipe& recipe);
@@ -29,13 +29,13 @@ class CheckpointSaver {
   CheckpointSaver(const CheckpointSaver&) = delete;
   CheckpointSaver& operator=(const CheckpointSaver&) = delete;
 
-  // Saves, unless the last one is still on its way to the disk; then the next call saves instead.
+  // Saves, unless the last checkpoint is still being written; then the next call saves instead.
   void after_step(std::int64_t step, const Gpt& model, const AdamW& optimizer);
 
   // The run is over: saves what was not saved yet, and waits for the disk.
   void finish(std::int64_t step, const Gpt& model, const AdamW& optimizer);
 
-  // What has reached the disk since the last call.
+  // Checkpoints that have reached the disk since the last call.
   std::vector<CheckpointSaved> results();
 
  private:

@@ -45,7 +45,7 @@ class Driver {
     return function ? function(arguments...) : -1;
   }
 
-  void* handle_;  // never closed: LibTorch goes on to use the driver
+  void* handle_;  // never closed: LibTorch keeps using the driver
 };
 
 // Of the library or program that holds this function.
@@ -62,7 +62,7 @@ std::string last_error(const std::filesystem::path& file) {
 void open_parts(CudaLibrary& library) {
   const auto file = folder_of(reinterpret_cast<void*>(&cuda_library)) / "libstepladder_trainer_cuda.so";
   if (!std::filesystem::exists(file)) {
-    library.parts_note = "this build has no libstepladder_trainer_cuda: CUDA's headers were not there";
+    library.parts_note = "this build has no libstepladder_trainer_cuda: CUDA's headers were missing";
     return;
   }
   void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -89,7 +89,7 @@ CudaLibrary open_cuda_library() {
     return {{}, "LibTorch's CUDA half could not be loaded: " + last_error(file)};
   }
   if (!at::detail::getCUDAHooks().hasCUDA())
-    return {{}, "LibTorch finds no GPU that it can use (the driver may be older than its CUDA)"};
+    return {{}, "LibTorch finds no usable GPU (the driver may be older than its CUDA)"};
 
   CudaLibrary library;
   for (int number = 0; number < count; ++number) library.gpus.push_back(driver.describe(number));

@@ -1,5 +1,5 @@
-// LibTorch's CUDA half is not linked: with its libraries it has gigabytes, and without a driver it is of no use. It is
-// opened where there is a driver, and registers itself with the half that is linked.
+// Opens LibTorch's CUDA half where there is a driver; it registers itself with the half that is linked. It isn't linked
+// because it takes gigabytes and is useless without a driver.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct CudaParts;
 
 struct CudaLibrary {
   std::vector<Gpu> gpus;             // that LibTorch can use
-  std::string note;                  // why there are none
+  std::string note;                  // why there aren't any
   const CudaParts* parts = nullptr;  // libstepladder_trainer_cuda's (engine/trainer/cuda/cuda_parts.h)
   std::string parts_note;            // why they cannot be used
 };

@@ -139,7 +139,7 @@ at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const 
     return fused_classifier(hidden(tokens).flatten(0, 1), lm_head->weight, targets.flatten(), vocab_);
   }
   const at::Tensor logits = forward(tokens).flatten(0, 1);  // (B T, V')
-  // In float32 whatever the products ran in: a sum over 50,257 exponentials has no bits to spare.
+  // Always in float32: a sum over 50,257 exponentials needs all its bits.
   return at::cross_entropy_loss(logits.to(at::kFloat), targets.flatten());
 }
 

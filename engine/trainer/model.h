@@ -44,7 +44,7 @@ struct Head : torch::nn::Module {
 struct SelfAttention : torch::nn::Module {
   explicit SelfAttention(const Recipe& recipe);
   at::Tensor forward(const at::Tensor& x, const at::Tensor& future) const;
-  at::Tensor mix(const at::Tensor& x, const at::Tensor& future) const;  // what c_proj is given, (B, T, C)
+  at::Tensor mix(const at::Tensor& x, const at::Tensor& future) const;  // c_proj's input, (B, T, C)
   Attention way;
   int heads;
   std::shared_ptr<Linear> c_attn;  // (C) -> (3 C): queries, keys, values
@@ -75,8 +75,8 @@ struct Gpt : torch::nn::Module {
   at::Tensor forward(const at::Tensor& tokens) const;  // (B, T) -> logits (B, T, V'), those of the padding -infinity
   at::Tensor loss(const at::Tensor& tokens, const at::Tensor& targets) const;  // (B, T) twice -> (), nats per token
 
-  // What computes the attention of (B, T, C) under the present autocast: "explicit", or the kernel that LibTorch picks:
-  // "flash", "efficient", "cudnn", "math".
+  // The kernel that computes the attention of (B, T, C) under the current autocast: "explicit", or the kernel that
+  // LibTorch picks: "flash", "efficient", "cudnn", "math".
   std::string attention_backend(int batch, int seq) const;
 
   std::shared_ptr<Embedding> wte;  // tokens
@@ -84,17 +84,17 @@ struct Gpt : torch::nn::Module {
   std::vector<std::shared_ptr<Block>> blocks;
   std::shared_ptr<LayerNorm> ln_f;
   std::shared_ptr<Head> lm_head;
-  at::Tensor future;   // (T, T), true above the diagonal; undefined where attention does without
-  at::Tensor padding;  // (V'), 0 for a token, -infinity beyond; undefined where there is none
+  at::Tensor future;   // (T, T), true above the diagonal; undefined where attention doesn't need it
+  at::Tensor padding;  // (V'), 0 for a token, -infinity beyond; undefined without padding
 
  private:
-  at::Tensor hidden(const at::Tensor& tokens) const;  // (B, T) -> (B, T, C), what the head sees
+  at::Tensor hidden(const at::Tensor& tokens) const;  // (B, T) -> (B, T, C), the head's input
 
   int vocab_;
   bool fused_on_cpu_;  // blocks and classifier by fused kernels: the `compile` stage on a CPU
 };
 
-// The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head is not among them. The tensors
+// The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head isn't among them. The tensors
 // are the model's own.
 NamedTensors named_parameters(const Gpt& model);
 

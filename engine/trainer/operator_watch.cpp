@@ -57,7 +57,7 @@ struct OperatorWatch::Call : at::ObserverContext {
 OperatorWatch::OperatorWatch() {
   watching = this;
   const auto enter = [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
-    // Another thread works for this one, and one that ends on another thread never ends here.
+    // Another thread works for this one; an operator that ends on another thread never ends here.
     if (!watching || function.isAsync()) return nullptr;
     auto call = std::make_unique<Call>();
     call->entered = Clock::now();

@@ -13,8 +13,8 @@
 
 namespace stepladder {
 
-// Watches from its making to its end, on the thread that made it, which also runs the backward pass of what lies on a
-// CPU; at most one at a time on a thread. What watching itself takes is left out.
+// Watches the thread that creates it (which also runs the backward pass on a CPU) until it is destroyed; at most one at
+// a time on a thread. The time that watching takes is left out.
 class OperatorWatch {
  public:
   OperatorWatch();
@@ -22,7 +22,7 @@ class OperatorWatch {
   OperatorWatch(const OperatorWatch&) = delete;
   OperatorWatch& operator=(const OperatorWatch&) = delete;
 
-  // A step is a begin and its parts. What has run since the last call belongs to `part`.
+  // A step is a begin and its parts. Everything run since the last call belongs to `part`.
   void begin_step();
   void end_part(double StepParts::*part);
 

@@ -117,7 +117,7 @@ at::TensorOptions AdamW::device_options() const {
 }
 
 // Eager kernels take a number from the CPU's memory as their argument, with all its digits. A graph would keep that
-// argument for ever, so there the number lies on the device, in the type that the fused kernel reads.
+// argument for ever, so there the number is stored on the device, in the type that the fused kernel reads.
 at::Tensor AdamW::number() const {
   const at::TensorOptions on_device = device_options();
   return for_replay_ && !on_device.device().is_cpu() ? at::zeros({}, on_device) : at::zeros({}, at::kDouble);

@@ -18,13 +18,13 @@ class AdamW {
   AdamW(const Recipe& recipe, NamedTensors parameters);
   virtual ~AdamW() = default;
 
-  // One step is both, in this order. What changes from step to step is taken in by begin_step, before the gradients or
-  // after; update, which moves every parameter by its gradient, only starts work on the device.
+  // One step calls both, in this order. begin_step sets the numbers that change from step to step; gradients may be
+  // computed before or after it. update moves every parameter by its gradient; it only starts work on the device.
   virtual void begin_step(double lr) = 0;
   virtual void update() = 0;
 
-  // From here on begin_step writes its numbers to places on the device that stay where they are, so that an update that
-  // was captured reads the present ones. Same results; on a GPU an eager step would only become slower.
+  // From here on begin_step writes its numbers to fixed places on the device, so that a captured update reads the
+  // current ones. The results are the same; on a GPU an eager step only becomes slower.
   void prepare_replay();
 
   // Makes gradients undefined rather than zero: the next backward writes them instead of adding to them.
@@ -33,10 +33,11 @@ class AdamW {
   // L2 norm over all gradients together, (), on their device.
   at::Tensor gradient_norm() const;
 
-  // Scales all gradients by the same factor where their norm is above `highest` (Pascanu et al. 2013). The norm before.
+  // Scales all gradients by the same factor where their norm is above `highest` (Pascanu et al. 2013). Returns the norm
+  // before.
   at::Tensor clip_gradients(double highest);
 
-  // What a checkpoint keeps: both moments by their parameter's name ("average.h.0.ln_1.weight",
+  // State for a checkpoint: both moments by their parameter's name ("average.h.0.ln_1.weight",
   // "squared_average.h.0.ln_1.weight"), and the updates so far. The tensors are the optimiser's own.
   NamedTensors state() const;
   std::int64_t steps() const { return steps_; }
@@ -54,7 +55,7 @@ class AdamW {
     std::vector<at::Tensor> gradients() const;
   };
 
-  virtual void place_numbers() = 0;  // gives all that begin_step writes its place, by number()
+  virtual void place_numbers() = 0;  // allocates what begin_step writes, by number()
   at::Tensor number() const;         // ()
   at::TensorOptions device_options() const;
 

@@ -15,15 +15,15 @@ namespace {
 
 using StopRequested = std::function<bool()>;
 
-constexpr double least_sample_ms = 1;    // shorter ones hold too much of the launch, longer ones more of other programs
-constexpr double size_budget_ms = 250;   // to find out whether a size is the fastest
-constexpr double best_budget_ms = 1200;  // for the figure itself
+constexpr double least_sample_ms = 1;      // shorter ones measure mostly the launch, longer ones more of other programs
+constexpr double size_budget_ms = 250;     // to find out whether a size is the fastest
+constexpr double best_budget_ms = 1200;    // for the figure itself
 constexpr double longest_sample_ms = 200;  // sizes that would take longer are not tried
-constexpr double growth = 1.02;            // a larger size that brings less has brought nothing
+constexpr double growth = 1.02;            // a larger size with a smaller gain counts as no gain
 constexpr std::size_t least_samples = 5;
-constexpr std::int64_t least_largest = 1024;  // a size that is tried whatever the smaller ones brought
+constexpr std::int64_t least_largest = 1024;  // always tried, however little smaller sizes gained
 
-// Time that samples took, and time that this process's threads had of it.
+// The time that samples took, and the CPU time that this process's threads got.
 struct Share {
   double wall_ms = 0;
   double cpu_ms = 0;
@@ -81,7 +81,7 @@ double fastest(const std::vector<double>& values) {
   return *std::min_element(values.begin(), values.end());
 }
 
-// Doubles the matrices until that brings nothing for two sizes in a row, or they become too large or too slow; then
+// Doubles the matrices until two sizes in a row gain nothing, or they become too large or too slow; then
 // takes the figure at the best size. Sizes are compared by their fastest samples, which other programs disturb least.
 ProductRate product_rate(const char* precision, at::TensorOptions options, double memory_bytes, Share& share,
                          const StopRequested& stop_requested) {

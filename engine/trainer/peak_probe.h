@@ -1,4 +1,4 @@
-// A short probe of what the default device can do at best: matrix products and memory.
+// A short measurement of the default device's peaks: matrix products and memory bandwidth.
 #pragma once
 
 #include <functional>

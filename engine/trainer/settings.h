@@ -1,4 +1,4 @@
-// What LibTorch keeps per process or per thread, set for the length of a run or of a forward pass.
+// LibTorch's settings per process or per thread, set for the duration of a run or of a forward pass.
 #pragma once
 
 #include <torch/torch.h>
@@ -7,7 +7,7 @@
 
 namespace stepladder {
 
-// This process's share of the threads and the precision of float32 products; both go back to what they were.
+// This process's share of the threads and the precision of float32 products; the destructor restores both.
 class RunSettings {
  public:
   explicit RunSettings(const Recipe& recipe);
@@ -34,10 +34,10 @@ class AutocastScope {
   at::ScalarType dtype_before_{};
 };
 
-// The type in which products with `x` run under the present autocast of the CPU.
+// The type in which products with `x` run under the CPU's current autocast.
 at::ScalarType product_type(const at::Tensor& x);
 
-// LibTorch's own choice, one per physical core; asked before anybody changes it.
+// LibTorch's own choice, one per physical core, read before anything changes it.
 int default_threads();
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// What can take down a step's work on the device once and start all of it again by a single call. CUDA's is in
-// engine/trainer/cuda; tests drive a captured step by a stand-in on the CPU.
+// Records a step's work on the device once and starts all of it again by a single call. CUDA's is in
+// engine/trainer/cuda; tests drive a captured step with a stand-in on the CPU.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@ class StepGraph {
  public:
   virtual ~StepGraph() = default;
 
-  // Takes down what `work` starts on the device without letting it run. Tensors that `work` makes and leaves behind
-  // keep their memory, and each replay writes them again. `work` must have run before on this thread, so that nothing
-  // is set up for the first time, and may not wait for the device. Throws where it cannot be taken down.
+  // Records what `work` starts on the device without running it. Tensors that `work` makes and keeps stay in the same
+  // memory, and each replay writes them again. `work` must have run before on this thread, so that nothing is set up
+  // for the first time, and must not wait for the device. Throws where it cannot be recorded.
   virtual void record(const std::function<void()>& work) = 0;
 
-  // Starts what was taken down; does not wait for it.
+  // Starts what was recorded; doesn't wait for it.
   virtual void replay() = 0;
 };
 

@@ -11,18 +11,18 @@
 namespace stepladder {
 
 // CUDA: events before, within and after the step on its stream, and one wait for the last. CPU: its work is done when
-// the call returns, so a steady clock tells. MPS: the queue is drained, then a steady clock is read; marks within a
-// step would drain it too, so there are none.
+// the call returns, so a steady clock is exact. MPS: the queue is drained, then a steady clock is read; marks within a
+// step would drain it too, so there aren't any.
 class StepTimer {
  public:
   explicit StepTimer(c10::Device device);
 
   void start();
-  // What went on since the start or the mark before belongs to that part: parts.*part += its milliseconds. On CUDA,
-  // time in which the stream had nothing to do counts as well.
+  // Adds the milliseconds since the start or the mark before to that part: parts.*part. On CUDA, time in which the
+  // stream was idle counts as well.
   void mark(double StepParts::*part);
   double stop_ms();         // waits for the device; since start
-  StepParts parts() const;  // of the step that was stopped last; `missing` for parts that were not marked
+  StepParts parts() const;  // of the last step; `missing` for parts that were not marked
 
   Sync sync() const { return device_.is_cuda() ? Sync::event : Sync::device; }
 

@@ -1,4 +1,4 @@
-// What a model writes when it is let.
+// Text that a model writes.
 #pragma once
 
 #include <torch/torch.h>

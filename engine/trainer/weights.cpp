@@ -22,7 +22,7 @@ TensorType type_of(at::ScalarType type) {
     case at::kByte:
       return TensorType::u8;
     default:
-      throw DataError("no file of tensors has a name for the type " + std::string(c10::toString(type)));
+      throw DataError("tensor files cannot store the type " + std::string(c10::toString(type)));
   }
 }
 
@@ -51,7 +51,7 @@ at::Tensor read_weight(const WeightsFile& file, const TensorInfo& info, const at
   const bool positions = info.name == "wpe.weight" && shape.size() == 2 && shape[0] > wanted[0];
   if (positions) wanted[0] = shape[0];
   if (shape != wanted) {
-    throw DataError(file.name() + " is of another model: its " + info.name + " is " + shape_text(shape) +
+    throw DataError(file.name() + " belongs to another model: its " + info.name + " is " + shape_text(shape) +
                     ", the model's " + shape_text(wanted));
   }
   const std::vector<float> values = file.read_f32(info);
@@ -90,12 +90,12 @@ void write_model(const std::filesystem::path& file, const NamedTensors& paramete
 void load_model(Gpt& model, const Recipe& recipe, const WeightsFile& file) {
   const Gpt2Shape shape = file.gpt2_shape();
   if (shape.layers != recipe.layers) {
-    throw DataError(file.name() + " is of another model: it has " + std::to_string(shape.layers) + " layers (h." +
+    throw DataError(file.name() + " belongs to another model: it has " + std::to_string(shape.layers) + " layers (h." +
                     std::to_string(shape.layers - 1) + ".ln_1.weight is its last), the model has " +
                     std::to_string(recipe.layers));
   }
   if (shape.tied_head != recipe.tied_head) {
-    throw DataError(file.name() + " is of another model: " +
+    throw DataError(file.name() + " belongs to another model: " +
                     (shape.tied_head ? "it has no lm_head.weight, and the model's head is not tied"
                                      : "it has an lm_head.weight, and the model's head is tied"));
   }
@@ -115,8 +115,9 @@ at::Tensor read_tensor(const WeightsFile& file, const std::string& name, const a
   const bool fewer_rows = info.shape.size() == wanted.size() && !wanted.empty() && info.shape[0] < wanted[0];
   if (fewer_rows) wanted[0] = info.shape[0];
   if (info.shape != wanted || info.type != type_of(like.scalar_type())) {
-    throw DataError(file.name() + " is of another model: its " + name + " is " + std::string(to_string(info.type)) +
-                    " " + shape_text(info.shape) + ", the run's " + shape_text(wanted));
+    throw DataError(file.name() + " belongs to another model: its " + name + " is " +
+                    std::string(to_string(info.type)) + " " + shape_text(info.shape) + ", the run's " +
+                    shape_text(wanted));
   }
   at::Tensor values = at::empty(wanted, like.options().device(at::kCPU).requires_grad(false));
   file.read(info, {static_cast<std::byte*>(values.mutable_data_ptr()), static_cast<std::size_t>(values.nbytes())});

@@ -1,4 +1,4 @@
-// Between tensors and files of weights (engine/files/weights_file.h).
+// Moves weights between tensors and files (engine/files/weights_file.h).
 #pragma once
 
 #include <torch/torch.h>
@@ -16,7 +16,7 @@ namespace stepladder {
 void write_tensors(const std::filesystem::path& file, const NamedTensors& tensors,
                    const std::map<std::string, std::string>& metadata = {});
 
-// As Hugging Face keeps a GPT-2: names begin with "transformer.", linear weights are (in, out). Rows that pad the
+// As Hugging Face stores a GPT-2: names begin with "transformer.", linear weights are (in, out). Rows that pad the
 // vocabulary stay out. `parameters` are those of `named_parameters`, on any device.
 void write_model(const std::filesystem::path& file, const NamedTensors& parameters, const Recipe& recipe);
 
@@ -25,7 +25,7 @@ void write_model(const std::filesystem::path& file, const NamedTensors& paramete
 // changed nothing.
 void load_model(Gpt& model, const Recipe& recipe, const WeightsFile& file);
 
-// The tensor of that name in the shape and type that it has in `like`, or less rows. Throws DataError.
+// The tensor of that name in the shape and type that it has in `like`, or with fewer rows. Throws DataError.
 at::Tensor read_tensor(const WeightsFile& file, const std::string& name, const at::Tensor& like);
 
 }  // namespace stepladder

@@ -10,7 +10,7 @@
 namespace stepladder {
 
 // 16,384 bins to an octave, so that a bin's values differ by less than one part in 16,384 (0.006 %); a bin stands for
-// the mean of its values. Octaves are made when they are met: a training's step times need two or three (256 kB each).
+// the mean of its values. Octaves are allocated when needed: a training's step times need two or three (256 kB each).
 // Values below 2^-20 or from 2^40 on are counted at those ends (in milliseconds: 1 ns, and 35 years).
 class FineHistogram {
  public:

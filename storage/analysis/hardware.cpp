@@ -71,7 +71,7 @@ bool is_laptop(const std::vector<std::string>& words) {
          });
 }
 
-// The maker's and family's names say nothing that the model's does not.
+// The names of makers and families add nothing to the model's name.
 std::vector<std::string> model_words(std::string_view name) {
   std::vector<std::string> words = words_of(name);
   std::erase_if(words, [](const std::string& word) {
@@ -94,7 +94,7 @@ std::optional<int> leading_count(std::string_view hardware) {
   return times || rest.substr(0, 2) == "\xC3\x97" ? std::optional(count) : std::nullopt;
 }
 
-// Four digits are more than a measurement has.
+// Four digits, which is more than a measurement has.
 std::string csv_number(double value) {
   if (is_missing(value)) return "";
   std::array<char, 32> text{};
@@ -107,8 +107,8 @@ std::string csv_line(const Hardware& row) {
   for (const std::string& alias : row.aliases) aliases += (aliases.empty() ? "" : "|") + alias;
   for (const std::string& text : {row.name, aliases, row.source}) {
     if (text.find_first_of(",\r\n") != std::string::npos || text.starts_with('#'))
-      throw StorageError("'" + text +
-                         "' cannot stand in a table of hardware: it holds a comma or a new line, or begins with #");
+      throw StorageError(
+          "'" + text + "' cannot be written to a hardware table: it contains a comma or a new line, or starts with #");
   }
   std::string line = row.name + "," + aliases;
   for (const double tflops : row.peak_tflops) line += "," + csv_number(tflops);
@@ -148,7 +148,7 @@ class Reader {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || !(value > 0))
-      refuse("holds '" + text + "' where a positive number should be");
+      refuse("has '" + text + "' instead of a positive number");
     return value;
   }
 

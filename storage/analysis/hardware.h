@@ -1,5 +1,5 @@
-// What devices can do at best: dense peaks by precision. From a table that names its sources and can be edited;
-// "unknown" is an answer.
+// The peaks of devices: dense FLOP/s by precision, memory bandwidth and size, from a table that names its sources and
+// can be edited. A peak may be unknown.
 #pragma once
 
 #include <array>
@@ -26,11 +26,11 @@ struct Hardware {
   std::string source;  // the document that says so, or "measured here"
 };
 
-// A peak and what it is the peak of.
+// A peak, with the device and precision that it belongs to.
 struct Peak {
   double tflops = missing;                   // of one device
   Precision precision = Precision::unknown;  // the fastest one of bf16 or wider where the run's is not known
-  bool assumed = false;                      // the run's precision is not known, or the device does not have it
+  bool assumed = false;                      // the run's precision is unknown, or the device lacks it
   const Hardware* hardware = nullptr;
   int devices = 1;
   bool known() const { return !is_missing(tflops); }
@@ -52,9 +52,9 @@ class HardwareTable {
   static HardwareTable load(const std::filesystem::path& assets_folder);
   static std::filesystem::path user_file();
 
-  // However it is written: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the most words
-  // wins. Null where none fits; a laptop's chip is not the desktop's. A row whose own name counts, "2 x Intel Xeon",
-  // was measured as a whole: it is found by exactly that name, and is one device.
+  // Finds a device by any spelling: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the
+  // most words wins. Null where none fits; a laptop's chip isn't the desktop's. A row whose own name counts, "2 x Intel
+  // Xeon", was measured as a whole: it is found by exactly that name, and is one device.
   const Hardware* find(std::string_view name) const;
 
   Peak peak(std::string_view hardware, std::string_view precision) const;
@@ -65,11 +65,11 @@ class HardwareTable {
   std::vector<Hardware> rows_;
 };
 
-// The bytes of such a file (none: one that is to be made) with `row` at its end; an earlier row of that name goes;
-// other lines and comments stay as they are. Throws StorageError where a name or source would break a line.
+// The content of such a file (empty for a new one) with `row` at its end. An earlier row of that name is removed; other
+// lines and comments stay as they are. Throws StorageError where a name or source would break a line.
 std::string with_row(std::string_view csv, const Hardware& row);
 
-// "8x NVIDIA H100" is 8 of them; 1 where it does not say.
+// 8 for "8x NVIDIA H100"; 1 where no number is given.
 int device_count(std::string_view hardware);
 
 }  // namespace stepladder

@@ -19,7 +19,7 @@ double attention(const ModelShape& shape) {  // L d T
   return static_cast<double>(shape.layers) * static_cast<double>(shape.d_model) * static_cast<double>(shape.seq_len);
 }
 
-// A sum that keeps what is missing apart from what is not a number.
+// A sum that keeps missing values apart from NaN.
 double sum(double n_part, double attention_part) {
   return is_missing(attention_part) ? missing : n_part + attention_part;
 }
@@ -125,7 +125,7 @@ std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
     const auto read = [&](std::string_view text, auto& value) {
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
       if (error != std::errc() || end != text.data() + text.size())
-        refuse("holds '" + std::string(text) + "' where a number should be");
+        refuse("has '" + std::string(text) + "' instead of a number");
     };
     PublishedRow row;
     int recompute_flag = 0;
@@ -167,8 +167,8 @@ std::string disagreement(const MosaicFigures& published, const MosaicFigures& co
   const auto compare = [&](const char* name, double said, double found) {
     if (std::lround(said * 1e4) == std::lround(found * 1e4)) return;
     char buffer[96];
-    std::snprintf(buffer, sizeof buffer, "%s%s is published as %.4f and comes to %.6f", text.empty() ? "" : "; ", name,
-                  said, found);
+    std::snprintf(buffer, sizeof buffer, "%s%s is published as %.4f but recomputes to %.6f", text.empty() ? "" : "; ",
+                  name, said, found);
     text += buffer;
   };
   compare("mfu_star", published.mfu_star, computed.mfu_star);

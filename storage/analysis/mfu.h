@@ -36,7 +36,7 @@ struct ModelShape {
 // missing where the shape lacks what the convention needs.
 double flops_per_token(MfuConvention convention, const ModelShape& shape);
 
-// The same with the second forward pass of activation recomputation: what the hardware did. By the source of
+// The same with the second forward pass of activation recomputation: the work of the hardware. By the source of
 // the convention for Mosaic's tables (8 N + 6 L d T), else 4/3 of the model's.
 double flops_per_token_recomputed(MfuConvention convention, const ModelShape& shape);
 
@@ -67,7 +67,7 @@ std::vector<PublishedRow> read_published(const std::filesystem::path& file);
 // Recomputed from the tokens per second, which are published with more digits than the samples; A100: 312 TFLOP/s.
 MosaicFigures recompute(const PublishedRow& row);
 
-// Why a recomputed figure is not the published one to four decimals; empty where all four agree.
+// Why a recomputed figure differs from the published one in four decimals; empty where all four agree.
 std::string disagreement(const MosaicFigures& published, const MosaicFigures& computed);
 
 }  // namespace stepladder

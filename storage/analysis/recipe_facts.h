@@ -1,4 +1,4 @@
-// What a run's recipe says about things that judging its numbers needs.
+// The values of a run's recipe that analysis needs.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace stepladder {
 
 struct RecipeFacts {
-  std::optional<std::string> data;  // nullopt: the recipe does not say; empty: the synthetic source
-  std::int64_t vocab = 0;           // 0: not known, as all that follow
+  std::optional<std::string> data;  // nullopt: unknown; empty: the synthetic source
+  std::int64_t vocab = 0;           // 0: unknown, as for all that follow
   std::int64_t layers = 0;
   std::int64_t d_model = 0;
   std::int64_t heads = 0;
@@ -19,7 +19,7 @@ struct RecipeFacts {
   std::int64_t grad_accum = 0;
   std::string model;  // "gpt2", "nano"
   int devices = 1;    // that shared each step
-  // What advice looks at, as the recipe spells it; empty, 0, missing and -1: not known.
+  // For advice, as the recipe spells it; empty, 0, missing and -1: unknown.
   std::string matmul;     // "fp32", "tf32", "bf16"
   std::string autocast;   // "off", "bf16"
   std::string optimizer;  // "adamw", "fused-adamw"
@@ -33,12 +33,12 @@ struct RecipeFacts {
 };
 
 // From Run::recipe (by the names above; `devices` may be called `world_size` or `gpus`; the model's shape also as
-// nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). What is not JSON,
-// or not of the type, is not known.
+// nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). A value that isn't
+// JSON, or has another type, is unknown.
 RecipeFacts recipe_facts(const Run& run);
 
-// Whether two recipes agree in all but the batch: its sequences, how they are accumulated, how long it trains and how
-// often it does something beside training.
+// Whether two recipes differ at most in batch size, accumulation, length, schedule, seed, and in what is done beside
+// training.
 bool same_recipe_but_batch(const Run& a, const Run& b);
 
 }  // namespace stepladder

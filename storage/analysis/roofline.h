@@ -1,5 +1,5 @@
 // The roofline (Williams, Waterman and Patterson 2009): a step can be no faster than its arithmetic at the peak, and no
-// faster than its bytes at the memory's bandwidth. Which of the two binds depends on FLOP per byte.
+// faster than its bytes at the memory's bandwidth. FLOP per byte decides which of the two is the limit.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-// The part of one step that one device does.
+// One device's share of a step.
 struct StepShape {
   ModelShape model;
   std::int64_t tokens = 0;         // of the step on this device; 0: not known
@@ -21,8 +21,8 @@ struct StepShape {
   bool known() const;
 };
 
-// From the recipe, or from what an import could tell. Half-width values where the precision is not known: fewer bytes,
-// so that the intensity is never put too low.
+// From the recipe, or from what an import recorded. Half-width values where the precision is unknown: fewer bytes, so
+// that the intensity is never estimated too low.
 StepShape step_shape_of(const Run& run, const Summary& summary);
 
 // Bytes between one device and its memory in a step of AdamW: every tensor counts once for each time that it has to be

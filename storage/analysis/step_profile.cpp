@@ -9,7 +9,7 @@
 namespace stepladder {
 namespace {
 
-// Operators whose name holds one of these words; the first that fits counts.
+// Kinds by a word of the operator's name; the first match counts.
 struct Word {
   std::string_view word;
   OperatorKind kind;
@@ -40,7 +40,7 @@ constexpr std::array words{Word{"scaled_dot_product", OperatorKind::attention},
                            Word{"c10d", OperatorKind::communication},
                            Word{"gloo", OperatorKind::communication}};
 
-// What does no arithmetic: names for the same memory, and memory itself.
+// Operators without arithmetic: views and allocation.
 constexpr std::array views{"autograd",
                            "aten::view",
                            "aten::reshape",
@@ -126,7 +126,7 @@ double step_ms(const StepProfile& profile) {
 }
 
 std::string title_of(const OperatorTime& each) {
-  if (each.name.empty()) return "in no operator";
+  if (each.name.empty()) return "outside operators";
   return each.name.starts_with("aten::") ? each.name.substr(6) : each.name;
 }
 
@@ -135,13 +135,13 @@ double gigaflops_per_s(const OperatorTime& each) {
 }
 
 std::string why_no_profile(const Run& run) {
-  if (run.source != "launched") return "operators are timed in runs that are trained here";
+  if (run.source != "launched") return "operators are timed only in runs trained here";
   if (!run.device.empty() && run.device != "cpu")
     return "it ran on " + run.device + ", and operators are timed on CPUs only";
-  if (run.planned_steps < 10) return "a run of fewer than ten steps is too short for one";
+  if (run.planned_steps < 10) return "operators aren't timed in runs of fewer than ten steps";
   switch (run.status) {
     case RunStatus::finished:
-      return "it was recorded by a version of Stepladder that made none";
+      return "it was recorded by a version of Stepladder that didn't time operators";
     case RunStatus::queued:
     case RunStatus::running:
       return "operators are timed after the last step";

@@ -1,5 +1,6 @@
-// What a step's profile adds up to: its operators by kind, so that two rungs can be held against each other and one
-// sees what moved. A pure function of the operators' names; measuring is engine/trainer/operator_watch.h.
+// A run's step profile by kind of operator, so that two rungs can be compared and one sees what moved. A pure function
+// of the operators' names; engine/trainer/operator_watch.h measures. (`stepladder profile` is something else: it times
+// single calls, engine/call_times.h.)
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@
 namespace stepladder {
 
 enum class OperatorKind {
-  products,       // mm, addmm, bmm: what FLOPs are counted of
+  products,       // mm, addmm, bmm: those whose FLOPs are counted
   attention,      // as one operator (scaled_dot_product_attention)
   softmax,        // and the loss
   normalisation,  // layer norm
@@ -24,7 +25,7 @@ enum class OperatorKind {
   optimizer,  // the whole update, clipping too
   communication,
   data,     // making the batch
-  between,  // autograd, views, allocation, and what lies in no operator
+  between,  // autograd, views, allocation, and time outside operators
 };
 inline constexpr std::array all_operator_kinds{
     OperatorKind::products,   OperatorKind::attention,   OperatorKind::softmax,       OperatorKind::normalisation,
@@ -45,8 +46,8 @@ class KindTimes {
 
 double step_ms(const StepProfile& profile);  // all operators together
 
-std::string title_of(const OperatorTime& each);    // "addmm"; "in no operator"
-double gigaflops_per_s(const OperatorTime& each);  // missing where its FLOPs are not known
+std::string title_of(const OperatorTime& each);    // "addmm"; "outside operators"
+double gigaflops_per_s(const OperatorTime& each);  // missing where its FLOPs are unknown
 std::string why_no_profile(const Run& run);        // a sentence
 
 // One row for each part and name, whatever the shapes; the most expensive first.

@@ -110,7 +110,7 @@ class LifeCycle(unittest.TestCase):
 
         status, _, error = self.place.run("train", "--fork", f"{parent['id']}@15")
         self.assertEqual(status, 1)
-        self.assertIn(f"no checkpoint of step 15, but of {', '.join(map(str, saved))}", error)
+        self.assertIn(f"no checkpoint of step 15; it has: {', '.join(map(str, saved))}", error)
         status, _, error = self.place.run("train", "--resume", parent["id"])
         self.assertEqual(status, 2)
         self.assertIn("--steps: 30 steps are already done", error)

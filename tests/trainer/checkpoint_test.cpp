@@ -146,7 +146,7 @@ TEST_F(CheckpointTest, OneOfAnotherModelIsRefusedAndTheTensorNamed) {
   Recipe wider = tiny_recipe();
   wider.d_model = 64;
   const std::string why = reason(train_here(job(wider, saved)));
-  EXPECT_NE(why.find("is of another model: its "), std::string::npos) << why;
+  EXPECT_NE(why.find("belongs to another model: its "), std::string::npos) << why;
   EXPECT_NE(why.find(".weight is F32 ("), std::string::npos) << why;
   Recipe deeper = tiny_recipe();
   deeper.layers = 3;
@@ -158,7 +158,7 @@ TEST_F(CheckpointTest, OneWithoutItsStateOrItsMomentsIsRefused) {
   const fs::path saved = saved_run(tiny_recipe());
   std::ofstream(saved / checkpoint_state) << "{\"step\": 5";
   EXPECT_EQ(reason(train_here(job(tiny_recipe(), saved))),
-            (saved / checkpoint_state).string() + " is cut short or no checkpoint's");
+            (saved / checkpoint_state).string() + " is cut short or isn't a checkpoint's");
   fs::remove(saved / checkpoint_state);
   EXPECT_NE(reason(train_here(job(tiny_recipe(), saved))).find("cannot be read"), std::string::npos);
   const fs::path other = folder / "run-1" / checkpoint_name(10);

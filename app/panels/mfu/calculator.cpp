@@ -137,10 +137,6 @@ double peak_of(const MfuForm& form, const HardwareTable& table) {
   return hardware ? peak_of(*hardware, form.precision) : missing;
 }
 
-std::string words_of(const AssumedParams& params) {
-  return params.why.substr(0, params.why.find("; --params"));
-}
-
 void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) {
   form = MfuForm();
   form.run = entry.run.id;
@@ -152,7 +148,7 @@ void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) 
   form.precision = peak.known() ? peak.precision : Precision::bf16;
   const AssumedParams params = params_of(entry.run, entry.summary);
   const auto assume = [&](const std::string& what) { form.assumed += (form.assumed.empty() ? "" : "; ") + what; };
-  if (!params.why.empty()) assume(words_of(params));
+  if (!params.why.empty()) assume(params.why);
   if (peak.hardware) {
     form.hardware = peak.hardware->name;
     if (peak.assumed) assume(std::string(to_string(peak.precision)) + " peak, since the run's precision is unknown");

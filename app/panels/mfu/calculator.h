@@ -62,9 +62,6 @@ const Hardware* hardware_of(const MfuForm& form, const HardwareTable& table);  /
 double peak_of(const Hardware& hardware, Precision precision);
 double peak_of(const MfuForm& form, const HardwareTable& table);  // of one device
 
-// Without the advice to users of the command line.
-std::string words_of(const AssumedParams& params);
-
 // The selected run's numbers to begin with, else the newest's that has any, else GPT-2's.
 MfuForm first_form(const Workspace& workspace);
 void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table);

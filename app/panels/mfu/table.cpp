@@ -55,7 +55,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
     return row;
   }
   row.is_assumed = !params.why.empty() || peak.assumed;
-  if (!params.why.empty()) row.remark = "Assumed: " + words_of(params) + ".";
+  if (!params.why.empty()) row.remark = "Assumed: " + params.why + ".";
   if (peak.assumed)
     row.remark += (row.remark.empty() ? "" : " ") + std::string("Assumed: ") + std::string(to_string(peak.precision)) +
                   " peak, since the run's precision is unknown.";

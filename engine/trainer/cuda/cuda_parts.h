@@ -15,13 +15,13 @@ namespace stepladder {
 
 struct CudaParts {
   // A CUDA graph of the thread's present device. While it lives, the calling thread's current stream is one of its own,
-  // since the default stream cannot be captured: everything of a run goes there, so that nothing has to wait for
-  // anything. Must be destroyed on the same thread.
+  // since the default stream cannot be captured. The whole run uses it, so that no stream waits for
+  // another. Must be destroyed on the same thread.
   std::unique_ptr<StepGraph> (*make_step_graph)();
 
   // Collectives on the thread's present device, each rank another one, over the network interface of that name unless
   // NCCL_SOCKET_IFNAME says otherwise; null where the library was built without NCCL. After an operation that took
-  // longer than `patience` the backend's getError says so, and its results are worth nothing.
+  // longer than `patience` the backend's getError says so, and its results are invalid.
   c10::intrusive_ptr<c10d::Backend> (*join_nccl)(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world_size,
                                                  std::chrono::milliseconds patience, const std::string& interface);
 };

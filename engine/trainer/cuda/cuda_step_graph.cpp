@@ -19,7 +19,7 @@ class CudaStepGraph : public StepGraph {
     try {
       stream_.synchronize();  // nobody frees what a replay still writes
     } catch (const c10::Error&) {
-      // A device that has failed has said so to whoever waited for it.
+      // A device failure was already reported to whoever waited for the device.
     }
     c10::cuda::setCurrentCUDAStream(stream_before_);
   }
@@ -37,7 +37,7 @@ class CudaStepGraph : public StepGraph {
       work();
     } catch (...) {
       try {
-        graph->capture_end();  // the stream must not stay in capture
+        graph->capture_end();  // the stream must not keep capturing
       } catch (const c10::Error&) {
         // It says only that the capture was broken off; the exception on its way says why.
       }

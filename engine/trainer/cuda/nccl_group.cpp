@@ -10,9 +10,9 @@
 namespace stepladder {
 namespace {
 
-// NCCL's kernels wait for ever for a rank that is gone. LibTorch's watchdog thread ends that, but out of the box by
-// aborting the whole process, which may be somebody's desktop: here it only aborts the communicators, at once, and the
-// training thread finds out (getError). What the user has set stays.
+// NCCL's kernels wait for ever for a rank that has exited. LibTorch's watchdog thread ends that, by default by aborting
+// the whole process, which may be the desktop. Here it only aborts the communicators, at once, and the training thread
+// detects that (getError). The user's own settings are kept.
 void let_the_process_live() {
   const auto set = [](const char* name, const char* value) { c10::utils::set_env(name, value, /*overwrite=*/false); };
   set("TORCH_NCCL_ASYNC_ERROR_HANDLING", "2");  // CleanUpOnly (ProcessGroupNCCL.hpp)

@@ -5,8 +5,8 @@
 namespace stepladder {
 namespace {
 
-// Keys of a row that are looked at: the query's own and those before it, and as many behind it as fill up a vector,
-// which a comparison leaves out again. A tail of one key after the other would cost more than they do.
+// Keys of a row that are processed: the query's own, those before it, and as many after it as fill up a vector, which a
+// comparison masks again. A scalar tail would cost more than they do.
 STEPLADDER_IN_LOOP std::int64_t looked_at(std::int64_t query, std::int64_t length) {
   return std::min(length, (query / 16 + 1) * 16);
 }

@@ -24,7 +24,7 @@ double classify(const at::Tensor& hidden, const at::Tensor& weight, const at::Te
   const std::int64_t rows = std::clamp<std::int64_t>(chunk_bytes / (V * 4), 1, N);
   const bool half = hidden.scalar_type() != at::kFloat;
   const float scale = d_hidden ? 1.0F / static_cast<float>(N) : 0.0F;
-  // Kept from call to call: memory that is new each time costs a page fault for every four kilobytes.
+  // Reused from call to call: fresh memory costs a page fault for every four kilobytes.
   static thread_local at::Tensor kept;
   if (!kept.defined() || kept.numel() < rows * V) kept = at::empty({rows * V}, at::kFloat);
   const at::Tensor buffer = kept.narrow(0, 0, rows * V).view({rows, V});

@@ -1,5 +1,5 @@
-// Head and loss as one: logits in chunks of rows, each turned into its gradient where it lies, so that (B T, V) is
-// never kept. What Liger's and Apple's fused cross-entropy do on a GPU, for a CPU.
+// Head and loss as one: logits in chunks of rows, each turned into its gradient in place, so that (B T, V) is never
+// stored. What Liger's and Apple's fused cross-entropy do on a GPU, for a CPU.
 #pragma once
 
 #include <torch/torch.h>

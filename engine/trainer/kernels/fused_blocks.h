@@ -5,7 +5,7 @@
 
 namespace stepladder {
 
-// x: (B, T, C), float32, what the embeddings gave. Returns what the blocks and the last LayerNorm make of it, (B, T,
+// x: (B, T, C), float32, the embeddings. Returns the output of the blocks and the last LayerNorm, (B, T,
 // C), in the type of the products. The same mathematics as Block::forward, rounded elsewhere.
 at::Tensor fused_blocks(const std::vector<std::shared_ptr<Block>>& blocks, const LayerNorm& last, const at::Tensor& x);
 

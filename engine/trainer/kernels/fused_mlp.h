@@ -1,4 +1,4 @@
-// A block's MLP with bias and GELU as one pass over what the first product gave. Plain, that is three (bias, GELU, and
+// A block's MLP with bias and GELU as one pass over the first product's output. Plain, that is three (bias, GELU, and
 // GELU's backward pass with a tanh for each element, the costliest operation of a small model on a CPU after the
 // products).
 #pragma once

@@ -1,4 +1,4 @@
-// How a fused kernel's rows come to threads, and its tensors to loops that know no torch.
+// Distributes a fused kernel's rows over threads and hands its tensors to loops without torch.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -11,8 +11,8 @@
 
 namespace stepladder {
 
-// Rows in blocks whose number does not depend on that of the threads: what is summed up over rows (the gradient of a
-// bias) is summed up in a block, then over the blocks, so that it has the same bits on any number of threads.
+// Rows in blocks whose number doesn't depend on the number of threads: sums over rows (the gradient of a bias) are made
+// within a block, then over the blocks, so they have the same bits on any number of threads.
 struct RowBlocks {
   static constexpr std::int64_t most = 32;
 

@@ -1,6 +1,6 @@
-// What the fused kernels' loops over rows share: one exponential, bf16 in memory with float32 in registers, and the
-// attribute that compiles a loop once for each kind of vector unit. A file `*_rows.cpp` knows no torch, so that it is
-// compiled in a second and all that it holds is loops.
+// Shared by the fused kernels' loops over rows: one exponential, bf16 in memory with float32 in registers, and the
+// attribute that compiles a loop once for each kind of vector unit. A file `*_rows.cpp` includes no torch, so it
+// compiles in a second and contains nothing but loops.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 #else
 #define STEPLADDER_FOR_EACH_CPU
 #endif
-// What a version calls must become part of it, or it would stay without vector instructions.
+// Functions that a version calls must be inlined into it, or they would run without vector instructions.
 #define STEPLADDER_IN_LOOP inline __attribute__((always_inline))
 
 namespace stepladder {
 
-// The upper half of a float32, as it lies in memory.
+// The upper half of a float32, as in memory.
 enum class Bf16 : std::uint16_t {};
 
 STEPLADDER_IN_LOOP float load(float x) {
@@ -33,7 +33,7 @@ STEPLADDER_IN_LOOP void store(float& to, float x) {
   to = x;
 }
 
-// To the nearest, of two equally near the even one; what is not a number stays none.
+// To the nearest, of two equally near the even one; NaN stays NaN.
 STEPLADDER_IN_LOOP void store(Bf16& to, float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;

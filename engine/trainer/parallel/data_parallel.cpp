@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds collective_patience = 20s;  // for one that does not answer
 constexpr std::chrono::milliseconds start_patience = 300s;      // for hosts that are started one after the other
-constexpr std::chrono::milliseconds inquest_patience = 3s;      // to find out which one is to blame
+constexpr std::chrono::milliseconds inquest_patience = 3s;      // to find out which rank failed
 constexpr std::chrono::milliseconds end_patience = 5s;
 constexpr std::chrono::milliseconds glance = 20ms;
 constexpr std::chrono::milliseconds between_signs_of_life = 2s;  // of a run that is paused
@@ -108,7 +108,7 @@ struct DataParallel::Group {
   c10::intrusive_ptr<c10d::ProcessGroup> processes;
   Clock::time_point last_sent{};
   std::unique_ptr<c10d::Reducer> reducer;  // holds on to last_sent
-  double waited_ms = missing;              // in the last backward pass; on a GPU that is the device's business
+  double waited_ms = missing;              // in the last backward pass; unknown on a GPU
   bool stop_agreed = false;                // the same on all ranks, as of the last exchange
   bool pause_agreed = false;
   int exceptions_before = std::uncaught_exceptions();
@@ -124,15 +124,15 @@ DataParallel::Group::Group(const Recipe& recipe, const std::optional<Placement>&
 }
 
 DataParallel::Group::~Group() {
-  // In a run that has ended well they end by themselves; after an error they wait for what will never come.
+  // After a run without errors they end by themselves; after an error they would wait for ever.
   const bool ended_well = reducer && std::uncaught_exceptions() == exceptions_before;
   if (processes) leave_group(*processes, device, /*together=*/ended_well);
   if (workers && ended_well) workers->wait_all_ended(end_patience);
-  workers.reset();  // before the group, whose destructor waits for what is on its way
+  workers.reset();  // before the group, whose destructor waits for pending messages
 }
 
-// Rank 0 waits for the others with an eye on those that it started and on a stop; only then do they turn to Gloo, which
-// would wait blindly.
+// Rank 0 waits for the others while it watches those that it started and stop requests. Only then do all of them join
+// Gloo, which watches neither.
 bool DataParallel::Group::wait_for_all(const std::stop_token& stop) {
   store = join_store(placement, listening ? &*listening : nullptr, start_patience);
   store->set(key("here", placement.rank), std::vector<std::uint8_t>{1});
@@ -143,7 +143,7 @@ bool DataParallel::Group::wait_for_all(const std::stop_token& stop) {
       if (workers) {
         if (const auto failure = workers->failure()) throw std::runtime_error(*failure);
       }
-      if (Clock::now() > deadline) throw std::runtime_error(rank_name(rank) + " has not come");
+      if (Clock::now() > deadline) throw std::runtime_error(rank_name(rank) + " has not connected");
       std::this_thread::sleep_for(glance);
     }
   }
@@ -186,7 +186,7 @@ void DataParallel::Group::backward(const at::Tensor& loss, bool average) {
   guarded([&] {
     if (average) {
       reducer->prepare_for_forward();
-      reducer->rebuild_buckets();  // once, in the order in which gradients have come
+      reducer->rebuild_buckets();  // once, in the order in which gradients became ready
       reducer->prepare_for_backward({});
     }
     loss.backward();
@@ -221,7 +221,7 @@ void DataParallel::Group::guarded(Collective collective) {
   if (loss) explain(*loss);
 }
 
-// Those that only lost contact say so in the store, so that rank 0 can name the one that does not.
+// Ranks that only lost contact say so in the store, so that rank 0 can name the one that doesn't.
 void DataParallel::Group::explain(PeerLoss loss) {
   if (is_rank0()) {
     const auto found = culprit(loss);

@@ -1,5 +1,5 @@
 // Data parallelism: several processes hold the same weights, each computes the gradients of its own rows of every
-// micro-batch, and their mean is what all of them step by. With one process all of this does nothing.
+// micro-batch, and all of them step by the mean. With one process, none of this does anything.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,12 +15,12 @@ namespace stepladder {
 
 class DataParallel {
  public:
-  // Takes its place among the processes that a launcher has started (engine/processes/rendezvous.h); where this one was
-  // started alone it becomes rank 0 and starts the others, which load while rank 0 goes on. The recipe's "auto"s must
-  // be resolved. Throws RecipeError where the processes do not fit to recipe or build.
+  // Takes its place among the processes that a launcher has started (engine/processes/rendezvous.h); a process that was
+  // started alone becomes rank 0 and starts the others, which load while rank 0 continues. The recipe's "auto"s must
+  // be resolved. Throws RecipeError where the processes don't fit the recipe or the build.
   DataParallel(const Recipe& recipe, RunControl& control);
 
-  // None of the processes that it started is left when it returns.
+  // Ends all processes that it started.
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
@@ -30,7 +30,7 @@ class DataParallel {
   // there.
   bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done);
 
-  bool is_rank0() const;  // the one that keeps what the run does
+  bool is_rank0() const;  // the one that records the run
 
   // The GPU that this process computes on; nothing on a CPU, or where it is alone and takes the first.
   std::optional<at::Device> own_gpu() const;
@@ -39,19 +39,19 @@ class DataParallel {
   Batch share(Batch batch) const;
 
   // loss.backward(). With `average` the gradients, those gathered by earlier calls included, become their mean over all
-  // processes when it returns; without, nothing is sent. All of it on the calling thread but the sending itself, which
-  // goes on beside the rest of the backward pass.
+  // processes when it returns; without, nothing is sent. Everything runs on the calling thread except the sending,
+  // which overlaps with the rest of the backward pass.
   void backward(const at::Tensor& loss, bool average);
 
-  // How long the last backward pass waited for other processes after it had sent all it had; `missing` with one
+  // How long the last backward pass waited for other processes after it had sent everything; `missing` with one
   // process, and on GPUs, where the host does not wait.
   double waited_ms() const;
 
-  // Mean over all processes of each one's loss. Stop requests and rank 0's pauses ride along.
+  // Mean over all processes of each one's loss. Also exchanges stop requests and rank 0's pauses.
   double mean(double loss);
 
-  // Returns when the run is not paused, or is to stop. While it is paused the processes keep saying so to each other:
-  // one that is silent would be taken for lost.
+  // Returns when the run is not paused, or is to stop. While it is paused the processes keep exchanging messages: a
+  // silent one would be taken for lost.
   void wait_while_paused();
 
   // The same answer on every process: whether one of them had been asked to stop when `mean` was last called.

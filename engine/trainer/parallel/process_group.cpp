@@ -17,13 +17,13 @@ namespace stepladder {
 
 std::string process_groups_note(at::DeviceType device) {
 #ifndef STEPLADDER_GLOO
-  return "this build has no process groups: Gloo's headers (libgloo-dev) were not there";
+  return "this build has no process groups: Gloo's headers (libgloo-dev) were missing";
 #endif
   if (device == at::kCPU) return "";
   if (device != at::kCUDA) return "there are process groups for CPUs and NVIDIA GPUs only";
   const CudaLibrary& cuda = cuda_library();
   if (!cuda.parts) return cuda.gpus.empty() ? cuda.note : cuda.parts_note;
-  return cuda.parts->join_nccl ? "" : "this build has no process groups for GPUs: NCCL's header was not there";
+  return cuda.parts->join_nccl ? "" : "this build has no process groups for GPUs: NCCL's header was missing";
 }
 
 c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, ListeningSocket* listening,
@@ -42,7 +42,7 @@ c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, Listening
 
 namespace {
 
-// NCCL's operations throw nothing where they fail: they end, with wrong results.
+// NCCL's operations don't throw where they fail: they end with wrong results.
 struct GpuPeerLoss : std::runtime_error {
   explicit GpuPeerLoss(PeerLoss which) : std::runtime_error("NCCL has lost a rank"), loss(which) {}
   PeerLoss loss;
@@ -88,7 +88,7 @@ void leave_group(c10d::ProcessGroup& group, at::DeviceType device, bool together
       group.getBackend(device)->abort();
     }
   } catch (const std::exception&) {
-    // The others are gone, or about to go: there is nobody left to tell.
+    // The other ranks have exited or are about to: nobody needs the error.
   }
 }
 

@@ -28,14 +28,14 @@ c10::intrusive_ptr<c10d::ProcessGroup> join_group(const c10::intrusive_ptr<c10d:
                                                   const Placement& placement, at::DeviceType device,
                                                   std::chrono::milliseconds patience);
 
-// Throws where a collective on that kind of device has failed or taken too long: on a GPU it then has ended without a
-// word. Results are good where the device was waited for, and this then returned.
+// Throws where a collective on that kind of device has failed or taken too long: on a GPU it then ends silently.
+// Results are valid only if this returns after the device was waited for.
 void require_no_loss(c10d::ProcessGroup& group, at::DeviceType device);
 
 // Before the group is destroyed: `together` where all ranks do so, else the connections are cut. Does nothing on a CPU.
 void leave_group(c10d::ProcessGroup& group, at::DeviceType device, bool together) noexcept;
 
-// What became of the others where a collective has thrown; nothing where the error was not theirs.
+// What happened to the other ranks after a collective has thrown; nothing where the error wasn't theirs.
 enum class PeerLoss { connection_closed, no_answer };
 std::optional<PeerLoss> peer_loss(const std::exception& error);
 

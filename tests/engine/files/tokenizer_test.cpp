@@ -183,25 +183,27 @@ TEST_F(Tokenizers, AMillionLettersWithoutASpace) {
 
 TEST_F(Tokenizers, FilesThatAreNoTokenizer) {
   EXPECT_EQ(error_of(folder_ / "none.json"), "none.json does not exist");
-  EXPECT_NE(error_of(folder_.path()).find("holds no tokenizer (tokenizer.json, or vocab.json and merges.txt)"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of(folder_.path()).find("contains no tokenizer (expected tokenizer.json, or vocab.json and merges.txt)"),
+      std::string::npos);
   EXPECT_EQ(error_of(write("notes.txt", "some text")),
-            "notes.txt is no tokenizer (known are tokenizer.json, vocab.json and merges.txt)");
+            "notes.txt isn't a tokenizer (expected tokenizer.json, vocab.json or merges.txt)");
   EXPECT_EQ(error_of(write("empty.json", "")),
-            "empty.json is no tokenizer (known are tokenizer.json, vocab.json and merges.txt)");
-  EXPECT_EQ(error_of(write("tokenizer.json", "{\"model\": {")), "tokenizer.json is no JSON at byte 12");
-  EXPECT_EQ(error_of(write("tokenizer.json", "{\"model\": 1e999}")), "tokenizer.json holds a number that is too large");
+            "empty.json isn't a tokenizer (expected tokenizer.json, vocab.json or merges.txt)");
+  EXPECT_EQ(error_of(write("tokenizer.json", "{\"model\": {")), "tokenizer.json isn't valid JSON at byte 12");
+  EXPECT_EQ(error_of(write("tokenizer.json", "{\"model\": 1e999}")),
+            "tokenizer.json contains a number that is too large");
   EXPECT_EQ(error_of(write("merges.txt", "a b\n")), "merges.txt is half of a tokenizer: vocab.json is not beside it");
 }
 
 TEST_F(Tokenizers, DamagedTables) {
   auto json = tokenizer_json({{"a", "b"}});
   json["model"]["merges"].push_back({"a", "zz"});
-  EXPECT_EQ(error_of(json), "tokenizer.json: merge 2 (a zz) needs \"azz\", which the vocabulary lacks");
+  EXPECT_EQ(error_of(json), "tokenizer.json: merge 2 (a zz) needs \"azz\", which isn't in the vocabulary");
   json["model"]["merges"][1] = "ab";
-  EXPECT_EQ(error_of(json), "tokenizer.json: merge 2 (\"ab\") is no pair");
+  EXPECT_EQ(error_of(json), "tokenizer.json: merge 2 (\"ab\") isn't a pair");
   json["model"]["merges"][1] = "a b c";
-  EXPECT_EQ(error_of(json), "tokenizer.json: merge 2 (\"a b c\") is no pair");
+  EXPECT_EQ(error_of(json), "tokenizer.json: merge 2 (\"a b c\") isn't a pair");
   json["model"]["merges"][1] = 7;
   EXPECT_EQ(error_of(json), "tokenizer.json: a merge is neither \"a b\" nor [\"a\", \"b\"]");
   json["model"].erase("merges");
@@ -209,9 +211,9 @@ TEST_F(Tokenizers, DamagedTables) {
   json["model"]["vocab"]["twice"] = 5;
   EXPECT_EQ(error_of(json), "tokenizer.json: token 5 is given twice");
   json["model"]["vocab"]["twice"] = 2'000'000'000;
-  EXPECT_EQ(error_of(json), "tokenizer.json: \"twice\" has no number of a token");
+  EXPECT_EQ(error_of(json), "tokenizer.json: \"twice\" has no valid token id");
   json["model"]["vocab"]["twice"] = -1;
-  EXPECT_EQ(error_of(json), "tokenizer.json: \"twice\" has no number of a token");
+  EXPECT_EQ(error_of(json), "tokenizer.json: \"twice\" has no valid token id");
   json["model"]["vocab"] = nullptr;
   EXPECT_EQ(error_of(json), "tokenizer.json: it has no vocabulary");
   auto added = tokenizer_json({});
@@ -228,16 +230,16 @@ TEST_F(Tokenizers, OtherKindsAreRefusedSinceTheyWouldGiveWrongTokens) {
   json = tokenizer_json({});
   json["pre_tokenizer"]["type"] = "Metaspace";
   EXPECT_EQ(error_of(json),
-            "tokenizer.json: it splits text another way than GPT-2's (pre_tokenizer Metaspace, expected ByteLevel)");
+            "tokenizer.json: it splits text differently from GPT-2 (pre_tokenizer Metaspace, expected ByteLevel)");
   json = tokenizer_json({});
   json["normalizer"] = {{"type", "NFC"}};
-  EXPECT_EQ(error_of(json), "tokenizer.json: it changes the text first (NFC), which GPT-2's does not");
+  EXPECT_EQ(error_of(json), "tokenizer.json: it normalises the text first (NFC), which GPT-2's doesn't");
   json = tokenizer_json({});
   json["model"]["byte_fallback"] = true;
-  EXPECT_EQ(error_of(json), "tokenizer.json: its model sets byte_fallback, which GPT-2's does not");
+  EXPECT_EQ(error_of(json), "tokenizer.json: its model sets byte_fallback, which GPT-2's doesn't");
   json = tokenizer_json({});
   json["added_tokens"] = {{{"id", 300}, {"content", "<x>"}, {"lstrip", true}}};
-  EXPECT_EQ(error_of(json), "tokenizer.json: the added token <x> sets lstrip, which GPT-2's does not");
+  EXPECT_EQ(error_of(json), "tokenizer.json: the added token <x> sets lstrip, which GPT-2's doesn't");
 }
 
 TEST_F(Tokenizers, AByteWithoutATokenIsASentence) {

@@ -233,22 +233,21 @@ TEST_F(Tokens, DamagedLlmcFiles) {
 
 TEST_F(Tokens, WrongLlmcMagics) {
   for (const int magic : {20240326, 20240801, 20240522, 20240327, 20240527, 20240328, 7}) {
-    EXPECT_EQ(
-        error_of(write("magic.bin", llmc(counting(2000), magic))),
-        "magic.bin looks like a file of llm.c, but its magic is " + std::to_string(magic) + ", expected 20240520");
+    EXPECT_EQ(error_of(write("magic.bin", llmc(counting(2000), magic))),
+              "magic.bin looks like an llm.c file, but its magic is " + std::to_string(magic) + ", expected 20240520");
   }
 }
 
 TEST_F(Tokens, DamagedNanoGptFiles) {
   EXPECT_EQ(error_of(write("odd.bin", bytes_of(counting(1000)) + "x")),
-            "odd.bin has an odd size (2,001 bytes), but its tokens have two bytes each: it is cut short or no token "
-            "file");
+            "odd.bin has an odd size (2,001 bytes), but its tokens have two bytes each: it is cut short or isn't a "
+            "token file");
   EXPECT_EQ(error_of(write("byte.bin", "x")).substr(0, 33), "byte.bin has an odd size (1 bytes");
   auto tokens = counting(1000);
   tokens[999] = 50304;
   EXPECT_EQ(error_of(write("vocabulary.bin", bytes_of(tokens))),
-            "vocabulary.bin holds token 50,304, but GPT-2's are below 50,304: it has another vocabulary or is no token "
-            "file");
+            "vocabulary.bin contains token 50,304, but GPT-2's are below 50,304: it has another vocabulary or isn't a "
+            "token file");
 }
 
 TEST_F(Tokens, AFileThatIsCutWhileItIsReadIsAnError) {

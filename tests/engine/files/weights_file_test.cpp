@@ -275,7 +275,7 @@ TEST_F(WeightsFiles, LlmcIsNotWrittenWithoutWhatItNeeds) {
   };
   Gpt2Shape shape = gpt.shape;
   shape.tied_head = false;
-  EXPECT_EQ(writing(shape), "x.bin cannot be written: llm.c's format has no place for an untied head");
+  EXPECT_EQ(writing(shape), "x.bin cannot be written: llm.c's format cannot hold an untied head");
   shape = gpt.shape;
   shape.heads = 0;
   EXPECT_EQ(writing(shape), "x.bin cannot be written: llm.c's format needs the number of heads");
@@ -329,13 +329,12 @@ TEST_F(WeightsFiles, CutShort) {
 
 TEST_F(WeightsFiles, TooLong) {
   EXPECT_EQ(opening_header(R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]}})", 5),
-            "x.safetensors: 2 bytes behind a belong to no tensor");
-  EXPECT_EQ(opening(write("x.bin", file_bytes(llmc()) + "more")),
-            "x.bin: 4 bytes behind ln_f.bias belong to no tensor");
+            "x.safetensors: 2 bytes after a belong to no tensor");
+  EXPECT_EQ(opening(write("x.bin", file_bytes(llmc()) + "more")), "x.bin: 4 bytes after ln_f.bias belong to no tensor");
 }
 
 TEST_F(WeightsFiles, NeitherFormat) {
-  const std::string sentence = " is neither a safetensors file nor a checkpoint of llm.c";
+  const std::string sentence = " is neither a safetensors file nor an llm.c checkpoint";
   EXPECT_EQ(opening(write("empty", "")), "empty" + sentence);
   EXPECT_EQ(opening(write("zip", "PK\x03\x04 and more than that")), "zip" + sentence);
   EXPECT_EQ(opening(write("tokens.bin", raw(std::vector<std::int32_t>{20240520, 1, 0, 0}))), "tokens.bin" + sentence);
@@ -344,50 +343,50 @@ TEST_F(WeightsFiles, NeitherFormat) {
 }
 
 TEST_F(WeightsFiles, HeadersThatAreNoJson) {
-  EXPECT_EQ(opening_header(R"({"a":{"dtype":"U8","shape":[3],)", 0).substr(0, 58),
-            "x.safetensors: the header of its safetensors is no JSON at");
-  EXPECT_EQ(opening_header("{\"a\xff\":1}", 0).substr(0, 58),
-            "x.safetensors: the header of its safetensors is no JSON at");
+  EXPECT_EQ(opening_header(R"({"a":{"dtype":"U8","shape":[3],)", 0).substr(0, 57),
+            "x.safetensors: its safetensors header isn't valid JSON at");
+  EXPECT_EQ(opening_header("{\"a\xff\":1}", 0).substr(0, 57),
+            "x.safetensors: its safetensors header isn't valid JSON at");
 }
 
 TEST_F(WeightsFiles, HeadersThatLie) {
   // A length of 2^63 must not be believed.
   EXPECT_EQ(
       opening(write("x", raw(std::vector<std::uint64_t>{std::uint64_t{1} << 63}) + "{}")),
-      "x is cut short or no safetensors file: its header is said to have 9223372036854775808 bytes, of which there "
-      "may be 2");
+      "x is cut short or isn't a safetensors file: it announces a header of 9223372036854775808 bytes, but at most 2 "
+      "are possible");
   const auto with = [&](const std::string& type, const std::string& shape, const std::string& offsets) {
     return opening_header(
         R"({"a":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}", 8);
   };
   EXPECT_EQ(with("F32", "[2]", "[0,8]"), "");
-  EXPECT_EQ(with("F31", "[2]", "[0,8]"), "x.safetensors: a has the type \"F31\", which is not known here");
+  EXPECT_EQ(with("F31", "[2]", "[0,8]"), "x.safetensors: a has the unknown type \"F31\"");
   EXPECT_EQ(with("F32", "[-2]", "[0,8]"), "x.safetensors: a has a negative number in its shape");
-  EXPECT_EQ(with("F32", "[2.5]", "[0,8]"), "x.safetensors: a has something in its shape that is no whole number");
-  EXPECT_EQ(with("F32", "[1e400]", "[0,8]"), "x.safetensors: a holds a number that is too large");
+  EXPECT_EQ(with("F32", "[2.5]", "[0,8]"), "x.safetensors: a has a value in its shape that isn't a whole number");
+  EXPECT_EQ(with("F32", "[1e400]", "[0,8]"), "x.safetensors: a contains a number that is too large");
   EXPECT_EQ(with("F32", "[4294967296,4294967296]", "[0,8]"),
             "x.safetensors: a has the shape (4294967296, 4294967296), which is larger than any file");
   EXPECT_EQ(with("F32", "[18446744073709551615]", "[0,8]"),
             "x.safetensors: a has a number in its shape that is too large");
   EXPECT_EQ(with("F32", "[3]", "[0,8]"), "x.safetensors: a has the shape (3) of F32, which is 12 bytes, but takes 8");
-  EXPECT_EQ(with("F32", "[2]", "[8,0]"), "x.safetensors: a has data_offsets that are no beginning and end");
-  EXPECT_EQ(with("F32", "[2]", "[0]"), "x.safetensors: a has data_offsets that are no beginning and end");
+  EXPECT_EQ(with("F32", "[2]", "[8,0]"), "x.safetensors: a has data_offsets that aren't a start and an end");
+  EXPECT_EQ(with("F32", "[2]", "[0]"), "x.safetensors: a has data_offsets that aren't a start and an end");
   EXPECT_EQ(with("F32", "[2]", "[-8,0]"), "x.safetensors: a has a negative number in its data_offsets");
   EXPECT_EQ(with("F32", "[2]", "[4,12]"), "x.safetensors: 4 bytes between the header and a belong to no tensor");
   EXPECT_EQ(with("U8", "[4611686018427387903]", "[0,4611686018427387903]").substr(0, 56),
             "x.safetensors is cut short: a ends at byte 4611686018427");
-  EXPECT_EQ(with("F32", "[[2]]", "[0,8]"), "x.safetensors: a holds a list where none may be");
-  EXPECT_EQ(with("F32", "{\"x\":2}", "[0,8]"), "x.safetensors: a is nested too deep");
+  EXPECT_EQ(with("F32", "[[2]]", "[0,8]"), "x.safetensors: a has a list where none is allowed");
+  EXPECT_EQ(with("F32", "{\"x\":2}", "[0,8]"), "x.safetensors: a is nested too deeply");
   EXPECT_EQ(with("F32", "2", "[0,8]"), "x.safetensors: a has no shape");
   std::string long_list = "[1";
   for (int i = 0; i < 100; ++i) long_list += ",1";
-  EXPECT_EQ(with("F32", long_list + "]", "[0,8]"), "x.safetensors: a holds a list of more than 64 numbers");
+  EXPECT_EQ(with("F32", long_list + "]", "[0,8]"), "x.safetensors: a has a list of more than 64 numbers");
   EXPECT_EQ(opening_header("{\"a\":" + std::string(1'000'000, '['), 0),
-            "x.safetensors: a holds a list where none may be");
-  EXPECT_EQ(opening_header(R"({"a":7})", 0), "x.safetensors: a is no object");
+            "x.safetensors: a has a list where none is allowed");
+  EXPECT_EQ(opening_header(R"({"a":7})", 0), "x.safetensors: a isn't an object");
   EXPECT_EQ(opening_header(R"({"a":{}})", 0), "x.safetensors: a has no dtype");
   EXPECT_EQ(opening_header(R"({"__metadata__":{"n_head":2}})", 0),
-            "x.safetensors: __metadata__ holds \"n_head\", which is no string");
+            "x.safetensors: __metadata__ holds \"n_head\", which isn't a string");
 }
 
 TEST_F(WeightsFiles, OverlapsGapsAndDoubledNames) {
@@ -401,29 +400,29 @@ TEST_F(WeightsFiles, OverlapsGapsAndDoubledNames) {
   EXPECT_EQ(two("b", "[0,4]"), "x.safetensors: b overlaps a");
   EXPECT_EQ(two("b", "[5,9]"), "x.safetensors: 1 bytes between a and b belong to no tensor");
   EXPECT_EQ(two("a", "[4,8]"), "x.safetensors: the header names a twice");
-  EXPECT_EQ(two("transformer.a", "[4,8]"), "x.safetensors: a is there with and without \"transformer.\"");
+  EXPECT_EQ(two("transformer.a", "[4,8]"), "x.safetensors: a occurs with and without \"transformer.\"");
   EXPECT_EQ(opening_header(R"({"a":{"dtype":"U8","dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 4),
             "x.safetensors: a holds \"dtype\" twice");
 }
 
 TEST_F(WeightsFiles, LlmcHeadersThatLie) {
   EXPECT_EQ(opening_llmc_with(1, 1),
-            "x.bin is a checkpoint of llm.c of version 1; only 3 (float32) and 5 (bfloat16) can be read");
-  EXPECT_EQ(opening_llmc_with(0, 20240327), "x.bin is neither a safetensors file nor a checkpoint of llm.c");
+            "x.bin is an llm.c checkpoint of version 1; only 3 (float32) and 5 (bfloat16) can be read");
+  EXPECT_EQ(opening_llmc_with(0, 20240327), "x.bin is neither a safetensors file nor an llm.c checkpoint");
   EXPECT_EQ(opening_llmc_with(4, 0), "x.bin: its header says that the number of layers is 0");
   EXPECT_EQ(opening_llmc_with(6, -4), "x.bin: its header says that the model's width is -4");
   EXPECT_EQ(opening_llmc_with(7, 4), "x.bin: its header says that a vocabulary of 5 is padded to 4");
   EXPECT_EQ(opening_llmc_with(6, std::numeric_limits<std::int32_t>::max()).substr(0, 45),
             "x.bin is cut short: wte.weight ends at byte 1");
   // Two billion layers must not become a list of two billion tensors.
-  EXPECT_EQ(opening_llmc_with(4, std::numeric_limits<std::int32_t>::max()).substr(0, 58),
+  EXPECT_EQ(opening_llmc_with(4, std::numeric_limits<std::int32_t>::max()).substr(0, 57),
             "x.bin is cut short: h.2147483646.ln_1.weight ends at byte ");
   std::string bytes = file_bytes(llmc());
   for (std::size_t word = 2; word < 8; ++word) {
     const std::int32_t most = std::numeric_limits<std::int32_t>::max();
     std::memcpy(bytes.data() + 4 * word, &most, sizeof most);
   }
-  EXPECT_EQ(opening(write("x.bin", bytes)).substr(0, 58), "x.bin is cut short: wte.weight ends at byte 2^63 or later,");
+  EXPECT_EQ(opening(write("x.bin", bytes)).substr(0, 57), "x.bin is cut short: wte.weight ends at byte 2^63 or later,");
   const std::string heads = opening_llmc_with(5, 3);
   EXPECT_EQ(heads, "");
   EXPECT_EQ(error_of([&] { WeightsFile(folder_ / "x.bin").gpt2_shape(); }),
@@ -440,7 +439,7 @@ TEST_F(WeightsFiles, WhatIsNoGpt2) {
   EXPECT_EQ(shape_error(without("h.1.ln_2.bias").tensors), "x.safetensors: h.1.ln_2.bias is missing");
   SmallGpt more;
   more.add("h.0.attn.rotary.weight", {2});
-  EXPECT_EQ(shape_error(more.tensors), "x.safetensors: h.0.attn.rotary.weight has no place in a GPT-2");
+  EXPECT_EQ(shape_error(more.tensors), "x.safetensors: h.0.attn.rotary.weight isn't part of GPT-2");
   SmallGpt far;
   far.add("h.2147483647.ln_1.weight", {4});
   EXPECT_EQ(shape_error(far.tensors), "x.safetensors: a layer has an impossible number");
@@ -504,7 +503,7 @@ TEST_F(WeightsFiles, AFileThatIsCutWhileItIsReadIsAnError) {
   const WeightsFile weights(file);
   std::filesystem::resize_file(file, 1100);
   EXPECT_EQ(error_of([&] { weights.read_f32(weights.tensor("wpe.weight")); }),
-            "x.bin has become shorter while it was read");
+            "x.bin was truncated while it was being read");
 }
 
 TEST_F(WeightsFiles, Moves) {
@@ -545,7 +544,8 @@ TEST(Numbers, HalvesAndDoublesBecomeFloats) {
   const std::vector<double> doubles = {0.1, 1e300};
   EXPECT_EQ(to_f32(TensorType::f64, std::as_bytes(std::span(doubles))),
             (std::vector<float>{0.1f, std::numeric_limits<float>::infinity()}));
-  EXPECT_EQ(complaint<DataError>([&] { to_f32(TensorType::u8, {}); }), "a tensor of type U8 holds no floats");
+  EXPECT_EQ(complaint<DataError>([&] { to_f32(TensorType::u8, {}); }),
+            "a tensor of type U8 isn't a floating-point tensor");
 }
 
 }  // namespace

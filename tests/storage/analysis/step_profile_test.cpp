@@ -58,7 +58,7 @@ TEST(StepProfile, ShapesAreOneRow) {
   EXPECT_EQ(rows[1].name, "aten::gelu");
   EXPECT_TRUE(is_missing(gigaflops_per_s(rows[1])));
   EXPECT_EQ(rows[2].part, "optimizer");
-  EXPECT_EQ(title_of(rows[3]), "in no operator");
+  EXPECT_EQ(title_of(rows[3]), "outside operators");
 }
 
 TEST(StepProfile, TheMostExpensiveKindComesFirst) {
