@@ -1,12 +1,8 @@
 #include "app/bin.h"
 
 #include <algorithm>
-#include <iostream>
 #include <sstream>
 
-#include "app/cli/cli.h"
-#include "app/cli/find_run.h"
-#include "app/cli/subcommand.h"
 #include "app/format.h"
 #include "engine/files/checkpoint_folder.h"
 
@@ -42,10 +38,6 @@ std::int64_t bytes_in(const fs::path& folder) {
     if (const auto size = entry->file_size(unknown); !unknown) bytes += static_cast<std::int64_t>(size);
   }
   return bytes;
-}
-
-std::string checkpoint_bytes_text(std::int64_t bytes) {
-  return bytes > 0 ? bytes_text(static_cast<double>(bytes)) : "-";
 }
 
 }  // namespace
@@ -96,38 +88,6 @@ std::string emptied_text(const EmptiedBin& emptied) {
   if (emptied.runs.empty()) return freed.empty() ? "The bin held nothing to take out" : freed;
   return runs_text(emptied.runs.size()) + (emptied.runs.size() == 1 ? " is" : " are") + " gone for good" +
          (freed.empty() ? "" : ", " + freed);
-}
-
-int show_bin(const fs::path& database, bool empty, bool json) {
-  auto store = open_to_read(database);
-  if (empty && store) {
-    const EmptiedBin emptied = empty_bin(*store, unix_now() + 1);
-    if (json) {
-      print({{"runs", emptied.runs}, {"freed_bytes", emptied.freed_bytes}, {"problems", emptied.problems}});
-    } else {
-      std::cout << emptied_text(emptied) << "\n";
-    }
-    for (const std::string& problem : emptied.problems) std::cerr << "stepladder: " << problem << "\n";
-    return emptied.problems.empty() ? exit_done : exit_failed;
-  }
-  const std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
-  if (json) {
-    Json list = Json::array();
-    for (const auto& [run, deleted_at, bytes] : binned)
-      list.push_back(
-          {{"id", run.id}, {"name", run.name}, {"deleted_at", number(deleted_at)}, {"checkpoint_bytes", bytes}});
-    print(list);
-    return exit_done;
-  }
-  if (binned.empty()) {
-    std::cerr << "stepladder: the bin is empty\n";
-    return exit_done;
-  }
-  std::vector<std::vector<std::string>> rows = {{"run", "name", "deleted", "checkpoints"}};
-  for (const auto& [run, deleted_at, bytes] : binned)
-    rows.push_back({std::to_string(run.id), run.name, local_time_text(deleted_at), checkpoint_bytes_text(bytes)});
-  std::cout << table(rows, {true, false, false, true});
-  return exit_done;
 }
 
 }  // namespace stepladder

@@ -32,7 +32,4 @@ EmptiedBin empty_bin(RunStore& store, double deleted_before);
 // "3 runs are gone for good, 1.2 GB of checkpoints freed"
 std::string emptied_text(const EmptiedBin& emptied);
 
-// `stepladder bin`: what is in it, or (`empty`) takes all of it out. Returns the exit status.
-int show_bin(const std::filesystem::path& database, bool empty, bool json);
-
 }  // namespace stepladder

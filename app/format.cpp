@@ -53,14 +53,6 @@ std::string milliseconds_text(double dt_ms) {
   return dt_ms >= 999.5 ? three_digits(dt_ms / 1e3) + " s" : three_digits(dt_ms) + " ms";
 }
 
-std::string factor_text(double factor) {
-  if (auto words = not_a_number(factor); !words.empty()) return words;
-  return (factor >= 99.95   ? print("%.0f", factor)
-          : factor >= 9.995 ? print("%.1f", factor)
-                            : print("%.2f", factor)) +
-         " x";
-}
-
 std::string loss_text(double loss) {
   if (auto words = not_a_number(loss); !words.empty()) return words;
   return print(std::fabs(loss) < 1e-3 && loss != 0 ? "%.2e" : "%.4f", loss);
@@ -84,16 +76,6 @@ std::string bytes_text(double bytes) {
   if (bytes >= 1e9) return three_digits(bytes / 1e9) + " GB";
   if (bytes >= 1e6) return three_digits(bytes / 1e6) + " MB";
   return three_digits(bytes / 1e3) + " kB";
-}
-
-std::string grouped(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  const std::size_t first = value < 0 ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3;) {
-    at -= 3;
-    digits.insert(at, ",");
-  }
-  return digits;
 }
 
 std::string ms_figure(double ms, double whole_ms) {

@@ -1,8 +1,11 @@
-// Numbers and times for people. Three significant digits, the unit always there, "-" for what is not known.
+// Numbers and times for people: three significant digits, always with a unit, "-" where missing. What storage's own
+// sentences need too is in storage/wording.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
+
+#include "storage/wording.h"
 
 namespace stepladder {
 
@@ -10,13 +13,17 @@ std::string compact(double value);                  // 11.5 k, 1.34 M, 0.00102; 
 std::string tokens_per_s_text(double value);        // "28.4 k"
 std::string milliseconds_text(double dt_ms);        // "27.0 ms", "1.52 s"
 std::string ms_figure(double ms, double whole_ms);  // "9.62", "1,204": as many decimals as a step of whole_ms needs
-std::string factor_text(double factor);             // "1.42 x"
-std::string loss_text(double loss);                 // "1.8731", "NaN", "inf"
-std::string duration_text(double seconds);          // "8 s", "2 min 05 s", "1 h 12 min"
-std::string bytes_text(double bytes);               // "23.4 GB"
-std::string grouped(std::int64_t value);            // "1,115,394"
-std::string runs_text(std::size_t count);           // "1 run", "2 runs"
-std::string local_time_text(double unix_seconds);   // "2026-11-21 13:20"
+inline std::string factor_text(double factor) {
+  return wording::factor(factor);
+}  // "1.42 x"
+std::string loss_text(double loss);         // "1.8731", "NaN", "inf"
+std::string duration_text(double seconds);  // "8 s", "2 min 05 s", "1 h 12 min"
+std::string bytes_text(double bytes);       // "23.4 GB"
+inline std::string grouped(std::int64_t value) {
+  return wording::grouped(value);
+}  // "1,115,394"
+std::string runs_text(std::size_t count);          // "1 run", "2 runs"
+std::string local_time_text(double unix_seconds);  // "2026-11-21 13:20"
 
 // Control characters but line ends and tabs as dots: text of others (logs, young models) must not steer the terminal.
 std::string harmless(std::string text);

@@ -11,7 +11,7 @@ namespace {
 constexpr int longest_on_cpu = 64;
 constexpr std::int64_t most_steps_on_cpu = 20;
 
-// Sizes that changed with a rung belong to the plan; stages say the rest.
+// Sizes that changed with a rung belong to the preset; stages carry the rest.
 PlannedStage planned(const Run& run, const Recipe& before, const Recipe& recipe) {
   PlannedStage stage{.stage = run.stage};
   constexpr std::array sizes{"batch", "seq", "grad_accum"};
@@ -59,7 +59,7 @@ LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, c
       return ladder.source_path.find(known.log) != std::string::npos || ladder.name == known.log;
     });
     if (plan == plans.end())
-      throw RecipeError(ladder.name, "its log does not say enough to train the same again; choose rungs by hand");
+      throw RecipeError(ladder.name, "its log doesn't contain enough to train it again; choose the rungs yourself");
     request = preset_ladder(*plan, plan->base, report);
     if (report.resolve(request.base.device) == "cpu") suit_cpu(request);
   }

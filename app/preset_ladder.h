@@ -1,4 +1,4 @@
-// Ladders that were climbed before, here or elsewhere, as requests for this machine.
+// Turns ladders that were measured before, here or elsewhere, into requests for this machine.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace stepladder {
 
-// `base` is the plan's own with what was given by hand; batches and sequences are made to fit this machine's memory.
+// `base` is the preset's recipe with the user's changes. Reduces batches and sequences until they fit into memory.
 LadderRequest preset_ladder(const LadderPreset& plan, const Recipe& base, const DeviceReport& report);
 
-// The same rungs once more: by their own recipes where they were trained here, by the ready plan of the log where they
-// were imported from one. On a CPU sequences are at most 64 long and runs at most 20 steps, since what takes a GPU
-// seconds takes it hours. Throws RecipeError where no plan is known.
+// The same rungs again: with their own recipes where they were trained here, with the log's preset where they were
+// imported. On a CPU sequences are at most 64 tokens long and runs at most 20 steps, since a GPU's seconds take it
+// hours. Throws RecipeError where there is no preset for the log.
 LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, const DeviceReport& report);
 
 }  // namespace stepladder

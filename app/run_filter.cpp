@@ -83,7 +83,7 @@ RunFilter::RunFilter(const std::string& expression) {
     }
     const std::string wanted = word.substr(end);
     if ((comparison.front() == '<' || comparison.front() == '>') && !as_number(wanted))
-      throw FilterError("--filter: '" + word + "' compares with '" + wanted + "', which is no number");
+      throw FilterError("--filter: '" + word + "' compares with '" + wanted + "', which is not a number");
     terms_.push_back({.field = field, .of_recipe = is_of_recipe(field), .comparison = comparison, .value = wanted});
   }
 }

@@ -1,4 +1,5 @@
-// `runs --filter`: words and conditions, all of which must hold. "nano status=finished tokens_per_s>20000".
+// Parses and applies `runs --filter`: words and conditions, all of which must hold. "nano status=finished
+// tokens_per_s>20000".
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +11,7 @@
 
 namespace stepladder {
 
-// A filter that cannot be understood; what() names the term.
+// The filter is malformed; what() names the term.
 struct FilterError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -18,10 +19,9 @@ struct FilterError : std::runtime_error {
 class RunFilter {
  public:
   // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` look at a field of the JSON, a value of
-  // the recipe by its name (`batch`), or what users said (`tags`, `note`, `pinned`, `archived`), and `null` is what is
-  // not known; `~` asks whether its text contains the value; any other term must stand in name, stage, status or tags.
-  // Upper and lower case are the same. Throws FilterError for a field that does not exist and for a size that is no
-  // number.
+  // the recipe by its name (`batch`), or an annotation (`tags`, `note`, `pinned`, `archived`); `null` matches what is
+  // not known; `~` matches text that contains the value; any other term must be in name, stage, status or tags. Case is
+  // ignored. Throws FilterError for an unknown field, and for an order (`<`) with something that isn't a number.
   explicit RunFilter(const std::string& expression);
 
   bool accepts(const Run& run, const Summary& summary, const PlausibilityContext& judge = {},

@@ -1,4 +1,4 @@
-// The two CRCs by which the records of event files and .wandb files are guarded.
+// The two CRCs that protect the records of event files and .wandb files.
 #pragma once
 
 #include <array>

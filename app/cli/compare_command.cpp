@@ -5,10 +5,12 @@
 #include <iostream>
 #include <memory>
 
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/excerpt.h"
+#include "app/exit_status.h"
 #include "app/format.h"
+#include "app/open_store.h"
 #include "app/verdict_text.h"
 
 namespace stepladder {

@@ -42,6 +42,4 @@ Comparisons compare_runs(const ComparedRun& base, std::span<const ComparedRun> r
 Json compare_json(const Comparisons& compared);
 std::string compare_table(const Comparisons& compared);
 
-Subcommand compare_command(CLI::App& app, CommonOptions& common);
-
 }  // namespace stepladder

@@ -1,25 +1,41 @@
-#include "app/cli/export_command.h"
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/report.h"
-#include "app/cli/subcommand.h"
+#include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/run_figures.h"
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/figures/trace.h"
 #include "app/format.h"
+#include "app/open_store.h"
 #include "engine/files/checkpoint_folder.h"
 #include "engine/files/weights_export.h"
 
 namespace stepladder {
 namespace {
+
+struct ExportRequest {
+  std::filesystem::path database;
+  std::vector<std::string> runs;  // numbers or names; RUN@STEP for the weights of an older checkpoint
+  std::string ladder;             // instead: all runs of a ladder
+  std::string format;             // empty: by the ending of `out`
+  std::string out;                // "-": standard output, for text
+  std::string what;               // which figure; empty: what suits the format
+  std::string theme;
+  std::string x;
+  std::string size;
+  bool table = false;
+};
 
 enum class Form { csv, json, md, html, svg, png, pdf, tex, trace, safetensors, llmc, llmc_bf16 };
 
@@ -61,7 +77,7 @@ Form form_of(const ExportRequest& request) {
   for (const NamedForm& named : forms()) {
     if (request.format == named.name) return named.form;
   }
-  if (!request.format.empty()) throw UsageError("--format: '" + request.format + "' is none of " + form_names());
+  if (!request.format.empty()) throw UsageError("--format: '" + request.format + "' is not one of " + form_names());
   const std::string out = lower(request.out);
   for (const NamedForm& named : forms()) {
     for (const std::string_view ending : named.endings) {
@@ -86,17 +102,17 @@ std::string name_of(Form form) {
       std::find_if(forms().begin(), forms().end(), [&](const NamedForm& named) { return named.form == form; })->name);
 }
 
-// An option that would do nothing is a mistake to be told, not to be passed over.
+// Throws UsageError for an option that would do nothing.
 void check_options(const ExportRequest& request, Form form) {
   const std::string name = name_of(form);
   const bool figure = figure_format_of(form).has_value();
   const auto refuse = [&](const char* option, const std::string& why) {
     throw UsageError(std::string(option) + " does nothing with --format " + name + ": " + why);
   };
-  if (request.runs.empty() == request.ladder.empty()) throw UsageError("export needs runs or --ladder, and not both");
-  if (is_weights(form) && request.runs.size() != 1) throw UsageError("weights are those of one run; give one");
+  if (request.runs.empty() == request.ladder.empty()) throw UsageError("give either runs or --ladder");
+  if (is_weights(form) && request.runs.size() != 1) throw UsageError("weights can be exported from one run at a time");
   if (request.out == "-" && (form == Form::png || form == Form::pdf || is_weights(form)))
-    throw UsageError("--out -: " + name + " is no text; give a file");
+    throw UsageError("--out -: " + name + " is not text; give a file");
   if (!request.theme.empty() && !figure && form != Form::html) refuse("--theme", "it is for svg, png, pdf and html");
   if (!request.size.empty() && !figure) refuse("--size", "it is for svg, png and pdf");
   if (request.table && form != Form::csv && form != Form::json) refuse("--table", "it is for csv and json");
@@ -107,7 +123,7 @@ void check_options(const ExportRequest& request, Form form) {
     if (!usual) refuse("--what", "figures are svg, png, pdf and tex");
   }
   if (request.what == "report" && form != Form::html)
-    throw UsageError("--what report is an html file; --format " + name + " holds one figure");
+    throw UsageError("--what report is an html file; --format " + name + " can only hold one figure");
 }
 
 SvgOptions svg_options(const ExportRequest& request) {
@@ -234,30 +250,12 @@ int export_weights_of(const ExportRequest& request) {
   return exit_done;
 }
 
-}  // namespace
-
-void ExportRequest::add_to(CLI::App& command) {
-  std::vector<std::string> whats = figure_names();
-  whats.emplace_back("report");
-  command.add_option("runs", runs, "Numbers or names of runs; RUN@STEP for the weights of an older checkpoint");
-  command.add_option("--ladder", ladder, "All runs of a ladder instead: its number or name");
-  command.add_option("--format", format, "The ending of --out says it where this does not: " + form_names());
-  command.add_option("--out", out, "The file to write; - for standard output where the format is text")->required();
-  command.add_option("--what", what, "Which figure; the ladder, or one run's loss, unless given")
-      ->check(CLI::IsMember(whats));
-  command.add_flag("--table", table, "The runs' summaries instead of all steps (csv, json)");
-  command.add_option("--theme", theme, "dark or light; an html report follows its reader's system unless given")
-      ->check(CLI::IsMember({"dark", "light"}));
-  command.add_option("--x", x, "What the curves run over")->check(CLI::IsMember({"step", "tokens", "time"}));
-  command.add_option("--size", size, "WIDTHxHEIGHT of a figure in CSS pixels; a png has twice as many");
-}
-
 int export_runs(const ExportRequest& request) {
   const Form form = form_of(request);
   check_options(request, form);
   if (request.out != "-") keep_off_database(request.out, request.database);
   if (is_weights(form)) return export_weights_of(request);
-  svg_options(request);  // says what is wrong before anything is read
+  svg_options(request);  // throws before anything is read
   if (const auto format = figure_format_of(form)) {
     if (const auto reason = why_not(*format)) throw DataError(*reason);
   }
@@ -272,6 +270,34 @@ int export_runs(const ExportRequest& request) {
     std::cout << content;
   }
   return exit_done;
+}
+
+}  // namespace
+
+Subcommand export_command(CLI::App& app, CommonOptions& common) {
+  auto request = std::make_shared<ExportRequest>();
+  CLI::App* command =
+      app.add_subcommand("export", "Write figures, tables, a report, a trace, or a checkpoint's weights to a file");
+  std::vector<std::string> whats = figure_names();
+  whats.emplace_back("report");
+  command->add_option("runs", request->runs, "Runs by number or name; RUN@STEP for the weights of an older checkpoint");
+  command->add_option("--ladder", request->ladder, "Export all runs of this ladder instead (number or name)");
+  command->add_option("--format", request->format, "Format (default: by the ending of --out): " + form_names());
+  command->add_option("--out", request->out, "File to write; - for standard output (text formats)")->required();
+  command->add_option("--what", request->what, "Figure (default: the ladder, or one run's loss)")
+      ->check(CLI::IsMember(whats));
+  command->add_flag("--table", request->table, "Write summaries instead of all steps (csv, json)");
+  command
+      ->add_option("--theme", request->theme,
+                   "dark or light (default: light; an html report follows its reader's system)")
+      ->check(CLI::IsMember({"dark", "light"}));
+  command->add_option("--x", request->x, "Horizontal axis of curves")->check(CLI::IsMember({"step", "tokens", "time"}));
+  command->add_option("--size", request->size,
+                      "WIDTHxHEIGHT of a figure in CSS pixels; a png has twice the resolution");
+  return {command, [request, &common] {
+            request->database = common.database;
+            return export_runs(*request);
+          }};
 }
 
 }  // namespace stepladder

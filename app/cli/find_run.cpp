@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "app/cli/cli.h"
+#include "app/exit_status.h"
 
 namespace stepladder {
 namespace {
@@ -17,7 +17,7 @@ Item find_named(std::vector<Item> items, const std::string& wanted, const std::s
   }
   if (named.empty()) throw UsageError("there is no " + what + " " + (wanted.empty() ? "''" : wanted) + hint);
   if (named.size() > 1)
-    throw UsageError(std::to_string(named.size()) + " " + what + "s are called '" + wanted + "'; give a number");
+    throw UsageError(std::to_string(named.size()) + " " + what + "s are called '" + wanted + "'; give its number");
   return std::move(named.front());
 }
 
@@ -28,7 +28,7 @@ Run find_run(RunStore& store, const std::string& wanted) {
 }
 
 Ladder find_ladder(RunStore& store, const std::string& wanted) {
-  return find_named(store.ladders(), wanted, "ladder", "; `stepladder runs --json` says which ladder a run belongs to");
+  return find_named(store.ladders(), wanted, "ladder", "; `stepladder runs --json` lists each run's ladder");
 }
 
 std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std::string& text) {
@@ -39,23 +39,6 @@ std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std
   const auto [stopped, error] = std::from_chars(text.data() + at + 1, end, step);
   if (error != std::errc() || stopped != end) return {find_run(store, text), std::nullopt};  // a name with an @ in it
   return {find_run(store, text.substr(0, at)), step};
-}
-
-std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return std::nullopt;
-  try {
-    RunStore store = RunStore::open(file);
-    store.close_dead_runs();
-    return store;
-  } catch (const StorageError&) {  // read-only, or broken: then this says why
-    return RunStore::open(file, RunStore::Mode::read_only);
-  }
-}
-
-RunStore open_existing(const std::filesystem::path& file) {
-  auto store = open_to_read(file);
-  if (!store) throw StorageError(file.string() + " does not exist: no run was made yet");
-  return std::move(*store);
 }
 
 }  // namespace stepladder

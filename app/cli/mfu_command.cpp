@@ -1,13 +1,42 @@
-#include "app/cli/mfu_command.h"
-
 #include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
 
-#include "app/cli/cli.h"
-#include "app/cli/subcommand.h"
+#include "app/cli/commands.h"
+#include "app/environment.h"
+#include "app/exit_status.h"
 #include "app/format.h"
+#include "storage/analysis/mfu.h"
 
 namespace stepladder {
 namespace {
+
+struct MfuQuestion {
+  ModelShape shape;
+  double tokens_per_s = missing;
+  int gpus = 1;
+  std::string gpu;
+  std::string precision = "bf16";
+  double peak_tflops = missing;  // of one device; overrides the table's
+  bool recomputed = false;       // activations are recomputed, so HFU is more than MFU
+
+  void add_to(CLI::App& command);
+};
+
+struct MfuAnswer {
+  MfuQuestion question;
+  double peak_tflops = missing;  // of one device
+  std::string peak_source;
+  struct Row {
+    MfuConvention convention;
+    double flops_per_token = missing;
+    double mfu = missing;
+    double hfu = missing;
+  };
+  std::vector<Row> rows;  // one for each convention
+};
 
 std::string decimals(const char* format, double value) {
   if (is_missing(value)) return "-";
@@ -28,23 +57,22 @@ MosaicFigures difference(const MosaicFigures& published, const MosaicFigures& co
           computed.hfu - published.hfu};
 }
 
-}  // namespace
-
 void MfuQuestion::add_to(CLI::App& command) {
-  command.add_option("--params", shape.params, "Parameters, all of them")->transform(positive_count());
+  command.add_option("--params", shape.params, "Number of parameters, embeddings included")
+      ->transform(positive_count());
   command.add_option("--layers", shape.layers, "Layers")->transform(positive_count());
-  command.add_option("--d-model", shape.d_model, "Width")->transform(positive_count());
+  command.add_option("--d-model", shape.d_model, "Width of the residual stream")->transform(positive_count());
   command.add_option("--seq", shape.seq_len, "Tokens per sequence")->transform(positive_count());
-  command.add_option("--vocab", shape.vocab, "Vocabulary, for llm.c's padding")->transform(positive_count());
-  command.add_option("--throughput", tokens_per_s, "Tokens per second, of all GPUs together")->check(positive_number());
-  command.add_option("--gpus", gpus, "How many GPUs")->transform(positive_count());
-  command.add_option("--gpu", gpu, "Their name, to look up the peak: a100, h100, 4090");
-  command.add_option("--precision", precision, "Precision to look up the peak for, bf16 unless given");
-  command.add_option("--peak-tflops", peak_tflops, "Dense peak of one GPU, instead of a name")
-      ->check(positive_number());
-  command.add_flag("--recompute", recomputed, "Activations are recomputed in the backward pass");
+  command.add_option("--vocab", shape.vocab, "Vocabulary size, for llm.c's padding")->transform(positive_count());
+  command.add_option("--throughput", tokens_per_s, "Tokens per second of all GPUs together")->check(positive_number());
+  command.add_option("--gpus", gpus, "Number of GPUs")->transform(positive_count());
+  command.add_option("--gpu", gpu, "GPU name, to look up its peak: a100, h100, 4090");
+  command.add_option("--precision", precision, "Precision of the peak (default bf16)");
+  command.add_option("--peak-tflops", peak_tflops, "Dense peak of one GPU, instead of --gpu")->check(positive_number());
+  command.add_flag("--recompute", recomputed, "The backward pass recomputes activations");
 }
 
+// Throws UsageError where the question lacks parameters, or names hardware that the table does not know.
 MfuAnswer answer_mfu(const MfuQuestion& question, const HardwareTable& hardware) {
   if (question.shape.params <= 0) throw UsageError("mfu needs --params, or --published for the published tables");
   MfuAnswer answer{.question = question, .peak_tflops = question.peak_tflops, .peak_source = "given", .rows = {}};
@@ -53,7 +81,7 @@ MfuAnswer answer_mfu(const MfuQuestion& question, const HardwareTable& hardware)
     if (!question.gpu.empty()) {
       const Peak peak = hardware.peak(question.gpu, question.precision);
       if (!peak.known() || peak.assumed)
-        throw UsageError("the table of hardware has no " + question.precision + " peak for '" + question.gpu +
+        throw UsageError("the hardware table has no " + question.precision + " peak for '" + question.gpu +
                          "'; give --peak-tflops");
       answer.peak_tflops = peak.tflops;
       answer.peak_source = peak.hardware->name + ", " + std::string(to_string(peak.precision)) + ", dense (" +
@@ -136,6 +164,39 @@ std::string published_table(const std::vector<PublishedRow>& rows) {
     cells.push_back(std::move(cell));
   }
   return table(cells, {false, true, true, true, true, true, true, true, true, true, true, true, false});
+}
+
+int mfu(bool published, const MfuQuestion& question, const CommonOptions& common) {
+  if (published) {
+    const std::vector<PublishedRow> rows = read_published(assets_folder() / "mosaic-mfu.csv");
+    if (common.json) {
+      print(published_json(rows));
+    } else {
+      std::cout << published_table(rows);
+    }
+    return exit_done;
+  }
+  const MfuAnswer answer = answer_mfu(question, HardwareTable::load(assets_folder()));
+  if (common.json) {
+    print(mfu_json(answer));
+  } else {
+    std::cout << mfu_text(answer);
+  }
+  return exit_done;
+}
+
+}  // namespace
+
+Subcommand mfu_command(CLI::App& app, CommonOptions& common) {
+  auto published = std::make_shared<bool>(false);
+  auto question = std::make_shared<MfuQuestion>();
+  CLI::App* command = add_with_json(app, common, "mfu", "Compute model FLOPs utilisation by every convention");
+  question->add_to(*command);
+  const std::vector<CLI::Option*> others = command->get_options();
+  CLI::Option* tables = command->add_flag("--published", *published, "Recompute MosaicML's published tables instead");
+  for (CLI::Option* other : others)
+    if (other->get_name() != "--help" && other->get_name() != "--json") tables->excludes(other);
+  return {command, [published, question, &common] { return mfu(*published, *question, common); }};
 }
 
 }  // namespace stepladder

@@ -1,14 +1,14 @@
-#include "app/cli/operators_command.h"
-
 #include <cmath>
 #include <iostream>
 #include <memory>
 
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/exit_status.h"
 #include "app/format.h"
+#include "app/open_store.h"
 #include "storage/analysis/step_profile.h"
-#include "storage/analysis/wording.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {

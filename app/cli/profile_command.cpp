@@ -1,5 +1,3 @@
-#include "app/cli/profile_command.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,7 +6,8 @@
 #include <numeric>
 #include <optional>
 
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
+#include "app/exit_status.h"
 #include "app/format.h"
 #include "engine/engine.h"
 #include "storage/analysis/statistics.h"
@@ -93,7 +92,7 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   }
   Json rows = Json::array();
   std::vector<std::vector<std::string>> cells = {
-      {"computation", "warm-up", "precision", "steps", "mean", "median", "std", "least", "most", "all"}};
+      {"computation", "warm-up", "precision", "steps", "mean", "median", "std", "min", "max", "total"}};
   for (const CallTimes& times : all) {
     const Row row = row_of(times);
     rows.push_back(row_json(row));
@@ -115,18 +114,20 @@ int profile(ProfileOptions options, const CommonOptions& common) {
 
 Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ProfileOptions>();
-  CLI::App* command =
-      add_with_json(app, common, "profile", "Time forward and backward pass call by call, with and without warm-up");
+  CLI::App* command = add_with_json(app, common, "profile",
+                                    "Time the forward and backward pass call by call, with and without warm-up");
   std::vector<std::string> names;
   for (const Shape& shape : shapes) names.emplace_back(shape.name);
   command->add_option("--model", options->model, "small (12 layers, 768 wide) or medium (24, 1024)")
       ->check(CLI::IsMember(names));
-  command->add_option("--batch", options->batch, "Sequences: 16, on a CPU 2")->transform(positive_count());
-  command->add_option("--seq", options->seq, "Tokens of each: 128, on a CPU 64")->transform(positive_count());
-  command->add_option("--vocab", options->vocab, "Vocabulary: 10000")->transform(positive_count());
-  command->add_option("--warmup", options->warmup, "Calls before the timed ones: 0, and then 1, unless given")
+  command->add_option("--batch", options->batch, "Sequences per batch (default 16; 2 on a CPU)")
+      ->transform(positive_count());
+  command->add_option("--seq", options->seq, "Tokens per sequence (default 128; 64 on a CPU)")
+      ->transform(positive_count());
+  command->add_option("--vocab", options->vocab, "Vocabulary size (default 10000)")->transform(positive_count());
+  command->add_option("--warmup", options->warmup, "Warm-up calls (default: measured with 0 and with 1)")
       ->check(between(0, 1e6));
-  command->add_option("--steps", options->request.calls, "Timed calls: 5")->transform(positive_count());
+  command->add_option("--steps", options->request.calls, "Timed calls (default 5)")->transform(positive_count());
   command->add_option("--device", options->request.recipe.device, "auto, cpu, cuda or mps")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "mps"}));
   command->add_option("--threads", options->request.recipe.threads, "CPU threads")->transform(positive_count());

@@ -15,35 +15,35 @@ constexpr Option options[] = {
     {"heads", "Attention heads per block"},
     {"d_model", "Width of the residual stream"},
     {"vocab", "Vocabulary size (GPT-2: 50257; nano: what the data needs)"},
-    {"init", "First weights: pytorch or gpt2 (as published)"},
-    {"weights", "Start from this file instead: safetensors (Hugging Face's GPT-2) or llm.c's .bin"},
+    {"init", "Initial weights: pytorch or gpt2 (as published)"},
+    {"weights", "Start from a weights file instead: safetensors (Hugging Face's GPT-2) or llm.c's .bin"},
     {"batch", "Sequences per micro-batch (B)"},
     {"seq", "Tokens per sequence (T)"},
     {"grad_accum", "Micro-batches per step"},
-    {"steps", "Optimiser updates (100 unless given)"},
-    {"warmup", "Steps left out of the time figures (by rule unless given)"},
-    {"data", "A text file (bytes), nanoGPT .bin or llm.c .bin; synthetic tokens unless given"},
+    {"steps", "Optimiser updates (default 100)"},
+    {"warmup", "Warm-up steps to exclude from timings (default: detected)"},
+    {"data", "Text file (bytes), nanoGPT .bin or llm.c .bin (default: synthetic tokens)"},
     {"device", "auto, cpu, cuda or mps"},
-    {"threads", "CPU threads (one per core unless given)"},
-    {"nproc", "Processes that share the rows of each batch (threads are divided among them)"},
-    {"seed", "Seed of weights and batches"},
-    {"lr", "Learning rate, the highest of the run"},
-    {"schedule", "constant, or cosine: down to a tenth"},
-    {"lr_warmup", "Steps in which the learning rate climbs"},
+    {"threads", "CPU threads (default: one per core)"},
+    {"nproc", "Processes that split each batch (and the threads)"},
+    {"seed", "Random seed of weights and batches"},
+    {"lr", "Peak learning rate"},
+    {"schedule", "constant, or cosine (decays to a tenth)"},
+    {"lr_warmup", "Learning rate warm-up in steps"},
     {"beta1", "AdamW's first decay rate"},
     {"beta2", "AdamW's second decay rate"},
     {"eps", "AdamW's epsilon"},
     {"weight_decay", "AdamW's decoupled weight decay"},
-    {"decay", "What decays: everything, or matrices only"},
-    {"clip", "Gradients are scaled down to this L2 norm (0: never)"},
-    {"eval_every", "Steps between validations (0: never)"},
+    {"decay", "Parameters that decay: everything or matrices"},
+    {"clip", "Maximum gradient norm (0 disables)"},
+    {"eval_every", "Validation interval in steps (0 disables)"},
     {"eval_batches", "Batches per validation"},
-    {"sample_every", "Steps between text samples (0: never)"},
-    {"sample_tokens", "Tokens of a text sample"},
-    {"sample_prompt", "What a text sample goes on from"},
-    {"tokenizer", "tokenizer.json or merges.txt, for text in GPT-2's tokens"},
-    {"save_every", "Steps between checkpoints (0: none)"},
-    {"keep", "Checkpoints that stay, the newest (0: all)"},
+    {"sample_every", "Text sample interval in steps (0 disables)"},
+    {"sample_tokens", "Tokens per text sample"},
+    {"sample_prompt", "Prompt for text samples"},
+    {"tokenizer", "tokenizer.json or merges.txt, to read text as GPT-2 tokens"},
+    {"save_every", "Checkpoint interval in steps (0 disables)"},
+    {"keep", "Newest checkpoints to keep (0: all)"},
 };
 
 }  // namespace
@@ -51,7 +51,7 @@ constexpr Option options[] = {
 void RecipeOptions::add_to(CLI::App& command) {
   std::string models;
   for (const ModelPreset& preset : model_presets()) models += (models.empty() ? "" : ", ") + std::string(preset.name);
-  command.add_option("--model", model_, "Shape of the model: " + models + " (nano unless given)")
+  command.add_option("--model", model_, "Shape of the model: " + models + " (default nano)")
       ->group("Recipe")
       ->take_last();
   for (const auto& [name, help] : options) {
@@ -64,9 +64,9 @@ void RecipeOptions::add_to(CLI::App& command) {
     const auto keep = [this, member, value](std::int64_t) { given_.emplace_back(member, value); };
     return command.add_flag_function(option, keep, help)->group("Recipe");
   };
-  CLI::Option* tied = flag("--tied-head", "tied_head", "on", "The head is the token embedding itself");
-  flag("--untied-head", "tied_head", "off", "The head has weights of its own")->excludes(tied);
-  flag("--overfit", "overfit", "on", "Train on one batch again and again: its loss must go to zero");
+  CLI::Option* tied = flag("--tied-head", "tied_head", "on", "Share the head's weights with the token embedding");
+  flag("--untied-head", "tied_head", "off", "Give the head its own weights")->excludes(tied);
+  flag("--overfit", "overfit", "on", "Train on one batch only: its loss must approach zero");
 }
 
 Recipe RecipeOptions::recipe() const {

@@ -1,4 +1,4 @@
-// The recipe's options on the command line: a preset first, then every value that was given by hand.
+// The recipe's options on the command line: a preset, and the values that override it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@ class RecipeOptions {
   void add_to(CLI::App& command);
 
   Recipe recipe() const;  // throws RecipeError
-  // The values given by hand laid over `recipe`; a preset only where one was named. Throws RecipeError.
+  // `recipe` with the given values; with a preset only where one was named. Throws RecipeError.
   Recipe over(Recipe recipe) const;
   bool any() const { return !model_.empty() || !given_.empty(); }
 

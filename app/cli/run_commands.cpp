@@ -1,16 +1,15 @@
-#include "app/cli/run_commands.h"
-
 #include <algorithm>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <memory>
 
-#include "app/bin.h"
 #include "app/cli/check_command.h"
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/excerpt.h"
+#include "app/exit_status.h"
+#include "app/open_store.h"
 #include "app/run_filter.h"
 
 namespace stepladder {
@@ -127,13 +126,6 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--steps", options->steps, "Add every step");
   command->add_flag("--console", options->console, "Only the output of its program (watch), unchanged");
   return {command, [options, &common] { return show(*options, common); }};
-}
-
-Subcommand bin_command(CLI::App& app, CommonOptions& common) {
-  auto empty = std::make_shared<bool>(false);
-  CLI::App* command = add_with_json(app, common, "bin", "Deleted runs; the desktop restores them for 30 days");
-  command->add_flag("--empty", *empty, "Delete them permanently, with their checkpoints");
-  return {command, [empty, &common] { return show_bin(common.database, *empty, common.json); }};
 }
 
 Subcommand check_command(CLI::App& app, CommonOptions& common) {

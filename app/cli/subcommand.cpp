@@ -15,7 +15,8 @@
 #include <iostream>
 #include <limits>
 
-#include "app/cli/cli.h"
+#include "app/exit_status.h"
+#include "engine/engine.h"
 
 namespace stepladder {
 namespace {
@@ -26,7 +27,7 @@ void note_interrupt(int signal) {
   if (++interrupts > 1) std::_Exit(128 + signal);
 }
 
-// `missing` where it is none.
+// `missing` where it isn't a number.
 double number_from(const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
@@ -73,6 +74,13 @@ CLI::Validator between(double low, double high) {
   return number_within(low, high, range, range);
 }
 
+void add_import_options(CLI::App& command, ImportOptions& options) {
+  command.add_option("--tokens-per-step", options.tokens_per_step, "Batch x sequence x accumulated batches x devices")
+      ->transform(positive_count());
+  command.add_option("--params", options.params, "Number of model parameters")->transform(positive_count());
+  command.add_option("--gpu", options.hardware, "Hardware that it ran on");
+}
+
 void print(const Json& json) {
   std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
 }
@@ -83,7 +91,7 @@ int complain(const std::exception& error, int status) {
 }
 
 void open_standard_streams() {
-  // The wrong way round, so that using them fails, as in gnulib's stdopen.
+  // Opened for the wrong direction, so that using them fails, as in gnulib's stdopen.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
     [[maybe_unused]] const int opened = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -95,7 +103,7 @@ int close_output(int status) {
   if (std::cout.flush()) return status;
   const int cause = errno;
   pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
-  if (::poll(&out, 1, 0) == 1 && (out.revents & POLLERR)) return status;  // a reader that has seen enough: `| head`
+  if (::poll(&out, 1, 0) == 1 && (out.revents & POLLERR)) return status;  // the reader has exited: `| head`
   std::cerr << "stepladder: standard output cannot be written" << (cause ? ": " : "")
             << (cause ? std::strerror(cause) : "") << "\n";
   return status == exit_done ? exit_failed : status;
@@ -113,10 +121,14 @@ void keep_off_database(const std::filesystem::path& out, const std::filesystem::
   }
 }
 
+DeviceReport probe_machine() {
+  return Engine([](const RunEvent&) {}).probe().get();
+}
+
 void catch_signals() {
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
-  // A process of the same run that dies, or a reader of our output that leaves, is not our end.
+  // A process of the same run that dies, or a reader of our output that exits, must not end us.
   std::signal(SIGPIPE, SIG_IGN);
 }
 

@@ -1,5 +1,5 @@
-// A command of the program: a function that tells CLI11 its options and returns what is to be done once they are read.
-// app/cli/cli.cpp is the list of them.
+// One command of the program: a function that declares its options and returns what to run once they are parsed.
+// app/cli/cli.cpp lists the commands.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,10 +8,11 @@
 #include <functional>
 
 #include "app/cli/report.h"
+#include "storage/importers/importer.h"
 
 namespace stepladder {
 
-// What all commands share; filled before one of them runs.
+// Options of all commands; set before a command runs.
 struct CommonOptions {
   std::filesystem::path database;
   bool json = false;
@@ -24,24 +25,28 @@ struct Subcommand {
 
 CLI::App* add_with_json(CLI::App& app, CommonOptions& common, const char* name, const char* what);
 
-// What an option may be given; what else comes is named in one sentence. A count may be written 1e9 too.
+// Checks of an option's value. A count may be written as 1e9 too.
 CLI::Validator positive_count();
 CLI::Validator positive_number();
 CLI::Validator between(double low, double high);
 
-void print(const Json& json);
-int complain(const std::exception& error, int status);  // a sentence on stderr; returns the status
+// What the user knows of a log that doesn't say it: for `import` and `watch`.
+void add_import_options(CLI::App& command, ImportOptions& options);
 
-// At the very start: a stream that our caller has closed becomes one that cannot be used, so that no file gets its
-// number.
+void print(const Json& json);
+int complain(const std::exception& error, int status);  // prints the error on stderr; returns `status`
+
+// Call first: replaces standard streams that the caller has closed, so that no file gets their numbers.
 void open_standard_streams();
-// At the very end: sees to it that all of stdout was written, and returns the status that tells if not.
+// Call last: flushes stdout; returns `status`, or exit_failed where stdout couldn't be written.
 int close_output(int status);
 
 // Throws UsageError where writing `out` would overwrite the database or what SQLite keeps beside it.
 void keep_off_database(const std::filesystem::path& out, const std::filesystem::path& database);
 
-// Ctrl-C and termination: the first is to be asked for, the second ends the process at once.
+DeviceReport probe_machine();  // what this machine has; blocks until the engine has looked
+
+// Ctrl-C and termination: the first sets interrupted(), the second ends the process at once.
 void catch_signals();
 bool interrupted();
 

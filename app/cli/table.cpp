@@ -26,7 +26,7 @@ std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
-// Takes so many characters off the front.
+// Removes so many characters from the front and returns them.
 std::string take(std::string& text, std::size_t characters) {
   std::size_t end = 0;
   while (end < text.size() && (!begins_character(text[end]) || characters-- > 0)) ++end;
@@ -56,7 +56,7 @@ struct Layout {
   std::size_t total() const { return std::accumulate(widths.begin(), widths.end(), between * (widths.size() - 1)); }
 };
 
-// Takes from the widest columns of text; false where they cannot be narrow enough.
+// Narrows the widest columns of text; false where that isn't enough.
 bool narrow(Layout& layout, const std::vector<bool>& right, std::size_t columns) {
   std::vector<std::size_t>& widths = layout.widths;
   while (layout.total() > columns) {
@@ -104,7 +104,7 @@ std::string side_by_side(const Row& row, const Layout& layout, const std::vector
   return text;
 }
 
-// Each row as a table of its own, of two columns.
+// Each row as a table of its own with two columns.
 std::string one_below_the_other(const std::vector<Row>& rows, std::size_t columns) {
   std::string text;
   for (std::size_t r = 1; r < rows.size(); ++r) {

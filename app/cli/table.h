@@ -1,4 +1,4 @@
-// Rows of text for a terminal.
+// Formats rows of text as a table for a terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace stepladder {
 
-// Of the terminal that standard output is; 0 where it is none, so that what is piped keeps a row to a line.
+// The width of the terminal on standard output; 0 where it isn't a terminal, so that piped rows stay one line each.
 std::size_t terminal_columns();
 
-// Columns padded to their widest cell; those in `right` are right-aligned. The first row is the head. What is wider
-// than `columns` (0: never) has its text wrapped, and where that is not enough each row becomes lines of "head  cell".
-// Names come from other people's logs, so nothing in a cell can steer the terminal.
+// Pads columns to their widest cell and right-aligns those in `right`. The first row is the head. Wraps the text of a
+// table wider than `columns` (0: never); where that isn't enough, each row becomes lines of "head  cell". Escapes
+// control characters: names come from other people's logs.
 std::string table(const std::vector<std::vector<std::string>>& rows, const std::vector<bool>& right,
                   std::size_t columns = terminal_columns());
 

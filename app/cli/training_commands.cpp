@@ -1,17 +1,17 @@
-#include "app/cli/training_commands.h"
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
 #include <set>
 
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/suspend.h"
 #include "app/cli/worker.h"
 #include "app/environment.h"
+#include "app/exit_status.h"
+#include "app/open_store.h"
 #include "app/preset_ladder.h"
 #include "app/session.h"
 #include "engine/ladder_presets.h"

@@ -10,7 +10,8 @@
 #include <iostream>
 #include <iterator>
 
-#include "app/cli/cli.h"
+#include "app/cli/commands.h"
+#include "app/exit_status.h"
 #include "engine/engine.h"
 #include "engine/processes/worker_processes.h"
 
@@ -61,6 +62,10 @@ int run_rank(const Placement& placement, const Recipe& recipe, bool (*interrupte
   if (end.status == RunStatus::stopped) return exit_interrupted;
   std::cerr << "stepladder: rank " << placement.rank << ": " << end.reason << "\n";
   return exit_failed;
+}
+
+Subcommand worker_processes_command(CLI::App& app) {
+  return {app.add_subcommand(worker_command, "")->group(""), run_worker};
 }
 
 }  // namespace stepladder

@@ -11,12 +11,13 @@
 #include <thread>
 
 #include "app/bin.h"
-#include "app/cli/find_run.h"
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/window.h"
 #include "app/environment.h"
+#include "app/exit_status.h"
 #include "app/figures/export.h"
+#include "app/open_store.h"
 #include "storage/database/example.h"
 
 namespace stepladder {

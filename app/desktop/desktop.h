@@ -1,7 +1,9 @@
-// The window's two entry points (see Desktop in app/cli/cli.h).
+// The window's two entry points.
 #pragma once
 
-#include "app/cli/cli.h"
+#include <filesystem>
+
+#include "app/screenshot_request.h"
 
 namespace stepladder {
 

@@ -56,6 +56,7 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
         result_.runs.push_back(std::move(run));
       }
       result_.notes = std::move(outcome.notes);
+      result_.groupings = std::move(outcome.groupings);
       result_.formats = std::move(outcome.formats);
       result_.failures = std::move(outcome.failures);
     } catch (const std::exception& error) {  // StorageError: the disk

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/import_command.h"
 #include "app/curves/min_max_pyramid.h"
 #include "app/curves/overview_curve.h"
 #include "app/desktop/commands.h"
 #include "app/excerpt.h"
+#include "app/import/import.h"
 #include "engine/device.h"
 #include "engine/files/checkpoint_folder.h"
 #include "storage/analysis/advice.h"
@@ -88,6 +88,7 @@ struct ImportPreview {
   };
   std::vector<PreviewRun> runs;
   std::vector<ImportNote> notes;
+  std::vector<ImportGrouping> groupings;
   std::vector<std::string> formats;  // ids of the importers that read something
   std::vector<std::string> failures;
 };

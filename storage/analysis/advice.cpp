@@ -10,7 +10,7 @@
 #include "storage/analysis/judgement.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
-#include "storage/analysis/wording.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "storage/analysis/recipe_facts.h"
-#include "storage/analysis/wording.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {

@@ -4,9 +4,10 @@
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <utility>
+
+#include "storage/csv.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -115,60 +116,30 @@ std::string csv_line(const Hardware& row) {
   return line + "," + csv_number(row.bandwidth_gb_s) + "," + csv_number(row.memory_gb) + "," + row.source;
 }
 
-class Reader {
- public:
-  explicit Reader(const fs::path& file) : file_(file) {}
+// The number in a field; `missing` where it is empty.
+double number_or_missing(const CsvFile& table, std::size_t column) {
+  if (table.text(column).empty()) return missing;
+  const auto value = table.number<double>(column);
+  if (!(value > 0)) table.refuse("has '" + std::string(table.text(column)) + "' instead of a positive number");
+  return value;
+}
 
-  std::vector<Hardware> read() {
-    std::ifstream input(file_);
-    if (!input) throw StorageError(file_.string() + " could not be read");
-    std::vector<Hardware> rows;
-    bool has_header = false;
-    for (std::string line; std::getline(input, line);) {
-      ++line_;
-      if (!line.empty() && line.back() == '\r') line.pop_back();
-      if (line.empty() || line.front() == '#') continue;
-      if (has_header) {
-        rows.push_back(row(line));
-      } else if (line != columns) {
-        refuse("does not name the columns " + std::string(columns));
-      }
-      has_header = true;
-    }
-    return rows;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw StorageError(file_.string() + ", line " + std::to_string(line_) + ", " + why);
-  }
-
-  double number_or_missing(const std::string& text) const {
-    if (text.empty()) return missing;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value > 0))
-      refuse("has '" + text + "' instead of a positive number");
-    return value;
-  }
-
-  Hardware row(const std::string& line) const {
-    const std::vector<std::string> fields = split(line, ',');
-    if (fields.size() != 10) refuse("has " + std::to_string(fields.size()) + " fields instead of 10");
-    if (fields[0].empty()) refuse("names no device");
-    Hardware hardware{.name = fields[0]};
-    if (!fields[1].empty()) hardware.aliases = split(fields[1], '|');
+std::vector<Hardware> read_rows(const fs::path& file) {
+  CsvFile table(file, columns);
+  std::vector<Hardware> rows;
+  while (table.next()) {
+    if (table.text(0).empty()) table.refuse("names no device");
+    Hardware hardware{.name = std::string(table.text(0))};
+    if (!table.text(1).empty()) hardware.aliases = split(table.text(1), '|');
     for (std::size_t i = 0; i < hardware.peak_tflops.size(); ++i)
-      hardware.peak_tflops[i] = number_or_missing(fields[2 + i]);
-    hardware.bandwidth_gb_s = number_or_missing(fields[7]);
-    hardware.memory_gb = number_or_missing(fields[8]);
-    hardware.source = fields[9];
-    return hardware;
+      hardware.peak_tflops[i] = number_or_missing(table, 2 + i);
+    hardware.bandwidth_gb_s = number_or_missing(table, 7);
+    hardware.memory_gb = number_or_missing(table, 8);
+    hardware.source = table.text(9);
+    rows.push_back(std::move(hardware));
   }
-
-  fs::path file_;
-  int line_ = 0;
-};
+  return rows;
+}
 
 }  // namespace
 
@@ -196,7 +167,7 @@ HardwareTable HardwareTable::read(const fs::path& file) {
 }
 
 void HardwareTable::add(const fs::path& file) {
-  for (Hardware& row : Reader(file).read()) {
+  for (Hardware& row : read_rows(file)) {
     const auto known = std::find_if(rows_.begin(), rows_.end(), [&](const Hardware& h) { return h.name == row.name; });
     if (known == rows_.end()) {
       rows_.push_back(std::move(row));

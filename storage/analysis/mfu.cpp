@@ -1,11 +1,10 @@
 #include "storage/analysis/mfu.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <type_traits>
 
-#include "storage/errors.h"
+#include "storage/csv.h"
 
 namespace stepladder {
 namespace {
@@ -98,52 +97,27 @@ double utilisation(double flops_per_token, double tokens_per_s, double total_pea
 }
 
 std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
-  std::ifstream input(file);
-  if (!input) throw StorageError(file.string() + " could not be read");
+  CsvFile table(file, columns);
   std::vector<PublishedRow> rows;
-  int number = 0;
-  bool has_header = false;
-  for (std::string line; std::getline(input, line);) {
-    ++number;
-    const auto refuse = [&](const std::string& why) {
-      throw StorageError(file.string() + ", line " + std::to_string(number) + ", " + why);
-    };
-    if (line.empty() || line.front() == '#') continue;
-    if (!has_header) {
-      if (line != columns) refuse("does not name the columns " + std::string(columns));
-      has_header = true;
-      continue;
-    }
-    std::array<std::string_view, 14> fields;
-    std::string_view rest = line;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      const auto comma = rest.find(',');
-      if ((comma == std::string_view::npos) != (i + 1 == fields.size())) refuse("does not have 14 fields");
-      fields[i] = rest.substr(0, comma);
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-    }
-    const auto read = [&](std::string_view text, auto& value) {
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error != std::errc() || end != text.data() + text.size())
-        refuse("has '" + std::string(text) + "' instead of a number");
-    };
+  while (table.next()) {
     PublishedRow row;
-    int recompute_flag = 0;
-    row.model = fields[0];
-    read(fields[1], row.shape.layers);
-    read(fields[2], row.shape.d_model);
-    read(fields[3], row.shape.seq_len);
-    read(fields[4], row.gpus);
-    row.gpu = fields[5];
-    read(fields[6], row.shape.params);
-    read(fields[7], row.samples_per_s);
-    read(fields[8], row.tokens_per_s);
-    read(fields[9], recompute_flag);
-    row.recomputed = recompute_flag != 0;
-    read(fields[10], row.published.mfu_star);
-    read(fields[11], row.published.mfu);
-    read(fields[12], row.published.hfu_star);
-    read(fields[13], row.published.hfu);
+    const auto read = [&](std::size_t column, auto& value) {
+      value = table.number<std::remove_reference_t<decltype(value)>>(column);
+    };
+    row.model = table.text(0);
+    read(1, row.shape.layers);
+    read(2, row.shape.d_model);
+    read(3, row.shape.seq_len);
+    read(4, row.gpus);
+    row.gpu = table.text(5);
+    read(6, row.shape.params);
+    read(7, row.samples_per_s);
+    read(8, row.tokens_per_s);
+    row.recomputed = table.number<int>(9) != 0;
+    read(10, row.published.mfu_star);
+    read(11, row.published.mfu);
+    read(12, row.published.hfu_star);
+    read(13, row.published.hfu);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -8,7 +8,7 @@
 
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"
-#include "storage/analysis/wording.h"
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {

@@ -1,19 +1,14 @@
 #include "storage/database/example.h"
 
-#include <array>
-#include <cerrno>
-#include <charconv>
-#include <fstream>
 #include <string>
-#include <string_view>
-#include <system_error>
 #include <vector>
+
+#include "storage/csv.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view columns = "rung,stage,title,precision,step,loss,dt_ms,tokens";
 constexpr const char* log_name = "a100-three-rungs.txt";
 
 struct ExampleRun {
@@ -21,70 +16,27 @@ struct ExampleRun {
   std::vector<StepRecord> steps;
 };
 
-class Reader {
- public:
-  explicit Reader(const fs::path& file) : file_(file) {}
-
-  std::vector<ExampleRun> read() {
-    std::ifstream input(file_);
-    if (!input) throw StorageError(file_.string() + " could not be read: " + std::generic_category().message(errno));
-    std::vector<ExampleRun> runs;
-    bool has_header = false;
-    for (std::string line; std::getline(input, line);) {
-      ++line_number_;
-      if (line.empty() || line.front() == '#') continue;
-      if (has_header) {
-        add_row(line, runs);
-      } else {
-        if (line != columns) refuse("does not name the columns " + std::string(columns));
-        has_header = true;
-      }
-    }
-    if (runs.empty()) throw StorageError(file_.string() + " holds no steps");
-    return runs;
-  }
-
- private:
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw StorageError(file_.string() + ", line " + std::to_string(line_number_) + ", " + why);
-  }
-
-  template <class Number>
-  Number number(std::string_view text) const {
-    Number value{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      refuse("holds '" + std::string(text) + "' where a number should be");
-    return value;
-  }
-
-  void add_row(std::string_view line, std::vector<ExampleRun>& runs) const {
-    std::array<std::string_view, 8> fields;
-    for (std::size_t i = 0; i < fields.size(); ++i) {
-      const auto comma = line.find(',');
-      if ((comma == std::string_view::npos) != (i + 1 == fields.size())) refuse("does not have 8 fields");
-      fields[i] = line.substr(0, comma);
-      if (comma != std::string_view::npos) line.remove_prefix(comma + 1);
-    }
-    const auto& [rung, stage, title, precision, step, loss, dt_ms, tokens] = fields;
-    if (runs.empty() || runs.back().run.stage != stage) {
+std::vector<ExampleRun> read_example(const fs::path& file) {
+  CsvFile table(file, "rung,stage,title,precision,step,loss,dt_ms,tokens");
+  std::vector<ExampleRun> runs;
+  while (table.next()) {
+    if (runs.empty() || runs.back().run.stage != table.text(1)) {
       Run run;
-      run.rung = number<int>(rung);
-      run.stage = stage;
-      run.title = title;
-      run.precision = precision;
-      run.tokens_per_step = number<std::int64_t>(tokens);
+      run.rung = table.number<int>(0);
+      run.stage = table.text(1);
+      run.title = table.text(2);
+      run.precision = table.text(3);
+      run.tokens_per_step = table.number<std::int64_t>(7);
       runs.push_back({std::move(run), {}});
     }
-    runs.back().steps.push_back({.step = number<std::int64_t>(step),
-                                 .loss = number<double>(loss),
-                                 .dt_ms = number<double>(dt_ms),
-                                 .tokens = number<std::int64_t>(tokens)});
+    runs.back().steps.push_back({.step = table.number<std::int64_t>(4),
+                                 .loss = table.number<double>(5),
+                                 .dt_ms = table.number<double>(6),
+                                 .tokens = table.number<std::int64_t>(7)});
   }
-
-  fs::path file_;
-  int line_number_ = 0;
-};
+  if (runs.empty()) throw StorageError(file.string() + " holds no steps");
+  return runs;
+}
 
 // The log's facts about a run beyond its steps. It names neither the model nor the optimiser.
 void describe(Run& run, const std::string& precision_before, std::size_t steps) {
@@ -107,7 +59,7 @@ void describe(Run& run, const std::string& precision_before, std::size_t steps) 
 void add_example(RunStore& store, const fs::path& assets_folder) {
   constexpr const char* added = "example_added";
   if (store.setting(added)) return;
-  std::vector<ExampleRun> runs = Reader(assets_folder / "examples" / "a100-three-rungs.csv").read();
+  std::vector<ExampleRun> runs = read_example(assets_folder / "examples" / "a100-three-rungs.csv");
 
   store.in_one_transaction([&] {
     if (store.setting(added)) return;  // another process was faster

@@ -1,11 +1,14 @@
 // Tables of steps with a header line: wide (a column for each metric) and long (a column that names the metric), with
 // commas, semicolons or tabs.
+#include "storage/csv.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/lines/line_reader.h"
@@ -17,7 +20,7 @@ namespace stepladder {
 namespace {
 
 constexpr int most_notes = 20;
-constexpr double least_unix_time = 1e9;  // seconds; a smaller number is no date of this century
+constexpr double least_unix_time = 1e9;  // seconds; a smaller number isn't a date of this century
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\"'#");
@@ -25,20 +28,21 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\"'") - first + 1);
 }
 
-// Fields of a line; a quoted one may hold the separator.
-void split(std::string_view line, char separator, std::vector<std::string_view>& fields) {
-  fields.clear();
-  std::size_t start = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i <= line.size(); ++i) {
-    if (i < line.size() && line[i] == '"') quoted = !quoted;
-    if (i < line.size() && (quoted || line[i] != separator)) continue;
-    fields.push_back(trimmed(line.substr(start, i - start)));
-    start = i + 1;
+// The fields of a line, without blanks, quotes and comment marks around them.
+class TrimmedFields {
+ public:
+  const std::vector<std::string_view>& split(std::string_view line, char separator) {
+    fields_.clear();
+    for (const std::string_view field : splitter_.split(line, separator)) fields_.push_back(trimmed(field));
+    return fields_;
   }
-}
 
-// Missing for an empty field, nothing for one that is no number.
+ private:
+  CsvFields splitter_;
+  std::vector<std::string_view> fields_;
+};
+
+// Missing for an empty field, nothing for one that isn't a number.
 std::optional<double> number_in(std::string_view field, bool decimal_comma) {
   if (field.empty() || field == "None" || field == "null" || field == "NA" || field == "-") return missing;
   std::array<char, 64> buffer;
@@ -54,7 +58,7 @@ std::optional<double> number_in(std::string_view field, bool decimal_comma) {
 
 struct Header {
   char separator = ',';
-  std::vector<Field> columns;  // `none` for what is not ours
+  std::vector<Field> columns;  // `none` for a column that isn't used
   std::vector<Meaning> meanings;
   std::vector<std::string> names;
   int step = -1, epoch = -1, batch = -1, run = -1, metric = -1, value = -1, at = -1;
@@ -65,7 +69,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), name) != words.end();
 }
 
-// What a name says of a column; the scanner of log lines reads it as "name = 0".
+// The meaning of a column's name; the scanner of log lines reads it as "name = 0".
 Meaning meaning_of_name(std::string_view name) {
   const std::string assigned = std::string(name) + " = 0";
   PairScanner scanner(assigned);
@@ -85,8 +89,8 @@ Header read_header(std::string_view line) {
     header.separator = separator;
   }
   if (most == 0) return header;
-  std::vector<std::string_view> fields;
-  split(line, header.separator, fields);
+  TrimmedFields splitter;
+  const std::vector<std::string_view>& fields = splitter.split(line, header.separator);
   std::array<int, field_count> best;
   best.fill(99);
   std::array<int, field_count> holder;
@@ -140,12 +144,13 @@ void assign(PrintedStep& step, Field field, double value, double scale) {
   if (double* const into = value_of(step, field)) *into = value;
 }
 
-// The first two lines that say anything; comments ("# ...") in front of them are not counted, unless the header is one.
+// Whether the first two lines are a header and a row. Comments ("# ...") before them don't count, unless the header is
+// one.
 bool is_table(ImportInput& input) {
   std::string_view head = input.head();
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
   Header header;
-  std::vector<std::string_view> fields;
+  TrimmedFields splitter;
   for (int lines = 0; lines < 20 && !head.empty();) {
     const std::size_t end = std::min(head.find_first_of("\r\n"), head.size());
     const std::string_view line = head.substr(0, end);
@@ -157,7 +162,7 @@ bool is_table(ImportInput& input) {
       if (!header.useful && line.front() != '#') return false;
       continue;
     }
-    split(line, header.separator, fields);
+    const std::vector<std::string_view>& fields = splitter.split(line, header.separator);
     if (fields.size() != header.columns.size()) return false;
     bool numbers = false;
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -197,7 +202,7 @@ class Table {
 
   void take(std::string_view line) {
     if (trimmed(line).empty() || line.front() == '#') return;
-    split(line, header_.separator, fields_);
+    fields_ = splitter_.split(line, header_.separator);
     if (fields_.size() != header_.columns.size()) {
       note("has " + std::to_string(fields_.size()) + " fields instead of " + std::to_string(header_.columns.size()));
       return;
@@ -216,7 +221,7 @@ class Table {
       if (header_.columns[i] == Field::none || static_cast<int>(i) == header_.step) continue;
       const auto value = number(static_cast<int>(i));
       if (!value) {
-        note("'" + std::string(fields_[i].substr(0, 40)) + "' is no number");
+        note("'" + std::string(fields_[i].substr(0, 40)) + "' is not a number");
         return;
       }
       if (is_missing(*value)) continue;
@@ -262,7 +267,7 @@ class Table {
     if (meaning.field == Field::none || meaning.field == Field::step) return;
     const auto value = number(header_.value);
     if (!value) {
-      note("'" + std::string(field(header_.value).substr(0, 40)) + "' is no number");
+      note("'" + std::string(field(header_.value).substr(0, 40)) + "' is not a number");
       return;
     }
     Gathered& gathered = gathered_[run];
@@ -322,7 +327,8 @@ class Table {
   RunAssembler run_;
   Header header_;
   TimeStamp stamp_;
-  std::vector<std::string_view> fields_;
+  TrimmedFields splitter_;
+  std::span<const std::string_view> fields_;  // of the line
   std::map<std::string, Gathered> gathered_;  // by run, where a column names it
   std::map<std::string, Meaning, std::less<>> metrics_;
   std::int64_t rows_ = 0;

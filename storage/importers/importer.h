@@ -1,6 +1,6 @@
-// An importer turns what another program kept (a log, a table, a store) into runs and notes: bytes in, runs out. It
-// writes no file and no screen, and recognises its format by content. One file each in storage/importers/, one line
-// each in importers.def.
+// An importer turns another program's log, table or store into runs and notes: bytes in, runs out. It writes no file
+// and prints nothing, and recognises its format by content. Each is one file in storage/importers/ and one line in
+// importers.def.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,35 @@
 #include <utility>
 #include <vector>
 
+#include "storage/analysis/file_grouping.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 struct KnownStage;
 
-// This input cannot be imported. One sentence that begins in lower case and does not name the file: the caller puts the
-// name in front ("run.log: " + what()).
+// This input cannot be imported. One sentence that begins in lower case and doesn't name the file: the caller adds the
+// name ("run.log: " + what()).
 struct ImportError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What the user knows and the file may not say. Each overrides what was read.
+// What the user knows and the file may not say. Each overrides the file.
 struct ImportOptions {
   std::int64_t tokens_per_step = 0;  // 0: not given
   std::int64_t params = 0;           // 0: not given
   std::string hardware;
-  std::string format;  // an importer's id; empty: by content
-  bool flat = false;   // folders: do not take the files of one folder for repeats
-  bool live = false;   // the input is still growing: tell each step soon, rather than after a look at many
-  // Their names are headings in a log ("Flash attention" on a line of its own); null: no line is. Not the user's to
-  // say.
+  std::string format;                 // an importer's id; empty: by content
+  FilesAre files = FilesAre::detect;  // of a folder: repeats of one rung, or a rung each
+  bool live = false;  // the input is still growing: pass each step on soon, rather than after looking at many
+  // Their names are headings in a log ("Flash attention" on a line of its own); null: none are. The user doesn't set
+  // it.
   const std::vector<KnownStage>* known_stages = nullptr;
 
   bool operator==(const ImportOptions&) const = default;
 };
 
-// Where the bytes come from. Used by one thread.
+// A source of bytes. Used by one thread.
 class ImportInput {
  public:
   virtual ~ImportInput() = default;
@@ -52,11 +53,11 @@ class ImportInput {
   // Throws ImportError where it cannot be read.
   virtual std::string_view next() = 0;
 
-  // Where it lies; empty for standard input. For stores that only their own library can open (SQLite), and for names.
+  // The file; empty for standard input. For stores that only their own library can open (SQLite), and for names.
   virtual const std::filesystem::path& path() const = 0;
 };
 
-// What an importer says while it reads, so that a 10 GB log needs no 10 GB of memory. Calls come in this order:
+// Receives what an importer reads, so that a 10 GB log doesn't need 10 GB of memory. Calls come in this order:
 // (begin_run step* end_run)* with note anywhere, and perhaps ladder after each group of runs.
 class ImportSink {
  public:
@@ -69,14 +70,14 @@ class ImportSink {
   // In the order of the file; a step number that comes again is a newer attempt. `run` is ignored.
   virtual void step(const StepRecord& record) = 0;
 
-  // The same run with what has become known meanwhile (title, hardware, tokens per step, printed units).
+  // The same run with what is known by now (title, hardware, tokens per step, printed units).
   virtual void end_run(const Run& run) = 0;
 
   // The last rungs.size() runs were measured together: rungs[i] is the place of the i-th of them. A store with several
-  // experiments has several ladders. Not called where runs have nothing to do with each other.
+  // experiments has several ladders. Not called where runs are unrelated.
   virtual void ladder(const Ladder& ladder, std::span<const int> rungs) = 0;
 
-  // Something that was skipped, assumed or worked out; `line` counts from 1, 0 where it concerns the whole file.
+  // Something that was skipped, assumed or inferred; `line` counts from 1, 0 where it concerns the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;
 };
 
@@ -95,14 +96,14 @@ namespace importers {
 #undef IMPORTER
 }  // namespace importers
 
-// All importers; the first that recognises an input reads it, so the most particular come first.
+// All importers; the first that recognises an input reads it, so the most specific come first.
 const std::vector<Importer>& all_importers();
 
 // The importer that `options.format` names, else the first that recognises the input. Throws ImportError where none
 // does or the name is unknown.
 const Importer& importer_for(ImportInput& input, const ImportOptions& options);
 
-// A piece of memory as an input; for tests, and for text that is there already. Does not own the bytes.
+// A piece of memory as an input; for tests, and for pasted text. Does not own the bytes.
 class MemoryInput : public ImportInput {
  public:
   explicit MemoryInput(std::string_view bytes, std::filesystem::path path = {})

@@ -39,10 +39,9 @@ void read_mfu_table(ImportInput& input, const ImportOptions&, ImportSink& sink) 
       ++rows;
     }
   }
-  if (rows == 0) throw ImportError("is a table of MFU without rows");
-  sink.note(first, "a table of " + std::to_string(rows) +
-                       " published MFU rows, no training steps: nothing was imported (`stepladder mfu --published` "
-                       "recomputes such rows)");
+  if (rows == 0) throw ImportError("is an MFU table without rows");
+  sink.note(first,
+            "a table of " + std::to_string(rows) + " published MFU rows, no training steps: nothing was imported");
 }
 
 }  // namespace

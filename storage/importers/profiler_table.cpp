@@ -1,4 +1,4 @@
-// What a profiling script printed of its timings (mean, median, spread over a few repetitions): no training steps.
+// Timings that a profiling script printed (mean, median, spread over a few repetitions): no training steps.
 #include <string>
 
 #include "storage/importers/importer.h"
@@ -39,8 +39,7 @@ void read_profiler_table(ImportInput& input, const ImportOptions&, ImportSink& s
     }
   }
   sink.note(first, "the output of a profiler, " + std::to_string(rows) +
-                       " rows of timings and no training steps: nothing was imported (`stepladder profile` measures "
-                       "the same table here)");
+                       " rows of timings and no training steps: nothing was imported");
 }
 
 }  // namespace

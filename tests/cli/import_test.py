@@ -104,6 +104,49 @@ class Import(Case):
         flat = self.place.json("import", "--flat", self.place.path / "ladder")["runs"]
         self.assertEqual([(r["rung"], r["repeat"]) for r in flat], [(0, 0), (1, 0), (2, 0)])
 
+    def folder(self, name, times, head="", scatter=0.5):
+        for file, dt in times.items():
+            steps = "".join(f"step {i} | loss {5 - i / 100:.2f} | dt {dt + scatter * (i % 3 - 1):.2f}ms\n" for i in range(1, 41))
+            self.file(f"{name}/{file}.log", head + steps)
+        return self.place.path / name
+
+    def test_two_step_times_make_two_rungs_with_a_factor(self):
+        told = self.place.json("import", self.folder("steps", {"1-eager": 100, "2-compiled": 67}))
+        grouping, = told["groupings"]
+        self.assertEqual((grouping["decision"], grouping["files"], grouping["asked"]), ("rungs", 2, False))
+        self.assertRegex(grouping["reason"], "67 to 100 ms")
+        self.assertEqual([(r["rung"], r["repeat"], r["stage"]) for r in told["runs"]],
+                         [(0, 0, "1-eager"), (1, 0, "2-compiled")])
+        compared, = self.place.json("compare", *(r["id"] for r in told["runs"]))["runs"]
+        self.assertAlmostEqual(compared["speedup"], 100 / 67, delta=0.02)
+        self.assertEqual(compared["verdict"], "faster")
+        code, out, err = self.place.run("import", self.place.path / "steps")
+        self.assertEqual(code, 0)
+        self.assertIn("2 files are a rung each", err)
+        self.assertIn("--repeats", err)
+
+    def test_seeds_of_one_script_are_repeats(self):
+        told = self.place.json("import", self.folder("seeds", {"a": 100, "b": 101.2, "c": 99.1}))
+        self.assertEqual(told["groupings"][0]["decision"], "repeats")
+        self.assertEqual([(r["rung"], r["repeat"], r["stage"]) for r in told["runs"]],
+                         [(0, 0, "seeds"), (0, 1, "seeds"), (0, 2, "seeds")])
+
+    def test_other_source_code_makes_rungs(self):
+        rule = "=" * 100 + "\n"
+        for name, rate in (("a", 1), ("b", 2)):
+            self.folder("code", {name: 100}, head=f"import torch\nlr = {rate}\n{rule}")
+        grouping, = self.place.json("import", self.place.path / "code")["groupings"]
+        self.assertEqual((grouping["decision"], grouping["reason"]), ("rungs", "the source code differs"))
+
+    def test_the_user_can_say_what_the_files_are(self):
+        folder = self.folder("steps", {"eager": 100, "compiled": 67})
+        told = self.place.json("import", "--repeats", folder)
+        self.assertEqual([(r["rung"], r["repeat"]) for r in told["runs"]], [(0, 0), (0, 1)])
+        self.assertEqual((told["groupings"][0]["decision"], told["groupings"][0]["asked"]), ("repeats", True))
+        told = self.place.json("import", "--flat", self.folder("seeds", {"a": 100, "b": 101}))
+        self.assertEqual([(r["rung"], r["stage"]) for r in told["runs"]], [(0, "a"), (1, "b")])
+        self.assertEqual(self.place.run("import", "--flat", "--repeats", folder)[0], 2)
+
     def test_the_seed_files(self):
         seeds = sorted((SHARED / "seeds").glob("*.txt"))
         if not seeds:

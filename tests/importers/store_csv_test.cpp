@@ -37,7 +37,7 @@ TEST(TrackerCsv, WandbColumnsAreRuns) {
   EXPECT_EQ(sink.runs[1].rung, 1);
   EXPECT_EQ(sink.runs[1].ladder, "panel");
   EXPECT_TRUE(sink.noted("__MIN"));
-  EXPECT_TRUE(sink.noted("left out"));
+  EXPECT_TRUE(sink.noted("was skipped"));
 }
 
 TEST(TrackerCsv, TensorBoardsMetricIsNamedByTheFile) {

@@ -132,6 +132,27 @@ TEST_F(ImportView, APathIsTypedAndAFolderIsALadder) {
   EXPECT_TRUE(shows("ladder.rung.1"));
 }
 
+TEST_F(ImportView, ThePreviewSaysWhetherFilesAreRepeatsOrRungsAndTheUserCanChoose) {
+  const std::filesystem::path logs = folder_ / "logs";
+  std::filesystem::create_directories(logs);
+  for (const char* dt : {"100", "67"}) {
+    std::ofstream file(logs / (std::string(dt) + ".log"));
+    for (int step = 1; step <= 30; ++step) file << "step " << step << " | loss 4.5 | dt " << dt << ".00ms\n";
+  }
+  app_->take_dropped({logs.string()});
+  wait_for(State::understood);
+  ASSERT_EQ(import().groupings.size(), 1u);
+  EXPECT_EQ(import().groupings.front().decision.files, FilesAre::rungs);
+  EXPECT_EQ(import().runs.at(1).run.rung, 1);
+  EXPECT_EQ(import().runs.at(1).run.title, "67");
+  ASSERT_TRUE(click("import.files"));
+  ASSERT_TRUE(click("import.files.Repeats"));
+  wait_until([&] { return import().state == State::understood && import().asked.options.files == FilesAre::repeats; });
+  EXPECT_TRUE(import().groupings.front().asked);
+  EXPECT_EQ(import().runs.at(1).run.rung, 0);
+  EXPECT_EQ(import().runs.at(1).run.repeat, 1);
+}
+
 TEST_F(ImportView, WhatCannotBeReadIsSaidAndThereIsNothingToKeep) {
   app_->take_dropped({(folder_ / "nowhere.txt").string()});
   wait_for(State::understood);

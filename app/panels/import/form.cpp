@@ -21,7 +21,8 @@ std::string in_words(const ImportOptions& options) {
   if (options.params > 0) add(compact(static_cast<double>(options.params)) + " parameters");
   if (!options.hardware.empty()) add(options.hardware);
   if (!options.format.empty()) add("read as " + options.format);
-  if (options.flat) add("each file a rung");
+  if (options.files == FilesAre::rungs) add("each file a rung");
+  if (options.files == FilesAre::repeats) add("files are repeats");
   return text;
 }
 
@@ -37,7 +38,7 @@ struct Field {
   float width;
 };
 constexpr std::array<Field, 5> fields = {Field{"tokens per step", 132}, Field{"parameters", 132},
-                                         Field{"hardware", 232}, Field{"format", 220}, Field{"files of a folder", 210}};
+                                         Field{"hardware", 232}, Field{"format", 220}, Field{"files of a folder", 150}};
 
 struct Place {
   float x;
@@ -81,6 +82,23 @@ bool draw_format(ImportOptions& options) {
   };
   choice("", "auto-detect");
   for (const Importer& importer : all_importers()) choice(importer.id, importer.title);
+  ImGui::EndCombo();
+  return changed;
+}
+
+constexpr std::array<const char*, 3> names_of_choices = {"Detect", "Repeats", "Rungs"};  // in the order of FilesAre
+
+bool draw_files(FilesAre& files) {
+  bool changed = false;
+  if (!ImGui::BeginCombo("##files", names_of_choices[static_cast<std::size_t>(files)])) return false;
+  for (const FilesAre choice : {FilesAre::detect, FilesAre::repeats, FilesAre::rungs}) {
+    const char* name = names_of_choices[static_cast<std::size_t>(choice)];
+    if (ImGui::Selectable(name, files == choice) && files != choice) {
+      files = choice;
+      changed = true;
+    }
+    mark(std::string("import.files.") + name);
+  }
   ImGui::EndCombo();
   return changed;
 }
@@ -149,9 +167,9 @@ bool draw_import_form(ImportForm& form, const HardwareTable& hardware) {
     return chosen;
   });
   field([&] {
-    const bool chosen = ImGui::Checkbox("Treat each file as a rung", &options.flat);
-    mark("import.flat");
-    ImGui::SetItemTooltip("Off: the files of a folder are repeats of one rung");
+    const bool chosen = draw_files(options.files);
+    mark("import.files");
+    ImGui::SetItemTooltip("Detect compares recipes, hardware, source code and step times");
     return chosen;
   });
   if (!problem.empty()) {

@@ -32,7 +32,8 @@ std::string ImportMemory::text() const {
                     {"params", it.options.params},
                     {"hardware", it.options.hardware},
                     {"as", it.options.format},
-                    {"flat", it.options.flat}});
+                    {"flat", it.options.files == FilesAre::rungs},
+                    {"repeats", it.options.files == FilesAre::repeats}});
   }
   return Json{{"path", last_path}, {"corrections", list}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -49,7 +50,9 @@ void ImportMemory::recall(const std::string& text) {
                                          .params = it.value("params", std::int64_t{0}),
                                          .hardware = it.value("hardware", ""),
                                          .format = it.value("as", ""),
-                                         .flat = it.value("flat", false)}});
+                                         .files = it.value("flat", false)      ? FilesAre::rungs
+                                                  : it.value("repeats", false) ? FilesAre::repeats
+                                                                               : FilesAre::detect}});
     }
   } catch (const Json::exception&) {  // another version's: the part that could be read is kept
   }

@@ -45,6 +45,7 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
     if (ImGui::Button("Copy all", ImVec2(px(64), 0))) {
       std::string all;
       for (const std::string& failure : import.failures) all += failure + "\n";
+      for (const ImportGrouping& grouping : import.groupings) all += grouping_text(grouping) + "\n";
       for (const ImportNote& note : import.notes)
         all += note.file + (note.line > 0 ? ":" + std::to_string(note.line) : "") + ": " + note.text + "\n";
       commands.push_back(CopyText{all, "The list of notes"});
@@ -61,6 +62,7 @@ ImportNotes notes_of(const ImportPreview& import) {
   std::set<std::string> files;
   for (const ImportNote& note : import.notes) files.insert(note.file);
   ImportNotes notes;
+  for (const ImportGrouping& grouping : import.groupings) notes.lines.push_back(grouping_text(grouping));
   for (const ImportNote& note : import.notes) notes.lines.push_back(note_text(note, files.size() > 1));
   return notes;
 }

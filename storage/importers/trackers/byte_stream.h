@@ -1,4 +1,4 @@
-// Bytes taken in the sizes that a binary format asks for, from an input that comes in pieces of its own.
+// Reads an input in the sizes that a binary format needs, whatever the pieces of the input.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class ByteStream {
  public:
   explicit ByteStream(ImportInput& input) : input_(input) {}
 
-  // The next `size` bytes, fewer only where the input ends; valid until the next call. Memory grows with what is really
-  // there, not with what was asked for.
+  // The next `size` bytes, fewer only where the input ends; valid until the next call. Memory grows with the bytes
+  // that exist, not with `size`.
   std::string_view take(std::size_t size);
 
-  // Passes over `size` bytes; false where there were fewer.
+  // Skips `size` bytes; false where there were fewer.
   bool skip(std::uint64_t size);
 
   std::uint64_t offset() const { return offset_; }  // of the next byte
@@ -45,7 +45,7 @@ class StoreFile : public ImportInput {
  private:
   std::filesystem::path path_;
   std::ifstream file_;
-  std::string buffer_;  // the head, until all else is asked for
+  std::string buffer_;  // the head, until the rest is read
   std::string following_;
   std::size_t head_size_ = 0;
   bool head_given_ = false;

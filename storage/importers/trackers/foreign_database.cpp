@@ -23,12 +23,12 @@ bool has_log(const fs::path& file) {
 
 fs::path make_private_folder() {
   std::string name = (fs::temp_directory_path() / "stepladder-import-XXXXXX").string();
-  if (!mkdtemp(name.data())) throw ImportError("could not be copied: no temporary folder could be made");
+  if (!mkdtemp(name.data())) throw ImportError("could not be copied: no temporary folder could be created");
   return name;
 }
 
 void copy_with_logs(const fs::path& file, const fs::path& target) {
-  // A program that writes meanwhile may move changes from the log into the file: copy until neither has changed.
+  // A running program may move changes from the log into the file: copy until neither has changed.
   for (int attempt = 0; attempt < 5; ++attempt) {
     std::error_code error;
     const auto before = fs::last_write_time(file, error);
@@ -41,7 +41,7 @@ void copy_with_logs(const fs::path& file, const fs::path& target) {
     }
     if (fs::last_write_time(file, error) == before) return;
   }
-  throw ImportError("is written so often that it could not be copied; try again when its program rests");
+  throw ImportError("is written too often to be copied; try again when its program is idle");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The SQLite file of another program: read as it lies there, never written, with nothing left beside it.
+// Reads the SQLite file of another program. Never writes it, and leaves no file beside it.
 #pragma once
 
 #include <filesystem>
@@ -14,8 +14,8 @@ namespace stepladder {
 // Whether the first bytes of a file are those of a SQLite database.
 bool is_sqlite(std::string_view head);
 
-// Where changes wait in a log beside the file (-wal, -journal), it is a private copy of both that is read, since SQLite
-// would work the log off or make an index for it. The copy goes with this object.
+// Where a log beside the file (-wal, -journal) holds changes, this reads a private copy of both, since SQLite would
+// apply the log or write an index for it. The copy is deleted with this object.
 class ForeignDatabase {
  public:
   // Throws ImportError and StorageError.
@@ -23,7 +23,7 @@ class ForeignDatabase {
 
   Database& get() { return *database_; }
 
-  // True where each of these is a plain table: a view or a computed column could run for ever or make gigabytes.
+  // True where each of these is a plain table: a view or a computed column could run forever or produce gigabytes.
   bool has_tables(std::initializer_list<std::string_view> names);
   bool has_column(std::string_view table, std::string_view column);
 
@@ -32,7 +32,7 @@ class ForeignDatabase {
     ~Copy();
     std::filesystem::path folder;
   };
-  Copy copy_;  // goes after the connection
+  Copy copy_;  // destroyed after the connection
   std::unique_ptr<Database> database_;
 };
 

@@ -1,4 +1,4 @@
-// A run of another tracker's store while it is read, and how it is told to the sink.
+// A run of another tracker's store while it is being read, and how it is passed to the sink.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ struct ForeignRun {
   std::vector<std::string> notes;
 };
 
-// Tells the run with its steps. Fills in from `config` what a Run has a place for (recipe, params, precision, hardware,
-// tokens per step) and its times from its points where the store said none. Returns a run's identity among repeats: its
-// recipe without the seed; empty where the store keeps no configuration.
+// Passes the run with its steps to the sink. Fills in from `config` what a Run has a place for (recipe, params,
+// precision, hardware, tokens per step) and its times from its points where the store has none. Returns a run's
+// identity among repeats: its recipe without the seed; empty where the store keeps no configuration.
 std::string tell(ForeignRun run, ImportSink& sink);
 
-// The runs of one project, experiment or group, told one after the other. finish() makes a ladder of them where there
-// are several: one rung each, but runs of the same configuration (the seed apart) share one.
+// Passes on the runs of one project, experiment or group, one after the other. finish() makes a ladder of several: each
+// is a rung, but runs of the same configuration (apart from the seed) share one.
 class LadderOfRuns {
  public:
   LadderOfRuns(std::string name, ImportSink& sink) : name_(std::move(name)), sink_(sink) {}
@@ -51,10 +51,10 @@ nlohmann::ordered_json json_or_text(std::string_view text);
 // A number as trackers write it, JSON's own or NaN, Infinity, -Infinity with or without quotes; false for all else.
 bool read_number(std::string_view text, double& value);
 
-// unix seconds of "2026-11-21T17:00:00.123456+00:00" (no zone: UTC), `missing` where it is none.
+// unix seconds of "2026-11-21T17:00:00.123456+00:00" (no zone: UTC), `missing` where it isn't one.
 double unix_from_iso(std::string_view text);
 
-// How often each oddity was seen: one note for many alike.
+// Counts things for a note: "1 row was", "3 rows were".
 std::string times(std::uint64_t n, std::string_view one, std::string_view many);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// What the names mean under which other trackers' users log their numbers: train/loss, val_loss, lr-AdamW/pg1,
+// Maps the names under which other trackers' users log their numbers to meanings: train/loss, val_loss, lr-AdamW/pg1,
 // time_metrics/end_to_end(s), throughput(tps). One table for all stores.
 #pragma once
 
@@ -24,11 +24,11 @@ std::string_view to_string(MetricRole role);
 
 struct MetricMeaning {
   MetricRole role = MetricRole::none;
-  double scale = 1;     // value x scale is in the role's unit; 0: the name does not tell the unit
+  double scale = 1;     // value x scale is in the role's unit; 0: the name has no unit
   int second_rate = 0;  // of several names for one role the lowest wins: an epoch's mean and a test set come last
 };
 
-// Letters' case and punctuation do not count: "Train Loss", "train_loss" and "trainLoss" are one name.
+// Case and punctuation are ignored: "Train Loss", "train_loss" and "trainLoss" are one name.
 MetricMeaning meaning_of_metric(std::string_view name);
 
 }  // namespace stepladder

@@ -43,7 +43,7 @@ double* field(StepRecord& record, MetricRole role) {
   }
 }
 
-// What a step's record is made of, before speed is worked out.
+// A step's values, before its speed is derived.
 struct Draft {
   StepRecord record;
   double loss_at = missing;
@@ -94,7 +94,7 @@ std::vector<double> values_of(const std::vector<Draft>& drafts, MetricRole role)
   return values;
 }
 
-// A time without a unit is in seconds or in milliseconds, whichever lies near the wall clock; 0 where neither does.
+// A time without a unit is in seconds or in milliseconds, whichever is near the wall clock; 0 where neither is.
 double unit_from_wall_clock(double typical, const WallTimes& wall) {
   if (!wall.plausible || is_missing(typical) || !(typical > 0)) return 0;
   const double as_ms = typical / wall.median_ms;
@@ -267,7 +267,7 @@ double speed(const Draft& draft, MetricRole role) {
   return draft.speed[static_cast<std::size_t>(role)];
 }
 
-// Takes dt from the best that there is: a step time, steps per second, the wall clock. Says which, where it is derived.
+// Takes dt from the best source: a step time, steps per second, or the wall clock. Notes the source where it's derived.
 void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool unit_known,
                     std::vector<std::string>& notes) {
   const WallTimes wall = wall_times(drafts);
@@ -277,7 +277,7 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
     scale = unit_from_wall_clock(typical, wall);
     const std::string name = "\"" + short_list({std::string(time_name)}) + "\"";
     if (scale == 0)
-      notes.push_back(name + " was not kept: its name has no unit, and the wall clock does not tell whether " +
+      notes.push_back(name + " was not kept: its name has no unit, and the wall clock doesn't show whether " +
                       shown(typical) + " are seconds or milliseconds");
     else
       notes.push_back(name + " is in " + (scale == 1 ? "milliseconds" : "seconds") + ": its median is " +
@@ -353,7 +353,7 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   const auto chosen = choose(steps.notes);
   if (bad_steps_ > 0)
     steps.notes.push_back(count(bad_steps_, "point was", "points were") +
-                          " left out: a step below 0 or beyond all counting");
+                          " left out: the step is negative or too large");
   if (dropped_ > 0)
     steps.notes.push_back("the run was taken up again at an earlier step: " + count(dropped_, "point", "points") +
                           " that it had logged beyond were superseded and left out");

@@ -1,4 +1,4 @@
-// Numbers by metric name, as other trackers keep them, become step records.
+// Turns numbers by metric name, as other trackers store them, into step records.
 #pragma once
 
 #include <array>
@@ -16,10 +16,10 @@ namespace stepladder {
 // One run's numbers, in the order in which the store holds them. Memory grows with the points of known metrics only.
 class MetricTable {
  public:
-  // `at`: unix seconds or `missing`. Steps below 0 and beyond 10^15 are counted and left out.
+  // `at`: unix seconds or `missing`. Steps below 0 and beyond 10^15 are counted and skipped.
   void add(std::string_view name, std::int64_t step, double value, double at);
 
-  // The run was taken up again at `step`: what it had logged there and later counts no more.
+  // The run was resumed at `step`: its earlier values from there on no longer count.
   void drop_from(std::int64_t step);
 
   bool empty() const;
@@ -28,8 +28,8 @@ class MetricTable {
 
   struct Steps {
     std::vector<StepRecord> records;   // by step; of a step logged twice the newer comes last
-    std::vector<std::string> notes;    // a sentence each: what was not kept, what was derived from what
-    std::int64_t tokens_per_step = 0;  // where every step that says has the same, else 0
+    std::vector<std::string> notes;    // a sentence each: what wasn't kept, what was derived from what
+    std::int64_t tokens_per_step = 0;  // where all steps that have it agree, else 0
   };
 
   // `tokens_per_sample` (0: unknown) turns samples into tokens. Empties the table.

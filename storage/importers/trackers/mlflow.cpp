@@ -41,7 +41,7 @@ void set_status(Run& run, const std::string& status) {
   }
 }
 
-// Some of MLflow's own tags say what a run is; those of its user are part of the configuration.
+// Some of MLflow's own tags describe the run; its user's tags are part of the configuration.
 struct Tags {
   Json facts = Json::object();
 
@@ -71,7 +71,7 @@ void name_run(ForeignRun& run, const fs::path& store, const std::string& id) {
 // --- the database
 // -----------------------------------------------------------------------------------------------------
 
-// A column that is not null cannot hold NaN or infinity: the flag stands for the one, the largest double for the other.
+// A column that is not null cannot hold NaN or infinity: the flag marks NaN, the largest double infinity.
 double sql_value(const Statement& row, int value, int is_nan) {
   if (row.integer(is_nan) != 0) return std::numeric_limits<double>::quiet_NaN();
   const double number = row.real(value);
@@ -99,7 +99,7 @@ class MlflowDatabase {
     const std::int64_t deleted = database_.get().integer("SELECT count(*) FROM runs WHERE lifecycle_stage = 'deleted'");
     for (const Experiment& experiment : experiments) read_experiment(experiment.id, experiment.name);
     if (deleted > 0) sink_.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
-    if (told_ == 0) throw ImportError("is a store of MLflow that holds no runs");
+    if (told_ == 0) throw ImportError("is an MLflow store without runs");
   }
 
  private:
@@ -316,9 +316,9 @@ Importer importers::mlflow() {
               },
           .read =
               [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                if (input.path().empty()) throw ImportError("is a database, which can be read from a file only");
+                if (input.path().empty()) throw ImportError("is a database, which can only be read from a file");
                 MlflowDatabase store(input.path(), sink);
-                if (!store.recognised()) throw ImportError("is no database of MLflow: its tables are others");
+                if (!store.recognised()) throw ImportError("is not an MLflow database: its tables differ");
                 store.read();
               }};
 }
@@ -339,7 +339,7 @@ void read_mlflow_folder(const fs::path& folder, ImportSink& sink) {
     read_experiment_folder(inner, folder, sink);
     any = true;
   }
-  if (!any) throw ImportError("holds no runs of MLflow");
+  if (!any) throw ImportError("holds no MLflow runs");
 }
 
 }  // namespace stepladder

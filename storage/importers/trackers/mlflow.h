@@ -1,4 +1,4 @@
-// MLflow's folder of plain files. (Its database goes through the list of importers.)
+// Reads MLflow's folder of plain files. (Its database has an importer.)
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// Folders that are stores themselves, to be asked about before one walks into a folder file by file.
+// Recognises folders that are stores themselves; ask before reading a folder file by file.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,10 @@ namespace stepladder {
 // "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Looks, opens nothing larger than a meta.yaml.
 bool is_store_folder(const std::filesystem::path& folder);
 
-// The id of the importer for single files of such a store: "mlflow"; empty where it is none.
+// The id of the importer for single files of such a store: "mlflow"; empty where it isn't a store.
 std::string_view store_format(const std::filesystem::path& folder);
 
-// Reads such a folder whole; nothing in it needs to be read again. Throws ImportError.
+// Reads the whole folder. Throws ImportError.
 void read_store_folder(const std::filesystem::path& folder, ImportSink& sink);
 
 }  // namespace stepladder

@@ -208,14 +208,14 @@ class EventReader {
       std::string_view header = stream.take(header_size);
       if (header.empty()) break;
       if (header.size() < header_size) {
-        if (begins == 0) throw ImportError("is no event file: it is shorter than one record");
+        if (begins == 0) throw ImportError("is not an event file: it is shorter than one record");
         note(name, "ends in the middle of a record; the rest was read");
         return;
       }
       const std::uint64_t length = u64_at(header, 0);
       if (!length_holds(header)) {
-        if (begins == 0) throw ImportError("is no event file: its first record has a wrong checksum");
-        note(name, "is damaged at byte " + std::to_string(begins) + "; what follows could not be read");
+        if (begins == 0) throw ImportError("is not an event file: its first record has a wrong checksum");
+        note(name, "is damaged at byte " + std::to_string(begins) + "; the rest could not be read");
         return;
       }
       if (length > largest_record) {
@@ -283,7 +283,7 @@ class EventReader {
     }
   }
 
-  // SessionLog START: the program was started again at this step, and what lies beyond is void.
+  // SessionLog START: the program was restarted at this step; later values no longer count.
   void read_session(std::string_view message, std::int64_t step) {
     WireReader field(message);
     while (field.next())
@@ -392,7 +392,7 @@ ForeignRun new_run(const fs::path& folder_or_file) {
 }
 
 void require_numbers(const ForeignRun& run) {
-  if (run.metrics.empty() && run.config.empty()) throw ImportError("holds no numbers of a training");
+  if (run.metrics.empty() && run.config.empty()) throw ImportError("holds no training metrics");
 }
 
 bool is_event_file(ImportInput& input) {
@@ -446,7 +446,7 @@ ForeignRun read_folder_as_run(const fs::path& folder, const std::string& name) {
     }
   }
   reader.finish();
-  if (read == 0) throw ImportError("holds no event file that could be read");
+  if (read == 0) throw ImportError("holds no readable event file");
   require_numbers(run);
   return run;
 }
@@ -485,7 +485,7 @@ void read_event_folders(const fs::path& folder, ImportSink& sink) {
       sink.note(0, inner.lexically_relative(folder).generic_string() + " " + error.what());
     }
   }
-  if (!any) throw ImportError("holds no event file that could be read");
+  if (!any) throw ImportError("holds no readable event file");
   ladder.finish();
 }
 

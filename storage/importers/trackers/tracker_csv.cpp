@@ -1,4 +1,4 @@
-// Tables as trackers' web pages give them out: W&B's panels ("Step","run - loss","run - loss__MIN", ...: one metric or
+// Tables as trackers' web pages export them: W&B's panels ("Step","run - loss","run - loss__MIN", ...: one metric or
 // several of several runs) and TensorBoard's scalars ("Wall time,Step,Value": one metric, named by the file only).
 #include <algorithm>
 #include <cctype>
@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/csv.h"
+#include "storage/importers/logs/lines/line_reader.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
 
@@ -16,26 +18,6 @@ namespace {
 constexpr std::size_t longest_line = 1 << 20;
 constexpr std::string_view tensorboard_header = "Wall time,Step,Value";
 
-// Fields of a line, without their quotes; a doubled quote in a quoted field is one.
-std::vector<std::string> fields_of(std::string_view line) {
-  std::vector<std::string> fields(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '"' && quoted && i + 1 < line.size() && line[i + 1] == '"') {
-      fields.back() += '"';
-      ++i;
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      fields.emplace_back();
-    } else {
-      fields.back() += c;
-    }
-  }
-  return fields;
-}
-
 std::string_view first_line(std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
   text = text.substr(0, text.find('\n'));
@@ -43,33 +25,19 @@ std::string_view first_line(std::string_view text) {
   return text;
 }
 
-// Calls visit(number, line) for each line. A line longer than a megabyte is no line of a table.
+// Calls visit(line number, fields) for each line that isn't empty.
 template <class Visit>
-void for_each_line(ImportInput& input, const Visit& visit) {
-  std::string line;
-  std::int64_t number = 0;
-  const auto finish = [&] {
-    if (line.ends_with('\r')) line.pop_back();
-    visit(++number, std::string_view(line));
-    line.clear();
-  };
-  for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) {
-    while (!piece.empty()) {
-      const std::size_t end = piece.find('\n');
-      line += piece.substr(0, end);
-      if (line.size() > longest_line)
-        throw ImportError("is no table: line " + std::to_string(number + 1) + " is longer than a megabyte");
-      piece.remove_prefix(end == std::string_view::npos ? piece.size() : end + 1);
-      if (end != std::string_view::npos) finish();
-    }
-  }
-  if (!line.empty()) finish();
+void for_each_row(ImportInput& input, ImportSink& sink, const Visit& visit) {
+  LineReader reader(input, sink);
+  CsvFields splitter;
+  for (std::string_view line; reader.next(line);)
+    if (!line.empty()) visit(reader.number(), splitter.split(line));
 }
 
 // "run - train/loss" -> run, train/loss. Names of runs may hold " - ", those of metrics seldom do.
-bool split_column(const std::string& column, std::string& run, std::string& metric) {
+bool split_column(std::string_view column, std::string& run, std::string& metric) {
   const std::size_t at = column.rfind(" - ");
-  if (at == std::string::npos || at == 0 || at + 3 == column.size()) return false;
+  if (at == std::string_view::npos || at == 0 || at + 3 == column.size()) return false;
   run = column.substr(0, at);
   metric = column.substr(at + 3);
   return true;
@@ -82,12 +50,13 @@ bool is_step_name(std::string name) {
 }
 
 bool is_wandb_header(std::string_view line) {
-  const std::vector<std::string> fields = fields_of(line);
+  CsvFields splitter;
+  const std::vector<std::string_view>& fields = splitter.split(line);
   std::string run, metric;
-  return fields.size() >= 2 && is_step_name(fields[0]) && split_column(fields[1], run, metric);
+  return fields.size() >= 2 && is_step_name(std::string(fields[0])) && split_column(fields[1], run, metric);
 }
 
-bool read_step(const std::string& text, std::int64_t& step) {
+bool read_step(std::string_view text, std::int64_t& step) {
   double number = 0;
   if (!read_number(text, number) || !(std::fabs(number) < 1e15)) return false;
   step = static_cast<std::int64_t>(number);
@@ -101,9 +70,9 @@ class MalformedLines {
     if (++all_ <= 10) first_.push_back(line);
   }
   void tell(ImportSink& sink) const {
-    for (const std::int64_t line : first_) sink.note(line, "no step and numbers: the line was left out");
+    for (const std::int64_t line : first_) sink.note(line, "the line has no step or no numbers, and was skipped");
     if (all_ > first_.size())
-      sink.note(0, times(all_ - first_.size(), "more line was", "more lines were") + " left out for the same reason");
+      sink.note(0, times(all_ - first_.size(), "more line was", "more lines were") + " skipped for the same reason");
   }
 
  private:
@@ -130,10 +99,7 @@ void read_wandb_table(ImportInput& input, ImportSink& sink) {
     run.run.name = import_name(input.path(), name);
     return runs.size() - 1;
   };
-  for_each_line(input, [&](std::int64_t number, std::string_view line) {
-    if (number == 1) line = first_line(line);
-    if (line.empty()) return;
-    const std::vector<std::string> fields = fields_of(line);
+  for_each_row(input, sink, [&](std::int64_t number, const std::vector<std::string_view>& fields) {
     if (number == 1) {
       for (std::size_t i = 1; i < fields.size(); ++i) {
         std::string run, metric;
@@ -158,13 +124,12 @@ void read_wandb_table(ImportInput& input, ImportSink& sink) {
         runs[targets[i].run].metrics.add(targets[i].metric, step, value, missing);
     }
   });
-  if (runs.empty()) throw ImportError("is no table of W&B: no column is named \"run - metric\"");
+  if (runs.empty()) throw ImportError("is not a W&B table: no column is named \"run - metric\"");
   LadderOfRuns ladder(input.path().stem().string(), sink);
   for (ForeignRun& run : runs) ladder.tell(std::move(run));
   ladder.finish();
   malformed.tell(sink);
-  if (bounds > 0)
-    sink.note(1, "columns __MIN and __MAX were left out: they bound the steps that were put into one row");
+  if (bounds > 0) sink.note(1, "columns __MIN and __MAX were skipped: they bound the steps that share a row");
 }
 
 // "run-NAME-tag-train_loss.csv" -> train_loss
@@ -180,13 +145,12 @@ void read_tensorboard_table(ImportInput& input, ImportSink& sink) {
   run.run.name = input.path().stem().string();
   std::string tag = tag_of(input.path());
   if (meaning_of_metric(tag).role == MetricRole::none) {
-    sink.note(0, "the table does not name its metric and neither does the file's name: it was taken for the loss");
+    sink.note(0, "neither the table nor the file's name names the metric; it was taken for the loss");
     tag = "loss";
   }
   MalformedLines malformed;
-  for_each_line(input, [&](std::int64_t number, std::string_view line) {
-    if (number == 1 || line.empty()) return;
-    const std::vector<std::string> fields = fields_of(line);
+  for_each_row(input, sink, [&](std::int64_t number, const std::vector<std::string_view>& fields) {
+    if (number == 1) return;
     double at = 0, value = 0;
     std::int64_t step = 0;
     if (fields.size() == 3 && read_number(fields[0], at) && read_step(fields[1], step) && read_number(fields[2], value))
@@ -194,7 +158,7 @@ void read_tensorboard_table(ImportInput& input, ImportSink& sink) {
     else
       malformed.add(number);
   });
-  if (run.metrics.empty()) throw ImportError("is a table of TensorBoard without numbers");
+  if (run.metrics.empty()) throw ImportError("is a TensorBoard table without numbers");
   tell(std::move(run), sink);
   malformed.tell(sink);
 }

@@ -1,5 +1,5 @@
-// Trackio's store: one SQLite file a project (trackio/sqlite_storage.py). Each row of `metrics` is what one call of
-// log() was given, as JSON; older files know runs by name only, newer ones by an id.
+// Trackio's store: one SQLite file per project (trackio/sqlite_storage.py). Each row of `metrics` is one call of log(),
+// as JSON; older files identify runs by name only, newer ones by an id.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -39,11 +39,11 @@ class TrackioDatabase {
                      "SELECT " + key_ + ", max(run_name) FROM metrics GROUP BY 1 ORDER BY min(timestamp), 1");
       while (rows.step()) runs.push_back({rows.text(0), rows.text(1)});
     }
-    if (runs.empty()) throw ImportError("is a store of Trackio that holds no runs");
+    if (runs.empty()) throw ImportError("is a Trackio store without runs");
     LadderOfRuns ladder(file_.stem().string(), sink_);
     for (const Row& row : runs) {
       ForeignRun run;
-      // The store does not say how a run ended.
+      // The store doesn't record how a run ended.
       run.run.status = RunStatus::finished;
       run.run.title = run.run.stage = row.name;
       run.run.name = import_name(file_, row.name);
@@ -115,9 +115,9 @@ Importer importers::trackio() {
               },
           .read =
               [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
-                if (input.path().empty()) throw ImportError("is a database, which can be read from a file only");
+                if (input.path().empty()) throw ImportError("is a database, which can only be read from a file");
                 TrackioDatabase store(input.path(), sink);
-                if (!store.recognised()) throw ImportError("is no database of Trackio: its tables are others");
+                if (!store.recognised()) throw ImportError("is not a Trackio database: its tables differ");
                 store.read();
               }};
 }

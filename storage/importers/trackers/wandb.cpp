@@ -46,7 +46,7 @@ class RecordLog {
 
   void check_header() {
     const std::string_view header = stream_.take(file_header_size);
-    if (!has_magic(header)) throw ImportError("is no .wandb file: it does not begin with \":W&B\"");
+    if (!has_magic(header)) throw ImportError("is not a .wandb file: it does not begin with \":W&B\"");
     if (header[6] != 0)
       throw ImportError("is a .wandb file of version " + std::to_string(static_cast<unsigned char>(header[6])) +
                         ", which is not known");
@@ -88,7 +88,7 @@ class RecordLog {
         if (inside) lose(begins);
         record_.clear();
       } else if (!inside) {
-        continue;  // its beginning was lost, and said so
+        continue;  // its beginning was lost, which was noted
       }
       inside = true;
       if (record_.size() + length > largest_record) {
@@ -411,7 +411,7 @@ void read_wandb_folder(const fs::path& folder, ImportSink& sink) {
       sink.note(0, file.filename().string() + " " + error.what());
     }
   }
-  if (groups.empty()) throw ImportError("holds no .wandb file that could be read");
+  if (groups.empty()) throw ImportError("holds no readable .wandb file");
   for (const auto& [name, files] : groups) {
     LadderOfRuns ladder(name, sink);
     for (const fs::path& file : files) {

@@ -1,4 +1,4 @@
-// A folder of W&B's offline runs. (A single file goes through the list of importers.)
+// Reads a folder of W&B's offline runs. (A single file has an importer.)
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@ namespace stepladder {
 // The .wandb files of `folder` and of the run folders in it, oldest first; empty where there are none.
 std::vector<std::filesystem::path> wandb_files_in(const std::filesystem::path& folder);
 
-// Reads them all; the runs of one project and group are a ladder. A file that cannot be read is a note. Throws
-// ImportError where none can.
+// Reads them all; the runs of one project and group are a ladder. A file that can't be read becomes a note. Throws
+// ImportError where none can be read.
 void read_wandb_folder(const std::filesystem::path& folder, ImportSink& sink);
 
 }  // namespace stepladder

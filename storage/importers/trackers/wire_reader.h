@@ -16,7 +16,7 @@ class WireReader {
  public:
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  // Moves to the next field; false at the end, and for good where the bytes are no message (malformed() then).
+  // Moves to the next field; false at the end, and for good where the bytes aren't a message (malformed() then).
   bool next() {
     bytes_ = {};
     if (rest_.empty() || malformed_) return false;

@@ -83,10 +83,9 @@ TEST(Example, a_missing_or_malformed_file_is_named_and_adds_nothing) {
   EXPECT_EQ(refused(""), file.string() + " holds no steps");
   EXPECT_EQ(refused("step,loss\n1,2\n"),
             file.string() + ", line 1, does not name the columns rung,stage,title,precision,step,loss,dt_ms,tokens");
-  EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,x,4096\n"),
-            file.string() + ", line 3, holds 'x' where a number should be");
-  EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,9\n"), file.string() + ", line 3, does not have 8 fields");
-  EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,9,4096,7\n"), file.string() + ", line 3, does not have 8 fields");
+  EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,x,4096\n"), file.string() + ", line 3, has 'x' instead of a number");
+  EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,9\n"), file.string() + ", line 3, has 7 fields instead of 8");
+  EXPECT_EQ(refused(header + "0,a,A,fp32,1,11.5,9,4096,7\n"), file.string() + ", line 3, has 9 fields instead of 8");
   EXPECT_TRUE(store.runs().empty());
   EXPECT_TRUE(store.ladders().empty());
   EXPECT_FALSE(store.setting("example_added"));

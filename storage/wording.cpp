@@ -1,8 +1,10 @@
-#include "storage/analysis/wording.h"
+#include "storage/wording.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+
+#include "storage/records.h"
 
 namespace stepladder::wording {
 
@@ -30,8 +32,11 @@ std::string percent(double share) {
 }
 
 std::string factor(double value) {
+  if (is_missing(value)) return "-";
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.2f x", value);
+  std::snprintf(buffer, sizeof buffer, value >= 99.95 ? "%.0f x" : value >= 9.995 ? "%.1f x" : "%.2f x", value);
   return buffer;
 }
 

@@ -1,4 +1,4 @@
-// Numbers in the sentences that storage says: why a figure is doubted, why something is worth a try.
+// Formats numbers for sentences. app/format.h adds what only window and command line need.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,6 @@ std::string grouped(std::int64_t value);  // "50,257"
 std::string grouped(double value);        // rounded
 std::string figure(double value);         // four significant digits, grouped from 10,000 on
 std::string percent(double share);        // "23 %"
-std::string factor(double value);         // "1.31 x"
+std::string factor(double value);         // "1.31 x", "12.5 x"; "-" where missing
 
 }  // namespace stepladder::wording

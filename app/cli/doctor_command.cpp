@@ -1,17 +1,35 @@
-#include "app/cli/probe_command.h"
-
 #include <cmath>
+#include <filesystem>
 #include <fstream>
+#include <functional>
+#include <iostream>
 #include <iterator>
+#include <memory>
 #include <span>
+#include <string>
 
+#include "app/cli/commands.h"
+#include "app/environment.h"
+#include "app/exit_status.h"
 #include "app/format.h"
+#include "app/open_store.h"
 #include "engine/engine.h"
 #include "engine/files/files.h"
+#include "engine/peak_probe.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
+
+struct Probe {
+  PeakProbe peak;
+  Hardware row;                     // as it stands in `file`
+  std::filesystem::path file;       // the user's own hardware.csv
+  const Hardware* known = nullptr;  // what the table says of this hardware apart from probes
+};
+
+// Below this part of the cores' time the figures are those of a busy machine.
+inline constexpr double least_cpu_share = 0.9;
 
 constexpr std::string_view measured_here = "measured here";
 
@@ -24,14 +42,13 @@ bool was_busy(const PeakProbe& peak) {
   return peak.cpu_share < least_cpu_share;
 }
 
-// What the row says: the median, but on a busy machine the fastest sample, since a peak that is too low would call
-// honest runs impossible.
+// The median, but on a busy machine the fastest sample, since too low a peak would flag honest runs as impossible.
 double kept_tflops(const PeakProbe& peak, const ProductRate& rate) {
   return was_busy(peak) ? rate.fastest_tflops : rate.tflops;
 }
 
-// A lower precision that is slower than float32 is no peak: autocast leaves some products in float32, and a run may be
-// faster than it.
+// A lower precision that is slower than float32 isn't a peak: autocast leaves some products in float32, so a run may be
+// faster.
 Hardware row_of(const PeakProbe& peak, const Hardware* known) {
   Hardware row{.name = peak.hardware, .source = std::string(measured_here)};
   if (known) row.name += " (measured here)";
@@ -46,8 +63,7 @@ Hardware row_of(const PeakProbe& peak, const Hardware* known) {
   return row;
 }
 
-// Read before it is written: a table with a mistake in it is refused with its line and stays as it is. A link stays
-// one.
+// Reads the table before writing it: a malformed one is reported with its line and stays as it is. A link stays a link.
 void keep(const Hardware& row, const fs::path& file) {
   std::string csv;
   if (fs::exists(file)) {
@@ -67,11 +83,13 @@ double datasheet_peak(const Probe& probe, const std::string& precision) {
   return probe.known ? probe.known->peak_tflops[static_cast<std::size_t>(precision_from(precision))] : missing;
 }
 
-}  // namespace
-
+// Measures (some ten seconds) and writes the row. Hardware that the table does not know gets one under the name that
+// runs record, and so a peak. Beside a datasheet the row is called "NAME (measured here)": MFU stays what others
+// publish. Throws StorageError or DataError, with the table as it was, and std::runtime_error where `stop_requested`
+// says so.
 Probe probe_peak(const HardwareTable& table, const std::function<bool()>& stop_requested) {
   Probe probe{.file = HardwareTable::user_file()};
-  if (fs::exists(probe.file)) HardwareTable::read(probe.file);  // what is wrong is said before ten seconds are spent
+  if (fs::exists(probe.file)) HardwareTable::read(probe.file);  // fails before ten seconds are spent
   probe.peak = Engine([](const RunEvent&) {}).measure_peak(stop_requested).get();
   probe.known = table.find(probe.peak.hardware);
   if (probe.known && probe.known->source == measured_here) probe.known = nullptr;  // an earlier probe
@@ -118,10 +136,72 @@ std::string probe_text(const Probe& probe) {
                   "a = b + s c over " + bytes_text(static_cast<double>(peak.bandwidth_bytes))});
   std::string text = table(rows, {false, true, true, true, false});
   if (was_busy(peak)) {
-    text += "\nOther programs had " + std::to_string(std::lround(100 * (1 - peak.cpu_share))) +
-            " % of the cores, so the fastest samples are kept. Probe again when they are done.\n";
+    text += "\nOther programs used " + std::to_string(std::lround(100 * (1 - peak.cpu_share))) +
+            " % of the cores, so the fastest samples were saved. Probe again when they have finished.\n";
   }
-  return text + "\nkept as '" + probe.row.name + "' in " + probe.file.string() + "\n";
+  return text + "\nsaved as '" + probe.row.name + "' in " + probe.file.string() + "\n";
+}
+
+// Reads every page of the file.
+int check_database(const CommonOptions& common) {
+  if (!std::filesystem::exists(common.database)) open_existing(common.database);  // throws the error
+  const std::string file = common.database.string();
+  std::string found, sentence;
+  try {
+    found = open_existing(common.database).integrity_check();
+    sentence = file + (found == "ok" ? " is intact" : " is damaged: " + found);
+  } catch (const StorageError& error) {
+    sentence = found = error.what();  // so damaged that it can't be opened, or not a database of ours
+  }
+  const bool sound = found == "ok";
+  if (common.json) {
+    print({{"database", file}, {"sound", sound}, {"damage", sound ? Json() : Json(found)}});
+  } else {
+    std::cout << sentence << "\n";
+  }
+  return sound ? exit_done : exit_failed;
+}
+
+int doctor(bool probe, const CommonOptions& common) {
+  DeviceReport report = describe_cpu();
+  std::string problem;
+  try {
+    report = probe_machine();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  Json json = doctor_json(report, common.database);
+  std::string text = doctor_text(report, common.database);
+  if (probe && problem.empty()) {
+    std::cerr << "stepladder: probing for about ten seconds; other busy programs lower the figures\n";
+    try {
+      const Probe found = probe_peak(HardwareTable::load(assets_folder()), interrupted);
+      json["probe"] = probe_json(found);
+      text += "\n" + probe_text(found);
+    } catch (const std::exception& error) {
+      if (interrupted()) return complain(error, exit_interrupted);
+      throw;
+    }
+  }
+  if (common.json) {
+    print(json);
+  } else {
+    std::cout << text;
+  }
+  if (problem.empty()) return exit_done;
+  std::cerr << "stepladder: " << problem << "\n";
+  return exit_failed;
+}
+
+}  // namespace
+
+Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
+  auto probe = std::make_shared<bool>(false);
+  auto database = std::make_shared<bool>(false);
+  CLI::App* command = add_with_json(app, common, "doctor", "Show what this machine has");
+  command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
+  command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
+  return {command, [probe, database, &common] { return *database ? check_database(common) : doctor(*probe, common); }};
 }
 
 }  // namespace stepladder

@@ -1,0 +1,42 @@
+// All commands, in the order in which --help lists them. Each declares its options where it is implemented.
+#pragma once
+
+#include "app/cli/subcommand.h"
+#include "app/screenshot_request.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// training_commands.cpp
+Subcommand train_command(CLI::App& app, CommonOptions& common);
+Subcommand ladder_command(CLI::App& app, CommonOptions& common);
+
+Subcommand stages_command(CLI::App& app, CommonOptions& common);
+Subcommand import_command(CLI::App& app, CommonOptions& common);
+Subcommand watch_command(CLI::App& app, CommonOptions& common);
+
+// run_commands.cpp
+Subcommand runs_command(CLI::App& app, CommonOptions& common);
+Subcommand show_command(CLI::App& app, CommonOptions& common);
+
+Subcommand bin_command(CLI::App& app, CommonOptions& common);
+
+// training_commands.cpp: pause, continue and stop, for a run of any process
+Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what);
+
+Subcommand compare_command(CLI::App& app, CommonOptions& common);
+Subcommand operators_command(CLI::App& app, CommonOptions& common);
+Subcommand check_command(CLI::App& app, CommonOptions& common);  // run_commands.cpp
+Subcommand mfu_command(CLI::App& app, CommonOptions& common);
+Subcommand export_command(CLI::App& app, CommonOptions& common);
+Subcommand profile_command(CLI::App& app, CommonOptions& common);
+Subcommand doctor_command(CLI::App& app, CommonOptions& common);
+Subcommand worker_processes_command(CLI::App& app);  // hidden; worker.cpp
+
+// `screenshot`: null in a build without the desktop.
+Subcommand screenshot_command(CLI::App& app, CommonOptions& common, int (*screenshot)(const ScreenshotRequest&));
+
+// `./run` where no window can open: a ladder of a few seconds on the text that ships with the program.
+int quick_ladder(const CommonOptions& common);  // training_commands.cpp
+
+}  // namespace stepladder

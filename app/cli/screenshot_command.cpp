@@ -1,0 +1,49 @@
+#include <cstdio>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/exit_status.h"
+
+namespace stepladder {
+namespace {
+
+using TakeScreenshot = int (*)(const ScreenshotRequest&);
+
+struct ScreenshotOptions {
+  ScreenshotRequest request;
+  std::string size = "1600x900";
+  std::string theme = "dark";
+};
+
+int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOptions& common) {
+  if (!take) throw UsageError("this build has no desktop, so it cannot take screenshots");
+  ScreenshotRequest& request = options.request;
+  char end = 0;
+  if (std::sscanf(options.size.c_str(), "%dx%d%c", &request.width, &request.height, &end) != 2 || request.width < 320 ||
+      request.height < 240 || request.width > 8192 || request.height > 8192) {
+    throw UsageError("--size: '" + options.size + "' is not WIDTHxHEIGHT between 320x240 and 8192x8192");
+  }
+  request.dark = options.theme == "dark";
+  request.database = common.database;
+  keep_off_database(request.out, request.database);
+  return take(request);
+}
+
+}  // namespace
+
+Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreenshot take) {
+  auto options = std::make_shared<ScreenshotOptions>();
+  CLI::App* command = app.add_subcommand("screenshot", "Save a picture of a view; needs no display");
+  command
+      ->add_option("--view", options->request.view,
+                   "launch, live, ladder, compare, history, run, mfu, import or advisor")
+      ->required();
+  command->add_option("--out", options->request.out, "PNG file to write")->required();
+  command->add_option("--size", options->size, "WIDTHxHEIGHT in pixels (default 1600x900)");
+  command->add_option("--scale", options->request.scale, "Scale of text and marks (default 1)")->check(between(0.5, 4));
+  command->add_option("--theme", options->theme, "dark or light (default dark)")
+      ->check(CLI::IsMember({"dark", "light"}));
+  return {command, [options, take, &common] { return screenshot(*options, take, common); }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,19 @@
+// One picture of a view: what the command line asks of the desktop.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace stepladder {
+
+struct ScreenshotRequest {
+  std::filesystem::path database;
+  std::string view;  // a panel's id
+  std::filesystem::path out;
+  int width = 1600;  // pixels
+  int height = 900;
+  double scale = 1;  // of text and marks
+  bool dark = true;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,68 @@
+#include "storage/csv.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "storage/errors.h"
+
+namespace stepladder {
+
+const std::vector<std::string_view>& CsvFields::split(std::string_view line, char separator) {
+  fields_.clear();
+  unquoted_.clear();
+  unquoted_.reserve(line.size());  // views of it stay valid
+  for (std::size_t at = 0;;) {
+    const std::size_t first = std::min(line.find_first_not_of(' ', at), line.size());
+    if (first == line.size() || line[first] != '"') {
+      const std::size_t end = std::min(line.find(separator, at), line.size());
+      fields_.push_back(line.substr(at, end - at));
+      if (end == line.size()) return fields_;
+      at = end + 1;
+      continue;
+    }
+    const std::size_t begin = unquoted_.size();
+    bool quoted = true;
+    for (at = first + 1; at < line.size() && (quoted || line[at] != separator); ++at) {
+      if (line[at] != '"') {
+        unquoted_ += line[at];
+      } else if (quoted && at + 1 < line.size() && line[at + 1] == '"') {
+        unquoted_ += line[at++];
+      } else {
+        quoted = !quoted;
+      }
+    }
+    fields_.push_back(std::string_view(unquoted_).substr(begin));
+    if (at >= line.size()) return fields_;
+    ++at;
+  }
+}
+
+CsvFile::CsvFile(const std::filesystem::path& file, std::string_view columns) : file_(file), input_(file) {
+  if (!input_) throw StorageError(file.string() + " could not be read: " + std::generic_category().message(errno));
+  if (!next_line()) return;  // an empty table
+  if (line_ != columns) refuse("does not name the columns " + std::string(columns));
+  columns_ = splitter_.split(line_).size();
+}
+
+bool CsvFile::next_line() {
+  while (std::getline(input_, line_)) {
+    ++number_;
+    if (line_.ends_with('\r')) line_.pop_back();
+    if (!line_.empty() && line_.front() != '#') return true;
+  }
+  return false;
+}
+
+bool CsvFile::next() {
+  if (!next_line()) return false;
+  fields_ = &splitter_.split(line_);
+  if (fields_->size() != columns_)
+    refuse("has " + std::to_string(fields_->size()) + " fields instead of " + std::to_string(columns_));
+  return true;
+}
+
+void CsvFile::refuse(const std::string& why) const {
+  throw StorageError(file_.string() + ", line " + std::to_string(number_) + ", " + why);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,61 @@
+// Reads comma-separated text: one line's fields, and the tables that Stepladder itself keeps. One thread at a time.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace stepladder {
+
+// Splits a line into its fields. A field that begins with a double quote may hold the separator, and a quote as "".
+// Fields are without their quotes; they are views of the line or of this object, valid until the next split.
+class CsvFields {
+ public:
+  const std::vector<std::string_view>& split(std::string_view line, char separator = ',');
+
+ private:
+  std::vector<std::string_view> fields_;
+  std::string unquoted_;  // the fields that aren't in the line as they are
+};
+
+// A file with a header line; empty lines and those that begin with # are skipped. Lines end in LF or CR LF.
+// Everything throws StorageError "FILE, line N, ..." where the file isn't such a table.
+class CsvFile {
+ public:
+  // `columns` is the header line that the file must have.
+  CsvFile(const std::filesystem::path& file, std::string_view columns);
+
+  bool next();  // the next row, which has as many fields as the header; false at the end
+
+  // Fields of the row, by their column; valid until next().
+  std::string_view text(std::size_t column) const { return (*fields_)[column]; }
+  template <class Number>
+  Number number(std::size_t column) const {
+    const std::string_view field = text(column);
+    Number value{};
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+    if (error != std::errc() || end != field.data() + field.size())
+      refuse("has '" + std::string(field) + "' instead of a number");
+    return value;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  bool next_line();
+
+  std::filesystem::path file_;
+  std::ifstream input_;
+  std::string line_;
+  std::int64_t number_ = 0;
+  CsvFields splitter_;
+  const std::vector<std::string_view>* fields_ = nullptr;
+  std::size_t columns_ = 0;
+};
+
+}  // namespace stepladder

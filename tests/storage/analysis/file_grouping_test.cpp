@@ -1,0 +1,116 @@
+#include "storage/analysis/file_grouping.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "storage/analysis/summary.h"
+
+namespace stepladder {
+namespace {
+
+struct File {
+  Run run;
+  Summary summary;
+};
+
+File file(double dt_ms, double scatter = 0.02, std::string recipe = "{}") {
+  File it;
+  it.run.tokens_per_step = 4096;
+  it.run.hardware = "NVIDIA A100";
+  it.run.recipe = std::move(recipe);
+  it.summary.steps = 100;
+  it.summary.warmup_steps = 10;
+  it.summary.dt_ms_median = dt_ms;
+  it.summary.dt_ms_p25 = dt_ms * (1 - scatter / 2);
+  it.summary.dt_ms_p75 = dt_ms * (1 + scatter / 2);
+  return it;
+}
+
+FileGrouping grouped(const std::vector<File>& files) {
+  std::vector<FileRun> runs;
+  for (const File& it : files) runs.push_back({&it.run, &it.summary});
+  return group_files(runs);
+}
+
+TEST(FileGrouping, seeds_of_one_script_are_repeats) {
+  const FileGrouping decision = grouped({file(100, 0.01, R"({"seed":1,"lr":0.1,"out_dir":"a"})"),
+                                         file(101.5, 0.01, R"({"seed":2,"lr":0.1,"out_dir":"b"})"),
+                                         file(99, 0.01, R"({"seed":3,"lr":0.1,"out_dir":"c"})")});
+  EXPECT_EQ(decision.files, FilesAre::repeats);
+  EXPECT_NE(decision.reason.find("99 to 101.5 ms"), std::string::npos) << decision.reason;
+}
+
+TEST(FileGrouping, step_times_far_apart_make_rungs) {
+  const FileGrouping decision = grouped({file(100), file(67)});
+  EXPECT_EQ(decision.files, FilesAre::rungs);
+  EXPECT_NE(decision.reason.find("67 to 100 ms"), std::string::npos) << decision.reason;
+}
+
+TEST(FileGrouping, step_times_within_the_scatter_are_repeats) {
+  EXPECT_EQ(grouped({file(100, 0.1), file(115, 0.1)}).files, FilesAre::repeats);
+  EXPECT_EQ(grouped({file(100, 0.02), file(115, 0.02)}).files, FilesAre::rungs);
+  EXPECT_EQ(grouped({file(100, 0), file(104, 0)}).files, FilesAre::repeats) << "seeds differ by a few percent";
+}
+
+TEST(FileGrouping, files_of_few_steps_must_differ_more) {
+  std::vector<File> files{file(100, 0), file(115, 0)};
+  for (File& it : files) it.summary.steps = 12;
+  EXPECT_EQ(grouped(files).files, FilesAre::repeats);
+  files[1] = file(67, 0);
+  files[1].summary.steps = 12;
+  EXPECT_EQ(grouped(files).files, FilesAre::rungs);
+}
+
+TEST(FileGrouping, one_slow_file_among_many_is_a_repeat_too) {
+  std::vector<File> files(20, file(100, 0.01));
+  files.push_back(file(130, 0.01));
+  const FileGrouping decision = grouped(files);
+  EXPECT_EQ(decision.files, FilesAre::repeats);
+  EXPECT_NE(decision.reason.find("1 of 21"), std::string::npos) << decision.reason;
+}
+
+TEST(FileGrouping, what_differs_is_named) {
+  std::vector<File> files{file(100), file(100), file(100)};
+  files[1].run.hardware = "NVIDIA H100";
+  EXPECT_EQ(grouped(files).files, FilesAre::rungs);
+  EXPECT_EQ(grouped(files).reason, "the hardware differs: NVIDIA A100, NVIDIA H100");
+  files = {file(100, 0, R"({"optim":{"name":"x"},"lr":0.1})"), file(100, 0, R"({"lr":0.2})")};
+  EXPECT_EQ(grouped(files).reason, "lr differs: 0.1, 0.2");
+  files = {file(100), file(100)};
+  files[1].run.precision = "bf16";
+  EXPECT_EQ(grouped(files).files, FilesAre::repeats) << "what only one file names isn't a difference";
+  files[0].run.precision = "fp32";
+  EXPECT_EQ(grouped(files).reason, "the precision differs: fp32, bf16");
+  files = {file(100), file(100)};
+  files[0].run.environment = R"({"source_hash":"a"})";
+  files[1].run.environment = R"({"source_hash":"b"})";
+  EXPECT_EQ(grouped(files).reason, "the source code differs");
+  files = {file(100), file(100)};
+  files[1].run.params = 124'000'000;
+  files[0].run.params = 350'000'000;
+  EXPECT_EQ(grouped(files).files, FilesAre::rungs);
+  files = {file(100), file(100)};
+  files[1].run.tokens_per_step = 8192;
+  EXPECT_EQ(grouped(files).files, FilesAre::rungs);
+  files[1].run.tokens_per_step = 4100;
+  EXPECT_EQ(grouped(files).files, FilesAre::repeats) << "inferred from rounded figures";
+}
+
+TEST(FileGrouping, a_logs_heading_is_a_stage_and_a_trackers_name_is_not) {
+  std::vector<File> files{file(100, 0, R"({"log_family":"nanogpt"})"), file(100, 0, R"({"log_family":"nanogpt"})")};
+  files[0].run.stage = "baseline";
+  files[1].run.stage = "bf16";
+  EXPECT_EQ(grouped(files).files, FilesAre::rungs);
+  for (File& it : files) it.run.recipe = R"({"lr":0.1})";
+  EXPECT_EQ(grouped(files).files, FilesAre::repeats);
+}
+
+TEST(FileGrouping, where_nothing_is_known_files_are_repeats) {
+  const FileGrouping decision = grouped({File{}, File{}});
+  EXPECT_EQ(decision.files, FilesAre::repeats);
+  EXPECT_FALSE(decision.reason.empty());
+}
+
+}  // namespace
+}  // namespace stepladder
