@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks that every file that the docs and the comments name exists.
 
-In all text files: a path that begins with a folder of the tree (`engine/stage.h`). In Markdown also: links to files, and
-code spans that end in a source file's name (`desktop/charts.h`), which must be the end of a file's path.
+In all text files: a path that begins with a folder of the tree (`engine/stage.h`). In Markdown also: links to files and
+their headings, and code spans that end in a source file's name (`desktop/charts.h`), which must be the end of a file's path.
 A `*` stands for any name; names that begin with `my_` are examples. Usage: docs_paths_test.py [ROOT]
 """
 import fnmatch
@@ -17,10 +17,16 @@ NOT_READ = ("assets/", "tests/importers/", "tests/fuzz/corpus/", "tests/code/lay
 ENDING = r"\.(?:cpp|csv|cuh?|def|desktop|h|json|log|md|png|py|svg|txt|xml)\b"
 
 FROM_THE_ROOT = re.compile(rf"(?<![\w./{{}}-])((?:{'|'.join(FOLDERS)})/[\w./*-]*{ENDING})(?!\w)")
-LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)\s]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([^)\s]*))?\)")
 CODE_SPAN = re.compile(rf"`([\w./*-]+{ENDING[:-2]})`")
 # What Stepladder writes or reads elsewhere, and files that are other projects'.
 ELSEWHERE = re.compile(r"^(?:.*/)?my_|^(?:desktop\.json|hardware\.csv|\.trace\.json|llmc/mfu\.h|tools/utils\.py|proton/specs\.py)$")
+
+
+def headings(file):
+    """The anchors of a Markdown file, as GitHub makes them."""
+    titles = re.findall(r"^#+ +(.*)$", file.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def tree(root):
@@ -52,11 +58,13 @@ def main():
                     problems.append(f"{file}:{number} names {name}, which does not exist")
             if not is_doc:
                 continue
-            for name in LINK.findall(line):
-                target = os.path.normpath(folder / name)
+            for name, heading in LINK.findall(line):
+                target = root / os.path.normpath(folder / name) if name else root / file
                 seen += 1
-                if not (root / target).exists():
+                if not target.exists():
                     problems.append(f"{file}:{number} links to {name}, which does not exist")
+                elif heading and heading not in headings(target):
+                    problems.append(f"{file}:{number} links to the heading {heading} of {target.name}, which does not exist")
             for name in CODE_SPAN.findall(line):
                 ends = [path for path in files if fnmatch.fnmatch("/" + path, "*/" + name)]
                 if not ends and not ELSEWHERE.match(name):
