@@ -40,14 +40,14 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
   if (workspace.question.open) actions.push_back({.title = "Stop verification", .command = StopAsking{}});
-  actions.push_back({.title = "Empty the bin", .command = EmptyBin{}, .detail = "asks first"});
+  actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first"});
   if (const RunEntry* running = workspace.running()) {
-    actions.push_back({.title = workspace.is_paused ? "Continue the run" : "Pause the run",
+    actions.push_back({.title = workspace.is_paused ? "Resume run" : "Pause run",
                        .command = PauseRun{running->run.id, !workspace.is_paused},
                        .key = ImGuiMod_Ctrl | ImGuiKey_P,
                        .detail = running->run.name});
-    actions.push_back({.title = "Stop the run", .command = StopRun{running->run.id}, .detail = running->run.name});
-    actions.push_back({.title = "Stop everything", .command = StopAll{}, .detail = "the run and the queue"});
+    actions.push_back({.title = "Stop run", .command = StopRun{running->run.id}, .detail = running->run.name});
+    actions.push_back({.title = "Stop all runs", .command = StopAll{}, .detail = "the run and the queue"});
   }
   return actions;
 }
