@@ -1,4 +1,4 @@
-// The session with a trainer that needs no LibTorch: what is launched ends up in the database, whole and in order.
+// Tests the session with a trainer that needs no LibTorch: launched runs are in the database, complete and in order.
 #include "app/session.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ DeviceReport machine() {
   return report;
 }
 
-// A loss that falls, a millisecond a step; a run whose seed is 666 fails half-way.
+// A falling loss, a millisecond per step; a run with seed 666 fails half-way.
 void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit) {
   const RunId run = job.run;
   const Recipe& recipe = job.recipe;

@@ -1,8 +1,8 @@
-// What a frame of the desktop costs the processor, drawn without a window over files that overview_bench made:
+// Measures the CPU time of a frame, drawn without a window over files from overview_bench:
 //   build/desktop_bench runs FILE      a thousand runs
-//   build/desktop_bench long FILE      one of ten million steps
-//   build/desktop_bench live           ten that go on
-// CPU time, so that neither a busy machine nor a software renderer counts: a frame's is that of the thread that draws.
+//   build/desktop_bench long FILE      one run of ten million steps
+//   build/desktop_bench live           ten running runs
+// CPU time of the drawing thread, so that neither a busy machine nor a software renderer counts.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -51,7 +51,7 @@ class Bench {
     corners_ = imgui_.frame(*app_);
     return cpu_ms(CLOCK_THREAD_CPUTIME_ID) - before;
   }
-  // Until nothing is asked for and layouts have settled.
+  // Until nothing is requested and layouts have settled.
   std::vector<double> settle() {
     std::vector<double> frames;
     for (int quiet = 0; quiet < 4 && frames.size() < 10'000;) {
@@ -167,7 +167,7 @@ void one_long_run(const char* file) {
   row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.3f, 20));
 }
 
-// Ten runs that go on at once, at 1,000 steps a second each and ten frames a second, after a minute of it.
+// Ten runs at once, at 1,000 steps a second each and ten frames a second, after the first minute.
 void live_runs() {
   constexpr int count = 10;
   constexpr std::int64_t steps_a_frame = 100;

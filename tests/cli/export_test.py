@@ -1,4 +1,4 @@
-"""`export`: what is written is opened by other programs, and what is in it is held against what the database says."""
+"""`export`: other programs open the files, and their contents match the database."""
 import csv
 import io
 import json

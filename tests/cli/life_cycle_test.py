@@ -1,4 +1,4 @@
-"""Runs that are saved, killed, resumed, forked, paused, exported: from the command line, as a user has it."""
+"""Runs are saved, killed, resumed, forked, paused and exported from the command line."""
 import json
 import os
 import pathlib
@@ -170,7 +170,7 @@ class LifeCycle(unittest.TestCase):
         status, _, error = self.place.run("pause", run)
         self.assertEqual(status, 2)
         self.assertIn("is stopped", error)
-        # The pause is no step's time.
+        # No step's time includes the pause.
         data = self.place.json("show", run, "--steps")["data"]
         self.assertLess(max(s["dt_ms"] for s in data[5:]), 1000)
 
@@ -232,7 +232,7 @@ class LifeCycle(unittest.TestCase):
                                     "--threads", 1, "--lr", "1e-9", "--eval-every", 1)
             self.assertEqual(tuned["params"], run["params"])
             self.assertAlmostEqual(tuned["val_loss_last"], run["val_loss_last"], places=4)
-        # A run that was started from a file goes on without it.
+        # A run that started from a file resumes without it.
         saved = self.place.json("train", "--data", TEXT, "--batch", 4, "--seq", 32, "--weights", file, "--steps", 2,
                                 "--threads", 1, "--save-every", 2)
         file.unlink()
@@ -251,7 +251,7 @@ class LifeCycle(unittest.TestCase):
         self.assertTrue(all(r["status"] == "finished" for r in ladder["rungs"]), ladder["rungs"])
         self.assertTrue(all(left_out.values()))
         self.assertEqual(done, [s for s in stages if s in done], "in ladder order")
-        last_maths = 0  # what a rung's loss is held against
+        last_maths = 0  # the rung that a rung's loss is compared with
         for rung in ladder["rungs"]:
             kind = stages[rung["stage"]]["kind"]
             self.assertEqual(rung["loss_against"], 0 if kind == "check" else last_maths, rung)

@@ -1,4 +1,4 @@
-"""What a user sees of it: streams that cannot be written, files that must not be, tables, and sentences for mistakes."""
+"""Output: streams that can't be written, files that must not be overwritten, tables, and error messages."""
 import fcntl
 import os
 import pty

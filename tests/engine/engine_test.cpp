@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What the recipe's model makes the fake trainer do: "nano" trains at once, "endless" until stopped, "silent" forgets
-// its RunEnded, "talkative" sends two, "throwing" throws.
+// The recipe's model selects what the fake trainer does: "nano" trains at once, "endless" until stopped, "silent"
+// forgets its RunEnded, "talkative" sends two, "throwing" throws.
 const TrainerLibrary fake_library = {
     .probe =
         [] {
@@ -216,7 +216,7 @@ TEST(Engine, AProbeIsAnsweredWhenTheEngineCloses) {
     listener.wait_for_start(1);
     report = engine.probe();
   }
-  // Either it came between the stopped run and the end, or it says why it did not.
+  // Either it finished between the stopped run and the end, or it says why it didn't.
   ASSERT_EQ(report.wait_for(0s), std::future_status::ready);
   try {
     EXPECT_EQ(report.get().cpu_name, "Fake CPU");

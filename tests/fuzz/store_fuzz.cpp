@@ -1,5 +1,5 @@
-// One libFuzzer entry point for the importers of stores: STEPLADDER_FUZZ says which. Any bytes must end in runs and
-// notes or in one ImportError or StorageError. Checksums are made right first, since no mutation would get past them.
+// One libFuzzer entry point for the importers of stores: STEPLADDER_FUZZ says which. Any bytes must give runs and
+// notes, or one ImportError or StorageError. Checksums are corrected first, since no mutation would pass them.
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -41,7 +41,7 @@ void put_u32(std::string& bytes, std::size_t at, std::uint32_t value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// Half of the inputs (by their last byte) keep the checksums that they came with.
+// Half of the inputs (by their last byte) keep their own checksums.
 [[maybe_unused]] void mend_event_file(std::string& bytes) {
   std::size_t at = 0;
   while (bytes.size() >= at + 12) {

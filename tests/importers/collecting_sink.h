@@ -1,4 +1,4 @@
-// A sink that remembers what it was told, and holds the importer to the order of calls.
+// A sink that records its calls and checks their order.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A line that is known by its layout says what it would say if it were read anew.
+// A line that is read by its layout gives the same as one that is read from scratch.
 #include "storage/importers/logs/lines/line_layout.h"
 
 #include <gtest/gtest.h>

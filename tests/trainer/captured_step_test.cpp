@@ -22,7 +22,7 @@ class Repeating : public StepGraph {
   std::function<void()> work_;
 };
 
-// Does the step twice: its first loss is that of the second.
+// Runs the step twice, so its first loss is that of the second step.
 class Hasty : public Repeating {
  public:
   void replay() override {
@@ -31,7 +31,7 @@ class Hasty : public Repeating {
   }
 };
 
-// Goes on with what the first replay has left, as a graph does that reads its tokens from elsewhere.
+// Keeps the tokens of the first replay, like a graph that reads its tokens from the wrong place.
 class Stuck : public Repeating {
  public:
   void replay() override {

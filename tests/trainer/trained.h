@@ -1,4 +1,4 @@
-// Trains a recipe on the calling thread and keeps what it said.
+// Trains a recipe on the calling thread and records its events.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Figures, tables and traces from made-up runs: what has to be in them, and that nothing is lost on the way.
+// Figures, tables and traces of made-up runs contain everything that they must.
 #include <gtest/gtest.h>
 
 #include <charconv>
@@ -61,7 +61,8 @@ PlausibilityContext context() {
   return {.hardware = HardwareTable::load(std::filesystem::path(STEPLADDER_SOURCE_DIR) / "assets"), .repeats = {}};
 }
 
-// Rung 1 is twice as fast and true; rung 2 is faster than an A100 can be: 6 N x 8,192 tokens in 10 ms are 612 TFLOP/s.
+// Rung 1 is twice as fast and plausible; rung 2 is faster than an A100 can be: 6 N x 8,192 tokens in 10 ms are 612
+// TFLOP/s.
 Study make_ladder() {
   std::vector<LoadedRun> runs;
   runs.push_back(make_run(0, "Baseline", 200));

@@ -251,7 +251,7 @@ TEST_F(Tokenizers, AByteWithoutATokenIsASentence) {
             std::string::npos);
 }
 
-// A changed or cut file is read, or there is a sentence that names it; nothing else.
+// A changed or truncated file is read, or an error names it; nothing else happens.
 TEST_F(Tokenizers, Damaged) {
   auto json = tokenizer_json({{"a", "b"}, {"ab", "c"}});
   json["added_tokens"] = {{{"id", 300}, {"content", "<|x|>"}}};

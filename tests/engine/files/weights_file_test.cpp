@@ -350,7 +350,7 @@ TEST_F(WeightsFiles, HeadersThatAreNoJson) {
 }
 
 TEST_F(WeightsFiles, HeadersThatLie) {
-  // A length of 2^63 must not be believed.
+  // A length of 2^63 must be rejected.
   EXPECT_EQ(
       opening(write("x", raw(std::vector<std::uint64_t>{std::uint64_t{1} << 63}) + "{}")),
       "x is cut short or isn't a safetensors file: it announces a header of 9223372036854775808 bytes, but at most 2 "
@@ -453,7 +453,7 @@ TEST_F(WeightsFiles, WhatIsNoGpt2) {
             "x.safetensors: a width of 4 cannot have \"many\" heads");
 }
 
-// Cuts and changes at many places: a file is read, or there is a sentence; nothing else.
+// Truncates and changes files at many places: a file is read, or an error names it; nothing else happens.
 void damage(const std::filesystem::path& file, const std::string& whole, std::size_t header_bytes) {
   int read = 0, refused = 0;
   const auto attempt = [&](const std::string& bytes) {

@@ -1,4 +1,4 @@
-// What a file may be, and what is said of it where it is not a project.
+// Which files open, and what the error says if a file isn't a project.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -503,7 +503,7 @@ Child child_with_runs(const std::filesystem::path& file) {
   if (pipe(ready) != 0) return {};
   const pid_t pid = fork();
   if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlives a test that crashed
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with a test that crashes
     try {
       RunStore own = RunStore::open(file);
       const RunId run = own.create_run({.name = "with steps", .created_at = 10});
