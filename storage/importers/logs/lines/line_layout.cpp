@@ -29,29 +29,37 @@ double* number_of(StepLine& line, Field field) {
 
 }  // namespace
 
+// The number whose first digit is at `at`; without digits where there is none.
+LineLayout::Number LineLayout::number_at(std::string_view text, std::size_t at) {
+  const char* const begin = text.data() + at;
+  const char* const end = text.data() + text.size();
+  const char* p = begin;
+  const auto count_digits = [&] {
+    const char* const start = p;
+    while (p < end && is_digit(*p)) ++p;
+    return static_cast<std::uint32_t>(p - start);
+  };
+  Number number{.at = static_cast<std::uint32_t>(at)};
+  number.point = count_digits();
+  if (p + 1 < end && *p == '.' && is_digit(p[1])) {
+    ++p;
+    number.fraction = count_digits();
+  }
+  if (p + 1 < end && (*p == 'e' || *p == 'E')) {
+    const char* const letter = p;
+    p += p[1] == '-' || p[1] == '+' ? 2 : 1;
+    number.exponent = count_digits();
+    if (number.exponent == 0) p = letter;
+  }
+  number.size = static_cast<std::uint32_t>(p - begin);
+  return number;
+}
+
 bool LineLayout::next_number(std::string_view text, std::size_t from, Number& number) {
   std::size_t at = from;
   while (at < text.size() && !(is_digit(text[at]) && (at == 0 || !is_word(text[at - 1])))) ++at;
   if (at == text.size()) return false;
-  const auto digits = [&](std::size_t start) {
-    std::size_t end = start;
-    while (end < text.size() && is_digit(text[end])) ++end;
-    return static_cast<std::uint32_t>(end - start);
-  };
-  number = {};
-  number.at = static_cast<std::uint32_t>(at);
-  number.point = digits(at);
-  std::size_t end = at + number.point;
-  if (end + 1 < text.size() && text[end] == '.' && is_digit(text[end + 1])) {
-    number.fraction = digits(end + 1);
-    end += 1 + number.fraction;
-  }
-  if (end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E')) {
-    const std::size_t sign = text[end + 1] == '-' || text[end + 1] == '+' ? 1 : 0;
-    number.exponent = digits(end + 1 + sign);
-    if (number.exponent > 0) end += 1 + sign + number.exponent;
-  }
-  number.size = static_cast<std::uint32_t>(end - at);
+  number = number_at(text, at);
   return true;
 }
 
@@ -97,23 +105,22 @@ bool LineLayout::learn(std::string_view text, const ReadLine& read, const ReadTr
 
 bool LineLayout::read(std::string_view text, StepLine& line) const {
   text = without_end(text);
-  constexpr std::size_t most_numbers = 64;
-  if (numbers_.size() > most_numbers || text.size() > longest_line) return false;
-  std::uint32_t starts[most_numbers], sizes[most_numbers];
+  Places places;
+  if (!match(text, places)) return false;
+  line = line_;
+  return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return fill(slot, text, places, line); });
+}
 
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const char* p = begin;
+// Finds the numbers of `text`, where all else is what it was.
+bool LineLayout::match(std::string_view text, Places& places) const {
+  if (numbers_.size() > most_numbers || text.size() > longest_line) return false;
+  const char* const end = text.data() + text.size();
+  const char* p = text.data();
   const char* known = text_.data();
-  const auto count_digits = [&] {
-    const char* const start = p;
-    while (p < end && is_digit(*p)) ++p;
-    return static_cast<std::uint32_t>(p - start);
-  };
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     const Number& number = numbers_[i];
     const char* const number_begin = text_.data() + number.at;
-    // Between two numbers stands what stood there; how many spaces are in front of one does not count.
+    // The words between two numbers are the same; how many spaces are in front of one does not count.
     while (known < number_begin && p < end && *p == *known) ++p, ++known;
     if (known < number_begin) {
       if (known == text_.data() || known[-1] != ' ' ||
@@ -122,63 +129,51 @@ bool LineLayout::read(std::string_view text, StepLine& line) const {
     } else if (known > text_.data() && known[-1] == ' ') {
       while (p < end && *p == ' ') ++p;
     }
-    const char* const start = p;
-    const std::uint32_t point = count_digits();
-    if (point == 0 || point > most_digits || (start > begin && is_word(start[-1]))) return false;
-    std::uint32_t fraction = 0, exponent = 0;
-    if (p + 1 < end && *p == '.' && is_digit(p[1])) {
-      ++p;
-      fraction = count_digits();
-    }
-    if (p + 1 < end && (*p == 'e' || *p == 'E')) {
-      const char* const letter = p;
-      p += p[1] == '-' || p[1] == '+' ? 2 : 1;
-      exponent = count_digits();
-      if (exponent == 0) p = letter;
-    }
-    if ((fraction > 0) != (number.fraction > 0) || exponent != number.exponent) return false;
-    if (number.strict && (point != number.point || fraction != number.fraction)) return false;
-    if (number.fixed && std::string_view(start, static_cast<std::size_t>(p - start)) !=
-                            std::string_view(text_).substr(number.at, number.size))
-      return false;
-    starts[i] = static_cast<std::uint32_t>(start - begin);
-    sizes[i] = static_cast<std::uint32_t>(p - start);
+    if (p > text.data() && is_word(p[-1])) return false;
+    const Number found = number_at(text, static_cast<std::size_t>(p - text.data()));
+    if (!fits(number, found, text)) return false;
+    places.at[i] = found.at;
+    places.size[i] = found.size;
+    p += found.size;
     known = number_begin + number.size;
   }
-  if (std::string_view(p, static_cast<std::size_t>(end - p)) !=
-      std::string_view(known, static_cast<std::size_t>(text_.data() + text_.size() - known)))
-    return false;
+  return std::string_view(p, static_cast<std::size_t>(end - p)) ==
+         std::string_view(known, static_cast<std::size_t>(text_.data() + text_.size() - known));
+}
 
-  line = line_;
-  for (const Slot& slot : slots_) {
-    const char* const from = begin + starts[slot.number];
-    double value = 0;
-    std::int64_t whole = -1;
-    if (slot.compound) {
-      Pair pair;
-      if (!PairScanner(text).number_at(starts[slot.number], pair)) return false;
-      value = pair.value;
-      whole = pair.whole;
-    } else if (double* const into = number_of(line, slot.field)) {
-      std::from_chars(from - (slot.signed_ ? 1 : 0), from + sizes[slot.number], value);
-      *into = value * slot.scale;
-      continue;
-    } else {
-      std::from_chars(from, from + sizes[slot.number], whole);
-    }
-    if (double* const into = number_of(line, slot.field)) {
-      *into = value * slot.scale;
-    } else if (whole < 0) {
-      return false;
-    } else if (slot.field == Field::step) {
-      line.step = whole;
-    } else if (slot.field == Field::rank) {
-      line.rank = whole;
-    } else {
-      return false;
-    }
+// Whether a number of another line can mean what `known` meant.
+bool LineLayout::fits(const Number& known, const Number& found, std::string_view text) const {
+  if (found.point == 0 || found.point > most_digits) return false;
+  if ((found.fraction > 0) != (known.fraction > 0) || found.exponent != known.exponent) return false;
+  if (known.strict && (found.point != known.point || found.fraction != known.fraction)) return false;
+  return !known.fixed || text.substr(found.at, found.size) == std::string_view(text_).substr(known.at, known.size);
+}
+
+// Reads the value of one slot; false where the number cannot be that.
+bool LineLayout::fill(const Slot& slot, std::string_view text, const Places& places, StepLine& line) const {
+  const std::uint32_t at = places.at[slot.number];
+  const char* const from = text.data() + at;
+  const char* const end = from + places.size[slot.number];
+  double* const into = number_of(line, slot.field);
+  double value = 0;
+  std::int64_t whole = -1;
+  if (slot.compound) {
+    Pair pair;
+    if (!PairScanner(text).number_at(at, pair)) return false;
+    value = pair.value;
+    whole = pair.whole;
+  } else if (into) {
+    std::from_chars(from - (slot.signed_ ? 1 : 0), end, value);
+  } else {
+    std::from_chars(from, end, whole);
   }
-  return true;
+  if (into) {
+    *into = value * slot.scale;
+    return true;
+  }
+  if (slot.field == Field::step) line.step = whole;
+  if (slot.field == Field::rank) line.rank = whole;
+  return whole >= 0 && (slot.field == Field::step || slot.field == Field::rank);
 }
 
 bool LineLayouts::read(std::string_view text, StepLine& line) {

@@ -38,7 +38,16 @@ class LineLayout {
     Field field = Field::none;
     double scale = 1;
   };
+  // Where the numbers of another line are.
+  static constexpr std::size_t most_numbers = 64;
+  struct Places {
+    std::uint32_t at[most_numbers], size[most_numbers];
+  };
+  static Number number_at(std::string_view text, std::size_t at);
   static bool next_number(std::string_view text, std::size_t from, Number& number);
+  bool match(std::string_view text, Places& places) const;
+  bool fits(const Number& known, const Number& found, std::string_view text) const;
+  bool fill(const Slot& slot, std::string_view text, const Places& places, StepLine& line) const;
 
   std::string text_;
   StepLine line_;

@@ -13,6 +13,119 @@ namespace {
 
 constexpr double largest_count = 9e15;
 
+// 1.2.3, behind 1.2
+bool begins_version(const char* p, const char* end) {
+  return p + 1 < end && *p == '.' && is_digit(p[1]);
+}
+
+// -05-01 or /05/01, behind a year
+bool begins_date(const char* p, const char* end) {
+  return p + 3 < end && (*p == '-' || *p == '/') && is_digit(p[1]) && is_digit(p[2]) && (p[3] == '-' || p[3] == '/');
+}
+
+// The rest of h:mm:ss or mm:ss, behind so many digits.
+bool begins_clock(std::size_t digits, const char* p, const char* end) {
+  return p + 2 < end && *p == ':' && is_digit(p[1]) && is_digit(p[2]) && (p + 3 == end || !is_digit(p[3])) &&
+         (digits <= 2 || (p + 3 < end && p[3] == ':'));
+}
+
+const char* read_clock(const char* p, const char* end, Pair& pair) {
+  while (p + 2 < end && *p == ':' && is_digit(p[1])) {
+    double part = 0;
+    const auto parsed = std::from_chars(p + 1, end, part);
+    pair.value = pair.value * 60 + part;
+    p = parsed.ptr;
+  }
+  pair.clock = true;
+  if (p + 1 < end && *p == ',' && is_digit(p[1]))  // milliseconds
+    while (p < end && (is_digit(*p) || *p == ',')) ++p;
+  return p;
+}
+
+// Three digits behind a separator, and no more.
+bool is_group(const char* p, const char* end) {
+  return p + 3 < end && is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3]) && (p + 4 == end || !is_digit(p[4]));
+}
+
+std::int64_t with_group(std::int64_t number, const char* p) {
+  return number * 1000 + (p[1] - '0') * 100 + (p[2] - '0') * 10 + (p[3] - '0');
+}
+
+// 2,345 and 491_520: the groups behind the first digits.
+const char* read_groups(const char* p, const char* end, Pair& pair) {
+  const char* const start = p;
+  while (p < end && (*p == ',' || *p == '_') && is_group(p, end) && pair.whole < 9'000'000'000'000) {
+    pair.whole = with_group(pair.whole, p);
+    p += 4;
+  }
+  if (p == start) return p;
+  pair.value = static_cast<double>(pair.whole);
+  if (p + 1 < end && *p == '.' && is_digit(p[1])) {
+    double fraction = 0;
+    p = std::from_chars(p, end, fraction).ptr;
+    pair.value += fraction;
+    pair.whole = -1;
+  }
+  return p;
+}
+
+const char* behind_spaces(const char* p, const char* end) {
+  while (p < end && is_space(*p)) ++p;
+  return p;
+}
+
+// 5/100, 500/19,560: what follows 5
+const char* read_total(const char* p, const char* end, Pair& pair) {
+  const char* at = behind_spaces(p, end);
+  if (at + 1 >= end || *at != '/') return p;
+  at = behind_spaces(at + 1, end);
+  std::int64_t total = 0;
+  auto [stop, error] = std::from_chars(at, end, total);
+  if (error != std::errc() || !is_digit(*at)) return p;
+  while (total > 0 && total < 1'000'000'000'000 && stop < end && *stop == ',' && is_group(stop, end)) {
+    total = with_group(total, stop);
+    stop += 4;
+  }
+  if (stop < end && (is_word(*stop) || *stop == '/')) return p;
+  pair.total = total;
+  return stop;
+}
+
+// Letters, "/" and "%", and the two micro signs.
+bool is_of_unit(char c) {
+  return is_alpha(c) || c == '/' || c == '%' || c == '\xC2' || c == '\xB5' || c == '\xCE' || c == '\xBC';
+}
+
+const char* behind_unit(const char* p, const char* end) {
+  while (p < end && is_of_unit(*p)) ++p;
+  return p;
+}
+
+std::string_view between(const char* from, const char* to) {
+  return {from, static_cast<std::size_t>(to - from)};
+}
+
+// The unit behind a number. Null where something glued to the number makes both a name: "3d", "61a0f".
+const char* read_unit(const char* p, const char* end, Pair& pair) {
+  const char* const unit = p < end && *p == ' ' ? p + 1 : p;
+  const bool glued = unit == p;
+  const char* unit_end = behind_unit(unit, end);
+  if (unit_end == unit || (unit_end < end && is_word(*unit_end)))
+    return glued && unit < end && is_word(*unit) ? nullptr : p;
+  const bool key_follows = !glued && unit_end < end && (*unit_end == ':' || *unit_end == '=');
+  const Unit known = unit_of(between(unit, unit_end));
+  // "437 k tok/s"
+  if (known.known && known.scale > 1 && known.rate == RateLabel::none && unit_end < end && *unit_end == ' ') {
+    const char* const more = behind_unit(unit_end + 1, end);
+    if (unit_of(between(unit_end + 1, more)).rate != RateLabel::none) unit_end = more;
+  }
+  if (known.known && !key_follows) {
+    pair.unit = between(unit, unit_end);
+    return unit_end;
+  }
+  return glued && is_alpha(*unit) && !pair.clock ? nullptr : p;
+}
+
 }  // namespace
 
 bool PairScanner::next(Pair& pair) {
@@ -71,124 +184,37 @@ bool PairScanner::next(Pair& pair) {
 bool PairScanner::number(std::size_t at, Pair& pair) {
   const char* const begin = line_.data();
   const char* const end = begin + line_.size();
-  const char* from = begin + at + (line_[at] == '+' ? 1 : 0);
+  const char* const from = begin + at + (line_[at] == '+' ? 1 : 0);
   double value = 0;
   const auto [stop, error] = std::from_chars(from, end, value);
-  const char* p = stop;
   if (error == std::errc::result_out_of_range) {
     value = std::numeric_limits<double>::quiet_NaN();  // 1e999: not a size that anybody measured
   } else if (error != std::errc()) {
     at_ = at + 1;
     return false;
   }
-  const bool digits_only = std::all_of(from, p, is_digit);
-  const auto skip = [&](auto part) {
-    while (p < end && part(*p)) ++p;
-    at_ = static_cast<std::size_t>(p - begin);
-    gap_ = at_;
-    return false;
-  };
-
-  if (p + 1 < end && *p == '.' && is_digit(p[1]))
-    return skip([](char c) { return is_word(c) || c == '.' || c == '+'; });
-  if (digits_only && p - from == 4 && p + 2 < end && (*p == '-' || *p == '/') && is_digit(p[1]) && is_digit(p[2]) &&
-      p + 3 < end && (p[3] == '-' || p[3] == '/'))
-    return skip(
-        [](char c) { return is_digit(c) || c == '-' || c == '/' || c == ':' || c == 'T' || c == '.' || c == 'Z'; });
+  const std::string_view digits(from, static_cast<std::size_t>(stop - from));
+  const bool whole = std::all_of(from, stop, is_digit);
+  if (begins_version(stop, end)) return skip(stop, [](char c) { return is_word(c) || c == '.' || c == '+'; });
+  if (whole && digits.size() == 4 && begins_date(stop, end))
+    return skip(stop, [](char c) { return is_digit(c) || std::string_view("-/:T.Z").find(c) != std::string_view::npos; });
 
   pair = {};
   pair.at = at;
+  pair.value = value;
   take_key(line_.substr(gap_, at - gap_), pair);
-
-  // h:mm:ss, or mm:ss.
-  if (digits_only && p + 2 < end && *p == ':' && is_digit(p[1]) && is_digit(p[2]) &&
-      (p + 3 == end || !is_digit(p[3])) && (p - from <= 2 || (p + 3 < end && p[3] == ':'))) {
-    double seconds = value;
-    while (p + 2 < end && *p == ':' && is_digit(p[1])) {
-      double part = 0;
-      const auto parsed = std::from_chars(p + 1, end, part);
-      seconds = seconds * 60 + part;
-      p = parsed.ptr;
-    }
-    if (p < end && *p == ',' && p + 1 < end && is_digit(p[1])) skip([](char c) { return is_digit(c) || c == ','; });
-    pair.value = seconds;
-    pair.clock = true;
+  const char* p = stop;
+  if (whole && begins_clock(digits.size(), stop, end)) {
+    p = read_clock(stop, end, pair);
   } else {
-    // 2,345 and 491_520: a thousand by groups of three.
-    std::int64_t whole = -1;
-    if (digits_only && value < largest_count) whole = static_cast<std::int64_t>(value);
-    const char* group = p;
-    while (digits_only && whole >= 0 && (group > p || p - from <= 3) && group + 3 < end &&
-           (*group == ',' || *group == '_') && is_digit(group[1]) && is_digit(group[2]) && is_digit(group[3]) &&
-           (group + 4 == end || !is_digit(group[4])) && whole < 9'000'000'000'000) {
-      whole = whole * 1000 + (group[1] - '0') * 100 + (group[2] - '0') * 10 + (group[3] - '0');
-      group += 4;
-    }
-    if (group > p) {
-      p = group;
-      value = static_cast<double>(whole);
-      if (p + 1 < end && *p == '.' && is_digit(p[1])) {
-        double fraction = 0;
-        p = std::from_chars(p, end, fraction).ptr;
-        value += fraction;
-        whole = -1;
-      }
-    }
-    pair.value = value;
-    pair.whole = whole;
+    if (whole && value < largest_count) pair.whole = static_cast<std::int64_t>(value);
+    if (whole && digits.size() <= 3) p = read_groups(stop, end, pair);
   }
   pair.text = line_.substr(at, static_cast<std::size_t>(p - begin) - at);
-
-  // 5/100
-  const char* slash = p;
-  while (slash < end && is_space(*slash)) ++slash;
-  if (pair.whole >= 0 && slash + 1 < end && *slash == '/') {
-    ++slash;
-    while (slash < end && is_space(*slash)) ++slash;
-    std::int64_t total = 0;
-    auto parsed = std::from_chars(slash, end, total);
-    while (parsed.ec == std::errc() && total > 0 && total < 1'000'000'000'000 && parsed.ptr + 3 < end &&
-           *parsed.ptr == ',' && is_digit(parsed.ptr[1]) && is_digit(parsed.ptr[2]) && is_digit(parsed.ptr[3]) &&
-           (parsed.ptr + 4 == end || !is_digit(parsed.ptr[4]))) {  // 500/19,560
-      total = total * 1000 + (parsed.ptr[1] - '0') * 100 + (parsed.ptr[2] - '0') * 10 + (parsed.ptr[3] - '0');
-      parsed.ptr += 4;
-    }
-    if (parsed.ec == std::errc() && is_digit(*slash) &&
-        (parsed.ptr == end || (!is_word(*parsed.ptr) && *parsed.ptr != '/'))) {
-      pair.total = total;
-      p = parsed.ptr;
-    }
-  }
-
-  // Its unit. What is glued to a number and is no unit makes it a name: "3d", "61a0f".
-  const char* unit = p;
-  if (unit < end && *unit == ' ') ++unit;
-  const char* unit_end = unit;
-  const auto is_unit = [](char c) {
-    return is_alpha(c) || c == '/' || c == '%' || c == '\xC2' || c == '\xB5' || c == '\xCE' || c == '\xBC';
-  };
-  while (unit_end < end && is_unit(*unit_end)) ++unit_end;
-  if (unit_end > unit && (unit_end == end || !is_word(*unit_end))) {
-    std::string_view text(unit, static_cast<std::size_t>(unit_end - unit));
-    const bool key_follows = unit > p && unit_end < end && (*unit_end == ':' || *unit_end == '=');
-    Unit known = unit_of(text);
-    // "437 k tok/s"
-    if (known.known && known.scale > 1 && known.rate == RateLabel::none && unit_end < end && *unit_end == ' ') {
-      const char* more = unit_end + 1;
-      while (more < end && is_unit(*more)) ++more;
-      if (unit_of({unit_end + 1, static_cast<std::size_t>(more - unit_end - 1)}).rate != RateLabel::none)
-        unit_end = more, text = {unit, static_cast<std::size_t>(unit_end - unit)};
-    }
-    if (known.known && !key_follows) {
-      pair.unit = text;
-      p = unit_end;
-    } else if (unit == p && is_alpha(*unit) && !pair.clock) {
-      return skip([](char c) { return is_word(c); });
-    }
-  } else if (unit == p && unit < end && is_word(*unit)) {
-    return skip([](char c) { return is_word(c); });
-  }
-  pair.end = at_ = gap_ = static_cast<std::size_t>(p - begin);
+  if (pair.whole >= 0) p = read_total(p, end, pair);
+  const char* const behind = read_unit(p, end, pair);
+  if (!behind) return skip(p, is_word);
+  pair.end = at_ = gap_ = static_cast<std::size_t>(behind - begin);
   return true;
 }
 

@@ -39,6 +39,15 @@ class PairScanner {
   bool number(std::size_t at, Pair& pair);
   void take_key(std::string_view gap, Pair& pair);
 
+  // Passes over what is no number.
+  template <typename Part>
+  bool skip(const char* p, Part part) {
+    const char* const end = line_.data() + line_.size();
+    while (p < end && part(*p)) ++p;
+    at_ = gap_ = static_cast<std::size_t>(p - line_.data());
+    return false;
+  }
+
   std::string_view line_;
   std::size_t at_ = 0;
   std::size_t gap_ = 0;  // behind the last pair
