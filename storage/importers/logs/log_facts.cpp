@@ -133,36 +133,62 @@ std::string hardware_named_in(std::string_view line) {
   return named;
 }
 
+// llm.c prints its settings as a table, "| total batch size | 524288 |": the same as "total batch size: 524288". Empty
+// for what is no such row.
+std::string setting_in_row(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  if (text.size() < 5 || text.front() != '|' || std::count(text.begin(), text.end(), '|') != 3) return {};
+  const std::size_t bar = text.find('|', 1);
+  return std::string(trimmed(text.substr(1, bar - 1))) + ": " +
+         std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));
+}
+
 }  // namespace
+
+// A number of a line with what is around it.
+struct LogFacts::Number {
+  const Pair& pair;
+  KeyWords key;
+  std::string_view before;  // since the last number
+  std::string_view behind;  // a few characters
+  std::string_view line;
+};
 
 bool LogFacts::read(std::string_view line) {
   if (line.size() > 400) return false;
-  bool said = false;
-  // llm.c prints its settings as a table: "| total batch size | 524288 |".
-  std::string row;
-  if (const std::string_view text = trimmed(line);
-      text.size() > 4 && text.front() == '|' && std::count(text.begin(), text.end(), '|') == 3) {
-    const std::size_t bar = text.find('|', 1);
-    row = std::string(trimmed(text.substr(1, bar - 1))) + ": " +
-          std::string(trimmed(text.substr(bar + 1, text.size() - bar - 2)));
-    line = row;
-  }
-  if (std::string named = hardware_named_in(line); !named.empty() && hardware.empty()) {
-    hardware = std::move(named);
-    said = true;
-  }
+  const std::string row = setting_in_row(line);
+  if (!row.empty()) line = row;
+  bool said = read_hardware(line);
+  said |= read_device(line);
+  said |= read_precision(line);
+  said |= read_numbers(line);
+  return said;
+}
 
-  const std::string_view whole = trimmed(line);
-  if (is_device(whole) && whole.size() < 8) {
+bool LogFacts::read_hardware(std::string_view line) {
+  std::string named = hardware_named_in(line);
+  if (named.empty() || !hardware.empty()) return false;
+  hardware = std::move(named);
+  return true;
+}
+
+bool LogFacts::read_device(std::string_view line) {
+  bool said = false;
+  if (const std::string_view whole = trimmed(line); is_device(whole) && whole.size() < 8) {
     device = whole.substr(0, whole.find(':'));
     said = true;
   }
   for (const std::string_view key : {"device", "Device"}) {
     const std::string_view word = word_after(line, key);
     if (!is_device(word) || word == "gpu") continue;
-    device = word.substr(0, std::min(word.find(':'), word.size()));
+    device = word.substr(0, word.find(':'));
     said = true;
   }
+  return said;
+}
+
+bool LogFacts::read_precision(std::string_view line) {
+  bool said = false;
   for (const std::string_view key : {"dtype", "precision"}) {
     std::string_view word = word_after(line, key);
     if (word.starts_with("torch.")) word.remove_prefix(6);
@@ -173,74 +199,102 @@ bool LogFacts::read(std::string_view line) {
     said = true;
   }
   if (line.find("set_float32_matmul_precision('high')") != std::string_view::npos) precision = "tf32", said = true;
+  return said;
+}
 
+bool LogFacts::read_numbers(std::string_view line) {
   const bool speaks_of_params = contains_word(line, "param") && !contains_word(line, "tensors");
+  bool said = false;
   PairScanner scanner(line);
   Pair pair;
   std::size_t previous = 0;
   while (scanner.next(pair)) {
-    const std::string_view gap = line.substr(previous, pair.at - previous);
+    const Number number{pair, KeyWords(pair.key), line.substr(previous, pair.at - previous),
+                        line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end)), line};
     previous = pair.end;
-    const KeyWords key(pair.key);
-    const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
-    const std::int64_t number = pair.whole;
-    const auto take = [&](std::int64_t& fact) {
-      if (number <= 0 || number > largest_count) return;
-      fact = number;
+    std::int64_t* fact = shape_fact(number);
+    if (!fact) fact = batch_fact(number);
+    if (!fact) fact = data_fact(number);
+    if (fact) {
+      if (pair.whole <= 0 || pair.whole > largest_count) continue;
+      *fact = pair.whole;
       said = true;
-    };
-    const bool set = pair.separated;
-    const std::string_view behind = line.substr(pair.end, std::min<std::size_t>(24, line.size() - pair.end));
-
-    if (set && key.count == 1 && pair.key == "B")
-      take(batch);
-    else if (set && key.count == 1 && pair.key == "T")
-      take(seq);
-    else if ((last == "length" && (key.is(1, "sequence") || key.is(1, "seq") || key.is(1, "context"))) ||
-             (last == "len" && key.is(1, "seq")) ||
-             (set && last == "size" && (key.is(1, "block") || key.is(1, "ctx"))) ||
-             (last == "t" && key.is(1, "length")) || (set && last == "seqlen"))
-      take(seq);
-    else if (last == "size" && key.is(1, "batch") &&
-             (key.is(2, "global") || (key.is(2, "train") && key.is(3, "total"))))
-      take(number > 65536 ? tokens_printed : global_batch);
-    else if (last == "size" && key.is(1, "batch") && (key.is(2, "total") || key.is(2, "desired")))
-      take(key.has("desired") || number >= 4096 || (batch * seq > 0 && number % (batch * seq) == 0) ? tokens_printed
-                                                                                                    : global_batch);
-    else if ((last == "size" && key.is(1, "batch") && !key.has("eval") && !key.has("val")) ||
-             (set && (last == "batch" || last == "bs" || last == "batchsize") && pair.total < 0) ||
-             (last == "b" && key.is(1, "size")))
-      take(number > 65536 ? tokens_printed : batch);
-    else if ((last == "steps" && (key.is(1, "accumulation") || key.is(1, "accum"))) ||
-             (last == "accum" && key.is(1, "grad")) || (last == "accumulation" && key.is(1, "gradient")))
-      take(grad_accum);
-    else if ((key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch"))) &&
-             (set || key.is(0, "step") || key.is(0, "batch")))
-      take(tokens_printed);
-    else if ((last == "world" || (last == "size" && key.is(1, "world")) || (last == "processes" && key.is(1, "num"))) &&
-             set)
-      take(devices);
-    else if ((last == "loaded" || (last == "len" && key.is(1, "loaded"))) &&
-             (behind.starts_with(" tokens") || key.is(0, "len")))
-      take(tokens_loaded);
-    else if (gap.find("//") != std::string_view::npos && tokens_loaded > 0 && number > 0)
-      take(tokens_printed);  // "338025//2048": what the script divided by
-    else if (behind.starts_with(" batches") && contains_word(line, "epoch"))
-      take(batches_per_epoch);
-    else if (speaks_of_params && !key.has("decayed") && !contains_word(line, "decayed") && pair.value > 0) {
-      const bool before = contains_word(pair.key, "param") || key.is(0, "size");
-      const bool after = contains_word(behind, "param");
-      double count = pair.value;
-      if (pair.unit == "M" || pair.unit == "m") count *= 1e6;
-      if (pair.unit == "B" || pair.unit == "b") count *= 1e9;
-      if (pair.unit == "K" || pair.unit == "k") count *= 1e3;
-      if ((before || after) && count >= 1000 && count < 1e14) {
-        params = static_cast<std::int64_t>(std::llround(count));
-        said = true;
-      }
+    } else if (speaks_of_params) {
+      said |= read_params(number);
     }
   }
   return said;
+}
+
+// The length of a sequence, and B, the sequences of a batch.
+std::int64_t* LogFacts::shape_fact(const Number& number) {
+  const KeyWords& key = number.key;
+  const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+  const bool set = number.pair.separated;
+  if (set && key.count == 1 && number.pair.key == "B") return &batch;
+  if (set && key.count == 1 && number.pair.key == "T") return &seq;
+  if (last == "length" && (key.is(1, "sequence") || key.is(1, "seq") || key.is(1, "context"))) return &seq;
+  if ((last == "len" && key.is(1, "seq")) || (last == "t" && key.is(1, "length"))) return &seq;
+  if (set && (last == "seqlen" || (last == "size" && (key.is(1, "block") || key.is(1, "ctx"))))) return &seq;
+  return nullptr;
+}
+
+// What is called a batch is counted in sequences or, where there are so many, in tokens.
+std::int64_t* LogFacts::batch_fact(const Number& number) {
+  const KeyWords& key = number.key;
+  const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+  const std::int64_t count = number.pair.whole;
+  constexpr std::int64_t most_sequences = 65536;
+  if (last == "size" && key.is(1, "batch")) {
+    if (key.is(2, "global") || (key.is(2, "train") && key.is(3, "total")))
+      return count > most_sequences ? &tokens_printed : &global_batch;
+    if (key.is(2, "total") || key.is(2, "desired")) {
+      const bool whole_batches = batch * seq > 0 && count % (batch * seq) == 0;
+      return key.has("desired") || count >= 4096 || whole_batches ? &tokens_printed : &global_batch;
+    }
+    if (!key.has("eval") && !key.has("val")) return count > most_sequences ? &tokens_printed : &batch;
+  }
+  if ((number.pair.separated && number.pair.total < 0 && one_of(last, {"batch", "bs", "batchsize"})) ||
+      (last == "b" && key.is(1, "size")))
+    return count > most_sequences ? &tokens_printed : &batch;
+  if ((last == "steps" && (key.is(1, "accumulation") || key.is(1, "accum"))) ||
+      (last == "accum" && key.is(1, "grad")) || (last == "accumulation" && key.is(1, "gradient")))
+    return &grad_accum;
+  return nullptr;
+}
+
+// Tokens of a step, devices, and how the data is cut into batches.
+std::int64_t* LogFacts::data_fact(const Number& number) {
+  const KeyWords& key = number.key;
+  const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
+  const bool set = number.pair.separated;
+  if (key.has("per") && key.has("tokens") && (key.has("iteration") || key.has("step") || key.has("batch")) &&
+      (set || key.is(0, "step") || key.is(0, "batch")))
+    return &tokens_printed;
+  if (set && (last == "world" || (last == "size" && key.is(1, "world")) || (last == "processes" && key.is(1, "num"))))
+    return &devices;
+  if ((last == "loaded" && number.behind.starts_with(" tokens")) || (last == "len" && key.is(1, "loaded")))
+    return &tokens_loaded;
+  // "338025//2048": what the script divided by
+  if (number.before.find("//") != std::string_view::npos && tokens_loaded > 0 && number.pair.whole > 0)
+    return &tokens_printed;
+  if (number.behind.starts_with(" batches") && contains_word(number.line, "epoch")) return &batches_per_epoch;
+  return nullptr;
+}
+
+// "number of parameters: 124.44M", "124M params"
+bool LogFacts::read_params(const Number& number) {
+  const Pair& pair = number.pair;
+  if (number.key.has("decayed") || contains_word(number.line, "decayed") || !(pair.value > 0)) return false;
+  const bool named_before = contains_word(pair.key, "param") || number.key.is(0, "size");
+  if (!named_before && !contains_word(number.behind, "param")) return false;
+  double count = pair.value;
+  if (pair.unit == "M" || pair.unit == "m") count *= 1e6;
+  if (pair.unit == "B" || pair.unit == "b") count *= 1e9;
+  if (pair.unit == "K" || pair.unit == "k") count *= 1e3;
+  if (!(count >= 1000 && count < 1e14)) return false;
+  params = static_cast<std::int64_t>(std::llround(count));
+  return true;
 }
 
 LogFacts::Tokens LogFacts::tokens_per_step() const {

@@ -37,6 +37,18 @@ struct LogFacts {
 
   // JSON object of what is known, with the family of the log ("log_family").
   std::string recipe_json(std::string_view family) const;
+
+ private:
+  struct Number;
+  bool read_hardware(std::string_view line);
+  bool read_device(std::string_view line);
+  bool read_precision(std::string_view line);
+  bool read_numbers(std::string_view line);
+  bool read_params(const Number& number);
+  // The fact that a number is; null where it is none of these.
+  std::int64_t* shape_fact(const Number& number);
+  std::int64_t* batch_fact(const Number& number);
+  std::int64_t* data_fact(const Number& number);
 };
 
 }  // namespace stepladder

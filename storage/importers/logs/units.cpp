@@ -161,29 +161,53 @@ class Inference {
                                                                                               : TimeUnit::s;
   }
 
-  void with_known_tokens() {
-    const auto tokens = static_cast<double>(evidence_.tokens_per_step);
-    const double ratio = product_ / tokens;
-    const std::string of_step = " the " + std::to_string(evidence_.tokens_per_step) + " tokens of a step";
-    const auto explain = [&](const std::string& why) { units_.arithmetic = why + ": the rate is in " + units_.unit; };
+  std::string of_step() const { return " the " + std::to_string(evidence_.tokens_per_step) + " tokens of a step"; }
 
-    // 1024 and 1000 are nearer to each other than the tolerance: the nearer one of the two counts.
-    const auto nearer_to_sequences = [&](double factor) {
-      const double per_sample = evidence_.seq > 0 ? factor * 1000 / static_cast<double>(evidence_.seq) : 0;
-      return per_sample > 0 && std::fabs(ratio / per_sample - 1) < std::fabs(ratio / factor - 1);
-    };
-    // So many samples that they are whole sequences: 1024 of tokens and 1000 of milliseconds are too near each other.
-    if (evidence_.rate == RateLabel::samples && evidence_.time_unit != TimeUnit::unknown) {
-      const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
-      const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(samples, 0.0, 1e9)));
-      if (whole > 0 && near(samples, static_cast<double>(whole)) && evidence_.tokens_per_step % whole == 0)
-        return take({evidence_.time_unit, RateMeaning::samples_per_s});
-    }
-    if (near(ratio, 1) && !nearer_to_sequences(1)) {
-      const TimeUnit unit = shared_unit();
-      take({unit, unit == TimeUnit::ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s});
-      return explain(product_text(unit) + "," + of_step);
-    }
+  // The sum, and what follows from it.
+  bool explain(const std::string& why) {
+    units_.arithmetic = why + ": the rate is in " + units_.unit;
+    return true;
+  }
+
+  // Rate x time as a multiple of the tokens of a step; 1 in the right units.
+  double ratio() const { return product_ / static_cast<double>(evidence_.tokens_per_step); }
+
+  // 1024 and 1000 are nearer to each other than the tolerance: the nearer one of the two counts.
+  bool nearer_to_sequences(double factor) const {
+    const double per_sample = evidence_.seq > 0 ? factor * 1000 / static_cast<double>(evidence_.seq) : 0;
+    return per_sample > 0 && std::fabs(ratio() / per_sample - 1) < std::fabs(ratio() / factor - 1);
+  }
+
+  void with_known_tokens() {
+    if (counts_labelled_samples() || counts_tokens_in_one_unit() || counts_tokens_in_two_units()) return;
+    if (counts_sequences() || counts_steps()) return;
+    if (counts_parts_of_a_step(TimeUnit::s) || counts_parts_of_a_step(TimeUnit::ms)) return;
+    take({time_by_label(), by_label(evidence_.rate)});
+    units_.arithmetic = product_text(time_by_label()) + " does not agree with" + of_step() +
+                        " in any unit; the step time was taken as printed";
+  }
+
+  // So many samples that they are whole sequences: 1024 of tokens and 1000 of milliseconds are too near each other.
+  bool counts_labelled_samples() {
+    if (evidence_.rate != RateLabel::samples || evidence_.time_unit == TimeUnit::unknown) return false;
+    const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
+    const auto whole = static_cast<std::int64_t>(std::llround(std::clamp(samples, 0.0, 1e9)));
+    if (whole <= 0 || !near(samples, static_cast<double>(whole)) || evidence_.tokens_per_step % whole != 0)
+      return false;
+    take({evidence_.time_unit, RateMeaning::samples_per_s});
+    return true;
+  }
+
+  // Tokens per second and seconds, or tokens per millisecond and milliseconds.
+  bool counts_tokens_in_one_unit() {
+    if (!near(ratio(), 1) || nearer_to_sequences(1)) return false;
+    const TimeUnit unit = shared_unit();
+    take({unit, unit == TimeUnit::ms ? RateMeaning::tokens_per_ms : RateMeaning::tokens_per_s});
+    return explain(product_text(unit) + "," + of_step());
+  }
+
+  // Tokens per second and milliseconds, and the like.
+  bool counts_tokens_in_two_units() {
     struct Scaled {
       double factor;
       Reading reading;
@@ -192,52 +216,55 @@ class Inference {
                              {1e6, {TimeUnit::us, RateMeaning::tokens_per_s}},
                              {1e-3, {TimeUnit::s, RateMeaning::tokens_per_ms}}};
     for (const Scaled& it : scaled) {
-      if (!near(ratio, it.factor) || nearer_to_sequences(it.factor)) continue;
+      if (!near(ratio(), it.factor) || nearer_to_sequences(it.factor)) continue;
       take(it.reading);
-      return explain(product_text(it.reading.time) + ", " + short_text(it.factor) + " x" + of_step);
+      return explain(product_text(it.reading.time) + ", " + short_text(it.factor) + " x" + of_step());
     }
-    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0)  // how long they are is not known
-      return take({time_by_label(), RateMeaning::samples_per_s});
-    if (evidence_.seq > 0) {
-      for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
-        const double factor = 1000 / milliseconds_in(unit) / static_cast<double>(evidence_.seq);
-        if (!near(ratio, factor)) continue;
-        take({unit, RateMeaning::samples_per_s});
-        return explain(product_text(unit) + ", the sequences of a step");
-      }
+    return false;
+  }
+
+  bool counts_sequences() {
+    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0) {  // how long they are is not known
+      take({time_by_label(), RateMeaning::samples_per_s});
+      return true;
     }
-    if (near(product_, 1) || near(product_, 1000)) {
-      const TimeUnit unit = near(product_, 1) ? TimeUnit::s : TimeUnit::ms;
-      take({unit, RateMeaning::iterations_per_s});
-      return explain(product_text(unit) + ", one step");
-    }
+    if (evidence_.seq == 0) return false;
     for (const TimeUnit unit : {TimeUnit::s, TimeUnit::ms}) {
-      const double parts = ratio * milliseconds_in(unit) / 1000;
-      if (evidence_.time_unit != TimeUnit::unknown && evidence_.time_unit != unit) continue;
-      const std::int64_t more = small_count(parts);
-      if (more > 1 && more == evidence_.steps_between) {
-        take({unit, RateMeaning::tokens_per_s});
-        units_.per_step = static_cast<double>(more);
-        return explain(product_text(unit) + ", " + std::to_string(more) + " steps: the time covers all of them");
-      }
-      if (more > 1 && !evidence_.tokens_are_certain) {
-        take({unit, RateMeaning::tokens_per_s});
-        units_.tokens_per_step = more * evidence_.tokens_per_step;
-        return explain(product_text(unit) + ", " + std::to_string(more) + " x " +
-                       std::to_string(evidence_.tokens_per_step) +
-                       " tokens: batches are accumulated or devices add up");
-      }
-      const std::int64_t devices = small_count(1 / parts);
-      if (devices > 1) {
-        take({unit, RateMeaning::tokens_per_s});
-        units_.rate_scale = static_cast<double>(devices);
-        return explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of" + of_step +
-                       ": the rate is that of one device");
-      }
+      const double factor = 1000 / milliseconds_in(unit) / static_cast<double>(evidence_.seq);
+      if (!near(ratio(), factor)) continue;
+      take({unit, RateMeaning::samples_per_s});
+      return explain(product_text(unit) + ", the sequences of a step");
     }
-    take({time_by_label(), by_label(evidence_.rate)});
-    units_.arithmetic = product_text(time_by_label()) + " does not agree with" + of_step +
-                        " in any unit; the step time was taken as printed";
+    return false;
+  }
+
+  bool counts_steps() {
+    if (!near(product_, 1) && !near(product_, 1000)) return false;
+    const TimeUnit unit = near(product_, 1) ? TimeUnit::s : TimeUnit::ms;
+    take({unit, RateMeaning::iterations_per_s});
+    return explain(product_text(unit) + ", one step");
+  }
+
+  // Several steps between two lines, several batches in a step, or one of several devices.
+  bool counts_parts_of_a_step(TimeUnit unit) {
+    if (evidence_.time_unit != TimeUnit::unknown && evidence_.time_unit != unit) return false;
+    const double parts = ratio() * milliseconds_in(unit) / 1000;
+    if (const std::int64_t more = small_count(parts); more > 1 && more == evidence_.steps_between) {
+      take({unit, RateMeaning::tokens_per_s});
+      units_.per_step = static_cast<double>(more);
+      return explain(product_text(unit) + ", " + std::to_string(more) + " steps: the time covers all of them");
+    } else if (more > 1 && !evidence_.tokens_are_certain) {
+      take({unit, RateMeaning::tokens_per_s});
+      units_.tokens_per_step = more * evidence_.tokens_per_step;
+      return explain(product_text(unit) + ", " + std::to_string(more) + " x " +
+                     std::to_string(evidence_.tokens_per_step) + " tokens: batches are accumulated or devices add up");
+    }
+    const std::int64_t devices = small_count(1 / parts);
+    if (devices <= 1) return false;
+    take({unit, RateMeaning::tokens_per_s});
+    units_.rate_scale = static_cast<double>(devices);
+    return explain(product_text(unit) + ", 1/" + std::to_string(devices) + " of" + of_step() +
+                   ": the rate is that of one device");
   }
 
   void without_tokens() {
