@@ -141,7 +141,7 @@ Header read_header(std::string_view line) {
 void assign(PrintedStep& step, Field field, double value, double scale) {
   if (field == Field::time && value > least_unix_time) field = Field::elapsed;
   if (field == Field::throughput || field == Field::tokens) value *= scale;
-  if (double* const into = value_of(step, field)) *into = value;
+  if (double StepValues::*const into = value_of(field)) step.*into = value;
 }
 
 // Whether the first two lines are a header and a row. Comments ("# ...") before them don't count, unless the header is

@@ -36,6 +36,7 @@ class LineLayout {
     bool signed_ = false;
     bool compound = false;  // "1,096,331", "0:01:30"
     Field field = Field::none;
+    double StepLine::*into = nullptr;  // null: a step or a rank
     double scale = 1;
   };
   // Where the numbers of another line are.

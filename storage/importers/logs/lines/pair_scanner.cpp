@@ -197,7 +197,8 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
   const bool whole = std::all_of(from, stop, is_digit);
   if (begins_version(stop, end)) return skip(stop, [](char c) { return is_word(c) || c == '.' || c == '+'; });
   if (whole && digits.size() == 4 && begins_date(stop, end))
-    return skip(stop, [](char c) { return is_digit(c) || std::string_view("-/:T.Z").find(c) != std::string_view::npos; });
+    return skip(stop,
+                [](char c) { return is_digit(c) || std::string_view("-/:T.Z").find(c) != std::string_view::npos; });
 
   pair = {};
   pair.at = at;

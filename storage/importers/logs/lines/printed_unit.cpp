@@ -12,12 +12,18 @@ constexpr std::string_view micro_signs[] = {"\xC2\xB5s", "\xCE\xBCs"};
 }  // namespace
 
 TimeUnit time_unit(std::string_view text) {
-  if (one_of(text, {"ms", "msec", "msecs", "millisecond", "milliseconds", "millis"})) return TimeUnit::ms;
-  if (one_of(text, {"s", "sec", "secs", "second", "seconds"})) return TimeUnit::s;
-  if (one_of(text, {"us", "usec", "microseconds", micro_signs[0], micro_signs[1]})) return TimeUnit::us;
-  if (one_of(text, {"min", "mins", "minute", "minutes", "m"})) return TimeUnit::min;
-  if (one_of(text, {"h", "hr", "hrs", "hour", "hours"})) return TimeUnit::h;
-  return TimeUnit::unknown;
+  switch (text.empty() ? '\0' : text.front()) {
+    case 's':
+      return one_of(text, {"s", "sec", "secs", "second", "seconds"}) ? TimeUnit::s : TimeUnit::unknown;
+    case 'm':
+      if (one_of(text, {"ms", "msec", "msecs", "millisecond", "milliseconds", "millis"})) return TimeUnit::ms;
+      return one_of(text, {"min", "mins", "minute", "minutes", "m"}) ? TimeUnit::min : TimeUnit::unknown;
+    case 'h':
+      return one_of(text, {"h", "hr", "hrs", "hour", "hours"}) ? TimeUnit::h : TimeUnit::unknown;
+    default:
+      return one_of(text, {"us", "usec", "microseconds", micro_signs[0], micro_signs[1]}) ? TimeUnit::us
+                                                                                          : TimeUnit::unknown;
+  }
 }
 
 // "tok/s", "tokens/ms", "k tok/s", "it/s", "s/it", "ms/step", "ms", "GiB", "%".

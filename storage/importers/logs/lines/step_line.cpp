@@ -279,7 +279,7 @@ class LineReading {
 
   void assign(const Meaning& meaning, const Pair& pair) {
     const double value = pair.value * meaning.scale;
-    if (double* const into = value_of(line_, meaning.field)) *into = value;
+    if (double StepValues::*const into = value_of(meaning.field)) line_.*into = value;
     switch (meaning.field) {
       case Field::step:
         line_.step = pair.whole >= 0 ? pair.whole : static_cast<std::int64_t>(pair.value);
@@ -395,28 +395,28 @@ class LineReading {
 
 }  // namespace
 
-double* value_of(StepValues& values, Field field) {
+double StepValues::*value_of(Field field) {
   switch (field) {
     case Field::loss:
-      return &values.loss;
+      return &StepValues::loss;
     case Field::val_loss:
-      return &values.val_loss;
+      return &StepValues::val_loss;
     case Field::time:
-      return &values.time;
+      return &StepValues::time;
     case Field::elapsed:
-      return &values.elapsed;
+      return &StepValues::elapsed;
     case Field::mean_time:
-      return &values.mean_time;
+      return &StepValues::mean_time;
     case Field::throughput:
-      return &values.throughput;
+      return &StepValues::throughput;
     case Field::lr:
-      return &values.lr;
+      return &StepValues::lr;
     case Field::grad_norm:
-      return &values.grad_norm;
+      return &StepValues::grad_norm;
     case Field::tokens:
-      return &values.tokens;
+      return &StepValues::tokens;
     case Field::batch_size:
-      return &values.batch_size;
+      return &StepValues::batch_size;
     default:
       return nullptr;
   }
@@ -452,7 +452,7 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   if (is_table_row(text) || looks_like_code(text)) return read;
   if (!line.record && holds_prose(text)) return read;
   read.says_step = says;
-  line.epoch_mean = text.find("| train | epoch") != std::string_view::npos;
+  line.epoch_mean = line.has_loss() && text.find("| train | epoch") != std::string_view::npos;
   read.opens = opens;
   read.bare_loss = bare_loss && !says;
   return read;

@@ -29,8 +29,8 @@ inline constexpr std::array step_values{&StepValues::loss,      &StepValues::val
                                         &StepValues::lr,        &StepValues::grad_norm, &StepValues::tokens,
                                         &StepValues::batch_size};
 
-// Where a value of this meaning stands; nullptr for what is no value of a step.
-double* value_of(StepValues& values, Field field);
+// The value that has this meaning; null where it isn't a value of a step.
+double StepValues::*value_of(Field field);
 
 // What a line says; -1 and `missing` for what it does not.
 struct StepLine : StepValues {
