@@ -4,7 +4,7 @@
 // memory and writes its output back. torch.compile traces the step, generates fused kernels and starts them as one
 // graph; here the two halves of that are done by hand, each for the device where it pays.
 //
-// On a GPU it is the launches. A launch costs the CPU some five microseconds, whatever the kernel does: where kernels
+// On a GPU the launches cost time. Each takes the CPU some five microseconds, whatever the kernel does: where kernels
 // are shorter than that, the GPU waits for the next one most of the time. So the whole step (clear gradients, forward,
 // backward, clip, update) is captured once as a CUDA graph and replayed by one launch
 // (engine/trainer/captured_step.h). A graph keeps addresses and plain numbers as they were when it was captured. Values
@@ -12,10 +12,10 @@
 // nothing in it may wait for the device, so the loss is read after the replay. Before the first step a few replays are
 // compared with direct steps; if they differ, the run fails with both numbers.
 //
-// On a CPU it is the passes. Products run near the machine's peak there. Each operation between them reads its input
-// from memory, changes it by an addition or two, and writes it back; some of those operations are slow in themselves: a
-// tanh for each of GELU's elements, forward and again backward. So everything between two products becomes one loop
-// over rows that stay in the cache, forward and backward (engine/trainer/kernels/fused_blocks.h):
+// On a CPU the passes cost time. Products run near the machine's peak there. Each operation between them reads its
+// input from memory, changes it by an addition or two, and writes it back; some of those operations are slow in
+// themselves: a tanh for each of GELU's elements, forward and again backward. So everything between two products
+// becomes one loop over rows that stay in the cache, forward and backward (engine/trainer/kernels/fused_blocks.h):
 //   bias and GELU, with one exponential for value and slope, the slope kept for the backward pass (fused_mlp.h);
 //   the bias of a block's last product, the residual add, LayerNorm, and the rounding for the next product
 //   (fused_add_norm.h);

@@ -1,8 +1,8 @@
 // Weight decay for matrices only.
 //
 // Decay pulls a weight towards zero unless the gradient pushes back. For a matrix that is a bet that many small weights
-// do better than a few large ones. For a bias or a LayerNorm's scale there is no such reason: there are few of them, no
-// sum runs over them, and zero isn't a neutral value for a scale. So tensors with two dimensions or more decay with 0.1
+// do better than a few large ones. For a bias or a LayerNorm's scale there is no such reason: there are few of them,
+// and zero isn't a neutral value for a scale. So tensors with two dimensions or more decay with 0.1
 // (embeddings too) and the others not at all (Brown et al. 2020, appendix B). The optimiser gets two groups of
 // parameters; a step costs the same.
 #include "engine/stage.h"

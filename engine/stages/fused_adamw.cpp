@@ -3,7 +3,7 @@
 // An AdamW update is about a dozen operations on each number: decay, two moving averages, a square root, a division. As
 // separate operations each of them reads and writes the whole tensor and starts a kernel of its own, so a GPU spends
 // the update waiting for memory and for launches. The fused kernel reads weight, gradient and both moments once, does
-// everything in registers, and writes them once. The formula is the same; only roundings may differ.
+// everything in registers, and writes them once. The formula is the same; only rounding may differ.
 #include "engine/stage.h"
 
 namespace stepladder {

@@ -2,7 +2,7 @@
 //
 // The embedding has one row of C numbers for each of V tokens; so has the head, which compares the last hidden state
 // with every row. Tokens that mean nearly the same should lie close in both, so one matrix can do both jobs (Press and
-// Wolf 2017; Vaswani et al. 2017, section 3.4). For GPT-2 small that is 38.6 million parameters less (V x C), nearly a
+// Wolf 2017; Vaswani et al. 2017, section 3.4). For GPT-2 small that is 38.6 million fewer parameters (V x C), nearly a
 // third of the model, with their gradients and two moments each. The head's arithmetic stays; the optimiser's pass and
 // the memory shrink. The matrix then gets gradients from both ends, so the loss curve changes.
 //
@@ -15,7 +15,7 @@ namespace stepladder {
 Stage stages::weight_tying() {
   return {.id = "weight-tying",
           .title = "Weight tying",
-          .why = "Token embedding and head share one matrix: V x C parameters less to update and to keep.",
+          .why = "Token embedding and head share one matrix: V x C fewer parameters to update and store.",
           .kind = StageKind::changes_the_maths,
           .apply = [](Recipe& recipe) { recipe.tied_head = true; },
           .undo =
