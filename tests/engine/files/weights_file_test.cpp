@@ -150,7 +150,7 @@ TEST_F(WeightsFiles, SafetensorsOfAnotherWriterAreRead) {
   EXPECT_EQ(error_of([&] { weights.read_f32(weights.tensor("b")); }), "x: b is of type I64, expected floats");
   EXPECT_EQ(error_of([&] { weights.tensor("c"); }), "x: c is missing");
   EXPECT_EQ(error_of([&] { weights.read(weights.tensor("b"), std::as_writable_bytes(std::span(b)).first(8)); }),
-            "x: b has 16 bytes, but there is room for 8");
+            "x: b has 16 bytes, but the caller has room for 8");
 }
 
 TEST_F(WeightsFiles, SafetensorsComeBackAsTheyWereWritten) {
@@ -317,8 +317,8 @@ TEST_F(WeightsFiles, CutShort) {
   EXPECT_EQ(opening(write("x.safetensors", whole.substr(0, whole.size() - 4))),
             "x.safetensors is cut short: ln_f.bias ends at byte " + std::to_string(whole.size()) + ", the file at " +
                 std::to_string(whole.size() - 4));
-  EXPECT_EQ(opening(write("x.safetensors", whole.substr(0, 100))).substr(0, 50),
-            "x.safetensors is cut short or no safetensors file:");
+  EXPECT_EQ(opening(write("x.safetensors", whole.substr(0, 100))).substr(0, 55),
+            "x.safetensors is cut short or isn't a safetensors file:");
   const std::string checkpoint = file_bytes(llmc());
   EXPECT_EQ(opening(write("x.bin", checkpoint.substr(0, checkpoint.size() - 1))),
             "x.bin is cut short: ln_f.bias ends at byte " + std::to_string(checkpoint.size()) + ", the file at " +
@@ -415,14 +415,14 @@ TEST_F(WeightsFiles, LlmcHeadersThatLie) {
   EXPECT_EQ(opening_llmc_with(6, std::numeric_limits<std::int32_t>::max()).substr(0, 45),
             "x.bin is cut short: wte.weight ends at byte 1");
   // Two billion layers must not become a list of two billion tensors.
-  EXPECT_EQ(opening_llmc_with(4, std::numeric_limits<std::int32_t>::max()).substr(0, 57),
+  EXPECT_EQ(opening_llmc_with(4, std::numeric_limits<std::int32_t>::max()).substr(0, 58),
             "x.bin is cut short: h.2147483646.ln_1.weight ends at byte ");
   std::string bytes = file_bytes(llmc());
   for (std::size_t word = 2; word < 8; ++word) {
     const std::int32_t most = std::numeric_limits<std::int32_t>::max();
     std::memcpy(bytes.data() + 4 * word, &most, sizeof most);
   }
-  EXPECT_EQ(opening(write("x.bin", bytes)).substr(0, 57), "x.bin is cut short: wte.weight ends at byte 2^63 or later,");
+  EXPECT_EQ(opening(write("x.bin", bytes)).substr(0, 58), "x.bin is cut short: wte.weight ends at byte 2^63 or later,");
   const std::string heads = opening_llmc_with(5, 3);
   EXPECT_EQ(heads, "");
   EXPECT_EQ(error_of([&] { WeightsFile(folder_ / "x.bin").gpt2_shape(); }),
