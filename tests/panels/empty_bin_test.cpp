@@ -22,7 +22,7 @@ class EmptyBinTest : public testing::Test {
     imgui_.frame(*app_);
   }
   std::filesystem::path folder() const { return run_checkpoint_folder(store_.file(), run_); }
-  // Enter takes the first that answers to what was typed.
+  // Enter takes the first match.
   void palette(const std::string& typed) {
     imgui_.press(*app_, ImGuiKey_K, true);
     choose(typed);
@@ -63,7 +63,7 @@ TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
   EXPECT_FALSE(store_.run(run_));
   EXPECT_FALSE(std::filesystem::exists(folder()));
   EXPECT_TRUE(says("1 run is gone for good, 2.00 kB of checkpoints freed"));
-  EXPECT_EQ(app_->workspace().undoable, "") << "there is nothing that could be taken back";
+  EXPECT_EQ(app_->workspace().undoable, "") << "nothing can be undone";
   EXPECT_EQ(store_.runs().size(), 1u);
 }
 

@@ -39,7 +39,7 @@ class Headless {
   Headless(const Headless&) = delete;
   Headless& operator=(const Headless&) = delete;
 
-  // Corners that were drawn.
+  // Draws a frame; returns the number of corners in it.
   int frame(DesktopApp& app) {
     app.ingest();
     ImGui::NewFrame();
@@ -53,7 +53,7 @@ class Headless {
     return ImGui::GetDrawData()->TotalVtxCount;
   }
 
-  // What other threads make takes its time: as much as a very slow machine may need. Whether it is so at the end.
+  // Draws frames until other threads have made it so, however slow the machine. Returns whether they have.
   bool frames_until(DesktopApp& app, const std::function<bool()>& is_so) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!is_so() && std::chrono::steady_clock::now() < patience) {
@@ -65,7 +65,7 @@ class Headless {
 
   bool asked() const { return asked_; }  // for something that was carried out after the last frame
 
-  // With a real mouse and keyboard, as far as ImGui can tell. Whether there is something of that name.
+  // Clicks like a user, as far as ImGui can tell. Returns whether the anchor exists.
   bool click(DesktopApp& app, const std::string& anchor) {
     ui_test_anchors::keep();
     for (int i = 0; i < 3; ++i) frame(app);
@@ -88,7 +88,7 @@ class Headless {
       for (int i = 0; i < 3; ++i) frame(app);
     }
   }
-  // Into a field, in place of what stands there.
+  // Replaces the text of a field.
   bool type(DesktopApp& app, const std::string& anchor, const std::string& text) {
     if (!click(app, anchor)) return false;
     press(app, ImGuiKey_A, true);

@@ -24,7 +24,7 @@ class LongRun : public testing::Test {
         {.name = "long", .ladder = ladder_, .created_at = 1, .tokens_per_step = 768, .params = 1000}, steps);
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}});
   }
-  // Frames until nothing is asked for any more; a view that never rests would keep the window drawing.
+  // Draws frames until nothing is requested any more; a view that never rests would keep the window drawing.
   void settle() {
     int frames = 0;
     for (int quiet = 0; quiet < 3 && frames < 200; ++frames) {

@@ -1,4 +1,4 @@
-// A run's tags and note, typed by hand: nothing of them is lost.
+// A run's tags and note: no typed text is lost.
 #include <gtest/gtest.h>
 
 #include "storage/database/run_store.h"

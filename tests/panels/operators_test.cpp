@@ -93,7 +93,7 @@ TEST_F(Operators, ARunComesWithThoseOfTheRungBefore) {
   app_->workspace().shown_run = 2;
   ASSERT_TRUE(imgui_.click(*app_, "run.tab.Operators"));
   EXPECT_TRUE(shows("run.operators"));
-  EXPECT_NE(app_->workspace().profile(1), nullptr) << "what it is held against was read too";
+  EXPECT_NE(app_->workspace().profile(1), nullptr) << "the profile that it is compared with was read too";
   app_->workspace().shown_run = 3;
   EXPECT_FALSE(shows("run.operators"));
 }

@@ -1,4 +1,4 @@
-// What the views are made of, without a window: actions and their keys, settings, columns, exports of charts.
+// Parts of the views, without a window: actions and their keys, settings, columns, exports of charts.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What a view does with little room or with nothing to show, and what Ladder remembers.
+// Views with little room or nothing to show, and what Ladder remembers.
 #include <gtest/gtest.h>
 
 #include "app/desktop/widgets.h"
@@ -104,7 +104,7 @@ TEST(Ladder, LaddersThatStoodBesideComeBackInTheirProjectOnly) {
       Headless imgui;
       DesktopApp app(store, nullptr, settings);
       app.workspace().selected_ladder = own;
-      EXPECT_FALSE(shows(imgui, app, others)) << project << ": the other project's are not its own";
+      EXPECT_FALSE(shows(imgui, app, others)) << project << ": the other project's ladders are not shown";
       ASSERT_TRUE(imgui.click(app, "ladder.beside"));
       ASSERT_TRUE(imgui.click(app, "ladder.beside." + std::to_string(theirs)));
       imgui.press(app, ImGuiKey_Escape);

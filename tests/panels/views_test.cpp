@@ -1,4 +1,4 @@
-// The Import view from what was pasted to what was kept, and the MFU view, with a hand at mouse and keyboard.
+// The Import view from the paste to the import, and the MFU view, by mouse and keyboard.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -21,7 +21,7 @@ std::string log_of(int steps) {
 
 class ImportView : public testing::Test {
  protected:
-  // Another thread reads, so frames are drawn until it has: for as long as a very slow machine may need.
+  // Another thread reads, so frames are drawn until it has finished, however slow the machine.
   void wait_until(const std::function<bool()>& is_so) {
     ASSERT_TRUE(imgui_.frames_until(*app_, is_so));
     for (int i = 0; i < 4; ++i) corners_ = imgui_.frame(*app_);
@@ -106,7 +106,7 @@ TEST_F(ImportView, WhatIsNoNumberChangesNothingAndCannotBeKept) {
   EXPECT_EQ(import().number, before);
   ASSERT_TRUE(click("import.keep"));
   EXPECT_EQ(import().state, State::understood);
-  ASSERT_TRUE(type("import.tokens", ""));  // as the file says
+  ASSERT_TRUE(type("import.tokens", ""));  // from the file
   EXPECT_EQ(import().number, before);
   ASSERT_TRUE(click("import.keep"));
   wait_for(State::kept);

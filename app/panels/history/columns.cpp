@@ -44,7 +44,7 @@ const RunColumn* HistoryColumns::find(const std::string& id) const {
   return found == known.end() ? nullptr : &*found;
 }
 
-// A narrow table gives up columns in the order of `given_up`.
+// A table that is too narrow drops columns in the order of `given_up`.
 std::vector<const RunColumn*> HistoryColumns::fitting(float width) const {
   std::vector<const RunColumn*> columns;
   for (const std::string& id : shown) {
