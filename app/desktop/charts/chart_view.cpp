@@ -80,6 +80,7 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
 
 // "10" and "22.5 k", where a table would say "10.0" and "22.50 k".
 int axis_number(double value, char* text, int size, void*) {
+  if (value == 0) value = 0;  // minus zero too
   if (std::fabs(value) < 999.5) return std::snprintf(text, static_cast<std::size_t>(size), "%.4g", value);
   std::string number = compact(value);
   const std::size_t unit = number.find(' ');
@@ -231,7 +232,7 @@ std::size_t off_screen(const ChartView& view, const Range& x, const Range& y) {
   return count;
 }
 
-std::string caption(const ChartView& view, std::size_t off_screen) {
+std::string caption(const ChartView& view, std::size_t off_screen, Wording wording) {
   std::size_t points = 0;
   std::size_t drawn = 0;
   std::size_t not_finite = 0;
@@ -241,9 +242,11 @@ std::string caption(const ChartView& view, std::size_t off_screen) {
     not_finite += curve.line.not_finite;
   }
   if (points + not_finite == 0) return "no steps yet";
-  std::string text = grouped(static_cast<std::int64_t>(points)) + (points == 1 ? " point, " : " points, ") +
-                     grouped(static_cast<std::int64_t>(std::min(drawn, points))) + " drawn, " +
-                     grouped(static_cast<std::int64_t>(off_screen)) + " off-screen";
+  const bool brief = wording == Wording::brief;
+  const auto count = [](std::size_t value) { return grouped(static_cast<std::int64_t>(value)); };
+  std::string text = count(points) + (points == 1 ? " point" : " points");
+  if (!brief || drawn < points) text += ", " + count(std::min(drawn, points)) + " drawn";
+  if (!brief || off_screen > 0) text += ", " + count(off_screen) + " off-screen";
   if (not_finite > 0) text += ", " + grouped(static_cast<std::int64_t>(not_finite)) + " not a number";
   return text;
 }

@@ -136,6 +136,21 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   return drawn;
 }
 
+// Counts all points in full, or where there is no room only what isn't drawn as it is.
+void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn) {
+  const float width = ImGui::GetContentRegionAvail().x - chart.title_room;
+  const auto words = [&](Wording wording) {
+    return (chart.note.empty() ? "" : chart.note + "  -  ") + caption(view, drawn.off_screen, wording) +
+           (chart.smoothing.empty() ? "" : ", " + chart.smoothing) +
+           (drawn.floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " is below" : "");
+  };
+  ImGui::PushFont(fonts().regular, small_size);
+  const std::string full = words(Wording::full);
+  const bool fits = ImGui::CalcTextSize(full.c_str()).x <= width;
+  ImGui::PopFont();
+  text_cut(fits ? full : words(Wording::brief), width, palette().quiet, fonts().regular, small_size);
+}
+
 ImVec2 size_of(const Chart& chart) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   return {chart.size.x > 0 ? chart.size.x : room.x, chart.size.y > 0 ? chart.size.y : room.y};
@@ -156,7 +171,7 @@ void draw_chart(const Chart& chart) {
   const ImVec2 caption_at(ImGui::GetCursorPosX(), ImGui::GetCursorPosY() + px(2));
   ImGui::NewLine();
   if (!has_points(chart)) {
-    empty_state("Nothing recorded.", "");
+    empty_state("Nothing recorded", "");
     ImGui::SetCursorPos(caption_at);
     text_quiet(chart.note);
     ImGui::PopID();
@@ -169,10 +184,7 @@ void draw_chart(const Chart& chart) {
   ImGui::PopStyleVar();
   ImGui::PopFont();
   ImGui::SetCursorPos(caption_at);
-  text_cut((chart.note.empty() ? "" : chart.note + "  -  ") + caption(view, drawn.off_screen) +
-               (chart.smoothing.empty() ? "" : ", " + chart.smoothing) +
-               (drawn.floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " is below" : ""),
-           ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);
+  draw_caption(chart, view, drawn);
   mark(std::string("chart.") + chart.id + ".off_screen." + std::to_string(drawn.off_screen));
   state.keep();
   ImGui::PopID();
