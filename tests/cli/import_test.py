@@ -58,6 +58,11 @@ class Import(Case):
         self.assertNotIn("dt-throughput-mismatch", flags[runs[0]["id"]])
         self.assertIn("dt-throughput-mismatch", flags[runs[1]["id"]])
 
+    def test_a_stage_on_a_line_of_its_own_is_a_heading(self):
+        log = self.file("ladder.log", "Baseline\n\n" + STEPS + "\nFlash attention\n\n" + STEPS)
+        runs = self.place.json("import", log)["runs"]
+        self.assertEqual([run["stage"] for run in runs], ["Baseline", "Flash attention"])
+
     def test_bad_files_are_a_sentence_and_change_nothing(self):
         bad = {"empty.log": b"", "blank.log": b"\r\n \n", "binary.log": os.urandom(70000), "nul.log": bytes(5000),
                "prose.log": b"Nothing here.\n", "cut.log": b"\xff\xfes", "long.log": b"x" * 100_000_000,
