@@ -254,8 +254,8 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
 
 bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
                                  const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
-  drawing_desk_.expect(runs.size());
-  judging_desk_.expect(runs.size());
+  drawing_snapshots_.expect(runs.size());
+  judging_snapshots_.expect(runs.size());
   const bool is_coarse_path = !is_metric(options.axis);
   const bool is_zoomed = zoom.zoomed() && curves.options.axis == options.axis && runs.size() <= most_read_finely;
   Basis drawn{.asked = numbers_of(options), .data = {}};
@@ -271,7 +271,7 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     goes_on = goes_on || entry->goes_on();
     judging.asked.insert(judging.asked.end(), {entry->run.id, entry->goes_on()});
     judging.data.push_back(fingerprint(*entry));
-    if (!is_coarse_path || !drawing_desk_.is_coarse(*entry)) continue;
+    if (!is_coarse_path || !drawing_snapshots_.is_coarse(*entry)) continue;
     SharedX steps;  // that were zoomed to; without places x is the step
     if (is_zoomed) {
       const auto places = curves.places.find(entry->run.id);
@@ -291,20 +291,20 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
       drawn.data.push_back(times != nullptr);
     }
   }
-  for (const RunEntry* entry : runs) drawing_desk_.ask(*entry, commands);
-  for (const RunEntry* entry : base_repeats) judging_desk_.ask(*entry, commands);
+  for (const RunEntry* entry : runs) drawing_snapshots_.ask(*entry, commands);
+  for (const RunEntry* entry : base_repeats) judging_snapshots_.ask(*entry, commands);
   const bool is_growing = goes_on || commands.size() > asked_before;
   drawn.asked.insert(drawn.asked.end(), judging.asked.begin(), judging.asked.end());
   drawn.data.insert(drawn.data.end(), judging.data.begin(), judging.data.end());
 
-  const auto evidence = [&](SnapshotCache& desk) {
+  const auto snapshots = [&](SnapshotCache& cache) {
     std::vector<RunSnapshot> all;
-    for (const RunEntry* entry : runs) all.push_back(desk.of(*entry));
+    for (const RunEntry* entry : runs) all.push_back(cache.of(*entry));
     return all;
   };
   bool made = drawing_.take(curves, std::chrono::milliseconds(0));
   if (drawing_.is_stale(drawn, is_growing)) {
-    std::vector<RunSnapshot> all = evidence(drawing_desk_);
+    std::vector<RunSnapshot> all = snapshots(drawing_snapshots_);
     auto points = coarse.begin();
     for (RunSnapshot& run : all) {
       if (points == coarse.end() || points->first != run.run.id) continue;
@@ -320,8 +320,8 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
   judging_.take(judged, std::chrono::milliseconds(0));
   if (judging_.is_stale(judging, is_growing)) {
     judging_.start(std::move(judging),
-                   [all = evidence(judging_desk_), siblings = siblings_of(workspace, runs, base_run, judging_desk_),
-                    base, mean = options.mean,
+                   [all = snapshots(judging_snapshots_),
+                    siblings = siblings_of(workspace, runs, base_run, judging_snapshots_), base, mean = options.mean,
                     hardware = workspace.hardware] { return judge_lines(all, siblings, base, mean, hardware); });
     judging_.take(judged, workspace.patience);
   }

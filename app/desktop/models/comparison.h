@@ -65,8 +65,8 @@ class ComparisonViewModel {
  private:
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, RungJudgement>> judging_;
-  SnapshotCache drawing_desk_;
-  SnapshotCache judging_desk_;
+  SnapshotCache drawing_snapshots_;
+  SnapshotCache judging_snapshots_;
 };
 
 }  // namespace stepladder

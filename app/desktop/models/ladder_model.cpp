@@ -39,7 +39,7 @@ struct LadderInput {
   std::vector<std::vector<SystemMetrics>> lanes;  // of each
 };
 
-// The loss along the lens's axis; `means` is what differences are taken of.
+// The loss along the comparison axis; `means` is what differences are taken of.
 LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxis comparison_axis, Points& means) {
   LossCurve curve{.run = run.run.id, .rung = run.run.rung, .repeat = run.run.repeat, .title = title_of(run.run)};
   if (comparison_axis == ComparisonAxis::energy && is_missing(energy.mean_power_w)) return curve;
@@ -176,7 +176,7 @@ int LadderModel::fastest() const {
 bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
                              const SharedX* zoom, Commands& commands) {
   const std::vector<const RunEntry*> runs = workspace.runs_of(ladder);
-  desk_.expect(runs.size());
+  snapshots_.expect(runs.size());
   Basis basis{.asked = {ladder, baseline, static_cast<std::int64_t>(comparison_axis),
                         static_cast<std::int64_t>(workspace.version)},
               .data = {}};
@@ -187,7 +187,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     is_growing = is_growing || entry->goes_on();
     basis.asked.insert(basis.asked.end(), {entry->run.id, entry->goes_on()});
     basis.data.insert(basis.data.end(), {fingerprint(*entry), workspace.detail(entry->run.id) != nullptr});
-    if (!desk_.is_coarse(*entry)) continue;
+    if (!snapshots_.is_coarse(*entry)) continue;
     const auto known = std::find_if(model.losses.begin(), model.losses.end(),
                                     [&](const LossCurve& curve) { return curve.run == entry->run.id; });
     std::optional<SharedX> sight;
@@ -202,7 +202,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     if (!times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
     basis.data.push_back(times != nullptr);
   }
-  for (const RunEntry* entry : runs) desk_.ask(*entry, commands);
+  for (const RunEntry* entry : runs) snapshots_.ask(*entry, commands);
   is_growing = is_growing || commands.size() > asked_before;
   bool made = job_.take(model, std::chrono::milliseconds(0));
   if (job_.is_stale(basis, is_growing)) {
@@ -210,7 +210,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
         .ladder = ladder, .baseline = baseline, .comparison_axis = comparison_axis, .hardware = workspace.hardware};
     for (const RunEntry* entry : runs) {
       const RunDetail* detail = workspace.detail(entry->run.id);
-      RunSnapshot& run = input.runs.emplace_back(desk_.of(*entry));
+      RunSnapshot& run = input.runs.emplace_back(snapshots_.of(*entry));
       if (run.is_excerpt) {
         if (const auto& shown = coarse[entry->run.id].overview) run.overviews.push_back(shown);
         run.step_times = workspace.overview(entry->run.id, Quantity::dt_ms);

@@ -72,19 +72,19 @@ struct LadderModel {
   int fastest() const;  // of those that can be trusted, else of all
 };
 
-// A ladder's model, made anew on another thread when its runs, the baseline or the lens have changed.
+// A ladder's model, made anew on another thread when its runs, the baseline or the comparison axis have changed.
 class LadderViewModel {
  public:
   LadderModel model;  // the newest that is ready; of another ladder, or empty, while the first is being made
 
   // Returns whether the model is another one now. Pushes commands for what has to be read, and KeepDrawing while
-  // something is being made. `zoom` of the loss curves, along the lens's axis; null: none.
+  // something is being made. `zoom` of the loss curves, along the comparison axis; null: none.
   bool update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
               const SharedX* zoom, Commands& commands);
 
  private:
   Background<LadderModel> job_;
-  SnapshotCache desk_;
+  SnapshotCache snapshots_;
 };
 
 }  // namespace stepladder
