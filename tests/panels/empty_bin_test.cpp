@@ -46,18 +46,18 @@ class EmptyBinTest : public testing::Test {
 };
 
 TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
-  palette("empty the bin");
+  palette("empty bin");
   EXPECT_TRUE(says("The bin is empty"));
   ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
   ASSERT_EQ(runs_in_bin(store_).size(), 1u);
-  palette("empty the bin");
+  palette("empty bin");
   EXPECT_EQ(runs_in_bin(store_).size(), 1u) << "it only asks";
   choose("");  // the first answer leaves it
   EXPECT_EQ(runs_in_bin(store_).size(), 1u);
   imgui_.press(*app_, ImGuiKey_Escape);
   EXPECT_TRUE(std::filesystem::exists(folder() / checkpoint_name(10)));
 
-  palette("empty the bin");
+  palette("empty bin");
   choose("Permanently delete");
   EXPECT_TRUE(runs_in_bin(store_).empty());
   EXPECT_FALSE(store_.run(run_));

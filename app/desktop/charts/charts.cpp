@@ -66,11 +66,11 @@ void draw_menu(const Chart& chart, ChartState& state) {
     if (ImGui::MenuItem("Show everything", "double click")) state.reset = true;
     if (ImGui::MenuItem("Hide outliers", "O", state.leaves_out)) state.leaves_out = !state.leaves_out;
     for (const auto& [words, ending] :
-         {std::pair("Save as PNG", ".png"), std::pair("Save as SVG", ".svg"), std::pair("Save as PDF", ".pdf"),
-          std::pair("Save the points as CSV", ".csv")}) {
+         {std::pair("Export as PNG", ".png"), std::pair("Export as SVG", ".svg"), std::pair("Export as PDF", ".pdf"),
+          std::pair("Export points as CSV", ".csv")}) {
       if (ImGui::MenuItem(words, ending == std::string(".png") ? "Ctrl+E" : nullptr)) save(chart, ending);
     }
-    if (ImGui::MenuItem("Copy the points as CSV"))
+    if (ImGui::MenuItem("Copy points as CSV"))
       chart.commands->push_back(CopyPoints{points_of(chart), "Points of " + chart.title});
     ImGui::EndPopup();
   }
