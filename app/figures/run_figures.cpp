@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "app/curves/overview_curve.h"
 #include "app/format.h"
 
 namespace stepladder {
@@ -43,57 +44,41 @@ const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
   return found == loaded.overviews.end() ? nullptr : &*found;
 }
 
-// Seconds of training up to the end of each bucket of step times, and the bucket's last step.
-struct Elapsed {
-  std::vector<double> step;
-  std::vector<double> seconds;
-};
-
-Elapsed elapsed_of(const Overview& step_times) {
-  Elapsed elapsed;
-  double sum = 0;
-  for (const Bucket& bucket : step_times.buckets) {
-    sum += bucket.mean * static_cast<double>(bucket.count) / 1000;
-    elapsed.step.push_back(static_cast<double>(bucket.last_step));
-    elapsed.seconds.push_back(sum);
+// The places of a long run's steps on the axis, as a line over the steps: tokens from the run's totals, time from the
+// overview of its step times. Empty where they are not known.
+Points places_on(const LoadedRun& loaded, XAxis x) {
+  const Summary& summary = loaded.summary;
+  const double before = static_cast<double>(summary.first_step) - 1;
+  const auto last = static_cast<double>(summary.last_step);
+  if (x == XAxis::tokens) {
+    const auto tokens = static_cast<double>(loaded.run.tokens_per_step * summary.steps);
+    return tokens > 0 ? Points{{before, last}, {0, tokens}} : Points{};
   }
-  return elapsed;
+  const Overview* step_times = overview_of(loaded, Quantity::dt_ms);
+  if (!step_times || summary.untimed_steps > 0) return {};
+  Points places{{before}, {0}};
+  const Points totals = totals_of(*step_times);
+  places.x.insert(places.x.end(), totals.x.begin(), totals.x.end());
+  for (const double ms : totals.y) places.y.push_back(ms / 1000);
+  return places;
 }
 
-// The axis positions of some steps of an excerpt, ascending: tokens and time are sums over all steps, which the run's
-// totals and the overview of its step times give. Empty where these are not known.
-std::vector<double> x_of_steps(const LoadedRun& loaded, XAxis x, const std::vector<std::int64_t>& steps) {
-  const Summary& summary = loaded.summary;
-  const Overview* step_times = overview_of(loaded, Quantity::dt_ms);
-  if (x == XAxis::tokens && loaded.run.tokens_per_step <= 0) return {};
-  if (x == XAxis::time && (summary.untimed_steps > 0 || !step_times || step_times->buckets.empty())) return {};
-  const Elapsed elapsed = x == XAxis::time ? elapsed_of(*step_times) : Elapsed{};
-  const double tokens_per_number = static_cast<double>(loaded.run.tokens_per_step) *
-                                   static_cast<double>(summary.steps) /
-                                   static_cast<double>(summary.last_step - summary.first_step + 1);
-  std::vector<double> values;
-  std::size_t bucket = 0;
-  for (const std::int64_t step : steps) {
-    const auto at = static_cast<double>(step);
-    if (x == XAxis::step) {
-      values.push_back(at);
-    } else if (x == XAxis::tokens) {
-      values.push_back(tokens_per_number * (at - static_cast<double>(summary.first_step) + 1));
-    } else {
-      while (bucket + 1 < elapsed.step.size() && elapsed.step[bucket] < at) ++bucket;
-      const double from = bucket == 0 ? static_cast<double>(summary.first_step) - 1 : elapsed.step[bucket - 1];
-      const double before = bucket == 0 ? 0 : elapsed.seconds[bucket - 1];
-      const double share = (at - from) / std::max(1.0, elapsed.step[bucket] - from);
-      values.push_back(before + std::min(1.0, share) * (elapsed.seconds[bucket] - before));
-    }
-  }
-  return values;
+// A long run's points along the axis; without x where the places of its steps are not known.
+Points along(const LoadedRun& loaded, XAxis x, Points by_step) {
+  if (x == XAxis::step) return by_step;
+  const Points places = places_on(loaded, x);
+  if (!places.empty()) return placed(by_step, places);
+  by_step.x.clear();
+  return by_step;
 }
 
 // The axis position of each step of the series; empty where the run doesn't say.
 std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
   const Series& series = loaded.series;
-  if (loaded.is_excerpt()) return x_of_steps(loaded, x, series.step);
+  if (loaded.is_excerpt()) {
+    const std::vector<double> steps(series.step.begin(), series.step.end());
+    return along(loaded, x, {steps, steps}).x;
+  }
   std::vector<double> values(series.size());
   double sum = 0;
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -129,19 +114,18 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
   }
   const Overview* overview = overview_of(loaded, column.quantity);
   if (!overview) return curve;
-  std::vector<std::int64_t> steps;
-  const auto add = [&](std::int64_t step, double value) {
-    steps.push_back(step);
-    curve.y.push_back(value);
-  };
-  for (const Bucket& bucket : overview->buckets) {
-    if (bucket.count > 0) {
-      add(bucket.first_step, shown(bucket.min, 0));
-      if (overview->width > 1) add(bucket.last_step, shown(bucket.max, 0));
-    }
-    if (bucket.not_finite > 0) add(bucket.last_step, std::numeric_limits<double>::quiet_NaN());
+  Points points = curve_of(*overview).points;
+  for (double& y : points.y) y = shown(y, 0);
+  for (const Bucket& bucket : overview->buckets) {  // where the crosses are
+    if (bucket.not_finite == 0) continue;
+    const auto step = static_cast<double>(bucket.last_step);
+    const auto at = std::upper_bound(points.x.begin(), points.x.end(), step);
+    points.y.insert(points.y.begin() + (at - points.x.begin()), std::numeric_limits<double>::quiet_NaN());
+    points.x.insert(at, step);
   }
-  curve.x = x_of_steps(loaded, x, steps);
+  points = along(loaded, x, std::move(points));
+  curve.x = std::move(points.x);
+  curve.y = std::move(points.y);
   curve.not_finite = overview->not_finite();
   return curve;
 }
@@ -371,12 +355,9 @@ Figure loss_figure(const Study& study, XAxis x) {
       dots.y.push_back(series.val_loss[i]);
     }
     if (overview) {
-      std::vector<std::int64_t> steps;
-      for (const Bucket& bucket : overview->buckets) {
-        steps.push_back(bucket.last_step);
-        dots.y.push_back(bucket.count > 0 ? bucket.mean : std::numeric_limits<double>::quiet_NaN());
-      }
-      dots.x = x_of_steps(loaded, x, steps);
+      Points means = along(loaded, x, means_of(*overview));
+      dots.x = std::move(means.x);
+      dots.y = std::move(means.y);
       dots.not_finite = overview->not_finite();
     }
     if (!dots.x.empty()) validated.push_back(std::move(dots));
