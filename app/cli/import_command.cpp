@@ -23,7 +23,7 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
   Json runs = Json::array(), notes = Json::array(), groupings = Json::array();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Json run = run_json(rows[i].run, rows[i].summary, context);
-    run["unit"] = outcome.runs[i].unit.empty() ? Json() : Json(outcome.runs[i].unit);
+    run["unit"] = text_or_null(outcome.runs[i].printed.unit);
     runs.push_back(std::move(run));
   }
   for (const ImportNote& note : outcome.notes)
@@ -65,7 +65,7 @@ int run_import(const ImportRequest& request, const CommonOptions& common) {
   const ImportOutcome outcome = import_into(open, request);
   for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
   std::vector<RunAndSummary> rows;
-  for (const ImportedRun& it : outcome.runs) rows.push_back({it.run, store->summary(it.run)});
+  for (const Run& run : outcome.runs) rows.push_back({run, store->summary(run)});
   if (common.json) {
     print(outcome_json(rows, outcome, load_plausibility_context(store ? &*store : nullptr)));
   } else {

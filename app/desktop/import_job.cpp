@@ -48,8 +48,8 @@ void ImportJob::start(PreviewImport asked, const std::filesystem::path* database
                                                        file_ = name;
                                                        ++files_begun_;
                                                      }});
-      for (ImportedRun& imported : outcome.runs) {
-        ImportPreview::PreviewRun run{.run = imported.run, .unit = std::move(imported.unit)};
+      for (Run& imported : outcome.runs) {
+        ImportPreview::PreviewRun run{.run = std::move(imported)};
         run.summary = store->summary(run.run);
         if (!into_file) run.series = store->series(run.run.id);
         for (const std::int64_t step : run.series.step) run.steps.push_back(static_cast<double>(step));

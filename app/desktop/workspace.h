@@ -82,7 +82,6 @@ struct ImportPreview {
   struct PreviewRun {
     Run run;
     Summary summary;
-    std::string unit;
     Series series;
     std::vector<double> steps;
   };

@@ -175,7 +175,7 @@ void Import::take_folder(const fs::path& folder) {
     const LadderId ladder = store.create_ladder(
         {.name = folder_name, .source = "import", .source_path = fs::absolute(folder).lexically_normal().string()});
     for (std::size_t i = first; i < outcome_.runs.size(); ++i) {
-      Run& run = outcome_.runs[i].run;
+      Run& run = outcome_.runs[i];
       if (!run.ladder) run.ladder = ladder;
       store.update_run(run);
     }
@@ -195,7 +195,7 @@ std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) 
       outcome_.notes.push_back({path.string(), 0, std::string("skipped: ") + error.what()});
       continue;
     }
-    if (outcome_.runs.size() == before + 1 && !outcome_.runs.back().run.ladder) files.push_back(before);
+    if (outcome_.runs.size() == before + 1 && !outcome_.runs.back().ladder) files.push_back(before);
   }
   return files;
 }
@@ -205,9 +205,9 @@ FileGrouping Import::group(const std::vector<std::size_t>& files, const std::str
   const bool asked = decision.files != FilesAre::detect;
   if (!asked) {
     std::vector<Summary> summaries;
-    for (const std::size_t i : files) summaries.push_back(store_().summary(outcome_.runs[i].run));
+    for (const std::size_t i : files) summaries.push_back(store_().summary(outcome_.runs[i]));
     std::vector<FileRun> runs;
-    for (std::size_t i = 0; i < files.size(); ++i) runs.push_back({&outcome_.runs[files[i]].run, &summaries[i]});
+    for (std::size_t i = 0; i < files.size(); ++i) runs.push_back({&outcome_.runs[files[i]], &summaries[i]});
     decision = group_files(runs);
   }
   if (files.size() > 1) outcome_.groupings.push_back({folder, files.size(), decision, asked});
@@ -219,7 +219,7 @@ FileGrouping Import::group(const std::vector<std::size_t>& files, const std::str
 int Import::place(const std::vector<std::size_t>& files, FilesAre are, const std::string& stage, int rung) {
   const bool rungs = are == FilesAre::rungs;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    Run& run = outcome_.runs[files[i]].run;
+    Run& run = outcome_.runs[files[i]];
     run.rung = rung + (rungs ? static_cast<int>(i) : 0);
     run.repeat = rungs ? 0 : static_cast<int>(i);
     if (!run.stage.empty()) continue;

@@ -27,11 +27,6 @@ struct ImportNote {
   std::string text;
 };
 
-struct ImportedRun {
-  Run run;           // as the store has it
-  std::string unit;  // of the throughput that was printed
-};
-
 // Why the files of one folder became repeats of one rung, or rungs.
 struct ImportGrouping {
   std::string folder;
@@ -41,7 +36,7 @@ struct ImportGrouping {
 };
 
 struct ImportOutcome {
-  std::vector<ImportedRun> runs;
+  std::vector<Run> runs;  // as the store has them
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
   std::vector<std::string> formats;   // ids of the importers that read something, each once

@@ -25,7 +25,7 @@ void StoreSink::begin_run(const Run& run) {
     store_ = &open_store_();
     transaction_.emplace(*store_);
   }
-  Run& row = runs_.emplace_back(ImportedRun{run, ""}).run;
+  Run& row = runs_.emplace_back(run);
   complete(row);
   row.id = store_->create_run(row);
 }
@@ -38,13 +38,12 @@ void StoreSink::step(const StepRecord& record) {
 
 void StoreSink::end_run(const Run& run) {
   write_steps();
-  ImportedRun& imported = runs_.back();
-  imported.unit = run.printed.unit;
-  const RunId id = imported.run.id;
-  imported.run = run;
-  imported.run.id = id;
-  complete(imported.run);
-  store_->update_run(imported.run);
+  Run& row = runs_.back();
+  const RunId id = row.id;
+  row = run;
+  row.id = id;
+  complete(row);
+  store_->update_run(row);
 }
 
 void StoreSink::ladder(const Ladder& ladder, std::span<const int> rungs) {
@@ -56,13 +55,12 @@ void StoreSink::ladder(const Ladder& ladder, std::span<const int> rungs) {
   const LadderId id = store_->create_ladder(row);
   const auto first = runs_.end() - static_cast<std::ptrdiff_t>(std::min(rungs.size(), runs_.size()));
   for (auto it = first; it != runs_.end(); ++it) {
-    it->run.ladder = id;
-    it->run.rung = rungs[static_cast<std::size_t>(it - first)];
-    it->run.repeat = 0;
-    store_->update_run(it->run);
+    it->ladder = id;
+    it->rung = rungs[static_cast<std::size_t>(it - first)];
+    it->repeat = 0;
+    store_->update_run(*it);
   }
-  std::stable_sort(first, runs_.end(),
-                   [](const ImportedRun& a, const ImportedRun& b) { return a.run.rung < b.run.rung; });
+  std::stable_sort(first, runs_.end(), [](const Run& a, const Run& b) { return a.rung < b.rung; });
 }
 
 void StoreSink::note(std::int64_t line, std::string text) {
@@ -71,7 +69,7 @@ void StoreSink::note(std::int64_t line, std::string text) {
 
 void StoreSink::commit(ImportOutcome& outcome, const std::string& source_hash) {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
-    Run& run = runs_[i].run;
+    Run& run = runs_[i];
     // Several runs of one file get names of their own.
     const bool needs_name = runs_.size() > 1 && run.name == stem();
     if (needs_name) run.name += " " + (run.stage.empty() ? std::to_string(i + 1) : run.stage);
@@ -79,7 +77,7 @@ void StoreSink::commit(ImportOutcome& outcome, const std::string& source_hash) {
     if (needs_name || !source_hash.empty()) store_->update_run(run);
   }
   if (transaction_) transaction_->commit();
-  for (ImportedRun& run : runs_) outcome.runs.push_back(std::move(run));
+  for (Run& run : runs_) outcome.runs.push_back(std::move(run));
   std::stable_sort(notes_.begin(), notes_.end(),
                    [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });
   for (ImportNote& note : notes_) outcome.notes.push_back(std::move(note));
@@ -106,7 +104,7 @@ void StoreSink::complete(Run& run) const {
 
 void StoreSink::write_steps() {
   if (steps_.empty()) return;
-  store_->append_steps(runs_.back().run.id, steps_);
+  store_->append_steps(runs_.back().id, steps_);
   steps_.clear();
 }
 

@@ -41,7 +41,7 @@ class StoreSink : public ImportSink {
   RunStore* store_ = nullptr;
   std::optional<RunStore::Batch> transaction_;
   const double imported_at_ = unix_now();
-  std::vector<ImportedRun> runs_;
+  std::vector<Run> runs_;
   std::vector<StepRecord> steps_;
   std::vector<ImportNote> notes_;
 };

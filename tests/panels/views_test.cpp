@@ -62,7 +62,7 @@ TEST_F(ImportView, PastedTextIsUnderstoodAndNothingIsKept) {
   EXPECT_EQ(run.summary.steps, 30);
   EXPECT_EQ(run.steps.size(), 30u);
   EXPECT_EQ(run.run.tokens_per_step, 8192);
-  EXPECT_FALSE(run.unit.empty());
+  EXPECT_FALSE(run.run.printed.unit.empty());
   EXPECT_EQ(import().formats, std::vector<std::string>{"log"});
   ASSERT_FALSE(import().notes.empty());
   EXPECT_EQ(import().notes.back().line, 32);  // the malformed one

@@ -144,8 +144,8 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
     text_cut(run.hardware.empty() ? "no hardware named" : run.hardware, at.printed_width,
              run.hardware.empty() ? palette().quiet : palette().text, fonts().regular, 13.5f);
     ImGui::SetCursorPos(ImVec2(place.x + at.printed, second));
-    text_cut(shown.unit.empty() ? "no unit printed" : shown.unit, at.printed_width, palette().quiet, fonts().regular,
-             small_size);
+    text_cut(run.printed.unit.empty() ? "no unit printed" : run.printed.unit, at.printed_width, palette().quiet,
+             fonts().regular, small_size);
   }
   ImGui::SetCursorPos(ImVec2(place.x + at.flags, place.y + (height - pill_size("x").y) / 2));
   draw_flags(flags, at.flags_width);
