@@ -49,7 +49,7 @@ double kept_tflops(const PeakProbe& peak, const ProductRate& rate) {
 
 // A lower precision that is slower than float32 isn't a peak: autocast leaves some products in float32, so a run may be
 // faster.
-Hardware row_of(const PeakProbe& peak, const Hardware* known) {
+Hardware hardware_row(const PeakProbe& peak, const Hardware* known) {
   Hardware row{.name = peak.hardware, .source = std::string(measured_here)};
   if (known) row.name += " (measured here)";
   if (peak.device == "mps") row.aliases = {row.name};  // "Apple GPU" names no model by itself
@@ -93,7 +93,7 @@ Probe probe_peak(const HardwareTable& table, const std::function<bool()>& stop_r
   probe.peak = Engine([](const RunEvent&) {}).measure_peak(stop_requested).get();
   probe.known = table.find(probe.peak.hardware);
   if (probe.known && probe.known->source == measured_here) probe.known = nullptr;  // an earlier probe
-  probe.row = row_of(probe.peak, probe.known);
+  probe.row = hardware_row(probe.peak, probe.known);
   keep(probe.row, probe.file);
   return probe;
 }

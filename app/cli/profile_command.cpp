@@ -30,13 +30,13 @@ struct ProfileOptions {
   CallTimesRequest request;
 };
 
-struct Row {
+struct ProfileRow {
   const CallTimes& times;
   double mean_ms, median_ms, std_ms, min_ms, max_ms, total_ms;
 };
 
 // std_ms is that of the calls themselves (divided by n).
-Row row_of(const CallTimes& times) {
+ProfileRow profile_row(const CallTimes& times) {
   const std::vector<double>& ms = times.ms;
   const auto n = static_cast<double>(ms.size());
   const double total = std::accumulate(ms.begin(), ms.end(), 0.0);
@@ -47,7 +47,7 @@ Row row_of(const CallTimes& times) {
   return {times, total / n, quantile(sorted, 0.5), std::sqrt(squares / n), sorted.front(), sorted.back(), total};
 }
 
-Json row_json(const Row& row) {
+Json row_json(const ProfileRow& row) {
   return {{"computation", row.times.computation},
           {"warmup", row.times.warmup},
           {"precision", row.times.precision},
@@ -94,7 +94,7 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   std::vector<std::vector<std::string>> cells = {
       {"computation", "warm-up", "precision", "steps", "mean", "median", "std", "min", "max", "total"}};
   for (const CallTimes& times : all) {
-    const Row row = row_of(times);
+    const ProfileRow row = profile_row(times);
     rows.push_back(row_json(row));
     std::vector<std::string> line{times.computation, std::to_string(times.warmup), times.precision,
                                   std::to_string(times.ms.size())};

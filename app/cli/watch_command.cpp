@@ -53,7 +53,7 @@ int write_all(int descriptor, const char* data, std::size_t size) {
 // has left (EPIPE, EIO of a terminal, EBADF where it was closed) isn't reported.
 bool output_was_lost = false;
 
-void show(int descriptor, const char* data, std::size_t size) {
+void pass_on(int descriptor, const char* data, std::size_t size) {
   const int error = write_all(descriptor, data, size);
   if (error == 0 || error == EPIPE || error == EIO || error == EBADF || std::exchange(output_was_lost, true)) return;
   std::cerr << "stepladder: the program's output cannot be passed on: " << std::strerror(error)
@@ -65,7 +65,7 @@ MoreBytes output_of(WatchedProgram& program) {
     const auto output = program.read(piece);
     if (!output) return false;
     size = output->size;
-    show(output->descriptor, piece.data(), size);
+    pass_on(output->descriptor, piece.data(), size);
     return true;
   };
 }
@@ -77,7 +77,7 @@ MoreBytes standard_input() {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return false;
       size = static_cast<std::size_t>(count);
-      show(STDOUT_FILENO, piece.data(), size);
+      pass_on(STDOUT_FILENO, piece.data(), size);
       return true;
     }
     return false;
@@ -92,7 +92,7 @@ MoreBytes growing_file(int descriptor) {
       if (count > 0) {
         done += count;
         size = static_cast<std::size_t>(count);
-        show(STDOUT_FILENO, piece.data(), size);
+        pass_on(STDOUT_FILENO, piece.data(), size);
         return true;
       }
       if (const off_t end = ::lseek(descriptor, 0, SEEK_END); end >= 0 && end < done) done = 0;

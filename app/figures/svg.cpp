@@ -93,8 +93,8 @@ std::string path_of(const DrawnCurve& line, const Plot& plot, bool stairs) {
   std::string steps;
   steps.reserve(line.x.size() * 14);
   for (std::size_t i = 0; i < line.x.size(); ++i) {
-    const std::string x = number(plot.at_x(line.x[i]));
-    const std::string y = number(plot.at_y(line.y[i]));
+    const std::string x = decimal(plot.at_x(line.x[i]));
+    const std::string y = decimal(plot.at_y(line.y[i]));
     if (i == 0)
       steps += "M" + x + " " + y;
     else if (stairs)
@@ -113,7 +113,7 @@ void draw_curve(Canvas& canvas, const FigureCurve& curve, const Figure& figure, 
     for (std::size_t i = 0; i < line.x.size(); ++i) canvas.dot(plot.at_x(line.x[i]), plot.at_y(line.y[i]), 3.2, colour);
   } else if (!line.x.empty()) {
     std::string steps = path_of(line, plot, curve.is_stairs);
-    if (curve.is_stairs) steps += "H" + number(plot.left + plot.width);
+    if (curve.is_stairs) steps += "H" + decimal(plot.left + plot.width);
     const double many = line.points > 400 ? 1.3 : 1.8;
     canvas.path(steps, colour,
                 curve.is_thin      ? 0.9
@@ -127,7 +127,7 @@ void draw_curve(Canvas& canvas, const FigureCurve& curve, const Figure& figure, 
     const double x = plot.at_x(value);
     if (x - last < 3) continue;
     last = x;
-    canvas.path("M" + number(x - 3) + " " + number(plot.top + 1) + "l6 6m0 -6l-6 6", colour, 1.4, 1, "");
+    canvas.path("M" + decimal(x - 3) + " " + decimal(plot.top + 1) + "l6 6m0 -6l-6 6", colour, 1.4, 1, "");
   }
   canvas.end_group();
 }

@@ -89,14 +89,14 @@ void draw_bar(Canvas& canvas, const FigureBar& bar, const Plot& plot, double mid
     const double cap = half * 0.55;
     const auto end = [&](double x, bool is_outside, double outwards) {
       const double tip = x - outwards * cap;
-      return is_outside ? "M" + number(tip) + " " + number(middle - cap) + "L" + number(x) + " " + number(middle) +
-                              "L" + number(tip) + " " + number(middle + cap)
-                        : "M" + number(x) + " " + number(middle - cap) + "V" + number(middle + cap);
+      return is_outside ? "M" + decimal(tip) + " " + decimal(middle - cap) + "L" + decimal(x) + " " + decimal(middle) +
+                              "L" + decimal(tip) + " " + decimal(middle + cap)
+                        : "M" + decimal(x) + " " + decimal(middle - cap) + "V" + decimal(middle + cap);
     };
     // A halo of the background, or the half over the bar would vanish in it.
     const std::string halo = colours.background == "none" ? "var(--card)" : colours.background;
-    const std::string shape = end(low, bar.whisker.low < plot.x.low, -1) + "M" + number(low) + " " + number(middle) +
-                              "H" + number(high) + end(high, bar.whisker.high > plot.x.high, 1);
+    const std::string shape = end(low, bar.whisker.low < plot.x.low, -1) + "M" + decimal(low) + " " + decimal(middle) +
+                              "H" + decimal(high) + end(high, bar.whisker.high > plot.x.high, 1);
     canvas.path(shape, halo, 3.6, 0.9, "");
     canvas.path(shape, colours.text, 1.5, 1, "");
   }

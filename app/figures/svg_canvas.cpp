@@ -24,7 +24,7 @@ Palette palette_of(Theme theme) {
           "var(--good)", "var(--warning)", "var(--hatch)", "var(--band)", series};
 }
 
-std::string number(double value) {
+std::string decimal(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2f", std::abs(value) < 0.005 ? 0.0 : value);
   std::string digits = text.data();
@@ -35,39 +35,39 @@ std::string number(double value) {
 
 void Canvas::text(double x, double y, const std::string& what, double size, const std::string& colour, Anchor anchor,
                   bool strong, double turned) {
-  body_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" font-size=\"" + number(size) + "\" fill=\"" + colour +
-           "\"";
+  body_ += "<text x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" font-size=\"" + decimal(size) + "\" fill=\"" +
+           colour + "\"";
   if (anchor != Anchor::start) body_ += anchor == Anchor::end ? " text-anchor=\"end\"" : " text-anchor=\"middle\"";
   if (strong) body_ += " font-weight=\"600\"";
-  if (turned != 0) body_ += " transform=\"rotate(" + number(turned) + " " + number(x) + " " + number(y) + ")\"";
+  if (turned != 0) body_ += " transform=\"rotate(" + decimal(turned) + " " + decimal(x) + " " + decimal(y) + ")\"";
   body_ += ">" + xml_escaped(what) + "</text>\n";
 }
 
 void Canvas::line(double x1, double y1, double x2, double y2, const std::string& colour, double width,
                   const std::string& dash) {
-  body_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) +
-           "\" stroke=\"" + colour + "\" stroke-width=\"" + number(width) + "\"" + dashed(dash) + "/>\n";
+  body_ += "<line x1=\"" + decimal(x1) + "\" y1=\"" + decimal(y1) + "\" x2=\"" + decimal(x2) + "\" y2=\"" +
+           decimal(y2) + "\" stroke=\"" + colour + "\" stroke-width=\"" + decimal(width) + "\"" + dashed(dash) + "/>\n";
 }
 
 void Canvas::box(double x, double y, double width, double height, const std::string& fill, double radius,
                  const std::string& extra) {
-  body_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(std::max(width, 0.0)) +
-           "\" height=\"" + number(std::max(height, 0.0)) + "\" fill=\"" + fill + "\"";
-  if (radius > 0) body_ += " rx=\"" + number(radius) + "\"";
+  body_ += "<rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" + decimal(std::max(width, 0.0)) +
+           "\" height=\"" + decimal(std::max(height, 0.0)) + "\" fill=\"" + fill + "\"";
+  if (radius > 0) body_ += " rx=\"" + decimal(radius) + "\"";
   body_ += extra + "/>\n";
 }
 
 void Canvas::path(const std::string& steps, const std::string& colour, double width, double opacity,
                   const std::string& dash) {
-  body_ += "<path d=\"" + steps + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"" + number(width) +
+  body_ += "<path d=\"" + steps + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"" + decimal(width) +
            "\" stroke-linejoin=\"round\"";
-  if (opacity < 1) body_ += " stroke-opacity=\"" + number(opacity) + "\"";
+  if (opacity < 1) body_ += " stroke-opacity=\"" + decimal(opacity) + "\"";
   body_ += dashed(dash) + "/>\n";
 }
 
 void Canvas::dot(double x, double y, double radius, const std::string& colour) {
-  body_ += "<circle cx=\"" + number(x) + "\" cy=\"" + number(y) + "\" r=\"" + number(radius) + "\" fill=\"" + colour +
-           "\" stroke=\"" + (colours.background == "none" ? "var(--card)" : colours.background) +
+  body_ += "<circle cx=\"" + decimal(x) + "\" cy=\"" + decimal(y) + "\" r=\"" + decimal(radius) + "\" fill=\"" +
+           colour + "\" stroke=\"" + (colours.background == "none" ? "var(--card)" : colours.background) +
            "\" stroke-width=\"0.8\"/>\n";
 }
 
@@ -76,8 +76,8 @@ void Canvas::begin_group(const std::string& says, const std::string& extra) {
 }
 
 void Canvas::clip(double x, double y, double width, double height) {
-  definitions_ += "<clipPath id=\"" + id_ + "-plot\"><rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
-                  number(width) + "\" height=\"" + number(height) + "\"/></clipPath>\n";
+  definitions_ += "<clipPath id=\"" + id_ + "-plot\"><rect x=\"" + decimal(x) + "\" y=\"" + decimal(y) + "\" width=\"" +
+                  decimal(width) + "\" height=\"" + decimal(height) + "\"/></clipPath>\n";
 }
 
 std::string Canvas::hatch(const std::string& colour) {
@@ -93,9 +93,9 @@ std::string Canvas::hatch(const std::string& colour) {
 
 std::string Canvas::finish(double width, double height, const std::string& says) const {
   const double cut = colours.background == "none" ? margin - 2 : 0;
-  const std::string size = number(width - 2 * cut) + "\" height=\"" + number(height);
-  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size + "\" viewBox=\"" + number(cut) +
-                    " 0 " + number(width - 2 * cut) + " " + number(height) +
+  const std::string size = decimal(width - 2 * cut) + "\" height=\"" + decimal(height);
+  std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + size + "\" viewBox=\"" + decimal(cut) +
+                    " 0 " + decimal(width - 2 * cut) + " " + decimal(height) +
                     "\" font-family=\"Inter, 'Helvetica Neue', Arial, sans-serif\" role=\"img\">\n<title>" +
                     xml_escaped(says) + "</title>\n";
   if (!definitions_.empty()) svg += "<defs>\n" + definitions_ + "</defs>\n";

@@ -25,7 +25,7 @@ constexpr double small_size = 11.5;
 constexpr double line_height = 1.4;
 constexpr double margin = 20;
 
-std::string number(double value);  // no more than two decimals
+std::string decimal(double value);  // no more than two decimals
 
 enum class Anchor { start, middle, end };
 

@@ -27,7 +27,7 @@ const char* preamble =
     "\\usetikzlibrary{patterns}\n"
     "\\pgfplotsset{compat=1.16}\n";
 
-constexpr double most_label = 30;  // in em: two lines beside a bar
+constexpr double most_label_em = 30;  // in em: two lines beside a bar
 
 std::string tick_options(const char* axis, const FigureRange& range, bool is_log) {
   std::string places;
@@ -116,7 +116,7 @@ std::string bars_picture(const Figure& figure) {
   const FigureRange x = x_range(figure);
   std::string names;
   for (std::size_t i = 0; i < figure.bars.size(); ++i)
-    names += (i == 0 ? "" : ",") + ("{" + tex_escaped(shortened(figure.bars[i].label, most_label, 1)) +
+    names += (i == 0 ? "" : ",") + ("{" + tex_escaped(shortened(figure.bars[i].label, most_label_em, 1)) +
                                     "\\enspace\\textbf{" + tex_escaped(figure.bars[i].cells.front().text) + "}}");
   std::string places;
   for (std::size_t i = 0; i < figure.bars.size(); ++i) places += (i == 0 ? "" : ",") + std::to_string(i);
@@ -164,8 +164,8 @@ std::string booktabs(const Study& study) {
   text += "}\n\\toprule\n";
   const auto add = [&](const std::vector<std::string>& cells) {
     for (const int column : kept)
-      text +=
-          (column == 0 ? "" : " & ") + tex_escaped(shortened(cells[static_cast<std::size_t>(column)], most_label, 1));
+      text += (column == 0 ? "" : " & ") +
+              tex_escaped(shortened(cells[static_cast<std::size_t>(column)], most_label_em, 1));
     text += " \\\\\n";
   };
   add(table.heads);

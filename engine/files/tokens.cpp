@@ -17,9 +17,9 @@ constexpr int gpt2_vocab = 50257;
 constexpr int padded_gpt2_vocab = 50304;  // the next multiple of 128, which suits GPUs better
 
 // llm.c's token file: 256 int32 (magic, version, number of tokens, zeros), then the tokens as uint16.
-constexpr std::int32_t llmc_magic = 20240520;
+constexpr std::int32_t token_magic = 20240520;
 constexpr std::int64_t llmc_header_words = 256;
-constexpr std::int64_t llmc_header_bytes = llmc_header_words * 4;
+constexpr std::int64_t token_header_bytes = llmc_header_words * 4;
 // Other kinds of llm.c's files: checkpoints, tokenizers, evaluations, Llama tokens.
 constexpr std::array<std::int32_t, 6> other_llmc_magics = {20240326, 20240801, 20240522, 20240327, 20240527, 20240328};
 
@@ -132,19 +132,19 @@ void TokenSource::Content::open_text() {
 
 void TokenSource::Content::open_llmc() {
   std::array<std::int32_t, llmc_header_words> header;
-  if (file->size_bytes() < llmc_header_bytes) {
+  if (file->size_bytes() < token_header_bytes) {
     throw DataError(file->name() + " is cut short: llm.c's header alone has 1,024 bytes, the file " +
                     with_commas(file->size_bytes()));
   }
-  file->read(0, header.data(), llmc_header_bytes);
+  file->read(0, header.data(), token_header_bytes);
   if (header[1] != 1) {
     throw DataError(file->name() + " is an llm.c token file of version " + std::to_string(header[1]) +
                     "; only version 1 (GPT-2 tokens) can be read");
   }
-  first_byte = llmc_header_bytes;
+  first_byte = token_header_bytes;
   token_bytes = 2;
   tokens = header[2];
-  const std::int64_t held_bytes = file->size_bytes() - llmc_header_bytes;
+  const std::int64_t held_bytes = file->size_bytes() - token_header_bytes;
   if (tokens < 0 || held_bytes != 2 * tokens) {
     throw DataError(file->name() + (held_bytes < 2 * tokens ? " is cut short" : " does not fit its header") +
                     ": the header says " + with_commas(tokens) + " tokens, the file holds " +
@@ -200,20 +200,20 @@ TokenSource TokenSource::open(const std::filesystem::path& path, int seq, std::u
   }
 
   std::array<std::int32_t, llmc_header_words> head{};
-  file.read(0, head.data(), std::min(file.size_bytes(), llmc_header_bytes));
-  if (file.size_bytes() >= 4 && head[0] == llmc_magic) {
+  file.read(0, head.data(), std::min(file.size_bytes(), token_header_bytes));
+  if (file.size_bytes() >= 4 && head[0] == token_magic) {
     content->open_llmc();
   } else {
     // A nanoGPT file has no header, so every file of an unknown kind counts as one.
     const bool other_magic =
         std::find(other_llmc_magics.begin(), other_llmc_magics.end(), head[0]) != other_llmc_magics.end();
-    const bool header_shape = file.size_bytes() >= llmc_header_bytes &&
+    const bool header_shape = file.size_bytes() >= token_header_bytes &&
                               std::all_of(head.begin() + 3, head.end(), [](std::int32_t word) { return word == 0; });
-    const std::int64_t size_by_header = llmc_header_bytes + std::int64_t{2} * head[2];
+    const std::int64_t size_by_header = token_header_bytes + std::int64_t{2} * head[2];
     const bool header_fits = std::abs(size_by_header - file.size_bytes()) <= 1024 + file.size_bytes() / 10;
     if (other_magic || (header_shape && header_fits)) {
       throw DataError(file.name() + " looks like an llm.c file, but its magic is " + std::to_string(head[0]) +
-                      ", expected " + std::to_string(llmc_magic));
+                      ", expected " + std::to_string(token_magic));
     }
     content->open_nanogpt();
   }

@@ -26,10 +26,6 @@ constexpr double spike_nats = 0.5;  // a spike: the loss jumps by more than this
 constexpr double spike_times = 10;  // so many times as far as it usually scatters
 constexpr std::int64_t long_sequence = 512;
 
-double median_of(std::vector<double> values) {
-  return quantile(values, 0.5);
-}
-
 // Whether one model's gain can be expected of the other: their parameters differ by a factor of two at most.
 bool similar_models(const Run& a, const Run& b) {
   if (a.params <= 0 || b.params <= 0) return a.params == b.params;

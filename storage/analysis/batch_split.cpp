@@ -12,7 +12,7 @@ using wording::factor;
 using wording::figure;
 using wording::grouped;
 
-bool usable(const BatchPoint& point) {
+bool is_known(const BatchPoint& point) {
   return point.tokens > 0 && point.dt_ms > 0;
 }
 
@@ -40,14 +40,14 @@ bool alike_but_for_batch(const Run& a, const Run& b) {
 
 std::optional<BatchSplit> split_gain(const BatchPoint& base, const BatchPoint& run,
                                      const std::optional<ThirdPoint>& third) {
-  if (!usable(base) || !usable(run) || base.tokens == run.tokens) return std::nullopt;
+  if (!is_known(base) || !is_known(run) || base.tokens == run.tokens) return std::nullopt;
   BatchSplit split{.tokens_ratio = run.tokens / base.tokens, .step_time_ratio = run.dt_ms / base.dt_ms};
   const double speedup = split.tokens_ratio / split.step_time_ratio;
   split.sentence = grouped(run.tokens) + " / " + grouped(base.tokens) +
                    " tokens a step = " + figure(split.tokens_ratio) + ", " + figure(run.dt_ms) + " / " +
                    figure(base.dt_ms) + " ms = " + figure(split.step_time_ratio) + ": " + factor(speedup) + " in all. ";
 
-  if (third && usable(third->point)) {
+  if (third && is_known(third->point)) {
     const bool like_run = third->is == ThirdIs::like_run;
     const BatchPoint& partner = like_run ? run : base;
     const double wanted = like_run ? base.tokens : run.tokens;
@@ -89,7 +89,7 @@ std::optional<ThirdPoint> third_point(const RunAndSummary& base, const RunAndSum
   const auto consider = [&](const RunAndSummary& other, const RunAndSummary& partner, const RunAndSummary& opposite,
                             ThirdIs is) {
     if (!other.run.ladder || (other.run.ladder != base.run.ladder && other.run.ladder != run.run.ladder)) return;
-    if (other.run.tokens_per_step == partner.run.tokens_per_step || !usable(point_of(other))) return;
+    if (other.run.tokens_per_step == partner.run.tokens_per_step || !is_known(point_of(other))) return;
     if (!alike_but_for_batch(other.run, partner.run)) return;
     const auto fits = [&](double tokens) { return tokens == static_cast<double>(opposite.run.tokens_per_step); };
     const BatchPoint point = point_of(other);

@@ -10,7 +10,7 @@ namespace stepladder {
 namespace {
 
 constexpr std::size_t batch_size = 5;
-constexpr double least_difference = 0.01;  // of the logarithm
+constexpr double least_log_step = 0.01;  // of the logarithm
 
 bool usable(double dt_ms) {
   return dt_ms > 0 && std::isfinite(dt_ms);
@@ -90,7 +90,7 @@ std::size_t slower_start(const std::vector<double>& logs, std::size_t from) {
   const double scatter = 1.4826 * quantile(distances, 0.5);
   // Most of what is cut, and all of it together, has to be slower.
   const double before = median_between(batches, 0, cut);
-  if (before - after < std::max(least_difference, 3 * scatter)) return 0;
+  if (before - after < std::max(least_log_step, 3 * scatter)) return 0;
   // What matters is the level right before the cut, not that of a first step that compiled.
   const double edge = median_between(batches, cut - std::min<std::size_t>(cut, 3), cut);
   return exact_cut(logs, from, from + cut * batch_size, edge, after);
@@ -101,7 +101,7 @@ std::size_t slow_steps_in_front(const std::vector<double>& logs) {
   if (logs.size() < 4 * batch_size) return 0;
   std::vector<double> sorted = logs;
   const double median = quantile(sorted, 0.5);
-  const double limit = median + std::max(least_difference, 6 * (quantile(sorted, 0.75) - median));
+  const double limit = median + std::max(least_log_step, 6 * (quantile(sorted, 0.75) - median));
   std::size_t slow = 0;
   while (slow < batch_size && logs[slow] > limit) ++slow;
   return slow;

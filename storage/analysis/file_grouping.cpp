@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr double least_difference = 0.05;     // of step times; seeds of one script differ by 1 to 2 %
+constexpr double least_share = 0.05;          // of step times; seeds of one script differ by 1 to 2 %
 constexpr double quartile_widths = 2;         // that step times must differ by at least
 constexpr std::int64_t enough_steps = 5;      // to know how much a file's steps scatter
 constexpr double unknown_scatter = 0.1;       // assumed for a file of fewer
@@ -45,7 +45,7 @@ bool differs_between_repeats(const std::string& setting) {
                      [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
 
-std::string text_of(const Json& value) {
+std::string as_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -63,14 +63,14 @@ std::map<std::string, std::string> facts_of(const Run& run) {
   const Json recipe = Json::parse(run.recipe, nullptr, false);
   if (recipe.is_object()) {
     // A log's stage is a heading in it; a tracker's is the run's name, which no two runs share.
-    if (recipe.contains("log_family")) add("stage", run.stage), add("log format", text_of(recipe["log_family"]));
+    if (recipe.contains("log_family")) add("stage", run.stage), add("log format", as_text(recipe["log_family"]));
     for (const auto& [name, value] : recipe.items())
       if (!value.is_null() && name != "log_family" && !differs_between_repeats(name))
-        facts.try_emplace(name, text_of(value));
+        facts.try_emplace(name, as_text(value));
   }
   const Json environment = Json::parse(run.environment, nullptr, false);
   if (environment.is_object() && environment.contains("source_hash"))
-    facts["source code"] = text_of(environment["source_hash"]);
+    facts["source code"] = as_text(environment["source_hash"]);
   return facts;
 }
 
@@ -130,7 +130,7 @@ std::vector<StepTime> step_times(std::span<const FileRun> files) {
   return times;
 }
 
-double median_of(const std::vector<StepTime>& times, double StepTime::*member) {
+double median_member(const std::vector<StepTime>& times, double StepTime::*member) {
   std::vector<double> values;
   for (const StepTime& time : times) values.push_back(time.*member);
   std::sort(values.begin(), values.end());
@@ -152,9 +152,9 @@ FileGrouping group_files(std::span<const FileRun> files) {
   const std::vector<StepTime> times = step_times(files);
   if (times.size() < 2)
     return {FilesAre::repeats, "nothing that the files say differs; they don't say how long steps took"};
-  const double middle = median_of(times, &StepTime::ms);
-  const double scatter = median_of(times, &StepTime::scatter);
-  const double least = std::max(least_difference, quartile_widths * scatter);
+  const double middle = median_member(times, &StepTime::ms);
+  const double scatter = median_member(times, &StepTime::scatter);
+  const double least = std::max(least_share, quartile_widths * scatter);
   const auto apart = std::count_if(times.begin(), times.end(), [&](const StepTime& time) {
     return std::max(time.ms, middle) / std::min(time.ms, middle) - 1 > least;
   });

@@ -13,7 +13,7 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source";
+constexpr std::string_view hardware_columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source";
 constexpr std::array<std::string_view, 5> precision_names{"fp32", "tf32", "bf16", "fp16", "fp8"};
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -125,7 +125,7 @@ double number_or_missing(const CsvFile& table, std::size_t column) {
 }
 
 std::vector<Hardware> read_rows(const fs::path& file) {
-  CsvFile table(file, columns);
+  CsvFile table(file, hardware_columns);
   std::vector<Hardware> rows;
   while (table.next()) {
     if (table.text(0).empty()) table.refuse("names no device");

@@ -8,10 +8,6 @@
 namespace stepladder {
 namespace {
 
-double median_of(std::vector<double> values) {
-  return quantile(values, 0.5);
-}
-
 void take_throughput(RungJudgement& rung, const Subject& subject) {
   std::vector<const Summary*> summaries;
   std::vector<double> steps_per_s;

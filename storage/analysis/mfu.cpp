@@ -10,7 +10,7 @@ namespace stepladder {
 namespace {
 
 constexpr double a100_tflops = 312;
-constexpr std::string_view columns =
+constexpr std::string_view published_columns =
     "model,layers,d_model,seq_len,gpus,gpu,params,samples_per_s,tokens_per_s,recompute,mfu_star,mfu,hfu_star,hfu";
 
 double attention(const ModelShape& shape) {  // L d T
@@ -97,7 +97,7 @@ double utilisation(double flops_per_token, double tokens_per_s, double total_pea
 }
 
 std::vector<PublishedRow> read_published(const std::filesystem::path& file) {
-  CsvFile table(file, columns);
+  CsvFile table(file, published_columns);
   std::vector<PublishedRow> rows;
   while (table.next()) {
     PublishedRow row;

@@ -29,10 +29,6 @@ class Random {
   std::uint64_t state_;
 };
 
-double median_of(std::vector<double> values) {
-  return quantile(values, 0.5);
-}
-
 // Means over k of (x_t - mean) (x_t+k - mean), for lags 0..most.
 std::vector<double> autocovariances(std::span<const double> x, std::size_t most) {
   const auto n = static_cast<double>(x.size());
@@ -220,6 +216,10 @@ double quantile(std::vector<double>& values, double q) {
   if (fraction == 0) return *lower;
   const double upper = *std::min_element(lower + 1, values.end());
   return *lower + (upper - *lower) * fraction;
+}
+
+double median_of(std::vector<double> values) {
+  return quantile(values, 0.5);
 }
 
 double block_length(std::span<const double> values) {

@@ -63,5 +63,6 @@ double t_critical(double degrees_of_freedom);
 // The q-quantile (0..1), linear between order statistics as numpy's default; missing for no values. Reorders its
 // argument.
 double quantile(std::vector<double>& values, double q);
+double median_of(std::vector<double> values);
 
 }  // namespace stepladder

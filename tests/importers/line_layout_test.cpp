@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string described(const StepLine& line) {
+std::string in_words(const StepLine& line) {
   std::string text;
   const auto add = [&](auto value) { text += std::to_string(value) + " "; };
   for (double StepValues::*value : step_values) add(std::bit_cast<std::uint64_t>(line.*value));
@@ -49,7 +49,7 @@ class Checker {
     if (StepLine known; layouts_.read(text, known)) {
       ++known_;
       ASSERT_TRUE(anew.says_step) << text;
-      ASSERT_EQ(described(known), described(anew.line)) << text << "\nknown from one of:" << learnt_;
+      ASSERT_EQ(in_words(known), in_words(anew.line)) << text << "\nknown from one of:" << learnt_;
     } else if (anew.says_step) {
       layouts_.learn(text, anew, trace);
       learnt_ += "\n" + text;

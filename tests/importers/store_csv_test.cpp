@@ -9,16 +9,16 @@
 namespace stepladder {
 namespace {
 
-CollectingSink read(std::string_view bytes, const std::filesystem::path& path) {
+CollectingSink read_table(std::string_view bytes, const std::filesystem::path& path) {
   CollectingSink sink;
   MemoryInput input(bytes, path);
   EXPECT_TRUE(importers::tracker_csv().recognises(input));
-  importers::tracker_csv().read(input, {}, sink);
+  importers::tracker_csv().read_table(input, {}, sink);
   return sink;
 }
 
 TEST(TrackerCsv, WandbColumnsAreRuns) {
-  const CollectingSink sink = read(
+  const CollectingSink sink = read_table(
       "\"Step\",\"base - x - train/loss\",\"base - x - train/loss__MIN\",\"base - x - train/loss__MAX\","
       "\"bf16 - train/loss\"\r\n"
       "\"1\",\"4.5\",\"4.5\",\"4.5\",\"\"\r\n"
@@ -42,11 +42,11 @@ TEST(TrackerCsv, WandbColumnsAreRuns) {
 
 TEST(TrackerCsv, TensorBoardsMetricIsNamedByTheFile) {
   const std::string_view table = "Wall time,Step,Value\n1700000000.5,1,3.5\n1700000001.5,2,3.25\n";
-  const CollectingSink validation = read(table, "run-a-tag-val_loss.csv");
+  const CollectingSink validation = read_table(table, "run-a-tag-val_loss.csv");
   ASSERT_EQ(validation.runs.at(0).steps.size(), 2U);
   EXPECT_EQ(validation.runs[0].steps[1].val_loss, 3.25);
   EXPECT_EQ(validation.runs[0].steps[1].at, 1700000001.5);
-  const CollectingSink unnamed = read(table, "table.csv");
+  const CollectingSink unnamed = read_table(table, "table.csv");
   EXPECT_EQ(unnamed.runs.at(0).steps.at(0).loss, 3.5);
   EXPECT_TRUE(unnamed.noted("taken for the loss"));
 }

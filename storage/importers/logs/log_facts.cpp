@@ -44,7 +44,7 @@ bool is_device(std::string_view word) {
 }
 
 // Batches, sequences and tokens beyond this are no training's; products of two of them still fit.
-constexpr std::int64_t largest_count = 1'000'000'000;
+constexpr std::int64_t largest_fact = 1'000'000'000;
 constexpr double largest_tokens_per_step = 1e12;
 
 struct Card {
@@ -216,7 +216,7 @@ bool LogFacts::read_numbers(std::string_view line) {
     if (!fact) fact = batch_fact(number);
     if (!fact) fact = data_fact(number);
     if (fact) {
-      if (pair.whole <= 0 || pair.whole > largest_count) continue;
+      if (pair.whole <= 0 || pair.whole > largest_fact) continue;
       *fact = pair.whole;
       said = true;
     } else if (speaks_of_params) {
@@ -300,7 +300,7 @@ bool LogFacts::read_params(const Number& number) {
 LogFacts::Tokens LogFacts::tokens_per_step() const {
   const auto n = [](std::int64_t value) { return std::to_string(value); };
   if (tokens_printed > 0) return {tokens_printed, true, "the log says " + n(tokens_printed) + " tokens per step"};
-  if (global_batch > 0 && seq > 0 && global_batch < largest_count / 1000 && seq < largest_count / 1000)
+  if (global_batch > 0 && seq > 0 && global_batch < largest_fact / 1000 && seq < largest_fact / 1000)
     return {global_batch * seq, true, n(global_batch) + " sequences x " + n(seq) + " tokens"};
   if (batch > 0 && seq > 0 &&
       static_cast<double>(batch) * static_cast<double>(seq) *

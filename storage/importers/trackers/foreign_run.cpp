@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t most_settings = 10'000;
 constexpr int deepest = 8;
 
 std::string folded(std::string_view name) {

@@ -14,6 +14,9 @@
 
 namespace stepladder {
 
+// Entries of a run's configuration that are kept.
+inline constexpr std::size_t most_settings = 10'000;
+
 struct ForeignRun {
   Run run;                        // run.stage and run.title: what the store calls it
   nlohmann::ordered_json config;  // its parameters; an object, nested or flat, or null

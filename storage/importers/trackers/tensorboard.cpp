@@ -23,8 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t header_size = 12;  // length and its checksum
 constexpr std::size_t footer_size = 4;
-constexpr std::uint64_t largest_record = 64
-                                         << 20;  // scalars are tiny; what is larger is an image, a graph or an attack
+constexpr std::uint64_t largest_event = 64 << 20;  // scalars are tiny; what is larger is an image, a graph or an attack
 constexpr std::size_t longest_text = 65536;
 constexpr int deepest_folder = 16;
 
@@ -218,7 +217,7 @@ class EventReader {
         note(name, "is damaged at byte " + std::to_string(begins) + "; the rest could not be read");
         return;
       }
-      if (length > largest_record) {
+      if (length > largest_event) {
         if (!stream.skip(length) || !stream.skip(footer_size)) {
           note(name, "ends in the middle of a record; the rest was read");
           return;

@@ -25,7 +25,6 @@ constexpr std::size_t file_header_size = 7;
 constexpr std::size_t piece_header_size = 7;
 constexpr std::size_t block_size = 32768;
 constexpr std::size_t largest_record = 64 << 20;
-constexpr std::size_t most_settings = 10'000;
 
 enum PieceType { whole = 1, first = 2, middle = 3, last = 4 };
 

@@ -8,12 +8,10 @@
 #include <vector>
 
 #include "storage/analysis/target_search.h"
+#include "tests/storage/not_finite.h"
 
 namespace stepladder {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Series losses(const std::vector<double>& values, std::int64_t first_step = 1) {
   Series series;

@@ -10,12 +10,10 @@
 #include "storage/checksum.h"
 #include "storage/database/database.h"
 #include "storage/database/run_store.h"
+#include "tests/storage/not_finite.h"
 
 namespace stepladder {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 void expect_alike(double a, double b) {
   EXPECT_TRUE((is_missing(a) && is_missing(b)) || a == b) << a << " and " << b;

@@ -6,11 +6,10 @@
 #include <limits>
 #include <vector>
 
+#include "tests/storage/not_finite.h"
+
 namespace stepladder {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 double quantile_of(std::vector<double> values, double q) {
   return quantile(values, q);

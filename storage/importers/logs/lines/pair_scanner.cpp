@@ -11,8 +11,6 @@
 namespace stepladder {
 namespace {
 
-constexpr double largest_count = 9e15;
-
 // 1.2.3, behind 1.2
 bool begins_version(const char* p, const char* end) {
   return p + 1 < end && *p == '.' && is_digit(p[1]);

@@ -8,6 +8,9 @@
 
 namespace stepladder {
 
+// Whole numbers below it are exact in a double; a larger one counts nothing.
+inline constexpr double largest_count = 9e15;
+
 // One number with what stands before and after it.
 struct Pair {
   std::string_view key;   // "elapsed time per iteration": the words in front, without separators; may be empty

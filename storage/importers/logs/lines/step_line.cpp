@@ -12,7 +12,6 @@
 namespace stepladder {
 namespace {
 
-constexpr double largest_count = 9e15;
 constexpr std::int64_t largest_rank = 100'000;
 
 // "250 val 3.2841": the three words that build-nanogpt writes into its log.txt.

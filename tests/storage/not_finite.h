@@ -1,0 +1,11 @@
+// Short names for the numbers that no measurement should be.
+#pragma once
+
+#include <limits>
+
+namespace stepladder {
+
+inline constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+}  // namespace stepladder
