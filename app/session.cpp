@@ -241,6 +241,50 @@ void Session::resume(RunId id, const Recipe& recipe) {
   submit(id, recipe, from.folder);
 }
 
+void Session::confirm(const SpeedupQuestion& question) {
+  owner_.check();
+  stop_confirming();
+  look_after_.reset();
+  confirmation_.emplace(store_, question, HardwareTable::load(assets_folder()),
+                        [this](RunId run) { return repeat({run}, 1).front(); });
+  confirmation_->look();
+}
+
+void Session::stop_confirming() {
+  owner_.check();
+  if (confirmation_) confirmation_->stop();
+}
+
+const SpeedupConfirmation* Session::confirmation() const {
+  owner_.check();
+  return confirmation_ ? &*confirmation_ : nullptr;
+}
+
+std::vector<RunEvent> Session::drain() {
+  std::vector<RunEvent> events = events_.drain();
+  carry_on_confirming(events);
+  return events;
+}
+
+std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience) {
+  std::vector<RunEvent> events = events_.wait_and_drain(patience);
+  carry_on_confirming(events);
+  return events;
+}
+
+// A run that ended is judged from the database, so this waits, without blocking, until the writer is that far.
+void Session::carry_on_confirming(const std::vector<RunEvent>& events) {
+  owner_.check();
+  if (!confirmation_ || !confirmation_->is_open()) return;
+  if (const std::string error = recorder_.error(); !error.empty()) return confirmation_->fail(error);
+  const bool has_ended = std::any_of(events.begin(), events.end(),
+                                     [](const RunEvent& event) { return std::holds_alternative<RunEnded>(event); });
+  if (has_ended) look_after_ = recorder_.posted();
+  if (!look_after_ || !recorder_.has_written(*look_after_)) return;
+  look_after_.reset();
+  confirmation_->look();
+}
+
 void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from) {
   owner_.check();
   engine_.submit({.run = run,

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/speedup_confirmation.h"
 #include "engine/engine.h"
 #include "engine/stage.h"
 #include "storage/database/recorder.h"
@@ -89,9 +90,16 @@ class Session {
   void stop(RunId run) { engine_.stop(run); }
   void stop_all() { engine_.stop_all(); }
 
-  // The events since the last call, in order: at once, or after waiting for at most `patience`.
-  std::vector<RunEvent> drain() { return events_.drain(); }
-  std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience) { return events_.wait_and_drain(patience); }
+  // Begins to repeat two runs in turns until it is clear which one is faster. `drain` carries on with it. Ends a
+  // question that is open. Throws as SpeedupConfirmation does.
+  void confirm(const SpeedupQuestion& question);
+  void stop_confirming();
+  const SpeedupConfirmation* confirmation() const;  // the last one; null before the first
+
+  // The events since the last call, in order: at once, or after waiting for at most `patience`. Reads the steps of runs
+  // that ended for an open question; throws nothing.
+  std::vector<RunEvent> drain();
+  std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience);
 
   // Blocks until every event so far is in the database.
   void flush() { recorder_.flush(); }
@@ -104,10 +112,13 @@ class Session {
   void submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from = {});
   void apply_request(RunId run, RunRequest request);
 
+  void carry_on_confirming(const std::vector<RunEvent>& events);
   void take_event(const RunEvent& event);  // on the engine's threads
 
   OwnerThread owner_;
   RunStore store_ GUARDED_BY(owner_);
+  std::optional<SpeedupConfirmation> confirmation_ GUARDED_BY(owner_);
+  std::optional<std::uint64_t> look_after_ GUARDED_BY(owner_);  // look when so many events are in the database
   Mailbox<RunEvent> events_;
   const std::function<void()> wake_;
   Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "app/cli/subcommand.h"
+#include "app/cli/suspend.h"
 #include "app/format.h"
 
 namespace stepladder {
@@ -19,6 +21,30 @@ bool stdout_is_plain() {
 }
 
 }  // namespace
+
+void follow(Session& session, const std::vector<RunId>& runs) {
+  std::vector<Run> rows;
+  for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
+  const bool several_processes =
+      std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
+  Progress progress(std::move(rows));
+  Suspension suspension(session, runs, several_processes);
+  std::size_t ended = 0;
+  bool stopping = false;
+  while (ended < runs.size()) {
+    for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(100))) {
+      progress.show(event);
+      ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
+    }
+    if (interrupted() && !stopping) {
+      stopping = true;
+      session.stop_all();
+    }
+    suspension.look();
+  }
+  session.flush();
+  if (const std::string error = session.storage_error(); !error.empty()) throw StorageError(error);
+}
 
 Progress::Progress(std::vector<Run> runs)
     : runs_(std::move(runs)), is_terminal_(!stdout_is_plain() && isatty(STDERR_FILENO)) {

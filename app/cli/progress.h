@@ -1,13 +1,18 @@
-// A line that is rewritten while runs go on, where stdout and stderr are terminals; one line per finished run
-// elsewhere.
+// The progress of runs on stderr: a line that is rewritten if stdout and stderr are terminals, else a line for each run
+// that has ended.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "app/session.h"
 #include "storage/records.h"
 
 namespace stepladder {
+
+// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. Throws StorageError where
+// steps could not be written. Main thread.
+void follow(Session& session, const std::vector<RunId>& runs);
 
 // Main thread.
 class Progress {

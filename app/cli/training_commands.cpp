@@ -7,7 +7,6 @@
 #include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
-#include "app/cli/suspend.h"
 #include "app/cli/worker.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
@@ -19,31 +18,6 @@
 
 namespace stepladder {
 namespace {
-
-// Shows events until every one of `runs` has ended; Ctrl-C stops them.
-void follow(Session& session, const std::vector<RunId>& runs) {
-  std::vector<Run> rows;
-  for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
-  const bool several_processes =
-      std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
-  Progress progress(std::move(rows));
-  Suspension suspension(session, runs, several_processes);
-  std::size_t ended = 0;
-  bool stopping = false;
-  while (ended < runs.size()) {
-    for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(100))) {
-      progress.show(event);
-      ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
-    }
-    if (interrupted() && !stopping) {
-      stopping = true;
-      session.stop_all();
-    }
-    suspension.look();
-  }
-  session.flush();
-  if (const std::string error = session.storage_error(); !error.empty()) throw StorageError(error);
-}
 
 int exit_status(const std::vector<LoadedRun>& runs) {
   if (interrupted()) return exit_interrupted;

@@ -115,7 +115,7 @@ struct ConfirmSpeedup {
   LadderId ladder = 0;
   int baseline = 0;
   int rung = 0;
-  int most_repeats = 6;
+  int max_repeats = 6;
 };
 struct StopAsking {};
 struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in sizes that fit this machine

@@ -153,7 +153,8 @@ bool DesktopApp::is_busy() const {
                                    [](const Message& message) { return !message.is_error; });
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          workspace_.import.state == State::reading || workspace_.import.state == State::keeping || exports_.is_busy() ||
-         asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
+         workspace_.question.open || asked_portal_.valid() ||
+         (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
 void DesktopApp::complain(const std::string& text) {
@@ -196,9 +197,9 @@ void DesktopApp::ingest() {
       const auto& ended = std::get<RunEnded>(event);
       const RunEntry* entry = workspace_.find(ended.run);
       if (entry && ended.status == RunStatus::failed) complain(entry->run.name + " failed: " + ended.reason);
-      if (workspace_.question.open) ask_again();
     }
   }
+  show_confirmation();
   if (const RunEntry* running = workspace_.running()) {
     workspace_.order_queue(session_->queue());
     workspace_.is_paused = session_->paused(running->run.id);

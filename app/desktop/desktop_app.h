@@ -63,8 +63,7 @@ class DesktopApp {
   void save(const std::string& name, const std::string& ending,
             std::function<void(const std::filesystem::path&)> write);  // `write` runs on another thread
   const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
-  void ask_again();
-  void ask_another_round();
+  void show_confirmation();            // takes over the session's answer, and its new runs
 
   // One for each command (commands.h): desktop_run_commands.cpp has those of runs and ladders, desktop_commands.cpp the
   // others.
@@ -137,7 +136,6 @@ class DesktopApp {
   ExportQueue exports_;
   std::future<std::optional<bool>> asked_portal_;
   std::optional<bool> portal_;  // its last answer
-  std::vector<RunId> round_;    // of the question that is open: what is being repeated for it
   struct Undoable {
     std::string what;
     std::function<void()> undo;

@@ -1,6 +1,5 @@
 // Carries out commands about runs and ladders: launch, stop, repeat, resume, and read what panels show.
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "app/desktop/desktop_app.h"
@@ -75,7 +74,9 @@ void DesktopApp::execute(const StopRun& stop) {
 
 void DesktopApp::execute(const StopAll&) {
   workspace_.question.open = false;
-  if (session_) session_->stop_all();
+  if (!session_) return;
+  session_->stop_confirming();
+  session_->stop_all();
 }
 
 void DesktopApp::execute(const PauseRun& pause) {
@@ -88,63 +89,46 @@ void DesktopApp::execute(const MoveInQueue& move) {
 
 void DesktopApp::execute(const ConfirmSpeedup& asked) {
   if (!session_) return;
-  workspace_.question = {.asked = asked, .answers = {}, .open = true};
-  round_.clear();
-  ask_again();
+  SpeedupQuestion question{.max_repeats = asked.max_repeats};
+  for (const RunEntry* entry : workspace_.runs_of(asked.ladder)) {
+    if (entry->run.rung == asked.rung && !question.run) question.run = entry->run.id;
+    if (entry->run.rung == asked.baseline && !question.base) question.base = entry->run.id;
+  }
+  workspace_.question = {.asked = asked, .answers = {}, .open = false};
+  session_->confirm(question);
+  workspace_.question.open = true;
+  show_confirmation();
 }
 
 void DesktopApp::execute(const StopAsking&) {
   workspace_.question.open = false;
+  if (session_) session_->stop_confirming();
 }
 
-// After a run has ended: whether the question is answered, or another round is needed.
-void DesktopApp::ask_again() {
-  try {
-    ask_another_round();
-  } catch (const std::exception& error) {  // also on the way through ingest, where nobody else would catch it
-    workspace_.question.open = false;
-    complain(error.what());
-  }
-}
-
-void DesktopApp::ask_another_round() {
+void DesktopApp::show_confirmation() {
+  const SpeedupConfirmation* asked = session_->confirmation();
   Question& question = workspace_.question;
-  std::vector<MeasuredRun> measured;
-  std::map<int, RunId> first;  // of each of the two rungs, the run whose recipe is repeated
-  int repeats = 0;
-  for (const RunEntry* entry : workspace_.runs_of(question.asked.ladder)) {
-    const int rung = entry->run.rung;
-    if (rung != question.asked.baseline && rung != question.asked.rung) continue;
-    if (!is_over(entry->run.status)) return;  // the round goes on
-    if (entry->run.status != RunStatus::finished) continue;
-    if (!entry->loaded) workspace_.load_series(store_, entry->run.id);
-    measured.push_back({&entry->run, &entry->summary, &entry->series()});
-    repeats += rung == question.asked.rung ? 1 : 0;
-    first.try_emplace(rung, entry->run.id);
+  if (!asked || !question.open) return;
+  std::vector<RunId> unknown;
+  for (const RunId id : asked->round()) {
+    if (!workspace_.find(id)) unknown.push_back(id);
   }
-  for (const RunId id : round_) {  // one that cannot be repeated would be tried for ever
-    const RunEntry* entry = workspace_.find(id);
-    if (entry && entry->run.status == RunStatus::finished) continue;
-    throw std::runtime_error("It cannot be told: " + (entry ? entry->run.name : "a repeat") +
-                             " did not go to its end, so no more repeats are made.");
+  try {
+    if (!unknown.empty()) workspace_.add_runs(store_, unknown);
+  } catch (const StorageError& error) {  // also on the way through ingest, where nobody else would catch it
+    session_->stop_confirming();
+    question.open = false;
+    return complain(error.what());
   }
-  const std::vector<RungJudgement> rungs = judge_rungs(measured, workspace_.hardware, question.asked.baseline);
-  if (rungs.size() != 2) throw std::runtime_error("It cannot be told: both rungs need a run that went to its end.");
-  const Gain& answer = rungs[rungs.back().rung == question.asked.rung ? 1 : 0].over_baseline;
-  question.answers.push_back(answer);
-  const bool is_clear = answer.verdict != Verdict::cannot_tell;
-  if (is_clear && repeats >= 2) {
-    question.open = false;
-    notice("After " + std::to_string(repeats) + " runs each: " + verdict_text(answer) + ", " +
-           factor_text(answer.factor));
-  } else if (repeats >= question.asked.most_repeats) {
-    question.open = false;
-    notice("After " + std::to_string(repeats) + " runs each it still cannot be told.");
+  question.answers = asked->estimates();
+  question.open = asked->is_open();
+  if (question.open) return;
+  const SpeedupAnswer& answer = asked->answer();
+  if (asked->state() == SpeedupConfirmation::State::answered && answer.speedup.worst() == Trust::trusted) {
+    notice("After " + std::to_string(answer.repeats) + " runs each: " + verdict_text(answer.speedup) + ", " +
+           factor_text(answer.speedup.factor));
   } else {
-    std::vector<RunId> runs;
-    for (const auto& [rung, run] : first) runs.push_back(run);
-    round_ = session_->repeat(runs, 1);
-    workspace_.add_runs(store_, round_);
+    complain(answer.reason);
   }
 }
 

@@ -235,7 +235,7 @@ void draw_question(const Workspace& workspace, Commands& commands) {
   text_strong("Verifying the gain of rung " + std::to_string(question.asked.rung));
   ImGui::SameLine();
   text_quiet("repeated in turns with rung " + std::to_string(question.asked.baseline) +
-             " until the verdict is clear, at most " + std::to_string(question.asked.most_repeats) + " times");
+             " until the verdict is clear, at most " + std::to_string(question.asked.max_repeats) + " times");
   ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(118));
   if (quiet_button("Stop verification")) commands.push_back(StopAsking{});
   mark("live.stop_asking");

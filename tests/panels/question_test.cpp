@@ -23,6 +23,8 @@ struct Behaviour {
   double between_runs = 0;    // a run is faster or slower than another by this share
   int fails_after_runs = -1;  // how many runs go to their end before one fails; -1: none does
   bool holds = false;         // until it is false, a repeat does not end
+  double params = 10;
+  std::string hardware;
 
   int runs = 0;
 };
@@ -40,7 +42,13 @@ void train(const TrainingJob& job, RunControl& control, const std::function<void
     ++behaviour.runs;
   }
   const Behaviour how = now();
-  emit(RunStarted{.run = run, .at = 1000, .tokens_per_step = 768, .params = 10, .device = "cpu"});
+  emit(RunStarted{.run = run,
+                  .at = 1000,
+                  .tokens_per_step = 768,
+                  .params = static_cast<std::int64_t>(how.params),
+                  .device = "cpu",
+                  .hardware = how.hardware,
+                  .precision = "fp32"});
   const bool fails = how.fails_after_runs >= 0 && how.runs > how.fails_after_runs;
   const bool is_rung = job.recipe.optimizer == Optimizer::fused_adamw;
   // The same spread in every round and on both rungs, but never the same two runs: -1, +1, -0.5, +0.5, ...
@@ -143,7 +151,7 @@ TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilTheBudgetIsSpentAndTheIntervalSh
   EXPECT_LT(width(question().answers.back()), width(question().answers[1]));
   EXPECT_EQ(runs_of_rung(0), 6u);
   EXPECT_EQ(runs_of_rung(1), 6u);
-  EXPECT_NE(said(false).find("After 6 runs each it still cannot be told"), std::string::npos) << said(false);
+  EXPECT_NE(said(false).find("After 6 runs each: inconclusive"), std::string::npos) << said(false);
 }
 
 TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
@@ -158,10 +166,21 @@ TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
   EXPECT_NEAR(question().answers.back().factor, 0.5, 0.02);
 }
 
+TEST_F(QuestionTest, AnImpossibleRungIsNeverCalledFaster) {
+  open({.rung_factor = 0.5, .between_runs = 0.002, .params = 1e15, .hardware = "NVIDIA A100-SXM4-40GB"});
+  ask();
+  wait_for_answer();
+  ASSERT_EQ(question().answers.size(), 1u);
+  EXPECT_EQ(question().answers.back().verdict, Verdict::cannot_tell);
+  EXPECT_NE(said(true).find("is impossible"), std::string::npos) << said(true);
+  EXPECT_EQ(said(false).find("faster"), std::string::npos) << said(false);
+  EXPECT_EQ(runs_of_rung(1), 1u) << "no repeat can make it possible";
+}
+
 TEST_F(QuestionTest, StopAskingLetsTheRoundEndAndBeginsNoOther) {
   ask_and_hold();
   imgui_.press(*app_, ImGuiKey_K, true);
-  ImGui::GetIO().AddInputCharactersUTF8("stop asking");
+  ImGui::GetIO().AddInputCharactersUTF8("stop verification");
   for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   imgui_.press(*app_, ImGuiKey_Enter);
   EXPECT_FALSE(question().open);
@@ -186,7 +205,7 @@ TEST_F(QuestionTest, ARepeatThatFailsEndsTheQuestionAndNotTheWindow) {
   ask();
   wait_for_answer();
   EXPECT_EQ(question().answers.size(), 2u) << "the round before it counts";
-  EXPECT_NE(said(true).find("did not go to its end"), std::string::npos) << said(true);
+  EXPECT_NE(said(true).find("failed (on purpose), so no more repeats are made"), std::string::npos) << said(true);
   EXPECT_LE(runs_of_rung(1), 3u);
 }
 
@@ -194,7 +213,7 @@ TEST_F(QuestionTest, ARungThatNeverWentToItsEndCannotBeAskedAbout) {
   open({.fails_after_runs = 1});
   ask();
   EXPECT_FALSE(question().open);
-  EXPECT_NE(said(true).find("both rungs need a run that went to its end"), std::string::npos) << said(true);
+  EXPECT_NE(said(true).find("has no finished run; both sides need one"), std::string::npos) << said(true);
   EXPECT_EQ(runs_of_rung(1), 1u);
 }
 

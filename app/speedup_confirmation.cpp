@@ -1,0 +1,144 @@
+#include "app/speedup_confirmation.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/excerpt.h"
+#include "app/format.h"
+#include "engine/recipe.h"
+
+namespace stepladder {
+namespace {
+
+std::string number_of(const Run& run) {
+  return "run " + std::to_string(run.id);
+}
+
+bool is_same_rung(const Run& a, const Run& b) {
+  return a.id == b.id || (a.ladder && a.ladder == b.ladder && a.rung == b.rung);
+}
+
+Subject subject_of(const std::vector<LoadedRun>& runs) {
+  return {.runs = measured(runs)};
+}
+
+// The first reason for `trust` among the flags of a rung.
+const Flag* reason_for(Trust trust, const RungJudgement& rung) {
+  const auto flag = std::find_if(rung.flags.begin(), rung.flags.end(),
+                                 [&](const Flag& each) { return kind_of(each.id).trust == trust; });
+  return flag == rung.flags.end() ? nullptr : &*flag;
+}
+
+std::string runs_each(int repeats) {
+  return repeats == 1 ? "1 run each" : std::to_string(repeats) + " runs each";
+}
+
+}  // namespace
+
+SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
+                                         std::function<RunId(RunId)> repeat)
+    : store_(store), question_(question), hardware_(std::move(hardware)), repeat_(std::move(repeat)) {
+  base_.asked = store_.existing_run(question_.base);
+  run_.asked = store_.existing_run(question_.run);
+  if (is_same_rung(base_.asked, run_.asked))
+    throw RecipeError(number_of(run_.asked), "is compared with itself; name another run to compare it with");
+  for (Side* side : {&base_, &run_}) {
+    if (side->asked.source != "launched")
+      throw RecipeError(number_of(side->asked), "was not launched here, so it cannot be repeated");
+    load_finished(*side);
+    if (side->runs.empty())
+      throw RecipeError(number_of(side->asked), "has no finished run; both sides need one to be compared");
+  }
+}
+
+void SpeedupConfirmation::look() {
+  if (!is_open()) return;
+  try {
+    if (!round_is_over() || !is_open()) return;
+    load_finished(base_);
+    load_finished(run_);
+    judge_runs();
+    decide();
+  } catch (const std::exception& error) {  // StorageError, or a repeat that cannot be launched
+    fail(error.what());
+  }
+}
+
+// Also ends the question where a run of the round did not finish: it would be tried for ever.
+bool SpeedupConfirmation::round_is_over() {
+  std::vector<Run> runs;
+  for (const RunId id : round_) runs.push_back(store_.existing_run(id));
+  for (const Run& run : runs) {
+    if (!is_over(run.status) || run.status == RunStatus::finished) continue;
+    fail(run.name + " " + (run.status == RunStatus::failed ? "failed" : "was " + std::string(to_string(run.status))) +
+         (run.reason.empty() ? "" : " (" + run.reason + ")") + ", so no more repeats are made.");
+  }
+  return std::all_of(runs.begin(), runs.end(), [](const Run& run) { return is_over(run.status); });
+}
+
+void SpeedupConfirmation::load_finished(Side& side) {
+  std::vector<Run> candidates;
+  if (side.asked.ladder) {
+    candidates = store_.runs_of(*side.asked.ladder);
+    std::erase_if(candidates, [&](const Run& run) { return run.rung != side.asked.rung; });
+  } else {
+    candidates.push_back(store_.existing_run(side.asked.id));
+    for (const RunId id : side.repeated) candidates.push_back(store_.existing_run(id));
+  }
+  const std::int64_t most_steps = most_steps_of_each(2 * static_cast<std::size_t>(question_.max_repeats));
+  for (const Run& run : candidates) {
+    const bool is_loaded = std::any_of(side.runs.begin(), side.runs.end(),
+                                       [&](const LoadedRun& loaded) { return loaded.run.id == run.id; });
+    if (run.status == RunStatus::finished && !is_loaded) side.runs.push_back(load_run(store_, run, most_steps));
+  }
+}
+
+void SpeedupConfirmation::judge_runs() {
+  const std::vector<Subject> sides{subject_of(base_.runs), subject_of(run_.runs)};
+  const std::vector<RungJudgement> judged = judge(sides, 0, hardware_);
+  const Gain& gain = judged[1].over_baseline;
+  arithmetic_ = gain.verdict;
+  answer_ = {.speedup = gain, .repeats = static_cast<int>(std::min(base_.runs.size(), run_.runs.size())), .reason = {}};
+  doubt_.clear();
+  if (const Trust trust = gain.worst(); trust != Trust::trusted) {
+    answer_.speedup.verdict = Verdict::cannot_tell;
+    const bool is_run = judged[1].trust == trust;
+    const Flag* flag = reason_for(trust, judged[is_run ? 1 : 0]);
+    doubt_ = "The speed of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
+             (flag ? ": " + flag->why : ".");
+  }
+  estimates_.push_back(answer_.speedup);
+}
+
+void SpeedupConfirmation::decide() {
+  const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2;
+  if (answer_.speedup.worst() != Trust::trusted) {  // a flag of one repeat stays, however many follow
+    end(State::answered, doubt_);
+  } else if (is_clear) {
+    end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + ".");
+  } else if (answer_.repeats >= question_.max_repeats) {
+    answer_.speedup.verdict = Verdict::cannot_tell;
+    end(State::answered, "Still inconclusive after " + runs_each(answer_.repeats) + ".");
+  } else {
+    begin_round();
+  }
+}
+
+void SpeedupConfirmation::begin_round() {
+  std::vector<Side*> order{&base_, &run_};
+  std::shuffle(order.begin(), order.end(), random_);  // so that neither side always runs on the warmer machine
+  round_.clear();
+  for (Side* side : order) {
+    round_.push_back(repeat_(side->runs.front().run.id));
+    side->repeated.push_back(round_.back());
+  }
+}
+
+void SpeedupConfirmation::end(State state, const std::string& reason) {
+  if (!is_open()) return;
+  state_ = state;
+  if (state != State::answered) answer_.speedup.verdict = Verdict::cannot_tell;
+  answer_.reason = reason;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,84 @@
+// "Is it real?": repeats a run and its base in turns until it is clear which one is faster, or a limit is reached.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "app/loaded_runs.h"
+#include "storage/analysis/judgement.h"
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+// Any repeat names its rung; all finished repeats of the rung count.
+struct SpeedupQuestion {
+  RunId run = 0;
+  RunId base = 0;
+  int max_repeats = 6;  // of each of the two, those that exist already included
+};
+
+struct SpeedupAnswer {
+  Gain speedup;        // `cannot_tell` unless the verdict is clear and both sides can be believed
+  int repeats = 0;     // finished runs of each side; the smaller number
+  std::string reason;  // a sentence: why the repeats ended
+};
+
+// Used by one thread. A round is one more run of each side; `look` judges it after it has ended.
+class SpeedupConfirmation {
+ public:
+  // open: a round is under way. answered: see the verdict. failed: a repeat did not finish. stopped: by `stop`.
+  enum class State { open, answered, failed, stopped };
+
+  // `repeat` launches a run once more and returns the new one. Throws RecipeError where the question makes no sense
+  // (one rung twice, a side that was not launched here or has no finished run) and StorageError. `store` outlives this.
+  SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
+                      std::function<RunId(RunId)> repeat);
+
+  // Judges the runs if every run of the round is over in the database, then answers or begins another round. Throws
+  // nothing: a failure ends the question with its reason. Reads the steps of runs that ended since the last look.
+  void look();
+
+  // Begins no further round. The runs of this one go on.
+  void stop(const std::string& reason = "Stopped before the verdict was clear.") { end(State::stopped, reason); }
+  void fail(const std::string& reason) { end(State::failed, reason); }
+
+  State state() const { return state_; }
+  bool is_open() const { return state_ == State::open; }
+  const SpeedupQuestion& question() const { return question_; }
+  const std::vector<RunId>& round() const { return round_; }         // the latest, in launching order; empty: none yet
+  const std::vector<Gain>& estimates() const { return estimates_; }  // before the first round, and after each
+  const SpeedupAnswer& answer() const { return answer_; }            // final when not open
+
+ private:
+  struct Side {
+    Run asked;
+    std::vector<RunId> repeated;  // by us
+    std::vector<LoadedRun> runs;  // finished
+  };
+
+  bool round_is_over();
+  void load_finished(Side& side);
+  void judge_runs();
+  void decide();
+  void begin_round();
+  void end(State state, const std::string& reason);
+
+  RunStore& store_;
+  const SpeedupQuestion question_;
+  const HardwareTable hardware_;
+  const std::function<RunId(RunId)> repeat_;
+  Side base_;
+  Side run_;
+  std::vector<RunId> round_;
+  std::vector<Gain> estimates_;
+  SpeedupAnswer answer_;
+  Verdict arithmetic_ = Verdict::cannot_tell;  // the verdict before trust and the number of repeats are considered
+  std::string doubt_;                          // why a side cannot be believed
+  State state_ = State::open;
+  std::mt19937_64 random_{std::random_device{}()};
+};
+
+}  // namespace stepladder
