@@ -65,6 +65,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       request_command(app, common, RunRequest::resume, "Continue a paused run"),
       request_command(app, common, RunRequest::stop, "Stop a run after its current step"),
       compare_command(app, common),
+      confirm_command(app, common),
       operators_command(app, common),
       check_command(app, common),
       mfu_command(app, common),

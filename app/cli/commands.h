@@ -25,6 +25,7 @@ Subcommand bin_command(CLI::App& app, CommonOptions& common);
 Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what);
 
 Subcommand compare_command(CLI::App& app, CommonOptions& common);
+Subcommand confirm_command(CLI::App& app, CommonOptions& common);
 Subcommand operators_command(CLI::App& app, CommonOptions& common);
 Subcommand check_command(CLI::App& app, CommonOptions& common);  // run_commands.cpp
 Subcommand mfu_command(CLI::App& app, CommonOptions& common);

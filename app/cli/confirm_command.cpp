@@ -1,0 +1,118 @@
+// `stepladder confirm`: repeats a run and its base in turns until the verdict on the speed-up is clear.
+#include <iostream>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/find_run.h"
+#include "app/cli/progress.h"
+#include "app/cli/report.h"
+#include "app/exit_status.h"
+#include "app/format.h"
+#include "app/open_store.h"
+#include "app/session.h"
+#include "app/verdict_text.h"
+
+namespace stepladder {
+namespace {
+
+struct ConfirmOptions {
+  std::string run;
+  std::string base;  // empty: the ladder's baseline
+  int max_repeats = SpeedupQuestion().max_repeats;
+};
+
+// A run of the ladder's first rung.
+Run baseline_of(RunStore& store, const Run& run) {
+  if (!run.ladder) {
+    throw UsageError("run " + std::to_string(run.id) +
+                     " belongs to no ladder; name the run to compare it with: --against RUN");
+  }
+  const std::vector<Run> runs = store.runs_of(*run.ladder);  // by rung, then repeat
+  if (runs.empty() || runs.front().rung == run.rung) {
+    throw UsageError("run " + std::to_string(run.id) +
+                     " is the baseline of its ladder; name another run to compare it with: --against RUN");
+  }
+  return runs.front();
+}
+
+// Follows round after round until the question is answered; Ctrl-C stops it.
+void follow_rounds(Session& session) {
+  const SpeedupConfirmation& confirmation = *session.confirmation();
+  std::vector<RunId> followed;
+  while (confirmation.is_open()) {
+    if (confirmation.round() != followed) {
+      followed = confirmation.round();
+      std::cerr << "stepladder: repeat " << confirmation.answer().repeats + 1 << " of at most "
+                << confirmation.question().max_repeats << "; so far "
+                << factor_text(confirmation.answer().speedup.factor) << ", 95 % interval "
+                << ci95_text(confirmation.answer().speedup.ci95) << "\n";
+      follow(session, followed);
+    }
+    if (interrupted()) session.stop_confirming();
+    session.wait_and_drain(std::chrono::milliseconds(20));
+  }
+}
+
+int exit_status(const SpeedupConfirmation& confirmation) {
+  using State = SpeedupConfirmation::State;
+  if (interrupted() || confirmation.state() == State::stopped) return exit_interrupted;
+  if (confirmation.state() == State::failed) return exit_failed;
+  const SpeedupAnswer& answer = confirmation.answer();
+  if (answer.speedup.worst() == Trust::impossible) return exit_implausible;
+  if (answer.speedup.verdict == Verdict::cannot_tell) return exit_cannot_tell;
+  return answer.speedup.verdict == Verdict::slower ? exit_slower : exit_done;
+}
+
+Json answer_json(const SpeedupConfirmation& confirmation) {
+  const SpeedupAnswer& answer = confirmation.answer();
+  return {{"run", confirmation.question().run},
+          {"base", confirmation.question().base},
+          {"speedup", number(answer.speedup.factor)},
+          {"ci95", interval_json(answer.speedup.ci95)},
+          {"verdict", to_string(answer.speedup.verdict)},
+          {"trust", to_string(answer.speedup.worst())},
+          {"repeats", answer.repeats},
+          {"reason", answer.reason}};
+}
+
+std::string answer_text(const SpeedupConfirmation& confirmation) {
+  const SpeedupAnswer& answer = confirmation.answer();
+  return "Run " + std::to_string(confirmation.question().run) + " against run " +
+         std::to_string(confirmation.question().base) + ": " + verdict_text(answer.speedup) + ", " +
+         factor_text(answer.speedup.factor) + ", 95 % interval " + ci95_text(answer.speedup.ci95) + "\n" +
+         answer.reason + "\n";
+}
+
+int confirm(const ConfirmOptions& options, const CommonOptions& common) {
+  open_existing(common.database);  // or an error: without a database there is no run
+  Session session(common.database);
+  const Run run = find_run(session.store(), options.run);
+  const Run base = options.base.empty() ? baseline_of(session.store(), run) : find_run(session.store(), options.base);
+  session.confirm({.run = run.id, .base = base.id, .max_repeats = options.max_repeats});
+  follow_rounds(session);
+  if (common.json) {
+    print(answer_json(*session.confirmation()));
+  } else {
+    std::cout << answer_text(*session.confirmation());
+  }
+  return exit_status(*session.confirmation());
+}
+
+}  // namespace
+
+Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
+  auto options = std::make_shared<ConfirmOptions>();
+  CLI::App* command =
+      add_with_json(app, common, "confirm", "Repeat a run and its base in turns until it is clear which one is faster");
+  command->add_option("run", options->run, "A run that was launched here; all finished repeats of its rung count")
+      ->required();
+  command->add_option("--against", options->base, "The run to compare with (by default the ladder's baseline)");
+  command
+      ->add_option("--max-repeats", options->max_repeats,
+                   "Runs of each of the two at most, those that exist already included")
+      ->check(between(2, 1000));
+  command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 implausible.");
+  return {command, [options, &common] { return confirm(*options, common); }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,100 @@
+"""`stepladder confirm`: a small ladder, and the repeats until the verdict on a speed-up is clear."""
+import json
+import signal
+import time
+import unittest
+
+from program import TINY, Workplace
+
+FIELDS = {"run", "base", "speedup", "ci95", "verdict", "trust", "repeats", "reason"}
+
+
+class Confirm(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.addCleanup(self.place.close)
+
+    def ladder(self, *arguments):
+        """Two rungs."""
+        steps = () if "--steps" in arguments else ("--steps", 40)
+        self.place.json("ladder", *TINY, *steps, "--threads", 1, "--stages", "baseline,fused-adamw", *arguments)
+        return self.place.json("runs")
+
+    def confirm(self, *arguments):
+        status, out, err = self.place.run("confirm", *arguments, "--json")
+        return status, json.loads(out) if out else None, err
+
+    def test_two_rungs_are_repeated_until_the_verdict_is_clear(self):
+        base, rung = self.ladder()
+        status, answer, err = self.confirm(rung["id"], "--max-repeats", 4)
+        self.assertEqual(set(answer), FIELDS)
+        self.assertEqual((answer["run"], answer["base"]), (rung["id"], base["id"]))
+        self.assertEqual(answer["trust"], "trusted")
+        self.assertIn(answer["repeats"], (2, 3, 4))
+        self.assertLess(answer["ci95"][0], answer["ci95"][1])
+        expected = {"faster": 0, "same": 0, "slower": 10, "cannot-tell": 11}
+        self.assertEqual(status, expected[answer["verdict"]], err)
+        self.assertRegex(answer["reason"], "clear after|inconclusive after 4")
+        self.assertIn("repeat 2 of at most 4", err)
+        runs = self.place.json("runs")
+        for side in (base, rung):
+            repeats = [r for r in runs if r["ladder"] == side["ladder"] and r["stage"] == side["stage"]]
+            self.assertEqual(len(repeats), answer["repeats"])
+            self.assertEqual(sorted(r["repeat"] for r in repeats), list(range(len(repeats))))
+
+        # The runs are there, so the same question is answered without further ones, and any repeat may be named.
+        status, out, err = self.place.run("confirm", runs[-1]["id"] if runs[-1]["stage"] == rung["stage"] else rung["id"],
+                                          "--against", base["id"], "--max-repeats", answer["repeats"])
+        self.assertEqual(status, expected[answer["verdict"]], err)
+        self.assertIn("95 % interval", out)
+        self.assertEqual(len(self.place.json("runs")), len(runs))
+
+    def test_an_impossible_rung_is_not_confirmed(self):
+        base, rung = self.ladder()
+        table = self.place.path / "config" / "stepladder" / "hardware.csv"
+        table.parent.mkdir(parents=True)
+        columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source"
+        table.write_text(f"{columns}\n{rung['hardware']},,1e-6,1e-6,1e-6,1e-6,,10,16,a test\n")
+        status, answer, err = self.confirm(rung["id"])
+        self.assertEqual((status, answer["trust"], answer["verdict"]), (12, "impossible", "cannot-tell"), err)
+        self.assertIn("is impossible", answer["reason"])
+        self.assertEqual(len(self.place.json("runs")), 2, "no repeat can make it possible")
+
+    def test_two_runs_outside_a_ladder(self):
+        run = self.place.json("train", *TINY, "--steps", 20, "--threads", 1)
+        bigger = self.place.json("train", *TINY, "--steps", 20, "--threads", 1, "--batch", 32)
+        status, answer, err = self.confirm(bigger["id"], "--against", run["id"], "--max-repeats", 2)
+        self.assertEqual(set(answer), FIELDS, err)
+        self.assertEqual((answer["base"], answer["repeats"]), (run["id"], 2))
+        status, answer, err = self.confirm(bigger["id"])
+        self.assertEqual(status, 2)
+        self.assertIn("--against", err)
+
+    def test_what_cannot_be_confirmed(self):
+        base, rung = self.ladder()
+        log = self.place.path / "log.txt"
+        log.write_text("".join(f"step {i} loss 4.0 dt 10ms tok/sec 1000\n" for i in range(1, 30)))
+        imported = self.place.json("import", log)[0]["id"]
+        for arguments, words in [((base["id"],), "baseline"), ((99,), "no run 99"), ((rung["id"], "--against", 99), "99"),
+                                 ((rung["id"], "--against", rung["id"]), "compared with itself"),
+                                 ((imported, "--against", base["id"]), "not launched here"),
+                                 ((rung["id"], "--max-repeats", 1), "--max-repeats")]:
+            status, out, err = self.place.run("confirm", *arguments)
+            self.assertEqual((status, out), (2, ""), err)
+            self.assertIn(words, err)
+
+    def test_ctrl_c_ends_it_with_an_answer(self):
+        base, rung = self.ladder("--steps", 1000)
+        process = self.place.start("confirm", rung["id"], "--json")
+        deadline = time.time() + 60
+        while len(self.place.json("runs")) < 4 and time.time() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, err)
+        answer = json.loads(out)
+        self.assertEqual((answer["verdict"], answer["repeats"], set(answer)), ("cannot-tell", 1, FIELDS))
+
+
+if __name__ == "__main__":
+    unittest.main()
