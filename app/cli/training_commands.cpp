@@ -110,7 +110,7 @@ std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
   return planned;
 }
 
-// A ladder that others climbed, in sizes that fit this machine; what was given by hand counts.
+// A preset ladder in sizes that fit this machine; values given by hand override it.
 LadderRequest ready_request(const LadderOptions& options, const DeviceReport& report) {
   const LadderPreset& plan = ladder_preset(options.plan);
   LadderRequest request = preset_ladder(plan, options.recipe.over(plan.base), report);
@@ -177,10 +177,11 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = add_with_json(app, common, "train", "Train one run");
   options->recipe.add_to(*command);
-  command->add_option("--stage", options->stages, "A stage to apply; several may be given")->delimiter(',');
-  command->add_option("--name", options->name, "What to call the run");
-  CLI::Option* resume = command->add_option("--resume", options->resume, "Go on with a run from its newest checkpoint");
-  command->add_option("--fork", options->fork, "A new run from a checkpoint of another: RUN@STEP")->excludes(resume);
+  command->add_option("--stage", options->stages, "Stages to apply, separated by commas")->delimiter(',');
+  command->add_option("--name", options->name, "Name of the run");
+  CLI::Option* resume =
+      command->add_option("--resume", options->resume, "Continue this run from its newest checkpoint");
+  command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
   return {command, [options, &common] { return train(*options, common); }};
 }
 
@@ -189,32 +190,31 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "ladder", "Train the baseline and one rung for each stage");
   options->recipe.add_to(*command);
   CLI::Option* stages = command->add_option("--stages", options->stages,
-                                            "Stages, in order; values that change with one after it: bf16:batch=24");
-  CLI::Option* only =
-      command->add_option("--only", options->only, "Stages, each on the baseline alone instead of together");
+                                            "Stages in order, each with values that change with it: bf16:batch=24");
+  CLI::Option* only = command->add_option("--only", options->only, "Stages to measure, each alone on the baseline");
   CLI::Option* without = command->add_option("--without", options->without, "Stages to leave out");
   for (CLI::Option* list : {stages, only, without}) list->delimiter(',');
   only->excludes(stages);
   std::string plans;
   for (const LadderPreset& plan : ladder_presets()) plans += (plans.empty() ? "" : ", ") + plan.name;
-  CLI::Option* plan = command->add_option("--plan", options->plan, "A ladder that others climbed: " + plans)
+  CLI::Option* plan = command->add_option("--plan", options->plan, "Preset, a ladder measured elsewhere: " + plans)
                           ->excludes(stages)
                           ->excludes(only)
                           ->excludes(without);
-  command->add_flag("--all", options->all, "Also the check and the stages that change the maths")
+  command->add_flag("--all", options->all, "Include the check and the stages that change training results")
       ->excludes(stages)
       ->excludes(only)
       ->excludes(plan);
-  command->add_option("--repeats", options->repeats, "Runs of each rung")->check(between(1, 1000));
+  command->add_option("--repeats", options->repeats, "Runs per rung")->check(between(1, 1000));
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
-  command->add_option("--name", options->name, "What to call the ladder");
+  command->add_option("--name", options->name, "Name of the ladder");
   return {command, [options, &common] { return ladder(*options, common); }};
 }
 
 Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest request, const char* what) {
   auto run = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand(std::string(to_string(request)), what);
-  command->add_option("run", *run, "Its number or name")->required();
+  command->add_option("run", *run, "Number or name of the run")->required();
   return {command, [run, request, &common] { return ask_owner(*run, request, common); }};
 }
 
