@@ -1,4 +1,4 @@
-// "Is it real?": repeats a run and its base in turns until it is clear which one is faster, or a limit is reached.
+// "Verify gain": repeats a run and its base in turns until it is clear which one is faster, or a limit is reached.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The repeats behind "Is it real?", by a real session and a trainer whose step times are known.
+// The repeats behind "Verify gain", with a real session and a trainer whose step times are known.
 #include "app/speedup_confirmation.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// "Is it real?" from the button to the answer: a real session, and a trainer whose step times are known.
+// "Verify gain" from the button to the answer: a real session, and a trainer whose step times are known.
 #include <gtest/gtest.h>
 
 #include <atomic>
