@@ -231,12 +231,13 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
 void draw_question(const Workspace& workspace, Commands& commands) {
   const Question& question = workspace.question;
   if (!question.open) return;
-  begin_card("##question", ImVec2(0, px(64)));
+  begin_card("##question", ImVec2(0, px(80)));
   text_strong("Verifying the gain of rung " + std::to_string(question.asked.rung));
   ImGui::SameLine();
   text_quiet("repeated in turns with rung " + std::to_string(question.asked.baseline) +
              " until the verdict is clear, at most " + std::to_string(question.asked.max_repeats) + " times");
-  ImGui::SameLine(ImGui::GetContentRegionAvail().x - px(118));
+  const float stop_width = ImGui::CalcTextSize("Stop verification").x + 2 * ImGui::GetStyle().FramePadding.x;
+  ImGui::SameLine(ImGui::GetContentRegionMax().x - stop_width);
   if (quiet_button("Stop verification")) commands.push_back(StopAsking{});
   mark("live.stop_asking");
   std::string rounds = "95 % interval after each round:";

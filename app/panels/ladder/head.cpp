@@ -118,14 +118,14 @@ void draw_export_popup(const Ladder& ladder, Commands& commands) {
   ImGui::PopStyleVar();
 }
 
-// Verification of one of its rungs: the intervals so far, and the answer.
+// Verification of one of its rungs: the newest interval, and the answer.
 void draw_question(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   const Question& question = workspace.question;
   if (question.asked.ladder != ladder.id || (!question.open && question.answers.empty())) return;
   ImGui::SameLine(0, px(16));
   ImGui::AlignTextToFramePadding();
   std::string text = (question.open ? "Verifying rung " : "Verified rung ") + std::to_string(question.asked.rung);
-  for (const Gain& answer : question.answers) text += "  " + ci95_text(answer.ci95);
+  if (!question.answers.empty()) text += "  " + ci95_text(question.answers.back().ci95);  // Live shows all
   if (question.open) {
     text_quiet(text + "  ...");
     ImGui::SameLine(0, px(8));

@@ -26,7 +26,7 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
   ImGui::PopFont();
   const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
   const float buttons = right - stop_width - first_width - px(8);
-  const float progress = buttons - px(132);
+  const float progress = buttons - px(152);
   const float top = ImGui::GetCursorPosY();
   const float text_top = top + (height - ImGui::GetTextLineHeight()) / 2;
   ImGui::SetCursorPosY(text_top);
