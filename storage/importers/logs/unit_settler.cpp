@@ -264,7 +264,7 @@ class UnitSettler {
       note(std::string("the step time has no unit and was taken for ") +
            (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
     if (units_.tokens_per_step == 0 && !first_.step_is_epoch && (timed || !first_.labels.rate_text.empty()))
-      note("tokens per step are not known, so there are no tokens/s: give --tokens-per-step");
+      note("tokens per step are unknown, so there is no throughput; enter them to get one");
     if (first_.step_is_epoch) note("the log counts epochs, so a step here is an epoch");
   }
 
