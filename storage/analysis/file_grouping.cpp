@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "storage/analysis/statistics.h"
 #include "storage/analysis/summary.h"
 #include "storage/wording.h"
 
