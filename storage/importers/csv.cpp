@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
 #include "storage/importers/logs/lines/line_reader.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
@@ -19,7 +20,6 @@
 namespace stepladder {
 namespace {
 
-constexpr int most_notes = 20;
 constexpr double least_unix_time = 1e9;  // seconds; a smaller number isn't a date of this century
 
 std::string_view trimmed(std::string_view text) {
@@ -179,7 +179,7 @@ bool is_table(ImportInput& input) {
 class Table {
  public:
   Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
-      : reader_(input, sink), sink_(sink), run_(options, sink) {}
+      : reader_(input, sink), run_(options, sink), malformed_(sink, "lines are malformed and were skipped") {}
 
   void read() {
     std::string_view line;
@@ -188,8 +188,7 @@ class Table {
     while (reader_.next(line)) take(line);
     for (auto& [name, steps] : gathered_) tell(name, steps);
     run_.end();
-    if (malformed_ > most_notes)
-      sink_.note(0, std::to_string(malformed_ - most_notes) + " more lines are malformed and were skipped");
+    malformed_.finish();
     if (runs_ == 0) throw ImportError("is a table without rows");
   }
 
@@ -318,13 +317,11 @@ class Table {
   std::string_view field(int column) const { return fields_[static_cast<std::size_t>(column)]; }
   std::optional<double> number(int column) const { return number_in(field(column), header_.separator == ';'); }
 
-  void note(const std::string& what) {
-    if (++malformed_ <= most_notes) sink_.note(reader_.number(), "skipped: the line " + what);
-  }
+  void note(const std::string& what) { malformed_.note(reader_.number(), "skipped: the line " + what); }
 
   LineReader reader_;
-  ImportSink& sink_;
   RunAssembler run_;
+  CappedNotes malformed_;
   Header header_;
   TimeStamp stamp_;
   TrimmedFields splitter_;
@@ -333,7 +330,6 @@ class Table {
   std::map<std::string, Meaning, std::less<>> metrics_;
   std::int64_t rows_ = 0;
   int runs_ = 0;
-  int malformed_ = 0;
 };
 
 }  // namespace

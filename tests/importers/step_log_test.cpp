@@ -83,7 +83,7 @@ TEST(Units, TokensPerStepAreWorkedOutWhereJustOneReadingHolds) {
   EXPECT_EQ(infer_units(evidence(250, 16.384, TimeUnit::ms, RateLabel::tokens, 0)).tokens_per_step, 4096);
   const Units unknown = infer_units(evidence(250, 0.0773, TimeUnit::ms, RateLabel::tokens, 0));
   EXPECT_EQ(unknown.tokens_per_step, 0);
-  EXPECT_TRUE(unknown.ask_tokens);
+  EXPECT_EQ(unknown.rate, RateMeaning::unknown);
 }
 
 TEST(StepLog, AValidationLossJoinsItsStep) {

@@ -109,7 +109,6 @@ class Inference {
     } else if (evidence_.rate == RateLabel::samples || evidence_.rate == RateLabel::iterations) {
       take_time(time_by_label());
       take_rate(by_label(evidence_.rate));
-      units_.ask_tokens = true;
     } else {
       without_tokens();
     }
@@ -289,7 +288,6 @@ class Inference {
       units_.arithmetic = product_text(unit) + ": " + short_text(as_printed) + " tokens a step are no batch, " +
                           std::to_string(units_.tokens_per_step) + " are, so the rate is in " + units_.unit;
     } else {
-      units_.ask_tokens = true;
       if (as_printed >= least_tokens_per_step) take_rate(by_label(evidence_.rate));
       units_.arithmetic = product_text(unit) + " is no certain number of tokens in any unit";
     }

@@ -39,7 +39,6 @@ struct Units {
   double rate_scale = 1;    // devices, where the rate is that of one
   std::string unit;         // "tokens/ms printed as tokens/sec"; empty: no rate was printed
   std::string arithmetic;   // one sentence that a reader can redo; empty: nothing was worked out
-  bool ask_tokens = false;  // tokens per step cannot be told from what is there
 };
 
 Units infer_units(const UnitEvidence& evidence);

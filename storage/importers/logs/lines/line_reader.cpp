@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
 namespace stepladder {
 namespace {
-
-constexpr int most_notes = 20;
-constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
-constexpr std::string_view utf16_le_mark = "\xFF\xFE";
-constexpr std::string_view utf16_be_mark = "\xFE\xFF";
 
 // Where a line ends: LF, CR, or the backspaces of an old progress bar.
 constexpr std::array<bool, 256> line_ends = [] {
@@ -34,19 +28,6 @@ const char* find_end(const char* begin, const char* end) {
   }
   while (begin < end && !line_ends[static_cast<unsigned char>(*begin)]) ++begin;
   return begin;
-}
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | code >> 6), put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12), put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | code >> 18), put(0x80 | (code >> 12 & 0x3F)), put(0x80 | (code >> 6 & 0x3F)), put(0x80 | (code & 0x3F));
-  }
 }
 
 // ESC [ ... letter, ESC ] ... BEL, and ESC with one character.
@@ -74,26 +55,15 @@ void without_colours(std::string_view line, std::string& plain) {
 
 }  // namespace
 
-bool looks_like_text(std::string_view head) {
-  if (head.starts_with(utf16_le_mark) || head.starts_with(utf16_be_mark)) return true;
-  std::size_t odd = 0;
-  for (const char c : head) {
-    const auto byte = static_cast<unsigned char>(c);
-    odd += byte < 7 || (byte > 13 && byte < 27) || (byte > 27 && byte < 32) || byte == 127;
-  }
-  return odd * 100 <= head.size();
-}
-
-LineReader::LineReader(ImportInput& input, ImportSink& sink) : input_(input), sink_(sink) {
+LineReader::LineReader(ImportInput& input, ImportSink& sink)
+    : input_(input), decoder_(input.head()), skipped_(sink, "lines were skipped, too long or with NUL bytes") {
   const std::string_view head = input.head();
   if (head.empty()) throw ImportError("is empty");
   if (!looks_like_text(head)) throw ImportError("is binary, not the text of a log");
-  if (head.starts_with(utf16_le_mark)) encoding_ = Encoding::utf16_le;
-  if (head.starts_with(utf16_be_mark)) encoding_ = Encoding::utf16_be;
 }
 
 void LineReader::skipped(const char* why) {
-  if (++skipped_ <= most_notes) sink_.note(number_, std::string("skipped: ") + why);
+  skipped_.note(number_, std::string("skipped: ") + why);
 }
 
 bool LineReader::next(std::string_view& line) {
@@ -109,8 +79,7 @@ bool LineReader::next(std::string_view& line) {
     }
     return true;
   }
-  if (const int more = std::exchange(skipped_, 0) - most_notes; more > 0)
-    sink_.note(0, std::to_string(more) + " more lines were skipped, too long or with NUL bytes");
+  skipped_.finish();
   return false;
 }
 
@@ -122,7 +91,6 @@ bool LineReader::cut(std::string_view& line) {
       if (!finished_ && refill()) continue;
       finished_ = true;
       number_ = ended_ + 1;
-      redrawn_ = false;
       if (skipping_) skipped("the line is longer than a MiB");
       skipping_ = false;
       if (carried_.empty()) return false;
@@ -146,7 +114,6 @@ bool LineReader::cut(std::string_view& line) {
       continue;
     }
     number_ = ended_ + 1;
-    redrawn_ = *stop != '\n';
     if (*stop == '\n') ++ended_;
     if (skipping_ || part.size() > longest) {
       skipping_ = false;
@@ -166,38 +133,10 @@ bool LineReader::cut(std::string_view& line) {
 }
 
 bool LineReader::refill() {
-  std::string_view bytes = input_.next();
+  const std::string_view bytes = input_.next();
   if (bytes.empty()) return false;
-  if (!started_) {
-    started_ = true;
-    if (bytes.starts_with(utf8_mark)) bytes.remove_prefix(utf8_mark.size());
-  }
-  if (encoding_ == Encoding::utf8) {
-    rest_ = bytes;
-  } else {
-    convert_utf16(bytes);
-    rest_ = converted_;
-  }
+  rest_ = decoder_.decode(bytes);
   return true;
-}
-
-void LineReader::convert_utf16(std::string_view bytes) {
-  converted_.clear();
-  odd_.append(bytes);
-  for (std::size_t i = 0; i + 1 < odd_.size(); i += 2) {
-    const auto a = static_cast<unsigned char>(odd_[i]), b = static_cast<unsigned char>(odd_[i + 1]);
-    const std::uint32_t code = encoding_ == Encoding::utf16_le ? a | b << 8 : b | a << 8;
-    if (code == 0xFEFF) continue;
-    if (code >= 0xD800 && code < 0xDC00) {
-      high_ = code;
-    } else if (code >= 0xDC00 && code < 0xE000) {
-      if (high_) append_utf8(converted_, 0x10000 + ((high_ - 0xD800) << 10) + (code - 0xDC00));
-      high_ = 0;
-    } else {
-      append_utf8(converted_, code);
-    }
-  }
-  odd_.erase(0, odd_.size() / 2 * 2);
 }
 
 }  // namespace stepladder

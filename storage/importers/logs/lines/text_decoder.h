@@ -1,0 +1,33 @@
+// Turns the pieces of an input into UTF-8 where a mark at the start says UTF-16. Any other text is passed on unchanged.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stepladder {
+
+// Whether these first bytes are text (UTF-8, UTF-16 with its mark, any one-byte encoding) rather than binary.
+bool looks_like_text(std::string_view head);
+
+class TextDecoder {
+ public:
+  // `head` is the start of the input.
+  explicit TextDecoder(std::string_view head);
+
+  // The text of the next piece, valid until the next call. A character may be cut between two pieces.
+  std::string_view decode(std::string_view bytes);
+
+ private:
+  enum class Encoding { utf8, utf16_le, utf16_be };
+
+  void convert_utf16(std::string_view bytes);
+
+  Encoding encoding_ = Encoding::utf8;
+  bool started_ = false;
+  std::string converted_;
+  std::string odd_;         // bytes of a character that the next piece completes
+  std::uint32_t high_ = 0;  // first half of a surrogate pair
+};
+
+}  // namespace stepladder
