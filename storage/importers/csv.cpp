@@ -184,12 +184,12 @@ class Table {
   void read() {
     std::string_view line;
     while (!header_.useful && reader_.next(line)) header_ = read_header(line);
-    if (!header_.useful) throw ImportError("has no header that names a step and a loss or a time");
+    if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
     while (reader_.next(line)) take(line);
     for (auto& [name, steps] : gathered_) tell(name, steps);
     run_.end();
     malformed_.finish();
-    if (runs_ == 0) throw ImportError("is a table without rows");
+    if (runs_ == 0) throw ImportError("has a header but no rows");
   }
 
  private:

@@ -27,7 +27,7 @@ void LadderOutline::tell(ImportSink& sink) const {
   std::vector<int> rungs;
   for (std::size_t i = 0; i < stages_.size(); ++i)
     rungs.push_back(static_cast<int>(turned ? stages_.size() - 1 - i : i));
-  if (turned) sink.note(0, "the newest block stands first, so the ladder begins with the last one");
+  if (turned) sink.note(0, "the log has its newest block first, so the ladder begins with its last");
   sink.ladder({.name = name_, .notes = notes_}, rungs);
 }
 

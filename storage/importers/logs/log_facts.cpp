@@ -299,7 +299,7 @@ bool LogFacts::read_params(const Number& number) {
 
 LogFacts::Tokens LogFacts::tokens_per_step() const {
   const auto n = [](std::int64_t value) { return std::to_string(value); };
-  if (tokens_printed > 0) return {tokens_printed, true, "the log says " + n(tokens_printed) + " tokens per step"};
+  if (tokens_printed > 0) return {tokens_printed, true, "printed in the log"};
   if (global_batch > 0 && seq > 0 && global_batch < largest_fact / 1000 && seq < largest_fact / 1000)
     return {global_batch * seq, true, n(global_batch) + " sequences x " + n(seq) + " tokens"};
   if (batch > 0 && seq > 0 &&
@@ -322,7 +322,7 @@ LogFacts::Tokens LogFacts::tokens_per_step() const {
       if (round < least || round == 0) continue;
       return {round, false,
               n(tokens_loaded) + " tokens in " + n(batches_per_epoch) + " batches are " + n(least) + " to " + n(most) +
-                  " a batch, of which " + n(round) + " is the roundest"};
+                  " a batch; " + n(round) + " is the roundest"};
     }
   }
   return {};

@@ -13,7 +13,7 @@ constexpr std::size_t told_at_once = 512;
 }  // namespace
 
 RunAssembler::RunAssembler(const ImportOptions& options, ImportSink& sink)
-    : options_(&options), sink_(&sink), late_(sink, "lines speak of steps that are long past") {}
+    : options_(&options), sink_(&sink), late_(sink, "lines add to steps that were read too long ago") {}
 
 void RunAssembler::begin(RunOpening opening) {
   end();
@@ -36,7 +36,7 @@ void RunAssembler::add(const StepLine& line, PrintedStep&& printed) {
   labels_.convert(line, progress(), printed);
   printed.tested = line.tested;
   if (line.from_perplexity && !std::exchange(perplexity_noted_, true))
-    sink_->note(printed.line, "no loss is printed: it is the logarithm of the perplexity");
+    sink_->note(printed.line, "the log prints no loss, so the logarithm of the perplexity is the loss");
   add(printed);
 }
 
@@ -46,7 +46,7 @@ void RunAssembler::add(const PrintedStep& printed) {
       return;
     case StepMerger::Added::too_late:
       return late_.note(printed.line,
-                        "skipped: says something of step " + std::to_string(printed.step) + ", which is long past");
+                        "skipped: adds to step " + std::to_string(printed.step) + ", which was read too long ago");
     case StepMerger::Added::new_step:
       break;
   }
@@ -60,7 +60,8 @@ void RunAssembler::add(const PrintedStep& printed) {
 }
 
 void RunAssembler::validate(double val_loss, bool tested, std::int64_t line) {
-  if (!steps_.validate(val_loss, tested)) late_.note(line, "skipped: a validation loss of a step that is long past");
+  if (!steps_.validate(val_loss, tested))
+    late_.note(line, "skipped: a validation loss of a step that was read too long ago");
 }
 
 void RunAssembler::settle() {

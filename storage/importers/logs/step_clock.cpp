@@ -50,14 +50,14 @@ double StepClock::ms_by_clock(const PrintedStep& printed, double elapsed) {
                            ? std::max(1.0, std::round(elapsed / printed.mean_time))
                            : static_cast<double>(gap);
   if (!std::exchange(restart_noted_, true))
-    sink_->note(printed.line, "the clock starts again at step " + std::to_string(printed.step) + " (" +
-                                  short_text(last) + ", then " + short_text(elapsed) + "): a warm-up ended there");
+    sink_->note(printed.line, "the clock restarts at step " + std::to_string(printed.step) + " (" + short_text(last) +
+                                  ", then " + short_text(elapsed) + "), so a warm-up ended there");
   return elapsed * units_.ms_per_time / steps;
 }
 
 double StepClock::ms_by_rate(const PrintedStep& printed) {
   if (!std::exchange(rate_noted_, true))
-    sink_->note(printed.line, "no step time is printed: it was worked out from the rate, " +
+    sink_->note(printed.line, "the log prints no step time; it was computed from the rate, " +
                                   short_text(printed.throughput) + " " + units_.printed.unit);
   if (units_.rate_is_iterations) return 1000 / printed.throughput;
   return 1000 * static_cast<double>(units_.tokens_per_step) / (printed.throughput * units_.tokens_rate_to_s);

@@ -15,7 +15,7 @@ StepLog::StepLog(ImportInput& input, const ImportOptions& options, ImportSink& s
       run_(options, sink),
       ladder_(input.path().stem().string()),
       sink_(sink),
-      warnings_(sink, "warnings of compilers or libraries were skipped"),
+      warnings_(sink, "warnings from compilers or libraries were skipped"),
       malformed_(sink, "lines look like steps but could not be read as such"),
       summaries_(sink, "lines sum up the whole training and were skipped") {}
 
@@ -25,8 +25,8 @@ void StepLog::read() {
   end_run();
   leave_item(lines_.number());
   if (ladder_.empty())
-    throw ImportError(is_missing(early_val_loss_) ? "holds no training step"
-                                                  : "holds a validation loss but no training step");
+    throw ImportError(is_missing(early_val_loss_) ? "contains no training step"
+                                                  : "contains a validation loss but no training step");
   warnings_.finish();
   malformed_.finish();
   summaries_.finish();
@@ -47,7 +47,7 @@ void StepLog::take(const LogLine& line) {
     case LogLine::Kind::bare_loss:
       return take_bare_loss(line);
     case LogLine::Kind::summary:
-      return summaries_.note(line.number, "skipped: sums up the whole training, no step");
+      return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
       return facts_.read_part(line.text);
     case LogLine::Kind::fence:
@@ -77,7 +77,7 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
     case Counted::What::validation:
       return validate(*counted.line, line);
     case Counted::What::out_of_bounds:
-      return malformed_.note(line, "not read as a step: its number is out of all bounds");
+      return malformed_.note(line, "not read as a step: its number is out of range");
     case Counted::What::step:
       break;
   }
@@ -123,7 +123,7 @@ void StepLog::take_words(const LogLine& line) {
   const auto item = item_of(line.text);
   const std::string_view heading = heading_of(line.text);
   if (!facts_.attentive() && !item && heading.empty()) return outline_.any_words();
-  if (is_warning(text)) return warnings_.note(line.number, "skipped: a warning of a compiler or library");
+  if (is_warning(text)) return warnings_.note(line.number, "skipped: a warning from a compiler or library");
   const bool code = line.place == LogLine::Place::code;
   if (run_.progress().open && !start_of_steps_.empty() && text.starts_with(start_of_steps_) && !outline_.has_words() &&
       !code && !line.joined)
@@ -170,7 +170,7 @@ void StepLog::add_rung_without_steps(const BlockName& name, std::int64_t line) {
   run.printed.unit = "none printed";
   sink_.begin_run(run);
   sink_.end_run(run);
-  sink_.note(line, "'" + run.stage + "' has no steps; kept as a rung without figures: " + run.title);
+  sink_.note(line, "'" + run.stage + "' has no steps; it is kept as a rung without measurements: " + run.title);
   ladder_.add_run(run.stage);
 }
 

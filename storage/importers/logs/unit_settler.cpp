@@ -152,7 +152,7 @@ class UnitSettler {
     if (first_.step_is_epoch) return;
     const TokenColumn column = read_token_column(steps_, first_.labels.rounded_tokens);
     units_.tokens_per_step = column.per_step;
-    if (column.counts_up) note("the tokens so far grow by " + std::to_string(column.per_step) + " a step");
+    if (column.counts_up) note("the token count grows by " + std::to_string(column.per_step) + " per step");
     if (column.per_step > 0) return;
     const double sequences = steps_.front().batch_size;
     if (!is_missing(sequences) && sequences > 0 && first_.facts.global_batch == 0)
@@ -163,7 +163,7 @@ class UnitSettler {
   void settle_clocks() {
     units_.time_is_clock = time_is_a_clock(steps_);
     if (units_.time_is_clock) {
-      note("the time grows with every step, so it counts from the start: differences were taken");
+      note("the printed time grows with every step, so it counts from the start; step times are its differences");
       for (PrintedStep& step : steps_)
         if (!is_missing(step.time)) step.elapsed = std::exchange(step.time, missing);
       first_.labels.elapsed_unit = first_.labels.time_unit;
@@ -173,7 +173,7 @@ class UnitSettler {
       for (PrintedStep& step : steps_) step.elapsed = missing;
     units_.elapsed_is_step = elapsed_is_a_step(steps_);
     if (units_.elapsed_is_step) {
-      note("the time since the start does not grow, so it was taken for that of a step");
+      note("the printed time since the start doesn't grow, so it was read as the time of a step");
       for (PrintedStep& step : steps_) step.time = std::exchange(step.elapsed, missing);
       first_.labels.time_unit = first_.labels.elapsed_unit;
     }
@@ -247,25 +247,25 @@ class UnitSettler {
       const std::int64_t count = small_count(devices, 0.05);
       if (count > 1 && ((count & (count - 1)) == 0 || count % 8 == 0 || count == first_.facts.devices)) {
         units_.tokens_rate_to_s *= static_cast<double>(count);
-        return note(short_text(tokens) + " tokens in " + short_text(seconds) + " s by the lines' time stamps are " +
+        return note(short_text(tokens) + " tokens in " + short_text(seconds) + " s (by the time stamps) are " +
                     std::to_string(count) + " x " + short_text(printed_rate) + ": the rate is that of one device");
       }
       if (devices < 1.25) return;
       units_.tokens_rate_to_s = 0;  // of what it is the rate is not known
     }
-    if (!units_.rate_is_iterations) note("no step time is printed: it was taken from the lines' time stamps");
+    if (!units_.rate_is_iterations) note("the log prints no step time; it was taken from the time stamps of the lines");
   }
 
   void explain(const LogFacts::Tokens& worked_out, const Units& inferred, bool timed, bool unlabelled) {
     if (!worked_out.how.empty() && first_.tokens_per_step == 0 && units_.tokens_per_step == worked_out.count)
-      note("tokens per step: " + worked_out.how + " = " + std::to_string(worked_out.count));
+      note("tokens per step: " + std::to_string(worked_out.count) + " (" + worked_out.how + ")");
     if (!inferred.arithmetic.empty()) note(inferred.arithmetic);
     if (timed && unlabelled)
-      note(std::string("the step time has no unit and was taken for ") +
+      note(std::string("the step time has no unit; it was read as ") +
            (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
     if (units_.tokens_per_step == 0 && !first_.step_is_epoch && (timed || !first_.labels.rate_text.empty()))
       note("tokens per step are unknown, so there is no throughput; enter them to get one");
-    if (first_.step_is_epoch) note("the log counts epochs, so a step here is an epoch");
+    if (first_.step_is_epoch) note("the log counts epochs only, so each step here is an epoch");
   }
 
   std::span<PrintedStep> steps_;

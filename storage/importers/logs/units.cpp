@@ -182,8 +182,8 @@ class Inference {
     if (counts_sequences() || counts_steps()) return;
     if (counts_parts_of_a_step(TimeUnit::s) || counts_parts_of_a_step(TimeUnit::ms)) return;
     take({time_by_label(), by_label(evidence_.rate)});
-    units_.arithmetic = product_text(time_by_label()) + " does not agree with" + of_step() +
-                        " in any unit; the step time was taken as printed";
+    units_.arithmetic =
+        product_text(time_by_label()) + " doesn't match" + of_step() + " in any unit; the step time is used as printed";
   }
 
   // So many samples that they are whole sequences: 1024 of tokens and 1000 of milliseconds are too near each other.
@@ -285,11 +285,11 @@ class Inference {
     } else if (per_ms >= 256 && per_ms % 64 == 0 && (as_printed < least_tokens_per_step || error * as_printed < 0.2)) {
       units_.tokens_per_step = per_ms;
       take_rate(RateMeaning::tokens_per_ms);
-      units_.arithmetic = product_text(unit) + ": " + short_text(as_printed) + " tokens a step are no batch, " +
-                          std::to_string(units_.tokens_per_step) + " are, so the rate is in " + units_.unit;
+      units_.arithmetic = product_text(unit) + ": " + short_text(as_printed) + " tokens per step can't be a batch, " +
+                          std::to_string(units_.tokens_per_step) + " can, so the rate is in " + units_.unit;
     } else {
       if (as_printed >= least_tokens_per_step) take_rate(by_label(evidence_.rate));
-      units_.arithmetic = product_text(unit) + " is no certain number of tokens in any unit";
+      units_.arithmetic = product_text(unit) + " doesn't give a definite number of tokens in any unit";
     }
   }
 

@@ -70,7 +70,7 @@ bool LineReader::next(std::string_view& line) {
   while (cut(line)) {
     if (line.empty()) continue;
     if (std::memchr(line.data(), '\0', line.size())) {
-      skipped("the line holds NUL bytes");
+      skipped("the line contains NUL bytes");
       continue;
     }
     if (std::memchr(line.data(), '\x1b', line.size())) {
