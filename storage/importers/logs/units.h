@@ -36,9 +36,9 @@ struct Units {
   double per_step = 1;               // ... and divided by this = one step
   std::int64_t tokens_per_step = 0;  // 0: still not known
   RateMeaning rate = RateMeaning::unknown;
-  double rate_scale = 1;    // devices, where the rate is that of one
-  std::string unit;         // "tokens/ms printed as tokens/sec"; empty: no rate was printed
-  std::string arithmetic;   // one sentence that a reader can redo; empty: nothing was worked out
+  double rate_scale = 1;   // devices, where the rate is that of one
+  std::string unit;        // "tokens/ms printed as tokens/sec"; empty: no rate was printed
+  std::string arithmetic;  // one sentence that a reader can redo; empty: nothing was worked out
 };
 
 Units infer_units(const UnitEvidence& evidence);
