@@ -172,6 +172,23 @@ class Numbers(unittest.TestCase):
         self.assertEqual(runs[honest]["mfu_convention"], "6N")
         self.assertIsNone(runs[nowhere]["mfu"])
         self.assertEqual([r["id"] for r in self.place.json("runs", "--filter", "flags~impossible")], [impossible])
+        self.assertEqual([r["id"] for r in self.place.json("runs", "--filter", "trust=impossible")], [impossible])
+
+    def test_no_factor_over_or_of_an_impossible_run_reads_faster(self):
+        honest, impossible = self.add_run("honest", 100), self.add_run("impossible", 1, rung=1)
+        slower = self.add_run("slower", 120, rung=2)
+        self.assertEqual((self.place.json("show", honest)["trust"], self.place.json("show", impossible)["trust"]),
+                         ("trusted", "impossible"))
+        compared = self.place.json("compare", honest, impossible, slower)
+        self.assertEqual((compared["base_trust"], [(run["trust"], run["verdict"]) for run in compared["runs"]]),
+                         ("trusted", [("impossible", "faster"), ("trusted", "slower")]))
+        table = self.place.run("compare", honest, impossible)[1]
+        self.assertNotIn("faster", table)
+        self.assertIn("impossible", table.splitlines()[2])
+        over_impossible = self.place.run("compare", impossible, honest)[1]
+        self.assertIn("baseline impossible", over_impossible)
+        self.assertEqual(self.place.json("compare", impossible, honest)["base_trust"], "impossible")
+        self.assertEqual(self.place.run("compare", impossible, honest, "--gate")[0], 12)
 
     def test_published_mfu_is_recomputed_row_by_row(self):
         rows = self.place.json("mfu", "--published")
