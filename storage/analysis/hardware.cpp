@@ -238,8 +238,9 @@ std::string with_row(std::string_view csv, const Hardware& row) {
   std::vector<std::string> lines = split(csv, '\n');
   if (lines.back().empty()) lines.pop_back();
   std::erase_if(lines, [&](const std::string& old) { return old.starts_with(row.name + ","); });
-  if (std::none_of(lines.begin(), lines.end(), [](const std::string& old) { return old.starts_with(columns); }))
-    lines.emplace_back(columns);
+  if (std::none_of(lines.begin(), lines.end(),
+                   [](const std::string& old) { return old.starts_with(hardware_columns); }))
+    lines.emplace_back(hardware_columns);
   lines.push_back(line);
   std::string all;
   for (const std::string& each : lines) all += each + "\n";
