@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// Whether `word` stands at `at` with no letter or digit on either side.
+// Whether the word at `at` has no letter or digit on either side.
 bool stands_alone(std::string_view line, std::size_t at, std::size_t size) {
   return (at == 0 || !is_word(line[at - 1]) || is_digit(line[at - 1]) || line[at - 1] == 'x') &&
          (at + size >= line.size() || !is_word(line[at + size]));
@@ -43,12 +43,12 @@ bool is_device(std::string_view word) {
   return word.starts_with("cuda") || word == "cpu" || word == "mps" || word == "gpu" || word.starts_with("xpu");
 }
 
-// Batches, sequences and tokens beyond this are no training's; products of two of them still fit.
+// Batches, sequences and tokens beyond this are not a training's; products of two of them still fit.
 constexpr std::int64_t largest_fact = 1'000'000'000;
 constexpr double largest_tokens_per_step = 1e12;
 
 struct Card {
-  std::string_view word;  // as it may stand in a line
+  std::string_view word;  // as a line may print it
   std::string_view name;
 };
 
@@ -81,7 +81,7 @@ std::string full_name(std::string_view line) {
       ++end;
     }
     std::string name(line.substr(at, end - at));
-    // A column or a word that is none of the name.
+    // The next column or word, which isn't part of the name.
     for (const std::string_view tail : {" On", " Off", " GPU", " with", " has", " using", " and", " detected"}) {
       if (const std::size_t cut = name.find(tail); cut != std::string::npos) name.resize(cut);
     }
@@ -134,7 +134,7 @@ std::string hardware_named_in(std::string_view line) {
 }
 
 // llm.c prints its settings as a table, "| total batch size | 524288 |": the same as "total batch size: 524288". Empty
-// for what is no such row.
+// for any other line.
 std::string setting_in_row(std::string_view line) {
   const std::string_view text = trimmed(line);
   if (text.size() < 5 || text.front() != '|' || std::count(text.begin(), text.end(), '|') != 3) return {};

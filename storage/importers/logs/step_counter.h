@@ -1,4 +1,5 @@
-// Which step a line speaks of, also where it does not say so plainly: bars, records, epochs, losses without a count.
+// Finds which step a line describes, also where it doesn't print the number: bars, records, epochs, losses without a
+// count.
 #pragma once
 
 #include <cstdint>

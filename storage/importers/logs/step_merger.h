@@ -1,4 +1,4 @@
-// Puts together the lines that speak of the same step, and keeps the last steps back while lines may still add to them.
+// Puts together the lines that describe the same step, and keeps the last steps back while lines may still add to them.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ constexpr std::size_t least_rates = 4;
 // Steps that are this many times longer than the time stamps' resolution can be timed by them.
 constexpr double least_resolved = 10;
 
-// A time that has grown from step to step this often is no step time but a clock.
+// A time that has grown from step to step this often is a clock, not a step time.
 constexpr std::size_t least_clock_steps = 6;
 
 using Steps = std::span<const PrintedStep>;

@@ -43,11 +43,11 @@ struct Units {
 
 Units infer_units(const UnitEvidence& evidence);
 
-// The roundest whole number within `error` of `tokens` (batches and sequences are round), where that is no chance: a
+// The roundest whole number within `error` of `tokens` (batches and sequences are round), where that can't be chance: a
 // multiple of 2^k is found near any number once 2^k is as small as the error. 0 where there is none.
 std::int64_t roundest(double tokens, double error);
 
-// N where value is N within `tolerance`, a number of devices or of accumulated batches; 0 where it is none.
+// N where value is N within `tolerance`, a number of devices or of accumulated batches; else 0.
 std::int64_t small_count(double value, double tolerance = 0.01);
 
 }  // namespace stepladder

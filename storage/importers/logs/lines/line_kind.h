@@ -1,4 +1,4 @@
-// Whether a line is a program's, or source code, a table of a document, or prose that speaks of steps.
+// Whether a line was printed by a program, or is source code, a table of a document, or prose about steps.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Most lines of a log differ from an earlier one in their numbers only. Remembers where those stood and what they
+// Most lines of a log differ from an earlier one in their numbers only. Remembers where those are and what they
 // meant, so that only they have to be read. What comes out is what read_step_line would say, or nothing.
 #pragma once
 
@@ -18,7 +18,7 @@ class LineLayout {
   // `text` was read as `read`; false where its numbers alone do not decide what it says.
   bool learn(std::string_view text, const ReadLine& read, const ReadTrace& trace);
 
-  // Whether `text` is that line with other numbers; then `line` is what it says (its rate_text lies in this object).
+  // Whether `text` is that line with other numbers; then `line` is what it says (its rate_text is in this object).
   bool read(std::string_view text, StepLine& line) const;
 
  private:

@@ -83,7 +83,7 @@ bool LineReader::next(std::string_view& line) {
   return false;
 }
 
-// The next line as it lies there, perhaps an empty one.
+// The next line as it is in the input, perhaps an empty one.
 bool LineReader::cut(std::string_view& line) {
   carried_.clear();
   while (true) {

@@ -1,4 +1,4 @@
-// What the words of a line that is no step's say: a heading, an entry of a list, a warning, a family of programs.
+// What the words of a line without a step say: a heading, an entry of a list, a warning, a family of programs.
 #pragma once
 
 #include <optional>

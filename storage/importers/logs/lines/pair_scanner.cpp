@@ -134,7 +134,7 @@ bool PairScanner::next(Pair& pair) {
       std::size_t end = at_;
       while (end < size && is_word(line_[end])) ++end;
       const std::string_view word = line_.substr(at_, end - at_);
-      // nan and inf are numbers where a number may stand, also with a unit behind them: "step_avg:nanms".
+      // nan and inf are numbers where a number may be, also with a unit behind them: "step_avg:nanms".
       if (word.size() <= 8 && (equal_in_lower(word.substr(0, 3), "nan") || equal_in_lower(word.substr(0, 3), "inf"))) {
         const std::string_view rest =
             equal_in_lower(word, "infinity") ? std::string_view() : word.substr(std::min<std::size_t>(3, word.size()));
@@ -178,7 +178,7 @@ bool PairScanner::next(Pair& pair) {
   return false;
 }
 
-// Reads the number at `at`; false where it is none (a date, a version), with at_ behind it either way.
+// Reads the number at `at`; false where it isn't one (a date, a version), with at_ behind it either way.
 bool PairScanner::number(std::size_t at, Pair& pair) {
   const char* const begin = line_.data();
   const char* const end = begin + line_.size();
@@ -217,12 +217,12 @@ bool PairScanner::number(std::size_t at, Pair& pair) {
   return true;
 }
 
-// The key is what stands between the last delimiter and the number.
+// The key is the text between the last delimiter and the number.
 void PairScanner::take_key(std::string_view gap, Pair& pair) {
   const auto drop = [&](std::string_view characters) {
     while (!gap.empty() && characters.find(gap.back()) != std::string_view::npos) gap.remove_suffix(1);
   };
-  // An operand is no value of what stands before the operator: "loss = loss / 4".
+  // An operand isn't the value of what is before the operator: "loss = loss / 4".
   const std::size_t last = gap.find_last_not_of(" \t");
   if (last != std::string_view::npos && (gap[last] == '/' || gap[last] == '+' || gap[last] == '*') && last > 0 &&
       is_space(gap[last - 1]))

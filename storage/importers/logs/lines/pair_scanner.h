@@ -11,7 +11,7 @@ namespace stepladder {
 // Whole numbers below it are exact in a double; a larger one counts nothing.
 inline constexpr double largest_count = 9e15;
 
-// One number with what stands before and after it.
+// One number with the text before and after it.
 struct Pair {
   std::string_view key;   // "elapsed time per iteration": the words in front, without separators; may be empty
   std::string_view hint;  // a unit in parentheses after the key: "ms"
@@ -26,7 +26,8 @@ struct Pair {
   bool clock = false;       // was written h:mm:ss; the value is in seconds
 };
 
-// Goes through the numbers of a line from left to right. Dates, versions, and digits inside words are no numbers.
+// Goes through the numbers of a line from left to right. Dates, versions, and digits inside words don't count as
+// numbers.
 class PairScanner {
  public:
   explicit PairScanner(std::string_view line) : line_(line) {}
@@ -42,7 +43,7 @@ class PairScanner {
   bool number(std::size_t at, Pair& pair);
   void take_key(std::string_view gap, Pair& pair);
 
-  // Passes over what is no number.
+  // Passes over what isn't a number.
   template <typename Part>
   bool skip(const char* p, Part part) {
     const char* const end = line_.data() + line_.size();

@@ -283,7 +283,7 @@ class LineReading {
       case Field::step:
         line_.step = pair.whole >= 0 ? pair.whole : static_cast<std::int64_t>(pair.value);
         line_.total = pair.total;
-        trace_.learnable &= pair.whole >= 0;  // "100.0" is a step, "100.5" is none
+        trace_.learnable &= pair.whole >= 0;  // "100.0" is a step, "100.5" is not
         break;
       case Field::batch:
         if (pair.total > 0) {
@@ -375,7 +375,7 @@ class LineReading {
   StepLine& line_;
   ReadTrace& trace_;
   int best_[field_count];
-  std::string_view gap_;  // what stands between the last number and this one
+  std::string_view gap_;  // the text between the last number and this one
   std::size_t previous_end_ = 0;
   std::int64_t bare_batch_ = -1;
   std::int64_t leading_ = -1;

@@ -1,4 +1,4 @@
-// Finds what one line of a training log says: step, losses, times, throughput, wherever they stand and however they are
+// Finds what one line of a training log says: step, losses, times, throughput, wherever they are and however they are
 // spelled. Knows nothing of the lines around it. Pure, allocates nothing.
 #pragma once
 
@@ -65,7 +65,7 @@ struct StepLine : StepValues {
 struct ReadLine {
   StepLine line;
   bool says_step = false;
-  bool opens = false;      // counts a step and measures nothing: what it came to may stand on the lines below
+  bool opens = false;      // counts a step and measures nothing: its values may be on the lines below
   bool bare_loss = false;  // a loss and no count: that of the step, or of the epoch, that was counted above
 };
 ReadLine read_step_line(std::string_view line);

@@ -12,7 +12,7 @@ class TimeStamp {
   double read(std::string_view line);
 
  private:
-  std::size_t at_ = 0;  // where the last one stood
+  std::size_t at_ = 0;  // where the last one was
   int without_ = 0;     // lines without one, in a row
 };
 
