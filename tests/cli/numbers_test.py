@@ -79,7 +79,7 @@ class Numbers(unittest.TestCase):
         reached = self.place.json("compare", base, run, "--target-loss", 4)["runs"][0]["reached_base_loss"]
         self.assertEqual((reached["step"], reached["tokens"]), (103, 103 * 4096))
         self.assertAlmostEqual(reached["seconds"], 10.3, places=6)
-        self.assertIn("never reached it", self.place.run("compare", base, run, "--target-loss", 1)[1])
+        self.assertIn("target: never reached", self.place.run("compare", base, run, "--target-loss", 1)[1])
         self.assertNotIn("target", self.place.run("compare", base, run)[1])
 
     def test_long_runs_are_compared_by_excerpts(self):
@@ -107,7 +107,7 @@ class Numbers(unittest.TestCase):
         self.assertAlmostEqual(fast["reached_base_loss"]["seconds"], 50 * steps / 1000, delta=5)
         # Nor is a step that the excerpt leaves out lost.
         self.assertEqual((diverged["loss"]["verdict"], diverged["loss"]["at_step"]), ("diverged", 1000))
-        self.assertIn("of its 300,000 steps", self.place.run("compare", base, twice)[1])
+        self.assertIn("evenly spaced steps of 300,000", self.place.run("compare", base, twice)[1])
         self.assertEqual(self.place.run("compare", base, lost, "--gate")[0], 13)
 
     def test_a_gain_with_another_batch_is_split(self):
