@@ -16,7 +16,7 @@ namespace stepladder {
 Json interval_json(const Interval& interval);  // [low, high]
 Json parity_json(const LossParity& loss);
 
-// The rest of `show`: what a step was spent on, checkpoints, text samples, and what the machine did.
+// The rest of `show`: the parts of a step, checkpoints, text samples, and the machine's metrics.
 Json life_cycle_json(RunStore& store, const RunAndSummary& run);
 Json steps_json(const Series& series);
 Json stage_json(const Stage& stage, const std::string& unavailable_because);

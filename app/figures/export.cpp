@@ -61,7 +61,7 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
       throw DataError(path.string() + " cannot be written: " + std::strerror(errno));
     return;
   }
-  // A link goes on pointing where it does.
+  // A link keeps its target.
   const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
   OutputFile file(target);
   file.write(std::as_bytes(std::span(content)));

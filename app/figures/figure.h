@@ -81,7 +81,7 @@ struct FigureRange {
   double high = 1;
 };
 // The ranges of the axes: every finite value (on a log axis: every positive one), band and mark, and some air.
-// Whiskers count up to some length; a longer one goes out of the picture, which its drawing shows.
+// Whiskers count up to some length; a longer one leaves the picture, which its drawing shows.
 FigureRange x_range(const Figure& figure);
 FigureRange y_range(const Figure& figure);
 

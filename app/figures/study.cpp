@@ -163,7 +163,7 @@ std::string headline(const Study& study) {
     return "No " + rung_word + " is credibly faster than the baseline: " + std::to_string(impossible) + " of " +
            std::to_string(std::count_if(study.rungs.begin(), study.rungs.end(),
                                         [](const StudyRung& rung) { return rung.is_measured(); })) +
-           " are beyond what the hardware can do.";
+           " are beyond the hardware's peak.";
   return "No " + rung_word + " is clearly faster than the baseline with the same loss.";
 }
 

@@ -38,7 +38,7 @@ struct Study {
   Study(const Study&) = delete;  // rungs point into runs
   Study& operator=(const Study&) = delete;
 
-  // The rung with the largest factor among those that can be believed, are clearly faster than the baseline, and kept
+  // The rung with the largest factor among those that can be trusted, are clearly faster than the baseline, and kept
   // their loss (a loss that cannot be compared is allowed, and the headline says so). Null where there is none.
   const StudyRung* best() const;
   const StudyRung& rung_of(const Run& run) const;

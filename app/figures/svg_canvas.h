@@ -1,4 +1,4 @@
-// What SVG figures are drawn with, and what curves and bars have in common: the head, the caption, the place of the
+// The canvas of SVG figures, and the parts that curves and bars share: the head, the caption, the place of the
 // plot.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace stepladder::svg {
 
-// The looks of the desktop (its light and dark themes), with Okabe and Ito's colours for what is measured.
+// The looks of the desktop (its light and dark themes), with Okabe and Ito's colours for measurements.
 struct Palette {
   std::string background, text, quiet, line, grid, bad, good, warning, hatch, band;
   std::array<std::string, 6> series;
@@ -48,7 +48,7 @@ class Canvas {
 
   void dot(double x, double y, double radius, const std::string& colour);
 
-  // What a reader sees on hovering, and what a screen reader says, for all that comes until end_group.
+  // The tooltip and the screen reader's text of everything until end_group.
   void begin_group(const std::string& says, const std::string& extra = {});
   void end_group() { body_ += "</g>\n"; }
 
@@ -79,7 +79,7 @@ std::vector<std::string> caption_lines(const Figure& figure, double width, const
 double caption_height(const std::vector<std::string>& lines);
 void draw_caption(Canvas& canvas, const std::vector<std::string>& lines, double top, double width);
 
-// The rectangle of the plot and what its edges stand for.
+// The rectangle of the plot and the values at its edges.
 struct Plot {
   double left, top, width, height;
   FigureRange x, y;

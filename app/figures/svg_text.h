@@ -7,10 +7,10 @@
 
 namespace stepladder {
 
-// For text and attributes of XML and HTML; bytes that are no UTF-8 and characters that XML forbids become U+FFFD.
+// For text and attributes of XML and HTML; bytes that aren't UTF-8 and characters that XML forbids become U+FFFD.
 std::string xml_escaped(std::string_view text);
 
-// What is wider than that ends in an ellipsis.
+// A wider text ends in an ellipsis.
 std::string shortened(std::string_view text, double width, double size_px);
 
 // How wide Inter sets a text, within a few per cent; for layout without a font.

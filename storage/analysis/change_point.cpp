@@ -78,7 +78,7 @@ std::size_t exact_cut(const std::vector<double>& logs, std::size_t from, std::si
   return at;
 }
 
-// Cuts once; 0 where nothing stands out.
+// Cuts once; 0 where there is no cut.
 std::size_t slower_start(const std::vector<double>& logs, std::size_t from) {
   const std::vector<double> batches = batch_medians(logs, from);
   if (batches.size() < 8) return 0;
@@ -91,12 +91,12 @@ std::size_t slower_start(const std::vector<double>& logs, std::size_t from) {
   // Most of what is cut, and all of it together, has to be slower.
   const double before = median_between(batches, 0, cut);
   if (before - after < std::max(least_log_step, 3 * scatter)) return 0;
-  // What matters is the level right before the cut, not that of a first step that compiled.
+  // The level right before the cut decides, not that of a first step that compiled.
   const double edge = median_between(batches, cut - std::min<std::size_t>(cut, 3), cut);
   return exact_cut(logs, from, from + cut * batch_size, edge, after);
 }
 
-// Steps too few to move a batch's median: those in front that stand out one by one.
+// Single outliers in front, too few to move a batch's median.
 std::size_t slow_steps_in_front(const std::vector<double>& logs) {
   if (logs.size() < 4 * batch_size) return 0;
   std::vector<double> sorted = logs;

@@ -53,7 +53,7 @@ double tail_gap(const SharedSteps& shared) {
   return shared.step.empty() ? missing : mean_of_tail(shared.loss) - mean_of_tail(shared.base_loss);
 }
 
-// The step after which the run never came back to within `band` of the base; 0 where it ends no higher than it began,
+// The step after which the run stayed more than `band` above the base; 0 where it ends no higher than it began,
 // or the base does not do better.
 std::int64_t unlearned_since(const SharedSteps& shared, double band) {
   if (shared.step.size() < fewest_to_diverge) return 0;

@@ -78,7 +78,7 @@ struct Sample {
   std::size_t averaged = 1;     // how many of them the compared figure is the median of
 };
 
-// 95 % interval of `factor` and what it says. One run a side: from the resampled medians of its steps. With repeats on
+// 95 % interval of `factor`, and the verdict. One run a side: from the resampled medians of its steps. With repeats on
 // either side: also from the spread between these runs (Student's t with the pooled variance of the logarithms), and
 // the wider of the two counts. faster: the factor is beyond the noise floor and all of the interval beyond half of it;
 // slower likewise; same: all of the interval is within the noise floor; else cannot_tell, as where there is no

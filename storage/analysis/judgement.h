@@ -1,5 +1,5 @@
-// The one judgement of measured runs: what a rung reaches, what it gained, whether the loss held and whether the
-// numbers can be believed. Report, views, exports and command line take their answer from here and add presentation
+// The one judgement of measured runs: a rung's throughput, its gain, whether the loss stayed the same and whether the
+// numbers can be trusted. Report, views, exports and command line take their answer from here and add presentation
 // only. Pure: no thread, no file.
 #pragma once
 
@@ -24,7 +24,7 @@ struct MeasuredRun {
 };
 
 // A factor of throughput over another rung, and the trust in both sides of it. The verdict is arithmetic; it counts
-// only where both sides can be believed.
+// only where both sides can be trusted.
 struct Gain : SpeedUp {
   Trust trust = Trust::trusted;       // in the rung
   Trust base_trust = Trust::trusted;  // in the rung that it is over
@@ -69,7 +69,7 @@ struct JudgementOptions {
   double noise_floor = default_noise_floor;
 };
 
-// What is judged as one: a rung with all its repeats, or a single run.
+// A rung with all its repeats, or a single run.
 struct Subject {
   int rung = 0;
   std::vector<MeasuredRun> runs = {};            // at least one; the figures are medians over them
@@ -93,8 +93,8 @@ std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const 
 // NaN between them.
 LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band = loss_tolerance_nats);
 
-// What a run and its repeats (of which it is one, or none) say of the certainty of its figure alone, `averaged` being
-// 1, or of the median of all.
+// The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of
+// `repeats`.
 Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, std::size_t averaged);
 
 }  // namespace stepladder

@@ -301,7 +301,7 @@ Overview OverviewBuilder::top(Quantity quantity) const {
   const Level& highest = levels_.back();
   Overview overview{
       .quantity = quantity, .width = width_of_level(static_cast<int>(levels_.size()) - 1), .buckets = highest.chunk};
-  // What no bucket of the highest level is complete with lies open on this and all levels below, the oldest highest.
+  // The buckets still open on this level and all below, the oldest highest.
   std::optional<Bucket> open;
   for (std::size_t level = levels_.size(); level-- > 0;) {
     if (levels_[level].parts == 0) continue;

@@ -20,7 +20,7 @@ namespace stepladder {
 // How much a flag weighs where it is shown.
 enum class Severity { note, warning, grave };
 
-// Whether a throughput can be believed. The greater of two is the worse.
+// Whether a throughput can be trusted. The greater of two is the worse.
 enum class Trust { trusted, doubtful, impossible };
 std::string_view to_string(Trust trust);  // "doubtful"
 
@@ -67,7 +67,7 @@ constexpr const FlagKind& kind_of(FlagId id) {
 }
 std::string_view to_string(FlagId id);  // its name
 
-// What its reader can do about a flag. Each front end says it in its own words.
+// The reader's remedy for a flag. Each front end words it for itself.
 enum class Remedy { give_params, probe_again };
 
 struct Flag {
@@ -121,7 +121,7 @@ class RepeatCounts {
   std::map<std::pair<LadderId, int>, int> counts_;
 };
 
-// What a run's plausibility depends on beside the run: the table of hardware, and how often its rung was run.
+// The data that a run's plausibility depends on beside the run: the table of hardware, and how often its rung was run.
 struct PlausibilityContext {
   HardwareTable hardware;
   RepeatCounts repeats;

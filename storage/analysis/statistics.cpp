@@ -59,7 +59,7 @@ std::size_t last_significant_lag(const std::vector<double>& covariance, std::siz
   return last;
 }
 
-// Logarithms of step times as a trend and what is left of it, ready to be drawn again in blocks.
+// Logarithms of step times as a trend and residuals, ready to be resampled in blocks.
 struct Residuals {
   std::vector<double> values;  // without the trend; median near 0
   double slope = 0;            // per step
@@ -114,7 +114,7 @@ double missed_by_blocks(double rho, std::size_t block) {
   return std::sqrt(whole / seen);
 }
 
-// A fitted mean and slope take part of slow noise for a trend of their own, and what is left is too small. For noise
+// A fitted mean and slope take part of slow noise for a trend, and the residuals are too small. For noise
 // with this correlation of neighbours (first order) the factor on its standard deviation: of E[squares left] = sigma^2
 // (n - trace(H R)), H the projection on mean and slope, R the correlations.
 double taken_by_trend(double rho, std::size_t n) {
@@ -164,7 +164,7 @@ class ResampledMedian {
     width_ = 2 * reach / bins_;
   }
 
-  // Relative to the median of what was measured.
+  // Relative to the measured median.
   template <class BlockStart>
   double draw(std::size_t block, BlockStart&& block_start) {
     std::fill(counts_.begin(), counts_.end(), 0U);

@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// What was zoomed to is read as finely as the window is wide for no more runs than these.
+// At most this many runs are read as finely as the window is wide when zoomed in.
 constexpr std::size_t most_read_finely = 24;
 
 std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
@@ -78,7 +78,7 @@ void shorten_labels(std::vector<ComparedLine>& lines) {
   for (ComparedLine& line : lines) line.label.erase(0, cut + 1);
 }
 
-// Runs that were given the same name are told apart by their numbers.
+// Runs of the same name are numbered.
 void number_equal_labels(std::vector<ComparedLine>& lines) {
   std::map<std::string, int> named;
   for (const ComparedLine& line : lines) ++named[line.label];

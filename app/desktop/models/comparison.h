@@ -41,7 +41,7 @@ struct ComparedLine {
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
 
-  // What numbers are taken of.
+  // The values behind the numbers.
   const Points& values(std::size_t metric) const { return means[metric].empty() ? points[metric] : means[metric]; }
 };
 
@@ -57,7 +57,7 @@ class ComparisonViewModel {
   ComparedCurves curves;                  // the newest that are ready
   std::map<RunId, RungJudgement> judged;  // by a line's first run; of runs compared before while new ones are made
 
-  // Returns whether the curves are others now. Pushes commands for what has to be read, and KeepDrawing while something
+  // Returns whether the curves are others now. Pushes commands for data to be read, and KeepDrawing while something
   // is being made. `base` is one of `runs`, else the first serves; `zoom` is along the axis.
   bool update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
               const ComparisonOptions& options, const SharedX& zoom, Commands& commands);

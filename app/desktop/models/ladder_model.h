@@ -15,7 +15,7 @@
 
 namespace stepladder {
 
-// The x of the loss curves: what is equal where losses are compared.
+// The x of the loss curves: the quantity that is equal where losses are compared.
 enum class ComparisonAxis { steps, tokens, time, flops, energy };
 inline constexpr std::array comparison_axes{ComparisonAxis::steps, ComparisonAxis::tokens, ComparisonAxis::time,
                                             ComparisonAxis::flops, ComparisonAxis::energy};
@@ -65,7 +65,7 @@ struct LadderModel {
   std::map<RunId, Ecdf> ecdf;
   double band = loss_tolerance_nats;  // that is "same"
   double loss_floor = missing;
-  bool is_over = false;        // no run goes on or waits
+  bool is_over = false;        // no run is running or queued
   std::size_t impossible = 0;  // rungs
 
   const LadderRung* rung(int number) const;
@@ -77,7 +77,7 @@ class LadderViewModel {
  public:
   LadderModel model;  // the newest that is ready; of another ladder, or empty, while the first is being made
 
-  // Returns whether the model is another one now. Pushes commands for what has to be read, and KeepDrawing while
+  // Returns whether the model is another one now. Pushes commands for data to be read, and KeepDrawing while
   // something is being made. `zoom` of the loss curves, along the comparison axis; null: none.
   bool update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
               const SharedX* zoom, Commands& commands);

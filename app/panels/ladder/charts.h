@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// What they draw: `selected` and `baseline` are strong, `caption` is printed beneath exported figures.
+// The charts' data: `selected` and `baseline` are strong, `caption` is printed beneath exported figures.
 struct LadderCurves {
   const LadderModel& model;
   int selected = 0;
