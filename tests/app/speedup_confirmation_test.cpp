@@ -29,7 +29,7 @@ struct Behaviour {
 std::mutex mutex;
 Behaviour behaviour;
 
-void train(const TrainingJob& job, RunControl&, const std::function<void(const RunEvent&)>& emit) {
+void train_as_asked(const TrainingJob& job, RunControl&, const std::function<void(const RunEvent&)>& emit) {
   Behaviour how;
   {
     const std::lock_guard lock(mutex);
@@ -63,11 +63,7 @@ void train(const TrainingJob& job, RunControl&, const std::function<void(const R
                 .reason = fails ? "on purpose" : ""});
 }
 
-DeviceReport machine() {
-  return {};
-}
-
-const TrainerLibrary fake = {.probe = machine, .train = train};
+const TrainerLibrary scripted = {.probe = [] { return DeviceReport{}; }, .train = train_as_asked};
 
 class SpeedupConfirmationTest : public testing::Test {
  protected:
@@ -77,7 +73,7 @@ class SpeedupConfirmationTest : public testing::Test {
     asked.base.steps = 100;
     asked.base.device = "cpu";
     asked.stages = {{"baseline", {}}, {"fused-adamw", {}}};
-    const LaunchedLadder launched = session_.launch_ladder(asked, machine());
+    const LaunchedLadder launched = session_.launch_ladder(asked, DeviceReport{});
     ladder_ = launched.ladder;
     base_ = launched.runs[0];
     rung_ = launched.runs[1];
@@ -100,7 +96,7 @@ class SpeedupConfirmationTest : public testing::Test {
   std::size_t runs() { return session_.store().runs().size(); }
 
   TemporaryFolder folder_;
-  Session session_{folder_ / "runs.db", {}, &fake};
+  Session session_{folder_ / "runs.db", {}, &scripted};
   LadderId ladder_ = 0;
   RunId base_ = 0;
   RunId rung_ = 0;
@@ -170,8 +166,8 @@ TEST_F(SpeedupConfirmationTest, RunsOutsideALadderAreRepeatedByTheirRecipes) {
   Recipe recipe;
   recipe.steps = 100;
   recipe.device = "cpu";
-  const RunId base = session_.launch_run({.base = recipe}, machine());
-  const RunId run = session_.launch_run({.base = recipe, .stages = {"fused-adamw"}}, machine());
+  const RunId base = session_.launch_run({.base = recipe}, DeviceReport{});
+  const RunId run = session_.launch_run({.base = recipe, .stages = {"fused-adamw"}}, DeviceReport{});
   wait_for_runs(2);
   const SpeedupAnswer& answer = answer_to({run, base});
   EXPECT_EQ(answer.speedup.verdict, Verdict::faster);

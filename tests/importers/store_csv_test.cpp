@@ -13,7 +13,7 @@ CollectingSink read_table(std::string_view bytes, const std::filesystem::path& p
   CollectingSink sink;
   MemoryInput input(bytes, path);
   EXPECT_TRUE(importers::tracker_csv().recognises(input));
-  importers::tracker_csv().read_table(input, {}, sink);
+  importers::tracker_csv().read(input, {}, sink);
   return sink;
 }
 
