@@ -137,7 +137,8 @@ void SpeedupConfirmation::begin_round() {
 void SpeedupConfirmation::end(State state, const std::string& reason) {
   if (!is_open()) return;
   state_ = state;
-  if (state != State::answered) answer_.speedup.verdict = Verdict::cannot_tell;
+  if (state != State::answered && !estimates_.empty())
+    answer_.speedup.verdict = estimates_.back().verdict = Verdict::cannot_tell;
   answer_.reason = reason;
 }
 

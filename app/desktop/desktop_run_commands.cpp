@@ -73,9 +73,8 @@ void DesktopApp::execute(const StopRun& stop) {
 }
 
 void DesktopApp::execute(const StopAll&) {
-  workspace_.question.open = false;
   if (!session_) return;
-  session_->stop_confirming();
+  execute(StopAsking{});
   session_->stop_all();
 }
 
@@ -101,8 +100,9 @@ void DesktopApp::execute(const ConfirmSpeedup& asked) {
 }
 
 void DesktopApp::execute(const StopAsking&) {
-  workspace_.question.open = false;
-  if (session_) session_->stop_confirming();
+  if (!session_) return;
+  session_->stop_confirming();
+  show_confirmation();
 }
 
 void DesktopApp::show_confirmation() {
@@ -123,8 +123,10 @@ void DesktopApp::show_confirmation() {
   question.answers = asked->estimates();
   question.open = asked->is_open();
   if (question.open) return;
+  using State = SpeedupConfirmation::State;
   const SpeedupAnswer& answer = asked->answer();
-  if (asked->state() == SpeedupConfirmation::State::answered && answer.speedup.worst() == Trust::trusted) {
+  if (asked->state() == State::stopped) return;  // by the user, who needs no message
+  if (asked->state() == State::answered && answer.speedup.worst() == Trust::trusted) {
     notice("After " + std::to_string(answer.repeats) + " runs each: " + verdict_text(answer.speedup) + ", " +
            factor_text(answer.speedup.factor));
   } else {

@@ -41,7 +41,7 @@ void train_as_asked(const TrainingJob& job, RunControl&, const std::function<voi
                   .at = 1000,
                   .tokens_per_step = 768,
                   .params = is_impossible ? 1'000'000'000'000'000 : 10,
-                  .device = "cpu",
+                  .device = how.sync == Sync::none ? "cuda" : "cpu",  // a CPU needs no synchronisation
                   .hardware = "NVIDIA A100-SXM4-40GB",
                   .precision = "fp32",
                   .sync = how.sync});
