@@ -5,7 +5,7 @@
 namespace stepladder {
 namespace {
 
-PrintedStep step(std::int64_t number, double loss, double time = missing) {
+PrintedStep printed_step(std::int64_t number, double loss, double time = missing) {
   PrintedStep printed;
   printed.step = number;
   printed.loss = loss;
@@ -17,16 +17,16 @@ using Added = StepMerger::Added;
 
 TEST(StepMerger, a_line_adds_to_a_step_that_it_does_not_contradict) {
   StepMerger steps;
-  EXPECT_EQ(steps.add(step(1, 8)), Added::new_step);
-  EXPECT_EQ(steps.add(step(1, 8.0001, 250)), Added::known_step) << "the same loss with more digits";
+  EXPECT_EQ(steps.add(printed_step(1, 8)), Added::new_step);
+  EXPECT_EQ(steps.add(printed_step(1, 8.0001, 250)), Added::known_step) << "the same loss with more digits";
   EXPECT_EQ(steps.held()[0].time, 250);
-  EXPECT_EQ(steps.add(step(1, 7)), Added::new_step) << "a newer attempt";
+  EXPECT_EQ(steps.add(printed_step(1, 7)), Added::new_step) << "a newer attempt";
   EXPECT_EQ(steps.steps(), 2);
 }
 
 TEST(StepMerger, the_lowest_rank_counts) {
   StepMerger steps;
-  PrintedStep third = step(1, 8), first = step(1, 9), fourth = step(1, 10);
+  PrintedStep third = printed_step(1, 8), first = printed_step(1, 9), fourth = printed_step(1, 10);
   third.rank = 2, first.rank = 0, fourth.rank = 3;
   for (const PrintedStep& it : {third, first, fourth}) steps.add(it);
   ASSERT_EQ(steps.held().size(), 1u);
@@ -35,22 +35,22 @@ TEST(StepMerger, the_lowest_rank_counts) {
 
 TEST(StepMerger, a_block_that_is_printed_again_adds_its_times) {
   StepMerger steps;
-  for (int i = 1; i <= 100; ++i) steps.add(step(i, 1.0 / i));
-  for (int i = 1; i <= 100; ++i) EXPECT_EQ(steps.add(step(i, 1.0 / i, 10)), Added::known_step) << i;
+  for (int i = 1; i <= 100; ++i) steps.add(printed_step(i, 1.0 / i));
+  for (int i = 1; i <= 100; ++i) EXPECT_EQ(steps.add(printed_step(i, 1.0 / i, 10)), Added::known_step) << i;
   EXPECT_EQ(steps.held()[3].time, 10);
 }
 
 TEST(StepMerger, a_step_that_was_released_takes_nothing_more) {
   StepMerger steps;
-  for (int i = 1; i <= 3; ++i) steps.add(step(i, 8));
+  for (int i = 1; i <= 3; ++i) steps.add(printed_step(i, 8));
   steps.release(3);
-  EXPECT_EQ(steps.add(step(2, missing)), Added::too_late);
+  EXPECT_EQ(steps.add(printed_step(2, missing)), Added::too_late);
   EXPECT_FALSE(steps.validate(3.5, false));
 }
 
 TEST(StepMerger, a_test_loss_counts_where_there_is_no_validation_loss) {
   StepMerger steps;
-  steps.add(step(1, 8));
+  steps.add(printed_step(1, 8));
   EXPECT_TRUE(steps.validate(5, true));
   EXPECT_EQ(steps.held()[0].val_loss, 5);
   EXPECT_TRUE(steps.validate(4, false));
