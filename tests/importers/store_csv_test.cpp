@@ -130,7 +130,7 @@ TEST(MetricTable, UnitOfANamelessTimeComesFromTheWallClock) {
   table.add("loss", 1, 3, missing);
   const auto steps = table.take_steps();
   EXPECT_TRUE(is_missing(steps.records.at(0).dt_ms));
-  EXPECT_NE(steps.notes.at(0).find("does not tell"), std::string::npos);
+  EXPECT_NE(steps.notes.at(0).find("has no unit"), std::string::npos);
 }
 
 TEST(MetricTable, ResumedStepsAreKeptTwiceAndTheNewerIsWhole) {

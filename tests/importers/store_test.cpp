@@ -263,7 +263,7 @@ TEST(StoresDamaged, LoseOnlyTheirDamagedRecords) {
 }
 
 TEST(StoresDamaged, AreRefusedWithASentence) {
-  EXPECT_NE(refusal(importers::tensorboard(), "").find("no numbers"), std::string::npos);
+  EXPECT_NE(refusal(importers::tensorboard(), "").find("no training metrics"), std::string::npos);
   EXPECT_NE(refusal(importers::tensorboard(), "short").find("shorter"), std::string::npos);
   EXPECT_NE(refusal(importers::tensorboard(), std::string(4096, 'x')).find("checksum"), std::string::npos);
   EXPECT_NE(refusal(importers::wandb(), "").find(":W&B"), std::string::npos);
