@@ -74,7 +74,8 @@ class Confirm(unittest.TestCase):
         base, rung = self.ladder()
         log = self.place.path / "log.txt"
         log.write_text("".join(f"step {i} loss 4.0 dt 10ms tok/sec 1000\n" for i in range(1, 30)))
-        imported = self.place.json("import", log)[0]["id"]
+        self.place.json("import", log)
+        imported = next(run["id"] for run in self.place.json("runs") if run["source"] == "import")
         for arguments, words in [((base["id"],), "baseline"), ((99,), "no run 99"), ((rung["id"], "--against", 99), "99"),
                                  ((rung["id"], "--against", rung["id"]), "compared with itself"),
                                  ((imported, "--against", base["id"]), "not launched here"),
