@@ -158,26 +158,29 @@ void Import::take_folder(const fs::path& folder) {
   const std::size_t first = outcome_.runs.size();
   for (const fs::path& store : contents.stores) take_store(store);
   const std::string folder_name = name_of_folder(folder);
-  std::vector<std::size_t> placed;
   int rung = 0;
   for (const auto& [parent, paths] : contents.files) {
     const std::vector<std::size_t> files = take_files(paths);
     const std::string stage = parent == folder ? folder_name : parent.lexically_relative(folder).string();
     rung += place(files, group(files, stage).files, stage, rung);
-    placed.insert(placed.end(), files.begin(), files.end());
   }
   if (outcome_.runs.size() == first) {
     outcome_.failures.push_back(folder.string() + ": holds no file that can be imported");
     return;
   }
+  // Files that are ladders themselves leave the folder's own ladder without runs: then there isn't one.
+  std::vector<Run*> loose;
+  for (std::size_t i = first; i < outcome_.runs.size(); ++i) {
+    if (!outcome_.runs[i].ladder) loose.push_back(&outcome_.runs[i]);
+  }
+  if (loose.empty()) return;
   RunStore& store = store_();
   store.in_one_transaction([&] {
     const LadderId ladder = store.create_ladder(
         {.name = folder_name, .source = "import", .source_path = fs::absolute(folder).lexically_normal().string()});
-    for (std::size_t i = first; i < outcome_.runs.size(); ++i) {
-      Run& run = outcome_.runs[i];
-      if (!run.ladder) run.ladder = ladder;
-      store.update_run(run);
+    for (Run* run : loose) {
+      run->ladder = ladder;
+      store.update_run(*run);
     }
   });
 }

@@ -1,4 +1,5 @@
 """`import` and `watch`: runs arrive completely or not at all, and a watched program runs undisturbed."""
+import contextlib
 import json
 import os
 import pathlib
@@ -108,6 +109,16 @@ class Import(Case):
         self.assertEqual(len({r["ladder"] for r in runs}), 1)
         flat = self.place.json("import", "--flat", self.place.path / "ladder")["runs"]
         self.assertEqual([(r["rung"], r["repeat"]) for r in flat], [(0, 0), (1, 0), (2, 0)])
+
+    def test_a_folder_of_ladders_has_no_ladder_of_its_own(self):
+        blocks = "".join(f"## {stage}\n{STEPS}" for stage in ("Baseline", "TF32"))
+        for name in ("a.log", "b.log"):
+            self.file("ladders/" + name, blocks)
+        runs = self.place.json("import", self.place.path / "ladders")["runs"]
+        self.assertEqual(len(runs), 4)
+        with contextlib.closing(sqlite3.connect(self.place.database)) as project:
+            names = [name for name, in project.execute("SELECT name FROM ladders ORDER BY id")]
+        self.assertEqual(names, ["a", "b"])
 
     def folder(self, name, times, head="", scatter=0.5):
         for file, dt in times.items():

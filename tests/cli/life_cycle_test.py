@@ -189,7 +189,7 @@ class LifeCycle(unittest.TestCase):
         self.wait_for_steps(held + 20)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=60)
-        self.assertIn("stops after this step", error)
+        self.assertIn("suspending after this step", error)
         run = self.place.json("runs")[0]["id"]
         data = self.place.json("show", run, "--steps")["data"]
         self.assertEqual([s["step"] for s in data], list(range(1, len(data) + 1)))

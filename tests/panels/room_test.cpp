@@ -37,6 +37,17 @@ LadderId add_ladder(RunStore& store, const std::string& name, const std::vector<
   return ladder;
 }
 
+TEST(EmptyView, ALadderWithoutRunsLeadsToTheOthers) {
+  const TemporaryFolder folder;
+  RunStore store = RunStore::open(folder / "empty.db");
+  store.create_ladder({.name = "seeds", .source = "import"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  ui_test_anchors::keep();
+  EXPECT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.picker").has_value(); }));
+  EXPECT_FALSE(ui_test_anchors::find("ladder.export").has_value());
+}
+
 TEST(EmptyView, SaysItsName) {
   RunStore store = RunStore::in_memory();
   for (const char* view : {"live", "ladder", "run", "compare", "history", "advisor"}) {

@@ -95,6 +95,7 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
     if (tone == Tone::neutral) mark("ladder.baseline." + std::to_string(workspace.baseline_rung));
   }
   ImGui::SetCursorPosY(below);
+  if (model.rungs.empty()) return;
   text_cut(ladder_line(ladder, model), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
 }
 
@@ -167,6 +168,7 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
 
 void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands) {
   draw_title(*this, workspace, ladder, model, commands);
+  if (model.rungs.empty()) return;
   ImGui::Dummy(ImVec2(0, px(2)));
   draw_bar(*this, workspace, ladder, model, commands);
 }

@@ -140,7 +140,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   if (state.shown.model.rungs.empty()) {
-    text_title("Ladder");
+    state.head.draw(workspace, *ladder, state.shown.model, commands);
     empty_state("No runs in " + ladder->name, "Switch to another ladder, or launch one.");
     return;
   }
