@@ -166,7 +166,7 @@ class DataParallel(unittest.TestCase):
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         _, error = process.communicate(timeout=30)
-        self.assertIn("Ctrl-Z does not stop a run of several processes", error)
+        self.assertIn("Ctrl-Z cannot stop a run of several processes", error)
         self.assert_nobody_left(children, 5)
 
     def test_as_a_rung_of_a_ladder(self):
