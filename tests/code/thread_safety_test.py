@@ -31,6 +31,18 @@ def flags_of(command):
     return flags
 
 
+def compile_commands():
+    """The command line by source, also of sources that are compiled together in one file (CMake's unity builds)."""
+    commands = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        files = [entry["file"]]
+        if "/Unity/" in entry["file"]:
+            files = re.findall(r'#include "(.+\.cpp)"', pathlib.Path(entry["file"]).read_text())
+        for file in files:
+            commands[file] = entry["command"]
+    return commands
+
+
 def annotated_sources(commands):
     for top in ("storage", "engine", "app"):
         for path in sorted((ROOT / top).rglob("*.cpp")):
@@ -50,7 +62,7 @@ def main():
     if not clang:
         print("clang++ isn't installed, so nothing was checked")
         sys.exit(77)
-    commands = {entry["file"]: entry["command"] for entry in json.loads((BUILD / "compile_commands.json").read_text())}
+    commands = compile_commands()
     sources = list(annotated_sources(commands))
     assert len(sources) >= 5, f"only {len(sources)} annotated sources found under {ROOT}"
     failed = []
