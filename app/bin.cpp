@@ -10,7 +10,7 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-// Runs whose rows are gone and whose folders are not yet, so that a process that dies in between leaves no litter.
+// Runs whose rows are deleted and whose folders are not yet, so that a process that dies in between leaves no litter.
 constexpr const char* to_remove = "checkpoints_to_remove";
 
 std::vector<RunId> ids_from(const std::string& text) {
@@ -85,9 +85,8 @@ EmptiedBin empty_bin(RunStore& store, double deleted_before) {
 std::string emptied_text(const EmptiedBin& emptied) {
   const std::string freed =
       emptied.freed_bytes > 0 ? bytes_text(static_cast<double>(emptied.freed_bytes)) + " of checkpoints freed" : "";
-  if (emptied.runs.empty()) return freed.empty() ? "The bin held nothing to take out" : freed;
-  return runs_text(emptied.runs.size()) + (emptied.runs.size() == 1 ? " is" : " are") + " gone for good" +
-         (freed.empty() ? "" : ", " + freed);
+  if (emptied.runs.empty()) return freed.empty() ? "The bin was empty" : freed;
+  return "Deleted " + runs_text(emptied.runs.size()) + " for good" + (freed.empty() ? "" : ", " + freed);
 }
 
 }  // namespace stepladder

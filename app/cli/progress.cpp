@@ -78,8 +78,7 @@ void Progress::show(const RunEvent& event) {
     std::fprintf(stderr, "%s\n", line.c_str());
   } else if (const auto* sample = std::get_if<TextSample>(&event)) {
     clear();
-    std::fprintf(stderr, "  after step %s it writes:\n%s\n", grouped(sample->step).c_str(),
-                 harmless(sample->text).c_str());
+    std::fprintf(stderr, "  text after step %s:\n%s\n", grouped(sample->step).c_str(), harmless(sample->text).c_str());
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
     clear();
     std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),

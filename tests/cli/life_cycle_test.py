@@ -137,7 +137,7 @@ class LifeCycle(unittest.TestCase):
         longer = self.place.json("train", "--resume", fork["id"], "--steps", 30)
         self.assertEqual((longer["last_step"], longer["parent"]), (30, None))
         status, out, _ = self.place.run("bin", "--empty")
-        self.assertEqual((status, out), (0, "The bin held nothing to take out\n"))
+        self.assertEqual((status, out), (0, "The bin was empty\n"))
 
     def test_a_damaged_checkpoint_is_refused_with_the_tensor_named(self):
         run = self.place.json("train", *RECIPE, "--steps", 10, "--save-every", 10)
