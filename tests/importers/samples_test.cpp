@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 namespace {
 
-const fs::path samples = fs::path(STEPLADDER_SOURCE_DIR) / "tests" / "importers" / "samples";
+const fs::path sample_folder = fs::path(STEPLADDER_SOURCE_DIR) / "tests" / "importers" / "samples";
 const fs::path shared = fs::path(STEPLADDER_SOURCE_DIR) / ".." / "shared";
 
 std::string content(const fs::path& file) {
@@ -68,7 +68,7 @@ void expect_alike(const Json& got, const Json& wanted, const std::string& where)
 
 TEST(Samples, EachComesToWhatLiesBesideIt) {
   int checked = 0;
-  for (const auto& entry : fs::directory_iterator(samples)) {
+  for (const auto& entry : fs::directory_iterator(sample_folder)) {
     if (entry.path().extension() == ".json") continue;
     SCOPED_TRACE(entry.path().filename().string());
     fs::path beside = entry.path();
