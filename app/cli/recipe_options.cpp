@@ -10,7 +10,7 @@ struct Option {
   const char* help;
 };
 
-constexpr Option options[] = {
+constexpr Option value_options[] = {
     {"layers", "Transformer blocks"},
     {"heads", "Attention heads per block"},
     {"d_model", "Width of the residual stream"},
@@ -54,7 +54,7 @@ void RecipeOptions::add_to(CLI::App& command) {
   command.add_option("--model", model_, "Shape of the model: " + models + " (default nano)")
       ->group("Recipe")
       ->take_last();
-  for (const auto& [name, help] : options) {
+  for (const auto& [name, help] : value_options) {
     std::string option = "--" + std::string(name);
     std::replace(option.begin(), option.end(), '_', '-');
     const auto keep = [this, member = name](const std::string& value) { given_.emplace_back(member, value); };
