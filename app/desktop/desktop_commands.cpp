@@ -33,8 +33,10 @@ bool reads_points(const Command& command) {
 void save_ladder(RunStore& store, const Ladder& ladder, const std::filesystem::path& file) {
   const std::string origin = ladder.source == "launched" ? "measured here, " + local_time_text(ladder.created_at)
                                                          : ladder.source + ", from " + ladder.source_path;
+  const std::vector<Run> runs = store.runs_of(ladder.id);
+  if (runs.empty()) throw DataError(ladder.name + " has no runs to export.");  // they may be in the bin
   const PlausibilityContext context = load_plausibility_context(&store);
-  const Study study = make_study(ladder.name, origin, load_runs(store, store.runs_of(ladder.id)), context.hardware);
+  const Study study = make_study(ladder.name, origin, load_runs(store, runs), context.hardware);
   const std::string ending = file.extension().string();
   if (ending == ".html") {
     write_report(study, file);

@@ -35,7 +35,7 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, const Hardwa
       const bool known =
           std::any_of(rung.flags.begin(), rung.flags.end(), [&](const Flag& other) { return other.id == flag.id; });
       if (known) continue;
-      if (&run != &subject.runs.front()) flag.why = "Repeat " + std::to_string(run.run->repeat) + ": " + flag.why;
+      if (&run != &subject.runs.front()) flag.why = "Repeat " + std::to_string(run.run->repeat + 1) + ": " + flag.why;
       rung.flags.push_back(std::move(flag));
     }
   }

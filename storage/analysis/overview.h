@@ -49,7 +49,7 @@ struct Overview {
   std::int64_t not_finite() const;  // of these
 };
 
-// MinMaxPyramid: 0 is the values themselves, 1 has 32 to a bucket, each further one four times as many.
+// Levels: 0 is the values themselves, 1 has 32 to a bucket, each further one four times as many.
 inline constexpr std::size_t most_in_chunk = 4096;  // buckets
 std::int64_t width_of_level(int level);
 

@@ -179,7 +179,7 @@ CREATE TABLE curation (
 );
 )sql";
 
-// MinMaxPyramid of long series (storage/analysis/overview.h), derived from steps as summaries are.
+// Levels of long series (storage/analysis/overview.h), derived from steps as summaries are.
 constexpr const char* overviews = R"sql(
 CREATE TABLE overviews (
   run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,

@@ -22,7 +22,7 @@ class Desktop:
     def __init__(self, width=1600, height=900):
         self.folder = tempfile.TemporaryDirectory(prefix="stepladder-window-")
         self.path = pathlib.Path(self.folder.name)
-        self.anchors_file = self.path / "landmarks"
+        self.anchors_file = self.path / "ui_test_anchors"
         self.database = self.path / "runs.db"
         read_end, write_end = os.pipe()
         self.display_server = subprocess.Popen(

@@ -113,5 +113,15 @@ TEST_F(Exports, AnExportThatFailsSaysWhyUntilItIsDismissed) {
   EXPECT_NE(messages.front().text.find("two-rungs-"), std::string::npos) << messages.front().text;
 }
 
+// Another process may delete a ladder's runs while the window shows them.
+TEST_F(Exports, ALadderWhoseRunsAreGoneIsAMessage) {
+  for (const stepladder::Run& run : store_.runs()) store_.curate(run.id, {.deleted_at = 1});
+  store_.empty_bin(2);
+  save_report();
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return message("Saving") == nullptr; }));
+  EXPECT_NE(message("Two rungs has no runs to export."), nullptr);
+  EXPECT_TRUE(exported(".html").empty());
+}
+
 }  // namespace
 }  // namespace stepladder

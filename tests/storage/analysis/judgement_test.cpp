@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace stepladder {
 namespace {
 
@@ -51,6 +53,19 @@ TEST_F(Rungs, AChosenBaselineIsHeldAgainstThoseBelowItToo) {
   EXPECT_EQ(judge_rungs(measured_, {}, 7, {.intervals = Intervals::no})[0].over_baseline.factor, 1)
       << "a rung that is not there";
   EXPECT_TRUE(judge_rungs({}, {}).empty());
+}
+
+TEST_F(Rungs, AFlagOfALaterRepeatNamesTheRepeatAsPeopleCount) {
+  runs_[1].rung = 0;
+  runs_[1].repeat = 1;
+  for (std::size_t i = 0; i < 2; ++i) runs_[i].status = RunStatus::finished;
+  summaries_[1].nonfinite_steps = 1;
+  const std::vector<RungJudgement> rungs = judge_rungs(std::span(measured_).first(2), {});
+  ASSERT_EQ(rungs.size(), 1u);
+  const auto flag = std::find_if(rungs[0].flags.begin(), rungs[0].flags.end(),
+                                 [](const Flag& each) { return each.id == FlagId::nonfinite_loss; });
+  ASSERT_NE(flag, rungs[0].flags.end());
+  EXPECT_TRUE(flag->why.starts_with("Repeat 2: ")) << flag->why;  // its name ends in "#2"
 }
 
 }  // namespace
