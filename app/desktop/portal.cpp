@@ -29,7 +29,7 @@ const std::string bus_name = "org.freedesktop.portal.Desktop";
 const std::string object = "/org/freedesktop/portal/desktop";
 const std::string interface = "org.freedesktop.portal.Settings";
 const std::string space = "org.freedesktop.appearance";
-const std::string key = "color-scheme";
+const std::string scheme_key = "color-scheme";
 
 // Without one, gdbus would start a bus of its own.
 bool session_bus_is_there() {
@@ -89,10 +89,10 @@ std::optional<bool> portal_prefers_dark() {
   const Clock::time_point deadline = Clock::now() + patience;
   for (const Words& command : {
            Words{"gdbus", "call", "--session", "--dest", bus_name, "--object-path", object, "--method",
-                 interface + ".Read", space, key},
-           Words{"busctl", "--user", "call", bus_name, object, interface, "Read", "ss", space, key},
+                 interface + ".Read", space, scheme_key},
+           Words{"busctl", "--user", "call", bus_name, object, interface, "Read", "ss", space, scheme_key},
            Words{"dbus-send", "--session", "--print-reply", "--dest=" + bus_name, object, interface + ".Read",
-                 "string:" + space, "string:" + key},
+                 "string:" + space, "string:" + scheme_key},
        }) {
     const auto said = output_of(command, deadline);
     if (!said) continue;

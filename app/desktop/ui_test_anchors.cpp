@@ -44,6 +44,8 @@ void write_frame() {
 
 void keep() {
   is_kept = true;
+  boxes.clear();
+  shown.clear();
 }
 
 std::optional<Box> find(const std::string& name) {
