@@ -203,8 +203,8 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times) {
       again.run.loss_against = before.loss_against;
       again.run.repeat = repeat++;
       // "name #2" becomes "name #4", not "name #2 #4".
-      const std::size_t number = again.run.name.rfind(" #");
-      if (before.repeat > 0 && number != std::string::npos) again.run.name.resize(number);
+      const std::string number = " #" + std::to_string(before.repeat + 1);
+      if (again.run.name.ends_with(number)) again.run.name.resize(again.run.name.size() - number.size());
       again.run.name += " #" + std::to_string(again.run.repeat + 1);
     }
     planned.push_back(std::move(again));

@@ -42,7 +42,7 @@ SpeedupConfirmation::SpeedupConfirmation(RunStore& store, SpeedupQuestion questi
   run_.asked = store_.existing_run(question_.run);
   if (is_same_rung(base_.asked, run_.asked))
     throw RecipeError(number_of(run_.asked), "is compared with itself; name another run to compare it with");
-  for (Side* side : {&base_, &run_}) {
+  for (Side* side : {&run_, &base_}) {
     if (side->asked.source != "launched")
       throw RecipeError(number_of(side->asked), "was not launched here, so it cannot be repeated");
     load_finished(*side);
@@ -104,7 +104,7 @@ void SpeedupConfirmation::judge_runs() {
     answer_.speedup.verdict = Verdict::cannot_tell;
     const bool is_run = judged[1].trust == trust;
     const Flag* flag = reason_for(trust, judged[is_run ? 1 : 0]);
-    doubt_ = "The speed of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
+    doubt_ = "The throughput of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
              (flag ? ": " + flag->why : ".");
   }
   estimates_.push_back(answer_.speedup);

@@ -19,10 +19,10 @@ std::string_view verdict_word(Verdict verdict) {
   return verdict == Verdict::cannot_tell ? "inconclusive" : to_string(verdict);
 }
 
-std::string verdict_text(const Gain& gain) {
+std::string verdict_text(const Gain& gain, std::string_view base) {
   if (gain.trust == Trust::impossible) return "impossible";
   if (is_missing(gain.factor)) return "-";
-  if (gain.base_trust == Trust::impossible) return "baseline impossible";
+  if (gain.base_trust == Trust::impossible) return std::string(base) + " impossible";
   return std::string(verdict_word(gain.verdict)) + (gain.worst() == Trust::doubtful ? ", doubtful" : "");
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "storage/analysis/judgement.h"
 
@@ -10,8 +11,8 @@ namespace stepladder {
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known
 
 // "faster"; "faster, doubtful" where a side is doubtful; "impossible" or "baseline impossible" where the factor means
-// nothing; "-" without a factor.
-std::string verdict_text(const Gain& gain);
+// nothing; "-" without a factor. `base` names the rung that it is over.
+std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
 std::string_view verdict_word(Verdict verdict);  // "inconclusive" where it cannot be told
 
 // "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.

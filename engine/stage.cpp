@@ -9,7 +9,7 @@
 namespace stepladder {
 namespace {
 
-const Stage& find_stage(std::string_view id, const char* option) {
+const Stage& find_stage(std::string_view id, const std::string& option) {
   const auto& known = all_stages();
   const auto found = std::find_if(known.begin(), known.end(), [&](const Stage& stage) { return stage.id == id; });
   if (found != known.end()) return *found;
@@ -62,15 +62,15 @@ const Stage& stage_by_id(std::string_view id) {
   return find_stage(id, "--stage");
 }
 
-PlannedStage parse_planned_stage(const std::string& text) {
+PlannedStage parse_planned_stage(const std::string& text, const std::string& option) {
   const auto colon = text.find(':');
-  PlannedStage planned{.stage = find_stage(text.substr(0, colon), "--stages").id};
+  PlannedStage planned{.stage = find_stage(text.substr(0, colon), option).id};
   if (colon == std::string::npos) return planned;
   std::istringstream values(text.substr(colon + 1));
   for (std::string value; std::getline(values, value, ':');) {
     const auto equals = value.find('=');
     if (equals == std::string::npos) {
-      throw RecipeError("--stages", "'" + value + "' in '" + text + "' has no value; write it like batch=24");
+      throw RecipeError(option, "'" + value + "' in '" + text + "' has no value; write it like batch=24");
     }
     planned.values.emplace_back(value.substr(0, equals), value.substr(equals + 1));
     Recipe tried;

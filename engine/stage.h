@@ -66,7 +66,7 @@ struct PlannedStage {
 };
 
 // Reads "bf16" or "bf16:batch=24:seq=512". Throws RecipeError for an unknown stage, name or value.
-PlannedStage parse_planned_stage(const std::string& text);
+PlannedStage parse_planned_stage(const std::string& text, const std::string& option = "--stages");
 
 // One rung: the recipe with this stage and all before it applied.
 struct Rung {

@@ -241,9 +241,9 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
   if (summary.steps == 0) return table(rows, {false, false});
   const auto known = [](double figure, const std::string& text) { return is_missing(figure) ? "-" : text; };
   rows.insert(rows.end(),
-              {{"loss", loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) + ", lowest " +
-                            loss_text(summary.loss_min)},
-               {"validation loss", known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", lowest " +
+              {{"loss", known(summary.loss_last, loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) +
+                                                     ", min " + loss_text(summary.loss_min))},
+               {"validation loss", known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", min " +
                                                                     loss_text(summary.val_loss_min))},
                {"step time", known(summary.dt_ms_median, milliseconds_text(summary.dt_ms_median) + " median, " +
                                                              compact(summary.dt_ms_p25) + " - " +

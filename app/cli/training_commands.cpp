@@ -96,11 +96,10 @@ struct LadderOptions {
 // The rungs asked for, in order; empty where nothing was said.
 std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
   std::vector<PlannedStage> planned;
-  for (const std::string& text : options.only.empty() ? options.stages : options.only) {
-    planned.push_back(parse_planned_stage(text));
-  }
+  for (const std::string& text : options.stages) planned.push_back(parse_planned_stage(text));
+  for (const std::string& text : options.only) planned.push_back(parse_planned_stage(text, "--only"));
   std::set<std::string> left_out;
-  for (const std::string& id : options.without) left_out.insert(parse_planned_stage(id).stage);
+  for (const std::string& id : options.without) left_out.insert(parse_planned_stage(id, "--without").stage);
   if (planned.empty() && (options.all || !left_out.empty())) {
     for (const Stage& stage : all_stages()) {
       if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stage = stage.id});

@@ -183,7 +183,7 @@ std::string hardware_line(const Study& study) {
       models.insert(model);
     if (run.tokens_per_step > 0) batches.insert(run.tokens_per_step);
   }
-  std::string line = hardware.empty() ? "hardware not known" : joined(hardware, " and ", 3, "kinds of hardware");
+  std::string line = hardware.empty() ? "unknown hardware" : joined(hardware, " and ", 3, "kinds of hardware");
   if (!precision.empty()) line += "; " + joined(precision, ", ", 4, "precisions");
   if (!models.empty()) line += "; " + joined(models, " and ", 2, "models");
   if (batches.size() > 4)
@@ -293,7 +293,7 @@ std::string trust_text(const StudyRung& rung) {
   if (judged.is_checked && !sum.empty()) return "plausible: " + sum;
   if (is_missing(rung.rate)) return "-";
   if (!sum.empty()) return "possible: " + sum;
-  return sync == Sync::unknown ? "timing sync unknown" : "no peak known";
+  return sync == Sync::unknown ? "timing sync unknown" : "synchronised, no peak known";
 }
 
 std::string verdict_text(const StudyRung& rung) {

@@ -73,6 +73,8 @@ std::string change_text(const Advice& advice) {
       return text_of(advice.values);
     case Change::wait_for_device:
       return "Wait for the device before reading the clock";
+    case Change::check_peak:
+      return "Correct the hardware's peak in hardware.csv, or the run's hardware and parameters";
     case Change::lower_learning_rate:
       return "Lower learning rate";
     case Change::load_ahead:

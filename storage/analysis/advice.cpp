@@ -127,9 +127,10 @@ class Advisor {
   void synchronise_first() {
     for (const Flag& flag : flags_of(run_, summary_, repeats_.of(run_), hardware_)) {
       if (flag.id != FlagId::impossible_throughput && flag.id != FlagId::no_sync) continue;
+      const bool waited = run_.sync == Sync::device || run_.sync == Sync::event;
       add({.kind = AdviceKind::trust,
-           .change = Change::wait_for_device,
-           .title = "Synchronise first",
+           .change = waited ? Change::check_peak : Change::wait_for_device,
+           .title = waited ? "Check the peak first" : "Synchronise first",
            .why = flag.why});
       return;
     }

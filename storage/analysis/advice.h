@@ -44,6 +44,7 @@ enum class Change {
   none,             // the stage is the change
   set_values,       // in the recipe: `Advice::values`
   wait_for_device,  // before the clock is read
+  check_peak,       // of the hardware, and the number of parameters: the clock did wait
   lower_learning_rate,
   load_ahead,      // read the next batch while this one trains
   larger_kernels,  // fewer and larger ones, or work that the CPU prepares ahead

@@ -66,7 +66,7 @@ std::string peak_text(const Peak& peak, const Run& run) {
   text += peak.devices > 1 ? grouped(std::int64_t{peak.devices}) + " x " + peak.hardware->name : peak.hardware->name;
   text += " in " + std::string(to_string(peak.precision)) + " (dense; " + peak.hardware->source;
   if (peak.assumed)
-    text += run.precision.empty() ? "; its fastest training precision, since the run's is not known"
+    text += run.precision.empty() ? "; its fastest training precision, since the run's is unknown"
                                   : "; its fastest, since it lists none for " + run.precision;
   return text + ")";
 }
@@ -83,13 +83,15 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
                     " parameters = " + figure(tflops) + " TFLOP/s";
   if (share > 1) {
     why += ", over the peak of " + peak_text(peak, run);
+    const bool waited = run.sync == Sync::device || run.sync == Sync::event;
     if (peak.hardware->source == "measured here") {
-      why +=
-          ": the clock was read before the device had finished, or other programs slowed the probe that measured "
-          "the peak";
+      why += waited ? ": most likely other programs slowed the probe that measured the peak"
+                    : ": the clock was read before the device had finished, or other programs slowed the probe that "
+                      "measured the peak";
       remedy = Remedy::probe_again;
     } else {
-      why += ": most likely the clock was read before the device had finished";
+      why += waited ? ": the clock waited for the device, so the peak or the number of parameters is wrong"
+                    : ": most likely the clock was read before the device had finished";
     }
   } else {
     why += ", which is " + percent(share) + " of the peak of " + peak_text(peak, run) +
@@ -103,11 +105,11 @@ void check_throughput(const Run& run, const Summary& summary, const HardwareTabl
 void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
   const PrintedUnits& printed = run.printed;
   if (printed.unit.starts_with("tokens/ms") && printed.unit.find(" as ") != std::string::npos) {
-    const std::string sum = is_missing(summary.tokens_per_s)
-                                ? std::string()
-                                : ": " + throughput_sum(run, summary) + ", which is " +
-                                      figure(summary.tokens_per_s / 1000) + " a millisecond";
-    flags.push_back({FlagId::unit_tokens_per_ms, "The log prints " + printed.unit + sum + "."});
+    const std::string sum = is_missing(summary.tokens_per_s) ? std::string()
+                                                             : ": " + throughput_sum(run, summary) + ", which is " +
+                                                                   figure(summary.tokens_per_s / 1000) + " tokens/ms";
+    const std::string label = printed.unit.substr(printed.unit.find(" as ") + 4);
+    flags.push_back({FlagId::unit_tokens_per_ms, "The log prints tokens/ms and calls them " + label + sum + "."});
   }
   if (is_missing(printed.tokens_per_s) || is_missing(summary.tokens_per_s)) return;
   const double ratio = printed.tokens_per_s / summary.tokens_per_s;

@@ -124,6 +124,21 @@ TEST(Session, RunsAreRepeatedByTheirOwnRecipes) {
   EXPECT_THROW(session.repeat({imported}, 1), RecipeError);
 }
 
+TEST(Session, ARepeatOfTheFirstRepeatHasOneNumber) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  LadderRequest asked = request(30);
+  asked.repeats = 2;
+  const LaunchedLadder launched = session.launch_ladder(asked, machine());
+  wait_for_end(session, launched.runs.size());
+  const auto repeats = session.repeat({launched.runs[0], launched.runs[1]}, 1);
+  wait_for_end(session, repeats.size());
+  for (const stepladder::Run& run : session.store().runs_of(launched.ladder)) {
+    EXPECT_TRUE(run.name.ends_with(" #" + std::to_string(run.repeat + 1))) << run.name;
+    EXPECT_EQ(run.name.find(" #"), run.name.rfind(" #")) << run.name;
+  }
+}
+
 TEST(PresetLadder, TheSameRungsAreAskedForAgain) {
   const Folder folder;
   Session session(folder / "runs.db", {}, &fake);

@@ -247,7 +247,7 @@ std::string caption(const ChartView& view, std::size_t off_screen, Wording wordi
   std::string text = count(points) + (points == 1 ? " point" : " points");
   if (!brief || drawn < points) text += ", " + count(std::min(drawn, points)) + " drawn";
   if (!brief || off_screen > 0) text += ", " + count(off_screen) + " off-screen";
-  if (not_finite > 0) text += ", " + grouped(static_cast<std::int64_t>(not_finite)) + " not a number";
+  if (not_finite > 0) text += ", " + grouped(static_cast<std::int64_t>(not_finite)) + " NaN or infinite";
   return text;
 }
 

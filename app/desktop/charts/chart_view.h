@@ -48,7 +48,7 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x);
 // Values that lie beyond the plot's limits, or beyond the x range.
 std::size_t off_screen(const ChartView& view, const Range& x, const Range& y);
 
-// "1,000 points, 800 drawn, 3 off-screen, 1 not a number"; brief leaves out counts that say nothing is missing.
+// "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; brief leaves out counts that say nothing is missing.
 enum class Wording { full, brief };
 std::string caption(const ChartView& view, std::size_t off_screen, Wording wording);
 

@@ -41,7 +41,7 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
 // The factor over the previous rung in words; while there is no interval, by the factor alone.
 void draw_gain_over_previous(const Gain& gain) {
   const std::string factor = factor_text(gain.factor) + " previous rung";
-  if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain), Tone::warning);
+  if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain, "previous rung"), Tone::warning);
   const Verdict verdict = gain.ci95.known()    ? gain.verdict
                           : gain.factor > 1.01 ? Verdict::faster
                           : gain.factor < 0.99 ? Verdict::slower
@@ -72,6 +72,31 @@ void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline) {
   }
 }
 
+// From the throughput to FLOP/s, both of the same runs: the median over the repeats, as in the row.
+void draw_arithmetic(const LadderRung& rung, std::ptrdiff_t repeats) {
+  const Run& run = rung.first;
+  const RungJudgement& judged = rung.judged;
+  if (is_missing(judged.tokens_per_s)) return;
+  const std::string throughput = tokens_per_s_text(judged.tokens_per_s) + " tokens/s";
+  if (repeats > 1) {
+    text_sentence("Median of " + std::to_string(repeats) + " runs: " + throughput);
+  } else if (run.tokens_per_step > 0 && !is_missing(rung.summary.dt_ms_median)) {
+    text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(rung.summary.dt_ms_median) + " = " +
+                  throughput);
+  }
+  if (!is_missing(judged.limit.tflops)) {
+    text_sentence("x " + compact(judged.limit.tflops * 1e12 / judged.tokens_per_s / 1e6) +
+                  " MFLOP per token (6N) = " + compact(judged.limit.tflops) + " TFLOP/s" +
+                  (is_missing(judged.limit.peak_tflops)
+                       ? ""
+                       : "; the hardware's peak is " + compact(judged.limit.peak_tflops) + " TFLOP/s"));
+  } else if (run.params > 0) {
+    const double tflops = 6.0 * static_cast<double>(run.params) * judged.tokens_per_s / 1e12;
+    text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +
+                  " TFLOP/s");
+  }
+}
+
 }  // namespace
 
 void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int baseline, Commands& commands) {
@@ -96,22 +121,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     return;
   }
   draw_verdict(rung, is_first, is_baseline);
-  if (run.tokens_per_step > 0 && !is_missing(summary.dt_ms_median)) {
-    text_sentence((repeats > 1 ? "First run: " : "") + grouped(run.tokens_per_step) + " tokens in " +
-                  milliseconds_text(summary.dt_ms_median) + " = " + tokens_per_s_text(summary.tokens_per_s) +
-                  " tokens/s");
-  }
-  if (!is_missing(rung.judged.limit.tflops)) {
-    text_sentence("x " + compact(rung.judged.limit.tflops * 1e12 / summary.tokens_per_s / 1e6) +
-                  " MFLOP per token (6N) = " + compact(rung.judged.limit.tflops) + " TFLOP/s" +
-                  (is_missing(rung.judged.limit.peak_tflops)
-                       ? ""
-                       : "; the hardware's peak is " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s"));
-  } else if (run.params > 0 && !is_missing(summary.tokens_per_s)) {
-    const double tflops = 6.0 * static_cast<double>(run.params) * summary.tokens_per_s / 1e12;
-    text_sentence("x 6 x " + compact(static_cast<double>(run.params)) + " parameters (6N) = " + compact(tflops) +
-                  " TFLOP/s");
-  }
+  draw_arithmetic(rung, repeats);
   text_sentence(loss_sentence(rung, is_baseline));
   for (const Flag& flag : rung.judged.flags) {
     if (kind_of(flag.id).severity == Severity::note) continue;  // shown below, or in the column
@@ -136,7 +146,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
          compact(rung.energy.wh) + " Wh in total.");
   }
-  fact(repeats > 1 ? "Median of " + std::to_string(repeats) + " runs; the whisker shows their range."
+  fact(repeats > 1 ? "The whisker shows the range of the " + std::to_string(repeats) + " runs."
                    : "Single run: run-to-run variance unknown. Add repeats to measure it.");
   ImGui::Dummy(ImVec2(0, px(4)));
   if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});

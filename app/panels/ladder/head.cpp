@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <set>
 #include <string>
 
 #include "app/desktop/theme.h"
@@ -15,6 +16,16 @@
 namespace stepladder {
 namespace {
 
+// " of 2,048 tokens", " of 2,048 - 6,144 tokens" where rungs differ; nothing where none is known.
+std::string tokens_text(const LadderModel& model) {
+  std::set<std::int64_t> tokens;
+  for (const LadderRung& rung : model.rungs) {
+    if (rung.first.tokens_per_step > 0) tokens.insert(rung.first.tokens_per_step);
+  }
+  if (tokens.empty()) return "";
+  return " of " + grouped(*tokens.begin()) + (tokens.size() == 1 ? "" : " - " + grouped(*tokens.rbegin())) + " tokens";
+}
+
 std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   const LadderRung& rung = model.rungs.front();
   const Run& first = rung.first;
@@ -24,7 +35,7 @@ std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   if (repeats > 1) line += " x " + std::to_string(repeats) + " repeats";
   const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
   line += " x " + grouped(steps) + " steps";
-  if (first.tokens_per_step > 0) line += " of " + grouped(first.tokens_per_step) + " tokens";
+  line += tokens_text(model);
   if (!first.hardware.empty()) line += "  -  " + first.hardware;
   line += ladder.source == "launched" ? "  -  measured here, " + local_time_text(ladder.created_at)
                                       : "  -  " + ladder.source + ", from " + ladder.source_path;

@@ -169,6 +169,8 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
 // "8.60 of 29.8 TFLOP/s" where the hardware's peak is known, else how the clock was read.
 void truth_pill(const LadderRung& rung) {
   if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {
+    if (rung.judged.trust == Trust::impossible && rung.judged.limit.tflops <= rung.judged.limit.peak_tflops)
+      return pill("impossible in a repeat", Tone::bad);
     const Tone tone = rung.judged.trust == Trust::impossible ? Tone::bad
                       : rung.judged.trust == Trust::doubtful ? Tone::warning
                                                              : Tone::good;

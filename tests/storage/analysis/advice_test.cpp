@@ -222,6 +222,12 @@ TEST(Advice, an_impossible_number_is_all_there_is_to_say) {
   EXPECT_EQ(list[0].kind, AdviceKind::trust);
   EXPECT_EQ(list[0].title, "Synchronise first");
   EXPECT_NE(list[0].why.find("over the peak"), std::string::npos);
+
+  run.sync = Sync::event;  // the clock did wait
+  Project synchronised;
+  synchronised.add(run, 14.39);
+  ASSERT_EQ(synchronised.advice().size(), 1u);
+  EXPECT_EQ(synchronised.advice()[0].title, "Check the peak first");
 }
 
 TEST(Advice, a_loss_that_breaks_comes_before_speed) {
