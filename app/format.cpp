@@ -44,6 +44,25 @@ std::string compact(double value) {
   return print("%.3g", value);
 }
 
+std::string axis_text(double value, double width) {
+  const double size = std::fabs(value);
+  if (size == 0 || size < width * 1e-9) return "0";  // minus zero and what rounding left of it too
+  if (!std::isfinite(value) || size >= 999.5e9) return compact(value);
+  constexpr double labels = 8;  // on one axis, about
+  const double digits =
+      width > 0 && std::isfinite(width) ? std::floor(std::log10(size)) - std::floor(std::log10(width / labels)) + 1 : 0;
+  const auto number = [&](double scaled, int fewest, const char* unit) {
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.*g%s", static_cast<int>(std::clamp(digits, double(fewest), 12.0)),
+                  scaled, unit);
+    return std::string(text.data());
+  };
+  if (size >= 999.5e6) return number(value / 1e9, 3, " G");
+  if (size >= 999.5e3) return number(value / 1e6, 3, " M");
+  if (size >= 999.5) return number(value / 1e3, 3, " k");
+  return number(value, 4, "");
+}
+
 std::string tokens_per_s_text(double value) {
   return compact(value);
 }

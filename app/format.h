@@ -9,6 +9,8 @@
 
 namespace stepladder {
 
+// A label of an axis that is `width` wide, in as many digits as tell its neighbours apart: "22.5 k", "123.405 k".
+std::string axis_text(double value, double width);
 std::string compact(double value);                  // 11.5 k, 1.34 M, 0.00102; "-" where missing
 std::string tokens_per_s_text(double value);        // "28.4 k"
 std::string milliseconds_text(double dt_ms);        // "27.0 ms", "1.52 s"

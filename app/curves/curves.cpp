@@ -224,10 +224,11 @@ RangeStatistics statistics_between(const Points& points, double x_low, double x_
   const auto from = std::lower_bound(points.x.begin(), points.x.end(), x_low) - points.x.begin();
   for (auto i = static_cast<std::size_t>(from); i < points.x.size() && points.x[i] <= x_high; ++i) {
     const double y = points.y[i];
+    if (is_missing(y)) continue;
+    found.last = y;
     if (!std::isfinite(y)) continue;
     found.low = found.count == 0 ? y : std::min(found.low, y);
     found.high = found.count == 0 ? y : std::max(found.high, y);
-    found.last = y;
     sum += y;
     ++found.count;
   }

@@ -17,12 +17,14 @@ struct SharedSteps {
   std::vector<std::int64_t> step;
   std::vector<double> base_loss;
   std::vector<double> loss;
-  std::int64_t first_nonfinite = 0;  // only the run's; 0: none
+  std::int64_t first_nonfinite = 0;  // of the run, where the base's is finite or the run's stays so; 0: none
+  bool base_is_lost = false;         // ends not finite, while the run's loss is
 };
 
-// Steps where both have a loss and the base's is finite.
+// Steps where both have a loss and both are finite.
 SharedSteps shared_steps(const Series& base, const Series& run) {
   SharedSteps shared;
+  std::int64_t lost_with_base = 0;  // since then neither was finite
   for (std::size_t i = 0, j = 0; i < base.size() && j < run.size();) {
     if (base.step[i] != run.step[j]) {
       base.step[i] < run.step[j] ? ++i : ++j;
@@ -31,7 +33,14 @@ SharedSteps shared_steps(const Series& base, const Series& run) {
     const double base_loss = base.loss[i++];
     const double loss = run.loss[j];
     const std::int64_t step = run.step[j++];
-    if (is_missing(base_loss) || is_missing(loss) || !std::isfinite(base_loss)) continue;
+    if (is_missing(base_loss) || is_missing(loss)) continue;
+    shared.base_is_lost = !std::isfinite(base_loss) && std::isfinite(loss);
+    if (std::isfinite(base_loss) || std::isfinite(loss)) {
+      lost_with_base = 0;
+    } else if (lost_with_base == 0) {
+      lost_with_base = step;
+    }
+    if (!std::isfinite(base_loss)) continue;
     if (!std::isfinite(loss)) {
       if (shared.first_nonfinite == 0) shared.first_nonfinite = step;
       continue;
@@ -40,6 +49,7 @@ SharedSteps shared_steps(const Series& base, const Series& run) {
     shared.base_loss.push_back(base_loss);
     shared.loss.push_back(loss);
   }
+  if (shared.first_nonfinite == 0) shared.first_nonfinite = lost_with_base;
   return shared;
 }
 
@@ -143,6 +153,8 @@ LossParity loss_parity(const Series& base, std::int64_t base_tokens_per_step, co
     parity.verdict = LossVerdict::not_comparable;
   } else if (shared.first_nonfinite > 0) {
     parity.verdict = LossVerdict::diverged;
+  } else if (shared.base_is_lost) {
+    parity.verdict = LossVerdict::not_comparable;
   } else if (unlearned > 0) {
     parity.verdict = LossVerdict::diverged;
     parity.at_step = unlearned;

@@ -35,4 +35,16 @@ TEST(Format, WhatIsNotKnownIsADashAndWhatIsNotANumberSaysSo) {
   EXPECT_EQ(local_time_text(missing), "-");
 }
 
+TEST(Format, AxisLabelsTellTheirNeighboursApart) {
+  EXPECT_EQ(axis_text(0.0, 10), "0");
+  EXPECT_EQ(axis_text(-0.0, 10), "0");
+  EXPECT_EQ(axis_text(10, 50), "10");
+  EXPECT_EQ(axis_text(22'500, 40'000), "22.5 k");
+  EXPECT_EQ(axis_text(123'405, 41), "123.405 k");
+  EXPECT_EQ(axis_text(123'410, 41), "123.41 k");
+  EXPECT_EQ(axis_text(5.7680945, 5e-7), "5.7680945");
+  EXPECT_EQ(axis_text(1.5e6, stepladder::missing), "1.5 M");
+  EXPECT_EQ(axis_text(2.5e9, 1e9), "2.5 G");
+}
+
 }  // namespace stepladder

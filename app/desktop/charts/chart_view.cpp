@@ -78,19 +78,11 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
   return padded(range, 0.05);
 }
 
-// "10" and "22.5 k", where a table would say "10.0" and "22.50 k".
-int axis_number(double value, char* text, int size, void*) {
-  if (value == 0) value = 0;  // minus zero too
-  if (std::fabs(value) < 999.5) return std::snprintf(text, static_cast<std::size_t>(size), "%.4g", value);
-  std::string number = compact(value);
-  const std::size_t unit = number.find(' ');
-  const std::size_t point = number.find('.');
-  if (point != std::string::npos && unit != std::string::npos) {
-    std::size_t end = unit;
-    while (end > point && (number[end - 1] == '0' || number[end - 1] == '.')) --end;
-    number.erase(end, unit - end);
-  }
-  return std::snprintf(text, static_cast<std::size_t>(size), "%s", number.c_str());
+// `range` is the axis's, or null where its width doesn't matter.
+int axis_number(double value, char* text, int size, void* range) {
+  const auto* axis = static_cast<const Range*>(range);
+  const std::string label = axis_text(value, axis ? axis->high - axis->low : missing);
+  return std::snprintf(text, static_cast<std::size_t>(size), "%s", label.c_str());
 }
 
 // 1, 2 and 5 of each decade, since decades alone leave most log axes with one number.
@@ -197,8 +189,12 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
   ImPlot::SetupAxes(chart.x_label.c_str(), nullptr,
                     ImPlotAxisFlags_NoHighlight | (chart.x_labelled ? 0 : ImPlotAxisFlags_NoLabel),
                     ImPlotAxisFlags_NoHighlight | (view.y.known() ? ImPlotAxisFlags_Lock : 0));
-  ImPlot::SetupAxisFormat(ImAxis_X1, axis_number);
-  ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number);
+  // ImPlot hands the range back to axis_number, which only reads it.
+  const auto range_of = [](const Range& range, bool is_log) {
+    return is_log || !range.known() ? nullptr : const_cast<Range*>(&range);
+  };
+  ImPlot::SetupAxisFormat(ImAxis_X1, axis_number, range_of(view.x, chart.log_x));
+  ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number, range_of(view.y, chart.log_y));
   if (chart.log_x) {
     ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
     set_up_log_ticks(ImAxis_X1, view.x);

@@ -38,15 +38,12 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
          most;
 }
 
-// The factor over the previous rung in words; while there is no interval, by the factor alone.
-void draw_gain_over_previous(const Gain& gain) {
+// The factor over the previous rung in words; only the factor while its runs go on and there is no interval yet.
+void draw_gain_over_previous(const Gain& gain, bool is_over) {
   const std::string factor = factor_text(gain.factor) + " previous rung";
   if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain, "previous rung"), Tone::warning);
-  const Verdict verdict = gain.ci95.known()    ? gain.verdict
-                          : gain.factor > 1.01 ? Verdict::faster
-                          : gain.factor < 0.99 ? Verdict::slower
-                                               : Verdict::same;
-  switch (verdict) {
+  if (!is_over && !gain.ci95.known()) return toned(factor, Tone::neutral);
+  switch (gain.verdict) {
     case Verdict::faster:
       return toned(factor, Tone::good);
     case Verdict::slower:
@@ -58,17 +55,18 @@ void draw_gain_over_previous(const Gain& gain) {
   }
 }
 
-void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline) {
+void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline, bool is_over) {
   const RungJudgement& judged = rung.judged;
   if (judged.trust == Trust::impossible) {
     toned("Impossible throughput", Tone::bad);
   } else if (!is_first && !is_missing(judged.over_previous.factor)) {
-    draw_gain_over_previous(judged.over_previous);
+    draw_gain_over_previous(judged.over_previous, is_over);
   }
   if (!is_baseline && !is_missing(judged.over_baseline.factor)) {
     const Gain& gain = judged.over_baseline;
     text_sentence(factor_text(gain.factor) + " baseline" +
-                  (gain.ci95.known() ? ", " + verdict_text(gain) + " (95 %: " + ci95_text(gain.ci95) + ")" : ""));
+                  (is_over || gain.ci95.known() ? ", " + verdict_text(gain) : "") +
+                  (gain.ci95.known() ? " (95 %: " + ci95_text(gain.ci95) + ")" : ""));
   }
 }
 
@@ -120,7 +118,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
                                                 : "The log has no steps for this rung, only a description.");
     return;
   }
-  draw_verdict(rung, is_first, is_baseline);
+  draw_verdict(rung, is_first, is_baseline, model.is_over);
   draw_arithmetic(rung, repeats);
   text_sentence(loss_sentence(rung, is_baseline));
   for (const Flag& flag : rung.judged.flags) {

@@ -83,6 +83,7 @@ TEST(Curves, StatisticsOfWhatIsInSight) {
   EXPECT_EQ(seen.low, 1);
   EXPECT_EQ(seen.high, 3);
   EXPECT_EQ(seen.last, 3);
+  EXPECT_TRUE(std::isinf(statistics_between(points, 2, 3).last));
   EXPECT_EQ(statistics_between(points, 8, 9).count, 0u);
   EXPECT_EQ(value_at(points, 1.4), 5);
   EXPECT_EQ(value_at(points, 1.6), 1);

@@ -73,6 +73,14 @@ TEST(LossParity, diverged_where_only_the_run_is_not_finite) {
   EXPECT_EQ(parity(losses({9, nan, 7}), losses({9, 8, 7})).verdict, LossVerdict::same);
 }
 
+TEST(LossParity, two_runs_that_end_without_a_loss_are_not_the_same) {
+  const LossParity both = parity(losses({9, 8, nan, nan}), losses({9, 8, 7, nan}));
+  EXPECT_EQ(both.verdict, LossVerdict::diverged);
+  EXPECT_EQ(both.at_step, 4);
+  EXPECT_EQ(parity(losses({9, nan, nan}), losses({9, nan, nan})).at_step, 2);
+  EXPECT_EQ(parity(losses({9, 8, nan, nan}), losses({9, 8, 7, 6})).verdict, LossVerdict::not_comparable);
+}
+
 TEST(LossParity, a_loss_that_was_not_recorded_is_no_divergence) {
   EXPECT_EQ(parity(base, losses({9, 8, 7, 6, missing, 4, 3, 2})).verdict, LossVerdict::same);
 }
