@@ -53,15 +53,6 @@ Sample sample_of(const Subject& subject) {
   return sample_of(subject.runs.front(), all, subject.runs.size());
 }
 
-// Throughput over throughput, or steps over steps where no tokens are known.
-double factor(const RungJudgement& base, const RungJudgement& rung) {
-  const auto ratio = [](double numerator, double denominator) {
-    return numerator > 0 && denominator > 0 ? numerator / denominator : missing;
-  };
-  if (is_missing(base.tokens_per_s) || is_missing(rung.tokens_per_s)) return ratio(rung.steps_per_s, base.steps_per_s);
-  return ratio(rung.tokens_per_s, base.tokens_per_s);
-}
-
 // The first run's; a repeat that diverged decides for all.
 LossParity rung_parity(const Subject& against, const Subject& subject, double band) {
   const LossParity first = loss_parity(against.runs.front(), subject.runs.front(), band);
@@ -98,6 +89,14 @@ Throughput throughput_of(std::span<const Summary* const> repeats) {
   return {median_of(std::move(figures)), range.low, range.high};
 }
 
+double factor_over(const RungJudgement& base, const RungJudgement& rung) {
+  const auto ratio = [](double numerator, double denominator) {
+    return numerator > 0 && denominator > 0 ? numerator / denominator : missing;
+  };
+  if (is_missing(base.tokens_per_s) || is_missing(rung.tokens_per_s)) return ratio(rung.steps_per_s, base.steps_per_s);
+  return ratio(rung.tokens_per_s, base.tokens_per_s);
+}
+
 LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band) {
   LossParity parity = loss_parity(*base.run, *base.series, *run.run, *run.series, band);
   const bool lost_between = run.is_excerpt() && run.summary->nonfinite_steps > 0 &&
@@ -131,7 +130,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t 
   }
   const auto gain = [&](std::size_t base, std::size_t of) {
     Gain found;
-    const double over = factor(rungs[base], rungs[of]);
+    const double over = factor_over(rungs[base], rungs[of]);
     static_cast<SpeedUp&>(found) =
         with_intervals ? judge_speedup(over, samples[base], samples[of], options.noise_floor) : SpeedUp{.factor = over};
     found.trust = rungs[of].trust;

@@ -89,6 +89,9 @@ std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t 
 std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
                                        int baseline = -1, const JudgementOptions& options = {});
 
+// Throughput over throughput, or steps over steps where no tokens are known; missing where neither is.
+double factor_over(const RungJudgement& base, const RungJudgement& rung);
+
 // The loss of a run against a base's. Where steps were left out of an excerpt, the summary says whether the loss became
 // NaN between them.
 LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band = loss_tolerance_nats);

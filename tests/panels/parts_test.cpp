@@ -301,6 +301,15 @@ TEST(LadderBeside, RowsAreStagesWhateverTheLogsCalledThem) {
   EXPECT_EQ(factor_over_own_baseline(second.rungs[0], second), 1);
 }
 
+TEST(LadderBeside, FactorsAreOverTheFirstRungWhereTokensAreUnknownToo) {
+  LadderModel model;
+  for (const double steps_per_s : {2.0, 5.0}) model.rungs.emplace_back().judged.steps_per_s = steps_per_s;
+  model.rungs[0].judged.over_baseline.factor = 0.4;  // the second rung was chosen as the baseline
+  model.rungs[1].judged.over_baseline.factor = 1;
+  EXPECT_EQ(factor_over_own_baseline(model.rungs[0], model), 1);
+  EXPECT_EQ(factor_over_own_baseline(model.rungs[1], model), 2.5);
+}
+
 TEST(ChartExport, AFigureHasEveryPointAndItsUnits) {
   const std::vector<double> x{1, 2, 3};
   const std::vector<double> y{5, missing, 7};

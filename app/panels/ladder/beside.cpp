@@ -99,10 +99,7 @@ std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<Bes
 }
 
 double factor_over_own_baseline(const LadderRung& rung, const LadderModel& model) {
-  const double base = model.rungs.front().judged.tokens_per_s;
-  if (&rung == &model.rungs.front()) return is_missing(base) ? missing : 1;
-  return base > 0 && !is_missing(rung.judged.tokens_per_s) ? rung.judged.tokens_per_s / base
-                                                           : rung.judged.over_baseline.factor;
+  return factor_over(model.rungs.front().judged, rung.judged);
 }
 
 BesideBars::BesideBars(const LadderModel& own, const std::vector<BesideLadder>& others) : own_(own), others_(others) {
