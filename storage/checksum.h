@@ -10,8 +10,9 @@
 namespace stepladder {
 
 namespace crc_detail {
-// Reflected polynomials: 0x82f63b78 is Castagnoli's (CRC32C), 0xedb88320 that of zlib and Ethernet. Row k is what a
-// byte comes to when k more follow, so that eight bytes are looked up at once (Kounavis & Berry 2005, "slicing-by-8").
+// Reflected polynomials: 0x82f63b78 is Castagnoli's (CRC32C), 0xedb88320 that of zlib and Ethernet. Row k holds a
+// byte's contribution when k more bytes follow, so that eight bytes are looked up at once (Kounavis & Berry 2005,
+// "slicing-by-8").
 constexpr std::array<std::array<std::uint32_t, 256>, 8> tables(std::uint32_t polynomial) {
   std::array<std::array<std::uint32_t, 256>, 8> tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
@@ -46,7 +47,7 @@ inline std::uint32_t crc32c(std::string_view bytes) {
   return crc_detail::crc<0x82f6'3b78>(bytes);
 }
 
-// As TFRecord and LevelDB store a CRC32C, so that a checksum of data that holds checksums stays one.
+// As TFRecord and LevelDB store a CRC32C, so that data which contains checksums can be checksummed itself.
 inline std::uint32_t masked(std::uint32_t crc) {
   return std::rotr(crc, 15) + 0xa282'ead8;
 }

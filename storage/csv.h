@@ -20,7 +20,7 @@ class CsvFields {
 
  private:
   std::vector<std::string_view> fields_;
-  std::string unquoted_;  // the fields that aren't in the line as they are
+  std::string unquoted_;  // fields that differ from the line's text
 };
 
 // A file with a header line; empty lines and those that begin with # are skipped. Lines end in LF or CR LF.

@@ -27,13 +27,13 @@ constexpr bool is_missing(double value) {
 // Wall clock in unix seconds, for all *_at. Step times come from engine/trainer/step_timer.h.
 double unix_now();
 
-// finished: it did every step. stopped: its user asked for it. failed: it could not continue. interrupted: its process
+// finished: it took every step. stopped: a person stopped it. failed: it could not continue. interrupted: its process
 // has exited.
 enum class RunStatus { queued, running, finished, stopped, failed, interrupted };
 std::string_view to_string(RunStatus status);
 RunStatus run_status_from(std::string_view text);  // throws std::invalid_argument
 
-// No further step will be added, unless somebody resumes the run.
+// Whether no further step will be added, unless somebody resumes the run.
 constexpr bool is_over(RunStatus status) {
   return status != RunStatus::queued && status != RunStatus::running;
 }
@@ -171,8 +171,8 @@ struct SystemMetrics {
   std::string throttle_reason;        // why the clock is lowered; empty: it isn't, or not known
 };
 
-// A checkpoint was written, or could not be (`error`), and the run continues. The folder holds everything about it; the
-// database keeps nothing.
+// A checkpoint was written or failed (`error`); the run continues. The folder holds everything about it, the database
+// nothing.
 struct CheckpointSaved {
   RunId run = 0;
   std::int64_t step = 0;
@@ -229,7 +229,7 @@ using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, SystemMetrics, C
                               StepProfile>;
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
-// Of a step that was written twice (a resumed run), it holds only the newer record.
+// For a step that was written twice (a resumed run), it holds only the newer record.
 struct Series {
   std::vector<std::int64_t> step;
   std::vector<std::int64_t> tokens;

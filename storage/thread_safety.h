@@ -32,7 +32,7 @@ class CAPABILITY("mutex") Mutex {
   std::mutex mutex_;
 };
 
-// Holds a Mutex while it lives. std::condition_variable_any waits on it; the condition is a lambda that says
+// Holds a Mutex during its lifetime. std::condition_variable_any waits on it; the condition is a lambda marked
 // REQUIRES(mutex).
 class SCOPED_CAPABILITY MutexLock {
  public:

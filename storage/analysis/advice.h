@@ -39,7 +39,7 @@ struct ExpectedGain {
 
 enum class AdviceKind { trust, stability, speed, certainty };
 
-// What to do where no stage does it. A value: each front end has its own words for it.
+// A remedy that isn't a stage. A value: each front end words it.
 enum class Change {
   none,             // the stage is the change
   set_values,       // in the recipe: `Advice::values`
@@ -63,19 +63,19 @@ struct Advice {
   std::vector<RunId> evidence;
 };
 
-// Advice for one run, most valuable first: what makes its numbers untrue (then nothing is said about speed), what makes
-// training unstable, then stages by their expected gain (the geometric middle of the range; unknown gains last), then
-// whether it should be repeated. The list may be empty. `stages` are all stages, in ladder order.
+// Returns advice for one run, most valuable first: problems with its numbers (the list then leaves out speed), causes
+// of unstable training, then stages by their expected gain (the geometric middle of the range; unknown gains last),
+// then a repeat. The list may be empty. `stages` are all stages, in ladder order.
 //
 // A gain was measured on neighbouring rungs of the project's ladders, on the same hardware and a model of a similar
-// size; else it is a bound: removing a share p of the step leaves 1 / (1 - p) at most (Amdahl 1967).
+// size. Otherwise it is a bound: removing a share p of the step is a factor of at most 1 / (1 - p) (Amdahl 1967).
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
                            std::span<const KnownStage> stages);
 
 enum class Held { as_expected, more, less };
 std::string_view to_string(Held held);  // "as expected", "more than expected", "less than expected"
 
-// A stage that would have been suggested for a run, and that the rung above it measured.
+// A stage that the advisor would have suggested for a run, with the factor that the next rung measured.
 struct AdviceOutcome {
   Advice advice;
   RunId before = 0;
@@ -85,8 +85,8 @@ struct AdviceOutcome {
   std::string sentence;  // "Expected 1.00 x to 1.30 x, measured 1.21 x: as expected."
 };
 
-// One outcome for each rung whose stage would have been suggested for the rung below it, given the runs that existed
-// then. Within 1 % of the range counts as inside it; where no gain was known, any speed-up counts as expected.
+// Returns an outcome for each rung whose stage the advisor would have suggested for the previous rung, given the runs
+// that existed then. Within 1 % of the range counts as inside it; if the gain was unknown, any speed-up is as expected.
 std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
                                        std::span<const KnownStage> stages);
 

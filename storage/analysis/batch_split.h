@@ -17,11 +17,11 @@ struct BatchPoint {
   double dt_ms = missing;
 };
 
-// speedup = tokens_ratio / step_time_ratio is exact, and equal_batch x bigger_batch = speedup always. Two runs
-// cannot separate the parts: a step's time is modelled as t(B) = a + b B, and two runs leave the run's own a and b
-// open. A third with the same stage at another batch determines them. Without one these are bounds: if all of the step
-// were fixed cost (b = 0) it would be as slow at the base's batch, if all were proportional (a = 0) as much faster as
-// it is smaller.
+// speedup = tokens_ratio / step_time_ratio is exact, and equal_batch x bigger_batch = speedup always. Two runs cannot
+// separate the parts: a step's time is modelled as t(B) = a + b B, and two runs don't determine the run's a and b. A
+// third run with the same stage at another batch does. Without one, low and high are bounds: with a fixed cost only (b
+// = 0), a step at the base's batch would take as long; with a proportional cost only (a = 0), its time would shrink
+// with the batch.
 struct BatchSplit {
   double tokens_ratio = missing;
   double step_time_ratio = missing;
@@ -40,13 +40,13 @@ struct ThirdPoint {
   ThirdIs is = ThirdIs::like_run;
 };
 
-// nullopt where the tokens per step are equal, or a figure is not known.
+// nullopt if the tokens per step are equal or a figure is unknown.
 std::optional<BatchSplit> split_gain(const BatchPoint& base, const BatchPoint& run,
                                      const std::optional<ThirdPoint>& third = {});
 
-// A third run from either one's ladder: its recipe equals that of the base or the run but for the batch (without
-// recipes: stage, precision and hardware are equal). One at the other's batch is preferred, since it needs no
-// extrapolation.
+// Finds a third run in the ladder of either: its recipe equals that of the base or the run except for the batch
+// (without recipes: stage, precision and hardware are equal). A run at the other side's batch is preferred, since it
+// needs no extrapolation.
 std::optional<ThirdPoint> third_point(const RunAndSummary& base, const RunAndSummary& run,
                                       std::span<const RunAndSummary> others);
 

@@ -10,32 +10,32 @@
 
 namespace stepladder {
 
-// How many of the first step times belong to warm-up; at least `fixed_minimum`, at most half of them beyond it.
+// Returns how many of the first step times belong to warm-up: at least `fixed_minimum`, and at most half of those after
+// it.
 //
-// MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in simulation output"): of all places to
-// cut, the one that leaves the smallest standard error, on batches of five steps, here on their medians (so that a
-// single slow step cuts nothing) around a straight line (so that a slow drift is not taken for warm-up). The cut
-// is used only where the steps before it were slower than what follows by 1 % and by three times the batches' own
-// scatter; then it is moved to the very step at which two levels fit best. Without a cut, up to five single steps in
-// front that stand out are left out. Values that are not positive are
+// MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in simulation output"): it cuts where the
+// standard error of the rest is smallest, on batches of five steps. Here it uses their medians (a single slow step
+// causes no cut) around a straight line (a slow drift isn't warm-up). The cut is used only if the steps before it were
+// slower than the rest by 1 % and by three times the batches' own scatter; it is then moved to the step at which two
+// levels fit best. Without a cut, up to five slow steps at the start are excluded. Values that are not positive are
 // skipped.
 std::size_t warmup_end(std::span<const double> dt_ms, std::size_t fixed_minimum);
 
-// The least step time of an outlier: beyond the median by 6 times its distance to the upper quartile (four standard
-// deviations of Gaussian noise) and by 5 %; a pause takes over 20 times the median and over a second.
+// Returns the shortest step time that is an outlier: above the median by 6 times its distance to the upper quartile
+// (four standard deviations of Gaussian noise) and by 5 %. A pause takes over 20 times the median and over a second.
 double spike_limit(double median_ms, double p75_ms);
 double pause_limit(double median_ms);
 
-// Steady steps beyond that. They stay in every figure; a median hardly moves for them.
+// Steady steps above spike_limit. They stay in every figure, since they hardly move a median.
 struct Spikes {
   std::vector<std::size_t> at;  // places in the series, ascending
   std::size_t pauses = 0;       // of these
   std::size_t period = 0;       // steps between regular ones (validation, checkpoints); 0: not regular
-  std::size_t regular = 0;      // of these, those that come at that period
-  bool validation = false;      // regular ones are where val_loss was taken
+  std::size_t regular = 0;      // of these, how many follow that period
+  bool validation = false;      // the regular ones are the steps with a val_loss
 };
 
-// Looks at steps from `first_steady` on.
+// Searches the steps from `first_steady` on.
 Spikes find_spikes(const Series& series, std::size_t first_steady);
 
 }  // namespace stepladder

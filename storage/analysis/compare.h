@@ -1,5 +1,5 @@
-// Arithmetic of comparing two runs: a factor of throughput with its interval, and loss parity. Judgements for people
-// are made of these by storage/analysis/judgement.h.
+// Compares two runs: a factor of throughput with its interval, and loss parity. storage/analysis/judgement.h turns
+// these into the verdicts that people see.
 #pragma once
 
 #include <cstdint>
@@ -28,35 +28,34 @@ struct LossParity {
 
 inline constexpr double loss_tolerance_nats = 0.02;  // tolerance of bf16 against fp32 over ten steps
 
-// Loss against loss at equal steps. not_comparable where tokens per step differ (or either is not known) or no step
-// is shared. diverged where the loss is not finite and the base's is, or where it ends above where it began while the
-// base's has fallen. Else by tail_gap: within `band` is `same`.
+// Compares the losses at equal steps. not_comparable if tokens per step differ (or either is unknown) or no step is
+// shared. diverged if only the base's loss is finite, or if the loss ends above its start while the base's has fallen.
+// Otherwise by tail_gap: within `band` is `same`.
 LossParity loss_parity(const Series& base, std::int64_t base_tokens_per_step, const Series& run,
                        std::int64_t tokens_per_step, double band = loss_tolerance_nats);
 
-// The same, and not_comparable where both recipes name their data or vocabulary and these differ.
+// The same; also not_comparable if both recipes name their data or vocabulary and these differ.
 LossParity loss_parity(const Run& base_run, const Series& base, const Run& run, const Series& series,
                        double band = loss_tolerance_nats);
 
-// How far the final losses of two runs of one rung may differ: the 95 % range of a difference between repeats, from
-// these (first against each), at least the tolerance, which is the answer for fewer than two.
+// How far the final losses of two runs of one rung may differ: the 95 % range of the differences between the first
+// repeat and each other one, and at least loss_tolerance_nats, which is the result for fewer than two repeats.
 double loss_band(std::span<const Series* const> repeats);
 
 // Where a run's loss reached `target`: validation loss where there is any, else the median of the last five training
 // losses. `step` 0: never.
 struct TargetReached {
   std::int64_t step = 0;
-  double seconds = missing;  // of steps, up to and with this one; missing where one of them has no time
+  double seconds = missing;  // of the steps up to and including this one; missing if one of them has no time
   double tokens = missing;
 };
 TargetReached reach(const Series& series, std::int64_t tokens_per_step, double target_loss);
 
-// Ratio of steady tokens/s, or the inverse ratio of dt where one of them has none; missing where there is nothing to
-// divide.
+// Ratio of steady tokens/s, or the inverse ratio of dt if a run has no tokens/s; missing if neither is known.
 double speedup(const Summary& base, const Summary& run);
 
-// Compiling or capturing before the first step pays back after so many steps: the first n for which
-// setup_ms <= n (dt_before - dt_after). missing where it never does, or a figure is not known.
+// Steps until compiling or capturing before the first step pays off: the first n with setup_ms <= n (dt_before -
+// dt_after). missing if it never does or a figure is unknown.
 double break_even_steps(double setup_ms, double dt_before_ms, double dt_after_ms);
 
 enum class Verdict { faster, same, slower, cannot_tell };
@@ -78,17 +77,18 @@ struct Sample {
   std::size_t averaged = 1;     // how many of them the compared figure is the median of
 };
 
+// An interval whose ends differ by more than this factor is dropped, since it carries no information.
+inline constexpr double widest_interval = 1000;
+
 // 95 % interval of `factor`, and the verdict. One run a side: from the resampled medians of its steps. With repeats on
 // either side: also from the spread between these runs (Student's t with the pooled variance of the logarithms), and
-// the wider of the two counts. faster: the factor is beyond the noise floor and all of the interval beyond half of it;
-// slower likewise; same: all of the interval is within the noise floor; else cannot_tell, as where there is no
-// interval.
-// An interval whose ends differ by more than this factor says nothing and is dropped.
-inline constexpr double widest_interval = 1000;
+// the wider interval is used. faster: the factor is beyond the noise floor and all of the interval beyond half of it;
+// slower likewise; same: all of the interval is within the noise floor; otherwise, and without an interval,
+// cannot_tell.
 SpeedUp judge_speedup(double factor, const Sample& base, const Sample& run, double noise_floor = default_noise_floor);
 
 // 95 % interval of a sample's own step time, in multiples of it (0.98 to 1.02): from the resampled medians of one
-// run's steps and, with repeats, from the spread between them by the same rule; the wider counts.
+// run's steps and, with repeats, from the spread between them by the same rule; the wider interval is used.
 Interval own_interval(const Sample& sample);
 Verdict verdict_of(double factor, const Interval& ci95, double noise_floor = default_noise_floor);
 

@@ -10,7 +10,7 @@ namespace stepladder {
 
 struct Summary;
 
-// What an import makes of the files of one folder. `detect`: group_files decides.
+// How an import treats the files of one folder. `detect`: group_files decides.
 enum class FilesAre { detect, repeats, rungs };
 
 struct FileRun {
@@ -26,7 +26,7 @@ struct FileGrouping {
 // Files are rungs where two of them name different hardware, models, precisions, source code or recipe values (a seed,
 // names and paths don't count), or where the step times of a tenth of the files differ from the median file's by more
 // than 5 % and more than twice the width between the quartiles within a file (docs/measuring.md). Otherwise they are
-// repeats. What only one file names isn't a difference.
+// repeats. A value that only one file names isn't a difference.
 FileGrouping group_files(std::span<const FileRun> files);
 
 }  // namespace stepladder

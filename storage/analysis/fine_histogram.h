@@ -9,18 +9,18 @@
 
 namespace stepladder {
 
-// 16,384 bins to an octave, so that a bin's values differ by less than one part in 16,384 (0.006 %); a bin stands for
-// the mean of its values. Octaves are allocated when needed: a training's step times need two or three (256 kB each).
-// Values below 2^-20 or from 2^40 on are counted at those ends (in milliseconds: 1 ns, and 35 years).
+// 16,384 bins to an octave, so that a bin's values differ by less than one part in 16,384 (0.006 %); each bin
+// represents its values by their mean. Octaves are allocated when needed: a training's step times need two or three
+// (256 kB each). Values below 2^-20 or from 2^40 on are counted at those ends (in milliseconds: 1 ns, and 35 years).
 class FineHistogram {
  public:
   void add(double value);  // positive and finite
   std::int64_t count() const { return count_; }
 
-  // As quantile() of statistics.h, each order statistic being its bin's mean; missing for no values.
+  // As quantile() in statistics.h, with the bin's mean for each value; missing without values.
   double quantile(double q) const;
 
-  // Values in bins that lie above `limit` with their mean.
+  // How many values are in bins whose mean is above `limit`.
   std::int64_t above(double limit) const;
 
  private:

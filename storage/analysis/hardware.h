@@ -53,8 +53,8 @@ class HardwareTable {
   static std::filesystem::path user_file();
 
   // Finds a device by any spelling: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the
-  // most words wins. Null where none fits; a laptop's chip isn't the desktop's. A row whose own name counts, "2 x Intel
-  // Xeon", was measured as a whole: it is found by exactly that name, and is one device.
+  // most words wins. Null where none fits; a laptop's chip isn't the desktop's. A row whose name contains a count, "2 x
+  // Intel Xeon", was measured as a whole: only exactly that name finds it, and it is one device.
   const Hardware* find(std::string_view name) const;
 
   Peak peak(std::string_view hardware, std::string_view precision) const;
@@ -65,8 +65,8 @@ class HardwareTable {
   std::vector<Hardware> rows_;
 };
 
-// The content of such a file (empty for a new one) with `row` at its end. An earlier row of that name is removed; other
-// lines and comments stay as they are. Throws StorageError where a name or source would break a line.
+// Returns the content of such a file (empty for a new one) with `row` appended. An earlier row of that name is removed;
+// other lines and comments stay as they are. Throws StorageError where a name or source would break a line.
 std::string with_row(std::string_view csv, const Hardware& row);
 
 // 8 for "8x NVIDIA H100"; 1 where no number is given.

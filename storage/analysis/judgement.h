@@ -27,7 +27,7 @@ struct MeasuredRun {
 // only where both sides can be trusted.
 struct Gain : SpeedUp {
   Trust trust = Trust::trusted;       // in the rung
-  Trust base_trust = Trust::trusted;  // in the rung that it is over
+  Trust base_trust = Trust::trusted;  // in the rung that it is relative to
 
   Trust worst() const { return std::max(trust, base_trust); }
   bool is(Verdict wanted) const { return verdict == wanted && worst() == Trust::trusted; }
@@ -73,27 +73,26 @@ struct JudgementOptions {
 struct Subject {
   int rung = 0;
   std::vector<MeasuredRun> runs = {};            // at least one; the figures are medians over them
-  std::vector<MeasuredRun> siblings = {};        // further runs of the rung: only for how far repeats differ
+  std::vector<MeasuredRun> siblings = {};        // further runs of the rung, used only for the spread between repeats
   std::optional<std::size_t> loss_against = {};  // place of another subject; else the baseline
-  std::optional<int> repeats = {};               // of the rung, where more of them exist than are given here
+  std::optional<int> repeats = {};               // that the rung has, if more exist than are given here
 };
 
-// In the order given. `baseline` is a place among the subjects. Siblings' series may be empty; those of the baseline's
-// siblings widen the band within which a loss is the same.
+// Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be
+// empty; those of the baseline's siblings widen the band within which a loss is the same.
 std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
                                  const JudgementOptions& options = {});
 
-// A ladder: its runs by rung and repeat. Runs without steps take part with missing figures. `baseline` is the rung that
-// factors are over, and that losses are compared with where a rung names no other (Run::loss_against); a rung that
-// isn't there means the first.
+// A ladder: its runs by rung and repeat. Runs without steps take part with missing figures. Factors are relative to
+// `baseline`; so are losses, unless a rung names another (Run::loss_against). If `baseline` doesn't exist, the first
+// rung is used.
 std::vector<RungJudgement> judge_rungs(std::span<const MeasuredRun> runs, const HardwareTable& hardware,
                                        int baseline = -1, const JudgementOptions& options = {});
 
-// Throughput over throughput, or steps over steps where no tokens are known; missing where neither is.
+// The ratio of throughputs, or of steps/s if the tokens are unknown; missing if neither is known.
 double factor_over(const RungJudgement& base, const RungJudgement& rung);
 
-// The loss of a run against a base's. Where steps were left out of an excerpt, the summary says whether the loss became
-// NaN between them.
+// Compares a run's loss with a base's. Between the steps of an excerpt, the summary says whether the loss became NaN.
 LossParity loss_parity(const MeasuredRun& base, const MeasuredRun& run, double band = loss_tolerance_nats);
 
 // The sample behind a run's figure (`averaged` is 1) or behind the median of its repeats. The run may be one of

@@ -1,5 +1,5 @@
-// What storage knows of a stage. Each file in engine/stages/ fills in its own; storage keeps no list of stages, so the
-// caller passes one.
+// The facts about a stage that analysis needs. Each file in engine/stages/ fills in its own; storage keeps no list of
+// stages, so the caller passes one.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@
 
 namespace stepladder {
 
-// What a stage changes about a step. The advisor looks for its cost in a run's own numbers.
+// How a stage speeds up or steadies a step. The advisor looks for the matching cost in a run's own numbers.
 enum class StageEffect {
-  other,                // nothing that a run's numbers show beforehand: only a measurement tells what it brings
+  other,                // a run's numbers don't predict its gain; only a measurement shows it
   faster_matmuls,       // matrix products in another precision: `precision`
   fused_attention,      // attention scores are no longer written to memory
   fused_update,         // the optimiser makes one pass over the parameters
@@ -36,19 +36,19 @@ struct KnownStage {
   std::string id;
   std::string title;
   // How other people's logs name it: beginnings of words in lower case, "+" between words that must both be there.
-  // Empty: no log is taken for it.
+  // Empty: no log matches.
   std::vector<std::string> words;
   StageEffect effect = StageEffect::other;
   std::string precision;  // "tf32"
   std::string risk;       // what it may cost; empty: nothing
   std::vector<PublishedGain> published;
-  // Whether a run is known to go without it. Without this function the advisor doesn't suggest the stage for speed.
+  // Whether a run is known not to use it. Without this function the advisor doesn't suggest the stage for speed.
   std::function<bool(const Run&, const RecipeFacts&)> is_off;
 };
 
-// The id of the stage that a run measures, or nothing. A run launched here says it itself; for an imported run it is
-// inferred from what its log wrote ("Pytorch Flash attention", "torch.compile, 'max-autotune'"). `stages` is in ladder
-// order, and the last one named counts: a rung's description often names the stages below it too.
+// The id of the stage that a run measures, or nothing. A run launched here names its stage; an imported run's is
+// inferred from its log ("Pytorch Flash attention", "torch.compile, 'max-autotune'"). `stages` is in ladder order, and
+// the last one named counts: a rung's description often names the stages below it too.
 std::string known_stage(const Run& run, std::span<const KnownStage> stages);
 
 }  // namespace stepladder

@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// FLOPs per token, forward and backward, for N parameters, L layers, d wide, sequences of T tokens.
+// FLOPs per token, forward and backward, for N parameters, L layers, width d and sequences of T tokens.
 enum class MfuConvention {
   six_n,          // 6 N, all parameters: the lowest
   llm_c,          // 6 N + 6 L d T, N with the vocabulary padded to a multiple of 128 (llm.c, gpt2_estimate_mfu)
@@ -30,14 +30,14 @@ struct ModelShape {
   std::int64_t layers = 0;   // L; 0: not known
   std::int64_t d_model = 0;  // d
   std::int64_t seq_len = 0;  // T
-  std::int64_t vocab = 0;    // 0: N is taken as it is
+  std::int64_t vocab = 0;    // 0: N stays as it is
 };
 
 // missing where the shape lacks what the convention needs.
 double flops_per_token(MfuConvention convention, const ModelShape& shape);
 
-// The same with the second forward pass of activation recomputation: the work of the hardware. By the source of
-// the convention for Mosaic's tables (8 N + 6 L d T), else 4/3 of the model's.
+// The hardware's FLOPs: the same with the second forward pass of activation recomputation. Mosaic's tables define them
+// as 8 N + 6 L d T; for the others they are 4/3 of the model's.
 double flops_per_token_recomputed(MfuConvention convention, const ModelShape& shape);
 
 double utilisation(double flops_per_token, double tokens_per_s, double total_peak_tflops);
@@ -64,7 +64,7 @@ struct PublishedRow {
 // assets/mosaic-mfu.csv. Throws StorageError, with the file's name and the line.
 std::vector<PublishedRow> read_published(const std::filesystem::path& file);
 
-// Recomputed from the tokens per second, which are published with more digits than the samples; A100: 312 TFLOP/s.
+// Recomputes the figures from tokens per second, which are published with more digits than samples; A100: 312 TFLOP/s.
 MosaicFigures recompute(const PublishedRow& row);
 
 // Why a recomputed figure differs from the published one in four decimals; empty where all four agree.

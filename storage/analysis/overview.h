@@ -36,9 +36,9 @@ struct Bucket {
 };
 
 Bucket bucket_of(std::int64_t step, double value);
-void merge(Bucket& bucket, const Bucket& next);  // `next` comes after it
+void merge(Bucket& bucket, const Bucket& next);  // `next` follows `bucket`
 
-// One level: every bucket but the last, and one at an edge that was cut, has `width` values.
+// One level: every bucket has `width` values, except the last one and one at an edge that was cut.
 struct Overview {
   Quantity quantity = Quantity::loss;
   std::int64_t width = 1;  // 1: the values themselves
@@ -53,7 +53,7 @@ struct Overview {
 inline constexpr std::size_t most_in_chunk = 4096;  // buckets
 std::int64_t width_of_level(int level);
 
-// The coarsest level that has a bucket for every two of `columns` pixels, where there are so many values.
+// The coarsest level that has a bucket for every two of `columns` pixels, if there are that many values.
 int level_for(std::int64_t values, std::size_t columns);
 
 // Neighbours merged, by a power of two, until there are at most `most` buckets.
@@ -63,11 +63,11 @@ Overview coarser(Overview overview, std::size_t most);
 // the one below has more than most_in_chunk buckets, so the highest always is one chunk.
 class OverviewBuilder {
  public:
-  // Takes a chunk's buckets when it is complete, in order; of level 0 only if there is no other.
+  // Receives each complete chunk's buckets, in order; those of level 0 only if it is the only level.
   using Take = std::function<void(int level, std::span<const Bucket>)>;
   explicit OverviewBuilder(Take take = {});
 
-  void add(std::int64_t step, double value);  // steps ascend; a value that is missing is passed over
+  void add(std::int64_t step, double value);  // steps ascend; missing values are skipped
   void finish();                              // the incomplete buckets and chunks; nothing is added afterwards
 
   // The highest level of the values so far.

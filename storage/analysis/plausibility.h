@@ -38,7 +38,7 @@ enum class FlagId {
   unknown_hardware,  // no peak to compare the throughput with
 };
 
-// All that is said of a flag wherever it is shown, in the order of FlagId.
+// The name, title and weight of a flag, the same wherever it is shown; in the order of FlagId.
 struct FlagKind {
   FlagId id;
   std::string_view name;   // in JSON and on the command line
@@ -76,14 +76,14 @@ struct Flag {
   std::optional<Remedy> remedy = {};
 };
 
-// The worst that any of them says.
+// The worst trust of any of them.
 Trust trust_of(std::span<const Flag> flags);
 
 inline constexpr double suspicious_share = 0.7;
 
-// N for 6 N: the run's own; else that of the GPT-2 that its recipe or its names mention; else, where its first loss is
-// that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.8), that of the smallest GPT-2. `why` says so for
-// all but the first. 0: not known.
+// N for 6 N: the run's own; else that of the GPT-2 that its recipe or its names mention; else, if its first loss is
+// that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.8), that of the smallest GPT-2. `why` explains an
+// N that isn't the run's own. 0: unknown.
 struct AssumedParams {
   std::int64_t count = 0;
   std::string why;
@@ -98,11 +98,11 @@ ModelShape shape_of(const Run& run, const Summary& summary);
 // The peak of all devices of a run together.
 Peak peak_of(const Run& run, const HardwareTable& hardware);
 
-// In the order of FlagId. `repeats`: how many runs its rung has, itself included. A run that is not over yet, and
-// one without steps, has none.
+// In the order of FlagId. `repeats`: how many runs its rung has, itself included. A run that is not over yet or has no
+// steps gets no flags.
 std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware);
 
-// Flags, and the trust that follows from them. Of a run by its own flags; of a rung by those of all its repeats
+// Flags, and the trust that follows from them: a run's own flags, or those of all repeats of a rung
 // (storage/analysis/judgement.h).
 struct Plausibility {
   std::vector<Flag> flags;  // in the order of FlagId, each at most once
@@ -121,7 +121,8 @@ class RepeatCounts {
   std::map<std::pair<LadderId, int>, int> counts_;
 };
 
-// The data that a run's plausibility depends on beside the run: the table of hardware, and how often its rung was run.
+// The data that a run's plausibility depends on besides the run: the hardware table and the number of repeats of its
+// rung.
 struct PlausibilityContext {
   HardwareTable hardware;
   RepeatCounts repeats;

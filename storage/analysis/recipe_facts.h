@@ -37,8 +37,8 @@ struct RecipeFacts {
 // JSON, or has another type, is unknown.
 RecipeFacts recipe_facts(const Run& run);
 
-// Whether two recipes differ at most in batch size, accumulation, length, schedule, seed, and in what is done beside
-// training.
+// Whether two recipes differ at most in batch size, accumulation, length, schedule, seed, and in validation, samples
+// and checkpoints.
 bool same_recipe_but_batch(const Run& a, const Run& b);
 
 }  // namespace stepladder

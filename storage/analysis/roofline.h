@@ -14,7 +14,7 @@ namespace stepladder {
 struct StepShape {
   ModelShape model;
   std::int64_t tokens = 0;         // of the step on this device; 0: not known
-  std::int64_t micro_batches = 1;  // that the tokens come in; 1 also where it is not known
+  std::int64_t micro_batches = 1;  // that the tokens are split into; 1 if unknown
   std::int64_t heads = 0;          // for `stores_scores`
   double bytes_per_value = 2;      // of weights and activations in the matrix products
   bool stores_scores = false;      // attention writes its T x T probabilities to memory
@@ -37,10 +37,10 @@ struct StepTraffic {
 };
 StepTraffic step_traffic(const StepShape& shape);  // of a known shape
 
-// FLOP per byte, an estimate from above. missing where the shape or the convention's FLOPs are not known.
+// FLOP per byte, an upper estimate. missing if the shape or the convention's FLOPs are unknown.
 double arithmetic_intensity(MfuConvention convention, const StepShape& shape);
 
-// Where the slope of the memory meets the peak, in FLOP per byte.
+// The intensity at which the memory's slope meets the peak, in FLOP per byte.
 double ridge_intensity(double peak_tflops, double bandwidth_gb_s);
 
 // min(peak, intensity x bandwidth).

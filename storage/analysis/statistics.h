@@ -1,4 +1,4 @@
-// Intervals of medians of step times and of ratios of two of them, where neighbouring steps are alike.
+// Intervals of medians of step times and of their ratios, for series whose neighbouring steps are correlated.
 #pragma once
 
 #include <cstddef>
@@ -38,17 +38,19 @@ struct MedianSample {
 };
 
 // A circular block bootstrap (Politis & Romano 1992) of the median around the values' own trend: a drift is reported
-// by itself and is no uncertainty about the level. The block length is the one for the series of sides (above or below
-// the median), since these decide a median. Plain block bootstraps are too sure of themselves with a few hundred steps,
-// so the deviations are widened three times. For an error estimated from little: by c / 1.96, where c is the larger of
-// the 97.5 % point that goes with few blocks (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-
-// autocorrelation robust tests", table 1, at block / steps) and Student's t at the degrees of freedom that noise with
-// the correlation between neighbours leaves (Bayley & Hammersley 1946). By what blocks of this length miss of that
-// correlation. And by what the fitted trend took away of slow noise. tests/storage/analysis/statistics_test.cpp checks
-// the intervals on simulated runs of known truth.
+// separately and doesn't widen the interval. The block length is the one for the series of sides (above or below the
+// median), since the sides decide a median. With a few hundred steps, plain block bootstraps give intervals that are
+// too narrow, so the deviations are widened for three reasons:
+// 1. The error is estimated from little data: by c / 1.96, where c is the larger of the 97.5 % point for few blocks
+//    (Kiefer & Vogelsang 2005, "A new asymptotic theory for heteroskedasticity-autocorrelation robust tests", table 1,
+//    at block / steps) and Student's t at the degrees of freedom of noise with this correlation between neighbours
+//    (Bayley & Hammersley 1946).
+// 2. Blocks of this length miss a part of that correlation.
+// 3. The fitted trend removed a part of the slow noise.
+// tests/storage/analysis/statistics_test.cpp checks the intervals on simulated runs whose true medians are known.
 //
-// Deterministic. Not known for fewer than 8 positive, finite values; others are ignored. Of more than 8,192 steps
-// every k-th is drawn, which can only widen the interval. At most about ten milliseconds.
+// Deterministic; takes about ten milliseconds at most. Ignores values that aren't positive and finite; with fewer than
+// 8 others, the result is unknown. Beyond 8,192 steps it uses every k-th, which can only widen the interval.
 MedianSample sample_median(std::span<const double> values, std::uint64_t seed = 1);
 
 // 95 % interval of the median itself.

@@ -1,6 +1,6 @@
-// A run's step profile by kind of operator, so that two rungs can be compared and one sees what moved. A pure function
-// of the operators' names; engine/trainer/operator_watch.h measures. (`stepladder profile` is something else: it times
-// single calls, engine/call_times.h.)
+// A run's step profile by kind of operator, so that a comparison of two rungs shows which kind changed. A pure function
+// of the operators' names; engine/trainer/operator_watch.h measures the times. (`stepladder profile` is something else:
+// it times single calls, engine/call_times.h.)
 #pragma once
 
 #include <array>

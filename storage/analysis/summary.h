@@ -1,4 +1,5 @@
-// The figures of a run's steps: losses, step times, throughput. Derived from the steps, cached but never the truth.
+// The figures of a run's steps: losses, step times, throughput. Derived from the steps, which remain the truth where it
+// is cached.
 #pragma once
 
 #include <cstdint>
@@ -47,21 +48,22 @@ struct RunAndSummary {
   Summary summary;
 };
 
-// Steps excluded at the start at least: a tenth of the steps, at least 1 and at most 10, none where there are fewer
-// than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves one step.
+// The minimum number of steps to exclude at the start: a tenth of the steps, at least 1 and at most 10, none where
+// there are fewer than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves
+// one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 
-// Step by step, in bounded memory (150 MB at most), whatever the number of steps.
+// Builds a summary step by step, in bounded memory (150 MB at most) for any number of steps.
 //
-// Warm-up is the fixed minimum or, where nothing was asked for, what follows from the times if that is more
-// (storage/analysis/change_point.h). Steps without a positive, finite dt do not count in the time figures. Where
-// tokens_per_step is not known (0), the steps' own tokens serve if they are all alike. RunStore adds the figures
-// that a series has no data for (repeated steps, the wall clock).
+// Warm-up is the fixed minimum or, if no number was asked for, the warm-up found in the times if that is longer
+// (storage/analysis/change_point.h). The time figures exclude steps without a positive, finite dt. If tokens_per_step
+// is unknown (0), the steps' own tokens are used if they are all equal. RunStore adds the figures that a series has no
+// data for (repeated steps, the wall clock).
 //
-// Up to `exact_steps` every figure is exact. Beyond, the times are not kept: counts, losses and steps stay exact;
+// Up to `exact_steps` every figure is exact. Beyond that, the times are not kept: counts, losses and steps stay exact;
 // quantiles of dt come from a histogram (within 0.006 %, storage/analysis/fine_histogram.h), and so do the numbers of
-// spikes and pauses; warm-up and the spikes' period are those of the first `exact_steps`; drift is that of every k-th
-// steady step, of which there are 32,768 to 65,536.
+// spikes and pauses; warm-up and the spikes' period are those of the first `exact_steps`; drift is computed from every
+// k-th steady step (32,768 to 65,536 of them).
 class SummaryBuilder {
  public:
   static constexpr std::size_t most_exact_steps = 2'000'000;
@@ -82,7 +84,7 @@ class SummaryBuilder {
   Summary summary_;
   Series head_;                      // step, dt_ms and val_loss of all steps; empty from exact_steps_ on
   std::int64_t tokens_ = 0;          // of the last step
-  std::int64_t tokens_changed_ = 0;  // the place of the first step of those that all have these
+  std::int64_t tokens_changed_ = 0;  // index of the first step after which `tokens_` didn't change
   double last_dt_ms_ = missing;
   FineHistogram steady_;
   std::vector<double> every_kth_;  // steady dt

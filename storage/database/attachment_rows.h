@@ -1,4 +1,4 @@
-// Rows about a run beside its steps: system metrics, text samples, console output, operator times. Inside storage/
+// Rows about a run besides its steps: system metrics, text samples, console output, operator times. Inside storage/
 // only.
 #pragma once
 

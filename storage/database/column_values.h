@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// NULL is "not known" in every column, whatever stands for it in memory.
+// NULL is "not known" in every column, whatever represents it in memory.
 inline std::optional<std::string_view> known(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional<std::string_view>(text);
 }

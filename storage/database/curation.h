@@ -14,7 +14,7 @@ struct Curation {
   bool pinned = false;    // listed before the others
   bool archived = false;  // listed only when asked for
   double deleted_at =
-      missing;  // in the bin since then (unix seconds): in no list, and deleted for good after `bin_days`
+      missing;  // in the bin since then (unix seconds): in no list, and deleted permanently after `bin_days`
 
   bool deleted() const { return !is_missing(deleted_at); }
 };

@@ -25,7 +25,7 @@ class Database {
   // Waits up to 5 s for other processes' locks.
   Database(const std::filesystem::path& file, Mode mode);
 
-  // A database that ends with this connection; its file() is empty.
+  // A database in memory, gone with this connection; its file() is empty.
   struct InMemory {};
   explicit Database(InMemory);
 

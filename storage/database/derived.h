@@ -1,5 +1,5 @@
-// A cache of summaries and overviews, derived from a run's steps, so that a thousand runs open at once. It is made
-// again where it is missing. Inside storage/ only.
+// A cache of summaries and overviews, derived from a run's steps, so that a thousand runs open quickly. Missing entries
+// are computed again. Inside storage/ only.
 #pragma once
 
 #include <optional>
@@ -28,10 +28,10 @@ class Derived {
   // short transactions between reads. A locked or full file does not prevent the answer.
   Summary make(const Run& run);
 
-  // To be called after a write. Throws nothing: what fails now is made when it is asked for.
+  // Call after a write. Never throws: a figure that fails here is computed when somebody asks for it.
   void refresh(const Run& run);
 
-  // To be called with every change to a run or its steps.
+  // Call with every change to a run or its steps.
   void forget(RunId run);
 
   Overview overview(const Run& run, Quantity quantity);
@@ -40,7 +40,7 @@ class Derived {
  private:
   class Chunks;
 
-  std::optional<std::int64_t> steps_of_overviews(RunId run);  // nullopt: they are not complete
+  std::optional<std::int64_t> steps_of_overviews(RunId run);  // nullopt: incomplete
   bool ensure_overviews(const Run& run);
   std::optional<Overview> kept_overview(RunId run, Quantity quantity, int level, StepRange range);
   void keep(const Run& run, const Summary& summary);

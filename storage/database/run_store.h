@@ -40,7 +40,7 @@ class RunStore {
   std::vector<Ladder> ladders();  // oldest first
   std::vector<Run> runs();        // oldest first
   std::optional<Run> run(RunId id);
-  Run existing_run(RunId id);                 // StorageError where another process has deleted it for good
+  Run existing_run(RunId id);                 // throws StorageError if another process has deleted it
   std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
 
   // Ignore the argument's `id` and return the new one. A run is owned by this process until it has ended. A missing
@@ -48,7 +48,7 @@ class RunStore {
   LadderId create_ladder(const Ladder& ladder);
   RunId create_run(const Run& run);
 
-  // Queues a run that is over once more, owned by this process, for `planned_steps` in all.
+  // Queues a run that is over again, owned by this process, for `planned_steps` steps in total.
   void queue_again(RunId run, std::int64_t planned_steps);
 
   // Writes all of `run` but its owner; its summary is computed anew when it is asked for.
@@ -68,10 +68,10 @@ class RunStore {
   RunId insert_finished(Run run, std::span<const StepRecord> steps);
 
   // For runs that are over but whose steps arrive piece by piece (imports): call create_run, append_steps, and
-  // update_run with what has become known, in one transaction. Ignores the steps' `run`.
+  // update_run with the facts known by then, in one transaction. Ignores the steps' `run`.
   void append_steps(RunId run, std::span<const StepRecord> steps);
 
-  // One transaction for everything that is written through the store while this lives; rolled back without commit().
+  // One transaction for everything that is written through the store during its lifetime; rolled back without commit().
   // Must not outlive the store.
   class Batch {
    public:
@@ -113,7 +113,7 @@ class RunStore {
   Summary summary(const Run& run);
   std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
 
-  // --- Beside the steps
+  // --- Recorded besides the steps
 
   std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
   std::vector<TextSample> samples(RunId id);            // in the order of steps
@@ -129,8 +129,8 @@ class RunStore {
   std::map<RunId, Curation> curations();
   void curate(RunId run, const Curation& curation);
 
-  // Deletes runs for good that were put into the bin before `deleted_before`, with everything that belongs to them, and
-  // returns them. A run whose checkpoint a queued fork needs stays. The caller removes files beside the database
+  // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
+  // and returns them. A run whose checkpoint a queued fork needs stays. The caller removes files beside the database
   // (app/bin.h); no later run gets one of their numbers.
   std::vector<RunId> empty_bin(double deleted_before);
 
@@ -151,7 +151,7 @@ class RunStore {
   std::optional<std::string> setting(const std::string& key);
   void set_setting(const std::string& key, const std::string& value);
 
-  std::string integrity_check();  // "ok", or what SQLite found
+  std::string integrity_check();  // "ok", or SQLite's findings
   const std::filesystem::path& file() const;
   bool read_only() const;
 
