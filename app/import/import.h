@@ -44,7 +44,7 @@ struct ImportOutcome {
   bool interrupted = false;           // nothing of the file that was being read is kept
 };
 
-// "seeds: 3 files are repeats of one rung: nothing that the files say differs; ..."
+// "seeds: 3 files are repeats of one rung: the files name no difference; ..."
 std::string grouping_text(const ImportGrouping& grouping);
 
 // Imports each file in one transaction, whole or not at all; the places in a ladder follow in one transaction for each

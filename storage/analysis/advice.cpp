@@ -23,10 +23,10 @@ using wording::percent;
 constexpr double worth_it = 0.03;   // a smaller share of the step isn't worth advice
 constexpr double noise = 0.01;      // a factor nearer to 1 isn't a gain
 constexpr double spike_nats = 0.5;  // a spike: the loss jumps by more than this, and
-constexpr double spike_times = 10;  // so many times as far as it usually scatters
+constexpr double spike_times = 10;  // by this many times its usual scatter
 constexpr std::int64_t long_sequence = 512;
 
-// Whether one model's gain can be expected of the other: their parameters differ by a factor of two at most.
+// Whether one model's gain predicts the other's: their parameters differ by a factor of two at most.
 bool similar_models(const Run& a, const Run& b) {
   if (a.params <= 0 || b.params <= 0) return a.params == b.params;
   return a.params <= 2 * b.params && b.params <= 2 * a.params;
@@ -58,7 +58,7 @@ Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hard
   return ladders;
 }
 
-// The most that removing a share of the step, or making it `times` as fast, can bring (Amdahl 1967).
+// The largest factor from removing a share of the step, or making it `times` as fast (Amdahl 1967).
 double amdahl(double share, double times = INFINITY) {
   return 1 / (1 - share + share / times);
 }
@@ -105,7 +105,7 @@ class Advisor {
     list_.push_back(std::move(advice));
   }
 
-  // The first stage with this effect; empty where there is none.
+  // The first stage with this effect; empty if no stage has it.
   std::string stage_that(StageEffect effect) const {
     for (const KnownStage& stage : stages_)
       if (stage.effect == effect) return stage.id;
@@ -136,7 +136,7 @@ class Advisor {
     }
   }
 
-  // Where the loss jumped highest; nothing where it never did.
+  // Where the loss jumped highest; nothing if it never did.
   std::optional<Bucket> loss_spike() const {
     if (!about_.loss || about_.loss->buckets.size() < 8) return std::nullopt;
     // Compared with the mean of the bucket before, so that a spike alone in its bucket is found too.
@@ -189,7 +189,7 @@ class Advisor {
     add(std::move(advice));
   }
 
-  // What the stage brought on neighbouring rungs of this project's ladders.
+  // The stage's gain on neighbouring rungs of this project's ladders.
   ExpectedGain measured_here(std::string_view stage, std::vector<RunId>& evidence) const {
     ExpectedGain gain;
     int times = 0;
@@ -220,7 +220,7 @@ class Advisor {
     return gain;
   }
 
-  // What the run's own numbers say for a stage; an empty reason: nothing.
+  // The case for a stage, made from the run's own numbers; an empty reason: no case.
   struct Case {
     std::string why;
     ExpectedGain gain;
@@ -286,7 +286,7 @@ class Advisor {
     Case own = case_for(stage);
     const ExpectedGain here = measured_here(stage.id, advice.evidence);
     if (here.known()) {
-      if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here and brought nothing
+      if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here without a gain
       advice.gain = here;
       if (own.why.empty())
         own.why = "It brought " + factor(std::sqrt(here.low * here.high)) + " on this machine (" + here.from + ").";

@@ -77,7 +77,7 @@ std::optional<BatchSplit> split_gain(const BatchPoint& base, const BatchPoint& r
   split.equal_batch_high = std::max(if_fixed, speedup);
   split.bigger_batch_low = speedup / split.equal_batch_high;
   split.bigger_batch_high = speedup / split.equal_batch_low;
-  split.sentence += "Two runs cannot tell the change from the batch: at equal batch between " + factor(if_fixed) +
+  split.sentence += "Two runs can't separate the change from the batch: at equal batch between " + factor(if_fixed) +
                     " (if a step's time did not depend on its batch) and " + factor(speedup) +
                     " (if it were proportional), the rest by the batch. A run of either at the other's batch would.";
   return split;

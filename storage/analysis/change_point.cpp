@@ -58,8 +58,8 @@ std::size_t best_cut(const std::vector<double>& batches) {
   return best;
 }
 
-// Of the steps around `cut`, the one at which two levels fit best. Steps as they are, pulled in to the two levels, so
-// that no single one decides.
+// Of the steps around `cut`, the one at which two levels fit best. Single steps are clamped to the two levels, so that
+// none decides alone.
 std::size_t exact_cut(const std::vector<double>& logs, std::size_t from, std::size_t cut, double before, double after) {
   const std::size_t first = std::max(from, cut - std::min(cut, 2 * batch_size));
   const std::size_t last = std::min(logs.size(), cut + 2 * batch_size);
@@ -78,7 +78,7 @@ std::size_t exact_cut(const std::vector<double>& logs, std::size_t from, std::si
   return at;
 }
 
-// Cuts once; 0 where there is no cut.
+// Cuts once; 0 without a cut.
 std::size_t slower_start(const std::vector<double>& logs, std::size_t from) {
   const std::vector<double> batches = batch_medians(logs, from);
   if (batches.size() < 8) return 0;
@@ -88,7 +88,7 @@ std::size_t slower_start(const std::vector<double>& logs, std::size_t from) {
   std::vector<double> distances;
   for (std::size_t i = cut; i < batches.size(); ++i) distances.push_back(std::abs(batches[i] - after));
   const double scatter = 1.4826 * quantile(distances, 0.5);
-  // Most of what is cut, and all of it together, has to be slower.
+  // Most of the steps that are cut, and all of them together, have to be slower.
   const double before = median_between(batches, 0, cut);
   if (before - after < std::max(least_log_step, 3 * scatter)) return 0;
   // The level right before the cut decides, not that of a first step that compiled.

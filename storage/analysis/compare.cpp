@@ -63,8 +63,8 @@ double tail_gap(const SharedSteps& shared) {
   return shared.step.empty() ? missing : mean_of_tail(shared.loss) - mean_of_tail(shared.base_loss);
 }
 
-// The step after which the run stayed more than `band` above the base; 0 where it ends no higher than it began,
-// or the base does not do better.
+// The step after which the run stayed more than `band` above the base; 0 unless it ends higher than it began while the
+// base does better.
 std::int64_t unlearned_since(const SharedSteps& shared, double band) {
   if (shared.step.size() < fewest_to_diverge) return 0;
   const bool rose = mean_of_tail(shared.loss) > shared.loss.front() + band;
@@ -75,8 +75,8 @@ std::int64_t unlearned_since(const SharedSteps& shared, double band) {
   return since == shared.step.size() ? 0 : shared.step[since];
 }
 
-// A median of k Gaussian figures has k-th of their variance times this: exact for one, within 3 % for odd k, a little
-// too wide for even ones.
+// The variance of a median of k Gaussian figures, relative to that of their mean (1/k of one figure's): exact for one,
+// within 3 % for odd k, slightly too large for even k.
 double median_inefficiency(std::size_t k) {
   const auto n = static_cast<double>(k);
   return n * std::numbers::pi / (2 * n + std::numbers::pi - 2);

@@ -22,7 +22,7 @@ constexpr double least_share = 0.05;          // of step times; seeds of one scr
 constexpr double quartile_widths = 2;         // that step times must differ by at least
 constexpr std::int64_t enough_steps = 5;      // to know how much a file's steps scatter
 constexpr double unknown_scatter = 0.1;       // assumed for a file of fewer
-constexpr double least_share_of_files = 0.1;  // whose time must differ: one slow file among many is a repeat too
+constexpr double least_share_of_files = 0.1;  // whose time must differ: one slow file among many is still a repeat
 constexpr double same_tokens = 0.02;          // tokens per step may have been inferred from rounded figures
 constexpr std::size_t most_values_named = 3;
 
@@ -35,7 +35,7 @@ std::string lower(std::string text) {
   return text;
 }
 
-// Settings that differ between repeats: the seed, and whatever names a run, a place or a time.
+// Whether a setting may differ between repeats: the seed, and names of runs, places and times.
 bool differs_between_repeats(const std::string& setting) {
   const std::string name = lower(setting.substr(setting.rfind('.') + 1));
   static const std::set<std::string> names = {"name", "run", "id", "uuid", "host", "hostname", "port", "date", "time"};
@@ -48,7 +48,7 @@ std::string as_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// What a file says of its run, by the name of each fact.
+// The facts in a file about its run, by name.
 std::map<std::string, std::string> facts_of(const Run& run) {
   std::map<std::string, std::string> facts;
   const auto add = [&](const char* name, const std::string& value) {
@@ -81,7 +81,7 @@ std::optional<std::string> different_fact(std::span<const FileRun> files) {
       if (std::find(known.begin(), known.end(), value) == known.end()) known.push_back(value);
     }
   }
-  // The hardware and the model say more than a detail of the recipe.
+  // The hardware and the model are better reasons than a detail of the recipe.
   std::vector<std::string> order = {"hardware",    "device",    "number of parameters", "precision", "stage",
                                     "source code", "log format"};
   const auto named = order.size();  // the rest are settings of the recipe
@@ -149,8 +149,7 @@ FileGrouping group_files(std::span<const FileRun> files) {
   if (auto different = different_fact(files)) return {FilesAre::rungs, *different};
   if (auto different = different_tokens(files)) return {FilesAre::rungs, *different};
   const std::vector<StepTime> times = step_times(files);
-  if (times.size() < 2)
-    return {FilesAre::repeats, "nothing that the files say differs; they don't say how long steps took"};
+  if (times.size() < 2) return {FilesAre::repeats, "the files name no difference; they have no step times"};
   const double middle = median_member(times, &StepTime::ms);
   const double scatter = median_member(times, &StepTime::scatter);
   const double least = std::max(least_share, quartile_widths * scatter);
@@ -164,7 +163,7 @@ FileGrouping group_files(std::span<const FileRun> files) {
     return {FilesAre::repeats, std::to_string(apart) + " of " + std::to_string(times.size()) +
                                    " files differ in step time; too few to make rungs"};
   return {FilesAre::repeats,
-          "nothing that the files say differs; the median steps take " + range_text(times) + ", with " + within};
+          "the files name no difference; the median steps take " + range_text(times) + ", with " + within};
 }
 
 }  // namespace stepladder

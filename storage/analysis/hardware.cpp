@@ -30,7 +30,7 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Lower case, in words; digits that follow or precede a maker's letters stand alone: "RTX3080Ti" is rtx, 3080, ti.
+// Lower case, in words; digits next to letters are a word of their own: "RTX3080Ti" is rtx, 3080, ti.
 std::vector<std::string> words_of(std::string_view name) {
   std::vector<std::string> words;
   std::string word;
@@ -56,7 +56,7 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
-// How many words of the alias the name has; 0 where one is not there.
+// How many words of the alias the name has; 0 if one is absent.
 std::size_t fit(const std::vector<std::string>& name, const std::vector<std::string>& alias) {
   const bool all = std::all_of(alias.begin(), alias.end(), [&](const std::string& word) {
     return std::find(name.begin(), name.end(), word) != name.end();
@@ -72,7 +72,7 @@ bool is_laptop(const std::vector<std::string>& words) {
          });
 }
 
-// The names of makers and families add nothing to the model's name.
+// Leaves out the names of makers and families, which don't identify a model.
 std::vector<std::string> model_words(std::string_view name) {
   std::vector<std::string> words = words_of(name);
   std::erase_if(words, [](const std::string& word) {
@@ -199,7 +199,7 @@ const Hardware* HardwareTable::find(std::string_view name) const {
   std::size_t best = 0;
   const auto consider = [&](const Hardware& hardware, const std::vector<std::string>& alias) {
     const std::size_t fitting = alias.empty() ? 0 : fit(words, alias);
-    // Of equals the later counts: a user's own row.
+    // Of equals the later one counts, which is the user's own row.
     if (fitting == 0 || fitting < best || is_laptop(words) != is_laptop(alias)) return;
     best = fitting;
     found = &hardware;

@@ -23,7 +23,7 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
   rung.steps_per_s = median_of(std::move(steps_per_s));
 }
 
-// A flag of any repeat is the rung's, once; the sentence is that of the first repeat that has it.
+// A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
 void take_plausibility(RungJudgement& rung, const Subject& subject, const HardwareTable& hardware) {
   const int repeats = subject.repeats.value_or(static_cast<int>(subject.runs.size() + subject.siblings.size()));
   rung.is_checked = true;
@@ -53,7 +53,7 @@ Sample sample_of(const Subject& subject) {
   return sample_of(subject.runs.front(), all, subject.runs.size());
 }
 
-// The first run's; a repeat that diverged decides for all.
+// The first run's loss parity, or that of a repeat that diverged.
 LossParity rung_parity(const Subject& against, const Subject& subject, double band) {
   const LossParity first = loss_parity(against.runs.front(), subject.runs.front(), band);
   if (first.verdict == LossVerdict::diverged) return first;

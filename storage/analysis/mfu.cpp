@@ -18,7 +18,7 @@ double attention(const ModelShape& shape) {  // L d T
   return static_cast<double>(shape.layers) * static_cast<double>(shape.d_model) * static_cast<double>(shape.seq_len);
 }
 
-// A sum that keeps missing values apart from NaN.
+// A sum that stays `missing`, not just NaN, if a part is.
 double sum(double n_part, double attention_part) {
   return is_missing(attention_part) ? missing : n_part + attention_part;
 }

@@ -25,9 +25,9 @@ std::size_t parts_in_bucket(std::size_t level) {
 // --- bytes ---
 constexpr std::uint32_t format = 0x31'76'6f'53;  // "Sov1"
 
-// How a column is written: one value that all have, all values, or what the column before it said.
+// How a column is written: one value for all buckets, all values, or the same as the previous column.
 enum class Column : std::uint8_t { constant, plain, as_before };
-// Steps that go up evenly need four numbers, others two a bucket.
+// Evenly spaced steps need four numbers, others two a bucket.
 enum class Axis : std::uint8_t { even, plain };
 
 class Writer {

@@ -19,7 +19,7 @@ std::int64_t integer_or(const Json& object, const char* key, std::int64_t otherw
   return found != object.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
-// The first of `names` that the object has, with or without a path in front ("model.n_layer").
+// The value of the first of `names` in the object, with or without a path in front ("model.n_layer").
 std::int64_t count_of(const Json& object, std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {
     for (const auto& [key, value] : object.items()) {

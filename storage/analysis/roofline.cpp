@@ -28,9 +28,9 @@ StepTraffic step_traffic(const StepShape& shape) {
   const auto n = static_cast<double>(shape.model.params);
   const auto tokens = static_cast<double>(shape.tokens);
   const auto micro_batches = static_cast<double>(shape.micro_batches);
-  // What the backward pass needs of a layer, in values a token (Korthikanti et al. 2022, section 4.1, without dropout):
-  // the inputs of both LayerNorms, of QKV, of the projection and of the MLP, and Q, K and V: 8 d; of the GELU and of
-  // the layer after it 4 d each.
+  // The activations that the backward pass needs from a layer, in values a token (Korthikanti et al. 2022, section 4.1,
+  // without dropout): the inputs of both LayerNorms, of QKV, of the projection and of the MLP, and Q, K and V: 8 d; of
+  // the GELU and of the layer after it 4 d each.
   const double a_token_and_layer = 16 * static_cast<double>(shape.model.d_model) +
                                    (shape.stores_scores ? static_cast<double>(shape.heads * shape.model.seq_len) : 0);
   const double a_token =

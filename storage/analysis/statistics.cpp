@@ -13,7 +13,7 @@ constexpr std::size_t fewest_blocks = 5;
 constexpr std::size_t most_steps = 8192;
 constexpr std::size_t most_draws = 2'000'000;  // of single steps
 
-// Deterministic on every platform, which the standard library's distributions are not (Vigna's SplitMix64).
+// Gives the same numbers on every platform, unlike the standard library's distributions (Vigna's SplitMix64).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -81,8 +81,8 @@ Residuals residuals_of(std::span<const double> steps) {
   return residuals;
 }
 
-// Correlation of neighbouring steps, those with an outlier left out; with the correction for the bias that a fitted
-// mean and slope bring: raw = rho - (2 + 4 rho) / n on average (Kendall 1954; Orcutt & Winokur 1969).
+// Correlation of neighbouring steps, without pairs that have an outlier, corrected for the bias of a fitted mean and
+// slope: raw = rho - (2 + 4 rho) / n on average (Kendall 1954; Orcutt & Winokur 1969).
 double neighbour_correlation(const Residuals& residuals) {
   const std::vector<double>& x = residuals.values;
   const double far = 3.5 * residuals.spread;
@@ -99,9 +99,9 @@ double neighbour_correlation(const Residuals& residuals) {
   return std::clamp((raw + 2 / n) / (1 - 4 / n), 0.0, 0.97);
 }
 
-// Blocks of this length miss correlations that reach over their ends. For noise with this correlation of
-// neighbours (first order, Gaussian), the factor by which they understate the error of a median. What counts
-// for a median is on which side of it a step lies, and that correlates by (2 / pi) asin(rho^k) at lag k.
+// The factor by which blocks of this length understate the error of a median, since they miss correlations across their
+// ends; for Gaussian noise with this correlation of neighbours (first order). A median depends on the side of it that
+// each step is on, and sides correlate by (2 / pi) asin(rho^k) at lag k.
 double missed_by_blocks(double rho, std::size_t block) {
   double whole = 1;
   double seen = 1;
@@ -114,9 +114,9 @@ double missed_by_blocks(double rho, std::size_t block) {
   return std::sqrt(whole / seen);
 }
 
-// A fitted mean and slope take part of slow noise for a trend, and the residuals are too small. For noise
-// with this correlation of neighbours (first order) the factor on its standard deviation: of E[squares left] = sigma^2
-// (n - trace(H R)), H the projection on mean and slope, R the correlations.
+// The factor by which a fitted mean and slope make the residuals too small, since they absorb part of slow noise; for
+// noise with this correlation of neighbours (first order). From E[squares left] = sigma^2 (n - trace(H R)), H the
+// projection on mean and slope, R the correlations.
 double taken_by_trend(double rho, std::size_t n) {
   const auto size = static_cast<double>(n);
   const double centre = 0.5 * (size - 1);
@@ -143,7 +143,7 @@ double freedom_of(double rho, std::size_t n) {
   return static_cast<double>(n) * (1 - rho * rho) / (1 + rho * rho);
 }
 
-// Every k-th step where there are too many to draw again and again.
+// Keeps every k-th step if there are too many to draw repeatedly.
 void thin(std::vector<double>& steps) {
   const std::size_t stride = (steps.size() + most_steps - 1) / most_steps;
   if (stride < 2) return;
@@ -284,7 +284,7 @@ MedianSample sample_median(std::span<const double> values, std::uint64_t seed) {
   sample.log_deviations.assign(static_cast<std::size_t>(resamples), 0.0);
   sample.log_error = 0;
   sample.block = 1;
-  if (residuals.spread <= 0) return sample;  // more than half of the steps took the very same time
+  if (residuals.spread <= 0) return sample;  // more than half of the steps took exactly the same time
 
   std::vector<double> side(n);
   std::transform(residuals.values.begin(), residuals.values.end(), side.begin(),
@@ -317,7 +317,7 @@ Interval median_interval(const MedianSample& sample) {
 
 Interval ratio_interval(double ratio, const MedianSample& numerator, const MedianSample& denominator) {
   if (is_missing(ratio) || !numerator.known() || !denominator.known()) return {};
-  // Resamples of the two are independent, so any pairing of them is one of the ratio.
+  // Resamples of the two are independent, so any pairing of them is a resample of the ratio.
   const std::size_t n = std::min(numerator.log_deviations.size(), denominator.log_deviations.size());
   std::vector<double> deviations(n);
   for (std::size_t i = 0; i < n; ++i) deviations[i] = numerator.log_deviations[i] - denominator.log_deviations[i];

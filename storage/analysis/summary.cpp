@@ -138,7 +138,7 @@ Summary SummaryBuilder::finish() {
     finish_exact();
   if (is_missing(summary_.dt_ms_median)) return summary_;
 
-  const bool alike = tokens_changed_ <= summary_.warmup_steps;  // a changing batch has no one figure
+  const bool alike = tokens_changed_ <= summary_.warmup_steps;  // a changing batch has no single figure
   const std::int64_t tokens_per_step = tokens_per_step_ > 0 ? tokens_per_step_ : alike ? tokens_ : 0;
   if (tokens_per_step <= 0) return summary_;
   const auto tokens_per_s = [&](double dt_ms) { return static_cast<double>(tokens_per_step) * 1000.0 / dt_ms; };

@@ -66,7 +66,7 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (error) throw StorageError("the folder of " + file.string() + " could not be created: " + error.message());
 }
 
-// A file name as SQLite's "file:" address, which alone can say "immutable".
+// A file name as a "file:" address, the only form in which SQLite accepts "immutable".
 std::string immutable_address(const fs::path& file) {
   std::string address = "file:";
   for (const char c : fs::absolute(file).string()) {
@@ -106,7 +106,7 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
   try {
     if (mode == Mode::read_write) {
       connect(address, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
-      // SQLite silently opens a file for reading that it may not write.
+      // SQLite silently opens a file that it may not write for reading only.
       if (sqlite3_db_readonly(connection_, "main") == 1)
         throw StorageError(file.string() + " is read-only and cannot be written");
       integer("PRAGMA schema_version");
@@ -156,7 +156,8 @@ void Database::connect(const std::string& address, int flags) {
   sqlite3_busy_timeout(connection_, busy_timeout_ms);
 }
 
-// Pages that point at each other in a circle would be read for ever, so reading ends after every byte a hundred times.
+// Pages that point at each other in a circle would be read forever, so reading stops after a hundred times the file's
+// size.
 void Database::distrust() {
   constexpr int instructions_a_call = 1'000'000;
   std::error_code error;

@@ -10,7 +10,7 @@
 namespace stepladder {
 namespace {
 
-constexpr int chunk_format = 1;  // of overview_chunks; others are made again
+constexpr int chunk_format = 1;  // of overview_chunks; other formats are rebuilt
 constexpr auto fewest_for_chunks = static_cast<std::int64_t>(most_in_chunk) + 1;  // steps
 
 enum SummaryNanBit { loss_first_bit, loss_last_bit, val_loss_last_bit };
@@ -78,7 +78,7 @@ class Derived::Chunks {
     for (OverviewBuilder& builder : builders_) builder.finish();
   }
 
-  // Uses the open transaction, or its own where there is something to write.
+  // Uses the open transaction, or its own if it has something to write.
   void write() {
     if (waiting_.empty()) return;
     Transaction transaction(database_);
@@ -208,7 +208,7 @@ Summary Derived::make(const Run& run) {
     try {
       write();
     } catch (const StorageError&) {
-      keeping = false;  // it is made again next time
+      keeping = false;  // it is rebuilt next time
     }
   };
   StepReader reader(database_, run.id);
@@ -254,7 +254,7 @@ std::optional<std::int64_t> Derived::steps_of_overviews(RunId run) {
   return rows.integer(0);
 }
 
-// Returns whether there are chunks; short runs have none, since reading their steps is as fast.
+// Returns whether the run has chunks; short runs don't, since reading their steps is as fast.
 bool Derived::ensure_overviews(const Run& run) {
   if (!is_over(run.status)) return false;
   if (const auto steps = steps_of_overviews(run.id)) return *steps >= fewest_for_chunks;
@@ -268,9 +268,9 @@ bool Derived::ensure_overviews(const Run& run) {
   return true;
 }
 
-// nullopt if chunks are incomplete, or one is damaged. Level -1: the highest.
+// nullopt if chunks are incomplete or damaged. Level -1: the highest.
 std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int level, StepRange range) {
-  // One state of the file: another process may be writing them again.
+  // Reads one state of the file: another process may be rewriting them.
   Transaction one_state(database_, Transaction::Kind::read);
   if (!steps_of_overviews(run)) return std::nullopt;
   Overview overview{.quantity = quantity};
@@ -322,7 +322,7 @@ Overview Derived::overview(const Run& run, Quantity quantity, StepRange range, s
       if (auto kept = kept_overview(run.id, quantity, level, range)) return *std::move(kept);
     }
   }
-  // Up to here the steps are few; where there was nothing kept to look at, they are merged as they come.
+  // The steps are few by now; without cached chunks, they are merged as they are read.
   const std::size_t most = 16 * columns;
   Overview points{.quantity = quantity};
   Bucket open;

@@ -70,7 +70,7 @@ void add_example(RunStore& store, const fs::path& assets_folder) {
          .source = "example",
          .source_path = log_name,
          .notes = "One A100 in a Colab notebook; B = 4, T = 1024, 50 steps a rung. The log calls rung 1 a change of "
-                  "metric only, but its steps take a quarter of the time. It does not say what else changed."});
+                  "metric only, but its steps take a quarter of the time. It names no other change."});
     std::string precision_before;
     for (auto& [run, steps] : runs) {
       run.ladder = ladder;

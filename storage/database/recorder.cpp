@@ -113,7 +113,7 @@ void Recorder::look_for_requests() {
   try {
     for (const auto& [run, request] : store_.take_requests()) on_request_(run, request);
   } catch (const std::exception&) {
-    // A busy file is free again at the next look; a broken one fails the next write, which reports it.
+    // A busy file is free again at the next attempt; a broken one fails the next write, which reports it.
   }
 }
 

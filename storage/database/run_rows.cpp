@@ -121,7 +121,7 @@ Run read(const Statement& row) {
   return run;
 }
 
-// To be called after a statement that should have changed this run.
+// Call after a statement that should have changed this run.
 void require_run(const Database& database, RunId id) {
   if (database.changes() == 0)
     throw StorageError("run " + std::to_string(id) + " is not in " + database.file().string());
@@ -153,7 +153,7 @@ Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>
 
 RunId insert_run(Database& database, const Run& run, const std::optional<ProcessIdentity>& owner) {
   static const std::string columns = learnt_columns + ", " + settled_columns + ", owner_pid, owner_start, owner_boot";
-  // A number is never given twice, also where the newest run is gone for good: checkpoints lie under it.
+  // A number is never used twice, even after the newest run was deleted: checkpoints are stored under it.
   static const std::string number =
       "(SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE key = "
       "'highest_run'), 0)) + 1 FROM runs)";
@@ -176,7 +176,7 @@ void update_run(Database& database, const Run& run) {
 }
 
 void start_run(Database& database, const RunStarted& started) {
-  // A resumed run starts again: it is this process's from now on, and no longer over.
+  // A resumed run starts again: this process owns it from now on, and it is no longer over.
   Statement update(database,
                    "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
                    "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "

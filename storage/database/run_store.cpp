@@ -105,7 +105,7 @@ void RunStore::apply(std::span<const RunEvent> events) {
     if (over) refresh(id);
 }
 
-// Another process may have taken the run out of the file since the transaction that ended it.
+// Another process may have deleted the run since the transaction that ended it.
 void RunStore::refresh(RunId id) {
   if (const auto ended = run(id)) impl_->derived.refresh(*ended);
 }
@@ -372,7 +372,7 @@ std::vector<RunId> RunStore::empty_bin(double deleted_before) {
   if (gone.empty()) return gone;
   const std::int64_t newest = impl_->database.integer("SELECT max(id) FROM runs");
   for (const RunId id : gone) {
-    // A fork outlives its parent, and no longer names it.
+    // A fork outlives its parent and stops naming it.
     Statement(impl_->database, "UPDATE runs SET parent_id = NULL WHERE parent_id = ?").bind(id).run();
     Statement(impl_->database, "DELETE FROM runs WHERE id = ?").bind(id).run();
   }

@@ -98,7 +98,7 @@ CREATE VIEW latest_steps AS
     (SELECT max(attempt) FROM steps AS other WHERE other.run_id = steps.run_id AND other.step = steps.step);
 )sql";
 
-// Runs that pause, resume, fork, save and write, and what the machine did meanwhile.
+// Pausing, resuming, forking, checkpoints and samples of runs, and the machine's state meanwhile.
 constexpr const char* life_cycle = R"sql(
 ALTER TABLE runs ADD COLUMN parent_id INTEGER REFERENCES runs(id);
 ALTER TABLE runs ADD COLUMN forked_at_step INTEGER;
@@ -150,7 +150,7 @@ CREATE VIEW latest_steps AS
     (SELECT max(attempt) FROM steps AS other WHERE other.run_id = steps.run_id AND other.step = steps.step);
 )sql";
 
-// Summaries are a cache, and what a summary says has changed: they are made again.
+// Summaries are a cache whose content has changed, so they are rebuilt.
 constexpr const char* summaries_with_checks = R"sql(
 DELETE FROM summaries;
 ALTER TABLE summaries ADD COLUMN dt_ms_p5 REAL;
@@ -167,7 +167,7 @@ ALTER TABLE summaries ADD COLUMN repeated_steps INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE summaries ADD COLUMN first_repeated_step INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// What users say of their runs; runs in the bin are in no list.
+// Users' marks on their runs; no list shows runs in the bin.
 constexpr const char* curation = R"sql(
 CREATE TABLE curation (
   run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
@@ -198,7 +198,7 @@ CREATE TABLE overview_chunks (
 );
 )sql";
 
-// What programs that were watched have printed.
+// Output of watched programs.
 constexpr const char* console = R"sql(
 CREATE TABLE console (
   run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
@@ -209,7 +209,7 @@ CREATE TABLE console (
 );
 )sql";
 
-// Where the time of a step goes, operator by operator.
+// The time of a step by operator.
 constexpr const char* profiles = R"sql(
 CREATE TABLE profiles (
   run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
@@ -247,9 +247,9 @@ bool is_empty(Database& database) {
   return database.integer("SELECT count(*) FROM sqlite_master") == 0;
 }
 
-// The file's version, or a refusal. Looks, and changes nothing.
+// Returns the file's version or throws. Changes nothing.
 std::int64_t version_of(Database& database, std::int64_t newest) {
-  // Otherwise another process's first migration may fall between the two looks.
+  // Otherwise another process's first migration may happen between the two reads.
   Transaction one_state(database, Transaction::Kind::read);
   const std::int64_t owner = database.integer("PRAGMA application_id");
   const std::int64_t version = database.integer("PRAGMA user_version");
@@ -293,7 +293,7 @@ void prepare_schema(Database& database, std::span<const char* const> steps) {
   if (version < newest) {
     while (true) {
       Transaction transaction(database);
-      // Asked again under the write lock: another process may have been faster.
+      // Read again under the write lock: another process may have been faster.
       const std::int64_t done = version_of(database, newest);
       if (done >= newest) break;
       database.execute(steps[static_cast<std::size_t>(done)]);

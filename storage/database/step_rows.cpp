@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 16'384;
 
-// Of a statement that begins with run and step.
+// Binds the values of a statement that begins with run and step.
 void bind_step(Statement& row, RunId run, const StepRecord& step) {
   row.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
   row.bind(step.lr).bind(step.grad_norm).bind(step.at);
@@ -33,7 +33,7 @@ StepRecord read_step(const Statement& row, RunId run) {
           .at = row.real(7)};
 }
 
-// Rows that follow on what is there, many to a statement: each statement costs as much as the row itself.
+// Appends rows after the existing ones, many to a statement: each statement costs as much as the row itself.
 void insert_new_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
   constexpr std::size_t at_once = 32;
   const auto sql = [](std::size_t rows) {
@@ -77,7 +77,7 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
   const auto goes_back = [](const StepRecord& a, const StepRecord& b) { return a.step >= b.step; };
   const bool ascends = std::adjacent_find(steps.begin(), steps.end(), goes_back) == steps.end();
   if (ascends && (is_first || steps.front().step > last.integer(0))) return insert_new_steps(database, run, steps);
-  // Some are there already, and the newer counts.
+  // Some exist already, and the newer ones count.
   Statement insert(database,
                    "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
                    "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");
@@ -91,7 +91,7 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
 bool StepReader::read(std::vector<Row>& rows) {
   rows.clear();
   for (std::int64_t limit = rows_at_once; !done_ && rows.empty(); limit *= 2) {
-    // In the order of attempts, so that the newest of each step comes last.
+    // In the order of attempts, so that the newest of each step is last.
     Statement found(database_,
                     "SELECT " + step_columns +
                         " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
@@ -105,7 +105,7 @@ bool StepReader::read(std::vector<Row>& rows) {
     }
     done_ = read < limit;
     if (done_) break;
-    // More attempts at the last step may follow: it is for the next call.
+    // More attempts at the last step may follow, so it is left for the next call.
     range_.first = rows.back().step.step;
     rows.pop_back();
   }
@@ -135,7 +135,7 @@ std::vector<StepRecord> read_step_records(Database& database, RunId run) {
 
 StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_steps) {
   {
-    // A training says them of every step, a log of none: a thousand steps of one that is long tell which it is.
+    // Trainings record them for every step, logs for none, so a thousand steps of a long run show which it is.
     Statement any(database,
                   "SELECT count(coalesce(data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms)) FROM "
                   "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)");

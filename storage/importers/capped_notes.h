@@ -1,4 +1,4 @@
-// Notes of one kind: the sink gets the first twenty, and at the end how many more there were.
+// Notes of one kind: the sink gets the first twenty and, at the end, the number of the others.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Tables of steps with a header line: wide (a column for each metric) and long (a column that names the metric), with
-// commas, semicolons or tabs.
+// Reads tables of steps with a header line: wide (a column for each metric) and long (a column that names the metric),
+// with commas, semicolons or tabs.
 #include "storage/csv.h"
 
 #include <algorithm>
@@ -144,8 +144,7 @@ void assign(PrintedStep& step, Field field, double value, double scale) {
   if (double StepValues::*const into = value_of(field)) step.*into = value;
 }
 
-// Whether the first two lines are a header and a row. Comments ("# ...") before them don't count, unless the header is
-// one.
+// Whether the first two lines are a header and a row. Skips comments ("# ...") before them, unless the header is one.
 bool is_table(ImportInput& input) {
   std::string_view head = input.head();
   if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);

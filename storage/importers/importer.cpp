@@ -20,7 +20,7 @@ const Importer& importer_for(ImportInput& input, const ImportOptions& options) {
     if (named != known.end()) return *named;
     std::string ids;
     for (const Importer& importer : known) ids += (ids.empty() ? "" : ", ") + importer.id;
-    throw ImportError("there is no format '" + options.format + "'; the formats are " + ids);
+    throw ImportError("unknown format '" + options.format + "'; the formats are " + ids);
   }
   const auto found = std::find_if(known.begin(), known.end(), [&](auto& it) { return it.recognises(input); });
   if (found == known.end()) throw ImportError("no importer recognises this format");

@@ -26,15 +26,15 @@ struct ImportError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// What the user knows and the file may not say. Each overrides the file.
+// Facts that the user gives because the file may lack them. Each overrides the file.
 struct ImportOptions {
   std::int64_t tokens_per_step = 0;  // 0: not given
   std::int64_t params = 0;           // 0: not given
   std::string hardware;
-  std::string format;                 // an importer's id; empty: by content
-  FilesAre files = FilesAre::detect;  // of a folder: repeats of one rung, or a rung each
-  bool live = false;  // the input is still growing: pass each step on soon, rather than after looking at many
-  // Their names are headings in a log ("Flash attention" on a line of its own); null: none are. The user doesn't set
+  std::string format;                 // an importer's id; empty: detect it by content
+  FilesAre files = FilesAre::detect;  // of a folder: repeats of one rung, or one rung per file
+  bool live = false;  // the input is still growing: pass each step on soon rather than after reading many
+  // Stages whose names are headings in a log ("Flash attention" on a line of its own); null: none. The user doesn't set
   // it.
   const std::vector<KnownStage>* known_stages = nullptr;
 
@@ -57,36 +57,36 @@ class ImportInput {
   virtual const std::filesystem::path& path() const = 0;
 };
 
-// Receives what an importer reads, so that a 10 GB log doesn't need 10 GB of memory. Calls come in this order:
-// (begin_run step* end_run)* with note anywhere, and perhaps ladder after each group of runs.
+// Receives what an importer reads, so that a 10 GB log doesn't need 10 GB of memory. The calls follow this order:
+// (begin_run step* end_run)* with note anywhere, and optionally ladder after each group of runs.
 class ImportSink {
  public:
   virtual ~ImportSink() = default;
 
-  // The steps that follow belong to it. `id`, `ladder`, `source` and `source_path` are the sink's to fill in, as is a
-  // `name` that is empty.
+  // The steps that follow belong to it. The sink fills in `id`, `ladder`, `source` and `source_path`, and `name` if it
+  // is empty.
   virtual void begin_run(const Run& run) = 0;
 
-  // In the order of the file; a step number that comes again is a newer attempt. `run` is ignored.
+  // In the order of the file; a repeated step number is a newer attempt. `run` is ignored.
   virtual void step(const StepRecord& record) = 0;
 
-  // The same run with what is known by now (title, hardware, tokens per step, printed units).
+  // The same run with the facts read since (title, hardware, tokens per step, printed units).
   virtual void end_run(const Run& run) = 0;
 
-  // The last rungs.size() runs were measured together: rungs[i] is the place of the i-th of them. A store with several
-  // experiments has several ladders. Not called where runs are unrelated.
+  // The last rungs.size() runs were measured together: rungs[i] is the rung of the i-th of them. A store with several
+  // experiments has several ladders. Not called for unrelated runs.
   virtual void ladder(const Ladder& ladder, std::span<const int> rungs) = 0;
 
-  // Something that was skipped, assumed or inferred; `line` counts from 1, 0 where it concerns the whole file.
+  // Reports something that was skipped, assumed or inferred. `line` counts from 1; 0 means the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;
 };
 
 struct Importer {
   std::string id;     // as in --as
   std::string title;  // in words, for lists
-  // Looks at the head only (and the name, where that says something that the content does not).
+  // Reads the head only (and the name, where that shows something that the content does not).
   std::function<bool(ImportInput&)> recognises;
-  // Throws ImportError where nothing can be taken from the input. A malformed line is a note.
+  // Throws ImportError if the input holds nothing to import. A malformed line is a note.
   std::function<void(ImportInput&, const ImportOptions&, ImportSink&)> read;
 };
 
@@ -96,14 +96,14 @@ namespace importers {
 #undef IMPORTER
 }  // namespace importers
 
-// All importers; the first that recognises an input reads it, so the most specific come first.
+// All importers, the most specific first: the first that recognises an input reads it.
 const std::vector<Importer>& all_importers();
 
 // The importer that `options.format` names, else the first that recognises the input. Throws ImportError where none
 // does or the name is unknown.
 const Importer& importer_for(ImportInput& input, const ImportOptions& options);
 
-// A piece of memory as an input; for tests, and for pasted text. Does not own the bytes.
+// A piece of memory as an input, for tests and pasted text. Does not own the bytes.
 class MemoryInput : public ImportInput {
  public:
   explicit MemoryInput(std::string_view bytes, std::filesystem::path path = {})

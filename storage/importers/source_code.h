@@ -7,12 +7,12 @@
 
 namespace stepladder {
 
-// Takes the first pieces of an input, and hashes the source code that they begin with. In bounded memory.
+// Hashes the source code at the beginning of an input from its first pieces, in bounded memory.
 class SourceCodeHash {
  public:
   void take(std::string_view piece);
 
-  // 16 hexadecimal digits; empty where the input doesn't begin with Python source code that a line of "=" ends.
+  // 16 hexadecimal digits; empty unless the input begins with Python source code that ends at a line of "=".
   std::string text() const;
 
  private:

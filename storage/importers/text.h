@@ -1,4 +1,4 @@
-// Letters and words of a line, without regard to the locale.
+// Letters and words of a line, independent of the locale.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr bool is_ascii(char c) {
 }
 
 inline bool one_of(std::string_view word, std::initializer_list<std::string_view> words) {
-  // Most words differ in size or first letter, which is found faster than by a call of memcmp.
+  // Most words differ in size or first letter; comparing these is faster than a call of memcmp.
   return std::any_of(words.begin(), words.end(), [&](std::string_view it) {
     return it.size() == word.size() && (word.empty() || it.front() == word.front()) && it == word;
   });
@@ -39,7 +39,7 @@ inline bool equal_in_lower(std::string_view text, std::string_view word) {
          std::equal(text.begin(), text.end(), word.begin(), [](char a, char b) { return lower(a) == b; });
 }
 
-// Without regard to case; `word` is in lower case.
+// Ignores case; `word` is in lower case.
 inline bool contains_word(std::string_view text, std::string_view word) {
   return std::search(text.begin(), text.end(), word.begin(), word.end(),
                      [](char a, char b) { return lower(a) == b; }) != text.end();

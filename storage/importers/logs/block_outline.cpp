@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t longest_title = 160;
 
-// "TF32", "Flash attention": a line of its own that somebody wrote above a block, by what it says.
+// Whether the words are a title that somebody wrote above a block: "TF32", "Flash attention".
 bool is_plain_heading(const std::string& words, const std::vector<KnownStage>* stages) {
   constexpr std::size_t longest = 40;
   return stages && words.size() <= longest && words.find(':') == std::string::npos &&

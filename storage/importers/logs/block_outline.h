@@ -1,4 +1,4 @@
-// What the words around a block of steps call it, and whether a new block begins.
+// Names a block of steps from the words around it, and detects where a new block begins.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ struct BlockName {
 
 class BlockOutline {
  public:
-  // The stages whose names are headings; they outlive it. Null: no name is.
+  // The stages whose names are headings; they outlive it. Null: none.
   explicit BlockOutline(const std::vector<KnownStage>* known_stages) : known_stages_(known_stages) {}
 
-  // Words came since the last step: any, and such that a new block begins.
+  // Whether there were words since the last step: any, and words that begin a new block.
   bool has_words() const { return weak_; }
   bool new_block() const { return strong_; }
 
@@ -36,25 +36,26 @@ class BlockOutline {
   void any_words() { weak_ = true; }
   void heading(std::string_view words);
   void code(std::string_view text);
-  // A rule or source code names nothing, and may end what was said before it. False where the text is neither.
+  // Reads a rule or source code, which names nothing and may end the words before it. False if the text is neither.
   bool separate(std::string_view text, LogLine::Place place);
-  // Words that are neither a heading nor an entry of a list. `is_fact`: they say a fact, so they name nothing.
+  // Reads words that are neither a heading nor a list entry. `is_fact`: they state a fact, so they name nothing.
   void words(std::string_view text, LogLine::Place place, bool is_fact);
   void resume() { resumes_ = true; }
 
-  // An entry of a list. The one before it is left, unless this one is below it.
+  // Whether this list entry ends the previous one; an entry below it doesn't.
   bool leaves_item(const Item& next) const { return item_.text.empty() || next.indent <= item_.indent; }
   void enter_item(const Item& item);
-  // Leaves the entry, if any. One without steps, after others that have some, is a rung all the same: it was tried, and
-  // its words say how that ended.
+  // Ends the entry, if any. An entry without steps, after others with steps, is still a rung: somebody tried it, and
+  // its words describe the result.
   std::optional<BlockName> leave_item();
 
-  // Whether this step begins a new run. Steps that start over do where a new block begins; else the run was resumed.
+  // Whether this step begins a new run. Steps that start over do at the start of a new block; elsewhere the run was
+  // resumed.
   bool begins_run(std::int64_t step, const RunProgress& run) const;
   void begin_run();
   BlockName name() const;
 
-  // A step was read: what was said before it is done with.
+  // A step was read, so earlier words no longer apply.
   void step();
 
  private:
@@ -67,14 +68,14 @@ class BlockOutline {
   bool fenced_ = false;   // a fence was opened since the last step
   bool strong_ = false;   // a heading, a fence: a new block
   bool weak_ = false;     // any words
-  bool resumes_ = false;  // words of going on
+  bool resumes_ = false;  // words about resuming
   struct ListItem {
     std::string text;
     std::string child;
     std::size_t indent = 0;
     bool has_steps = false;
   };
-  ListItem item_;  // that the block is under; empty: under none
+  ListItem item_;  // that the block is under; empty: none
   int items_with_steps_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a log with several runs says of them together: the notes above the first, and which of them is the baseline.
+// The facts about all runs of a log together: the notes above the first, and which run is the baseline.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ class LadderOutline {
  public:
   explicit LadderOutline(std::string name) : name_(std::move(name)) {}
 
-  // Words anywhere in the log may say in which order its runs are.
+  // Reads the order of the runs, which words anywhere in the log may state.
   void read_order(std::string_view text);
-  // Words before the first run.
+  // Adds words that precede the first run.
   void add_note(std::string_view text);
   void add_run(const std::string& stage) { stages_.push_back(stage); }
 
   bool empty() const { return stages_.empty(); }
 
-  // Tells the ladder, where there are several runs.
+  // Reports the ladder to the sink if there are several runs.
   void tell(ImportSink& sink) const;
 
  private:

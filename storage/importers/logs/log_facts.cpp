@@ -90,7 +90,7 @@ std::string full_name(std::string_view line) {
   return {};
 }
 
-// The first accelerator that a line names, as its maker calls it; empty where it names none.
+// The first accelerator that a line names, under its maker's name; empty if it names none.
 std::string hardware_named_in(std::string_view line) {
   if (std::string name = full_name(line); !name.empty()) return name;
   std::size_t first = std::string_view::npos;
@@ -239,7 +239,7 @@ std::int64_t* LogFacts::shape_fact(const Number& number) {
   return nullptr;
 }
 
-// What is called a batch is counted in sequences or, where there are so many, in tokens.
+// The fact that a number called "batch" gives: a count of sequences or, if it is large, of tokens.
 std::int64_t* LogFacts::batch_fact(const Number& number) {
   const KeyWords& key = number.key;
   const std::string_view last = key.count > 0 ? key.words[0] : std::string_view();
@@ -275,7 +275,7 @@ std::int64_t* LogFacts::data_fact(const Number& number) {
     return &devices;
   if ((last == "loaded" && number.behind.starts_with(" tokens")) || (last == "len" && key.is(1, "loaded")))
     return &tokens_loaded;
-  // "338025//2048": what the script divided by
+  // "338025//2048": the script's divisor
   if (number.before.find("//") != std::string_view::npos && tokens_loaded > 0 && number.pair.whole > 0)
     return &tokens_printed;
   if (number.behind.starts_with(" batches") && contains_word(number.line, "epoch")) return &batches_per_epoch;
@@ -312,8 +312,7 @@ LogFacts::Tokens LogFacts::tokens_per_step() const {
     if (devices > 1) tokens.count *= devices, tokens.how += " x " + n(devices) + " devices";
     return tokens;
   }
-  // N batches of the loaded tokens: the whole number of tokens that gives just N, where there is one, else the
-  // roundest.
+  // N batches of the loaded tokens: the roundest number of tokens per batch that gives N.
   if (tokens_loaded > 0 && batches_per_epoch > 0 && batches_per_epoch < tokens_loaded) {
     const std::int64_t most = tokens_loaded / batches_per_epoch;
     const std::int64_t least = tokens_loaded / (batches_per_epoch + 1) + 1;

@@ -1,4 +1,5 @@
-// What the lines around the steps tell of a run: batch, sequence length, data, device, hardware, precision, parameters.
+// Facts about a run from the lines around its steps: batch, sequence length, data, device, hardware, precision,
+// parameters.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,12 @@
 namespace stepladder {
 
 struct LogFacts {
-  std::int64_t batch = 0;  // B: sequences; all zero or empty where not said
+  std::int64_t batch = 0;  // B: sequences; all of these are zero or empty if unknown
   std::int64_t seq = 0;    // T: tokens of a sequence
   std::int64_t grad_accum = 0;
   std::int64_t devices = 0;
   std::int64_t global_batch = 0;    // sequences of a step, over all devices and accumulated batches
-  std::int64_t tokens_printed = 0;  // tokens of a step, as a line said
+  std::int64_t tokens_printed = 0;  // tokens of a step, as printed
   std::int64_t tokens_loaded = 0;
   std::int64_t batches_per_epoch = 0;
   std::int64_t params = 0;
@@ -24,10 +25,10 @@ struct LogFacts {
   std::string device;     // "cuda", "cpu", "mps"
   std::string hardware;   // "NVIDIA A100"
 
-  // Reads what one line says; false where it says nothing of these.
+  // Reads the facts of one line; false if it has none.
   bool read(std::string_view line);
 
-  // Tokens of a step and how that was worked out; {0, ""} where it cannot be.
+  // Tokens of a step and how they were calculated; {0, ""} if they cannot be.
   struct Tokens {
     std::int64_t count = 0;
     bool certain = false;  // printed as such
@@ -35,7 +36,7 @@ struct LogFacts {
   };
   Tokens tokens_per_step() const;
 
-  // JSON object of what is known, with the family of the log ("log_family").
+  // The known facts as a JSON object, with the family of the log ("log_family").
   std::string recipe_json(std::string_view family) const;
 
  private:
@@ -45,7 +46,7 @@ struct LogFacts {
   bool read_precision(std::string_view line);
   bool read_numbers(std::string_view line);
   bool read_params(const Number& number);
-  // The fact that a number is; null where it is none of these.
+  // The fact that a number gives; null if it gives none of these.
   std::int64_t* shape_fact(const Number& number);
   std::int64_t* batch_fact(const Number& number);
   std::int64_t* data_fact(const Number& number);

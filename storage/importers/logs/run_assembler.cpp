@@ -5,7 +5,7 @@
 namespace stepladder {
 namespace {
 
-// So many steps are looked at before the units are settled.
+// How many steps are read before the units are settled.
 constexpr std::size_t steps_to_judge_by = 65536;
 constexpr std::size_t live_steps_to_judge_by = 3;
 constexpr std::size_t told_at_once = 512;

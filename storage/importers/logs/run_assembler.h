@@ -1,5 +1,5 @@
-// One run on its way to the sink: its steps are merged and held back until their units are settled, then they are told
-// in milliseconds and tokens.
+// Assembles one run for the sink: it merges its steps, holds them back until their units are settled, then passes them
+// on in milliseconds and tokens.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace stepladder {
 
-// What is known of a run when its first step comes.
+// The facts known about a run before its first step.
 struct RunOpening {
   Run run;
   LogFacts facts;
@@ -28,13 +28,13 @@ class RunAssembler {
   // Both outlive it.
   RunAssembler(const ImportOptions& options, ImportSink& sink);
 
-  // A new run from here on; the one before it ends.
+  // Begins a new run and ends the previous one.
   void begin(RunOpening opening);
 
   void add(const PrintedStep& printed);
   // The same with the line's labels, in whose units the values are.
   void add(const StepLine& line, PrintedStep&& printed);
-  // Labels that belong to all lines, as a table's header has them.
+  // Labels that apply to all lines, as in a table's header.
   void label(const StepLine& labels) { labels_.read(labels); }
 
   // See StepMerger.
@@ -42,7 +42,7 @@ class RunAssembler {
   void complete_last(double loss) { steps_.complete_last(loss); }
   void renumber_first(std::int64_t step) { steps_.renumber_first(step); }
 
-  // Nothing more comes: the sink gets what was held back.
+  // Ends the input: passes the steps still held back to the sink.
   void end();
 
   RunProgress progress() const;
@@ -60,7 +60,7 @@ class RunAssembler {
   RunOpening opening_;
   StepLabels labels_;
   StepMerger steps_;
-  std::optional<StepClock> clock_;  // once the units are settled: steps are told as they come
+  std::optional<StepClock> clock_;  // set once the units are settled; steps are then passed on at once
   bool begun_ = false;              // the sink knows of the run
   bool perplexity_noted_ = false;
   CappedNotes late_;

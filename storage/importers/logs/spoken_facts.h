@@ -1,4 +1,4 @@
-// What the words around the steps say of the run that follows, or goes on.
+// Facts from the words around the steps, about the run that follows or continues.
 #pragma once
 
 #include <algorithm>
@@ -12,26 +12,26 @@ namespace stepladder {
 
 class SpokenFacts {
  public:
-  // False after so many lines of a run that nothing new is to be expected: these need not be read.
+  // False once so many lines of a run were read that later ones can be skipped.
   bool attentive() const { return lines_left_ > 0; }
-  // A heading or a fence: the next lines may say something again.
+  // After a heading or a fence, the next lines may state facts again.
   void listen() { lines_left_ = std::max(lines_left_, 1000); }
 
-  // Whether the line says a fact.
+  // Whether the line states a fact.
   bool read(std::string_view line) {
     --lines_left_;
     return facts_.read(line);
   }
-  // A line that is part of a step.
+  // Reads a line that is part of a step.
   void read_part(std::string_view line) { facts_.read(line); }
 
-  // What is said of the hardware before the first run holds for all.
+  // Keeps the hardware named before the first run for all runs.
   void keep_hardware() {
     if (!facts_.hardware.empty()) hardware_ = facts_.hardware;
   }
   const std::string& hardware() const { return facts_.hardware.empty() ? hardware_ : facts_.hardware; }
 
-  // The precision that a title names counts where no line sets one.
+  // Uses the precision that a title names if no line sets one.
   void suggest_precision(std::string_view precision) {
     if (facts_.precision.empty()) facts_.precision = precision;
   }
@@ -48,7 +48,7 @@ class SpokenFacts {
 
   LogFacts facts_;
   int lines_left_ = lines_of_a_run;
-  std::string hardware_;  // said anywhere before
+  std::string hardware_;  // named anywhere before
 };
 
 }  // namespace stepladder

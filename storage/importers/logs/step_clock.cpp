@@ -45,7 +45,7 @@ double StepClock::ms_by_clock(const PrintedStep& printed, double elapsed) {
   }
   if (gap <= 0) return missing;
   if (elapsed >= last) return (elapsed - last) * units_.ms_per_time / static_cast<double>(gap);
-  // The clock was set back to zero, at the end of a warm-up: what it shows is the time since then.
+  // The clock was reset to zero at the end of a warm-up, so it shows the time since then.
   const double steps = std::isfinite(printed.mean_time) && printed.mean_time > 0
                            ? std::max(1.0, std::round(elapsed / printed.mean_time))
                            : static_cast<double>(gap);

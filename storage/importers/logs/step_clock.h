@@ -1,4 +1,4 @@
-// Turns printed steps into records: times, clocks and rates become the milliseconds of a step.
+// Converts printed steps to records: times, clocks and rates become the milliseconds of a step.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ void take_as_step(std::int64_t step, Counted& counted) {
   counted.what = step >= 0 && step <= largest_step ? Counted::What::step : Counted::What::out_of_bounds;
 }
 
-// A line that gives no number: its validation loss, if it has one, belongs to a step that was counted before.
+// Takes a line without a step number: its validation loss, if any, belongs to a step that was counted before.
 void take_as_validation(const StepLine& line, Counted& counted) {
   if (!is_missing(line.val_loss)) counted.what = Counted::What::validation;
 }
@@ -106,7 +106,7 @@ void StepCounter::number_bar(const StepLine& line, bool new_block, Counted& coun
     if (line.batch == 0) loss_bar_.starts_with_loss = true;
     if (loss_bar_.starts_with_loss && line.batch == line.batches) return;
     if (loss_bar_.starts_with_loss) ++step;
-    // Its postfix goes on showing the last validation loss.
+    // Its postfix keeps showing the last validation loss.
     double& val_loss = counted.step.val_loss;
     if (!is_missing(val_loss) && val_loss == loss_bar_.val_loss) val_loss = missing;
     if (!is_missing(val_loss)) loss_bar_.val_loss = val_loss;
@@ -134,7 +134,7 @@ Counted StepCounter::release_held() {
   return counted;
 }
 
-// A dictionary without a step: the bar beside it knows, else it is the next one.
+// Numbers a dictionary without a step: by the bar next to it, else as the next step.
 void StepCounter::number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted) {
   if (is_missing(line.loss)) return take_as_validation(line, counted);
   const bool goes_on = run.open && !new_block;
@@ -152,7 +152,7 @@ void StepCounter::number_record(const StepLine& line, const RunProgress& run, bo
   take_as_step(last + (bar_.step >= 0 ? step_gap_ : 1), counted);
 }
 
-// Where a bar counts the steps of dictionaries, it times them too.
+// A bar that counts the steps of dictionaries times them too.
 void StepCounter::time_by_bar(Counted& counted) {
   if (bar_.step < 0 || !is_missing(counted.step.time) || !is_missing(counted.step.elapsed)) return;
   timed_ = *counted.line;
@@ -169,9 +169,9 @@ void StepCounter::time_by_bar(Counted& counted) {
 }
 
 std::optional<std::int64_t> StepCounter::follow_bar(const StepLine& line, const RunProgress& run, bool new_block) {
-  // Downloads and evaluations have bars of their own; only a bar that is done makes room for another.
+  // Downloads and evaluations have bars of their own; only a finished bar is replaced by another.
   if (line.batches != bar_.total && bar_.step != bar_.total && run.open) return std::nullopt;
-  // The first bar came behind the first dictionary, so each shows the step of the one before it.
+  // The first bar was printed after the first dictionary, so each shows the step of the dictionary before it.
   const bool behind_first =
       bar_.step < 0 && line.batch > 0 && run.open && !new_block && run.steps == 1 && run.first_step == 1;
   bar_ = {.step = line.batch,

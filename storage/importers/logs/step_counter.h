@@ -10,7 +10,7 @@
 
 namespace stepladder {
 
-// What a line that measures a step adds to the run.
+// The effect of a line that measures a step on the run.
 struct Counted {
   enum class What : std::uint8_t {
     nothing,
@@ -29,14 +29,14 @@ class StepCounter {
  public:
   Counted count(const LogLine& line, const RunProgress& run, bool new_block);
 
-  // The step of a loss without a count: the epoch that a heading named. Nothing where that has a loss already.
+  // The step of a loss without a count: the epoch that a heading named. Nothing if that epoch has a loss already.
   Counted count_bare_loss(const LogLine& line, const RunProgress& run, bool new_block) const;
 
-  // A bar without a loss counts the dictionaries around it. Returns the number of the only step so far, where the bar
-  // shows that it was not the first.
+  // A bar without a loss counts the dictionaries around it. Returns the number of the only step so far if the bar shows
+  // that it wasn't step 1.
   std::optional<std::int64_t> follow_bar(const StepLine& line, const RunProgress& run, bool new_block);
 
-  // The mean that an unfinished bar showed last: it counts after all, since no finished bar follows.
+  // Returns the mean that an unfinished bar showed last, which counts because no finished bar follows.
   Counted release_held();
 
   // A heading names the epoch of the lines below.
@@ -77,7 +77,7 @@ class StepCounter {
   void number_record(const StepLine& line, const RunProgress& run, bool new_block, Counted& counted);
   void time_by_bar(Counted& counted);
 
-  double epoch_ = missing;  // as said last
+  double epoch_ = missing;  // as printed last
   double offset_epoch_ = missing;
   std::int64_t epoch_offset_ = 0;  // steps of the epochs before, where each counts from the start
   std::int64_t raw_step_ = -1;     // as printed

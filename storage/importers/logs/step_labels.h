@@ -16,10 +16,10 @@ struct StepLabels {
   std::int64_t planned_steps = 0;  // 0: not known
   bool rounded_tokens = false;     // tokens were printed with few digits
 
-  // Takes from a line what no earlier line said.
+  // Takes the labels of a line that no earlier line had.
   void read(const StepLine& line);
 
-  // Turns what `line` printed into these units. A rate under another label is dropped.
+  // Converts the values that `line` printed to these units. Drops a rate with another label.
   void convert(const StepLine& line, const RunProgress& run, PrintedStep& printed) const;
 };
 

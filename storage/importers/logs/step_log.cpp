@@ -1,5 +1,5 @@
-// The log of a training program, or notes with such logs in them: one tolerant reader for all families that print a
-// line for a step.
+// Reads the log of a training program, or notes that contain such logs: one tolerant reader for all families that print
+// a line for a step.
 #include "storage/importers/logs/step_log.h"
 
 #include <utility>
@@ -61,7 +61,7 @@ void StepLog::take(const LogLine& line) {
   }
 }
 
-// The loss of the step above that has none, or of the epoch that a heading named.
+// Takes the loss of the step above that lacks one, or of the epoch that a heading named.
 void StepLog::take_bare_loss(const LogLine& line) {
   const RunProgress run = run_.progress();
   if (run.open && run.lacks_loss) return run_.complete_last(line.step.loss);

@@ -1,10 +1,10 @@
-// Reads one log: a pipeline from bytes to runs, in which each part knows only what it is given.
+// Reads one log: a pipeline from bytes to runs, in which each part depends only on its input.
 //
 //   LogLines --words--> SpokenFacts, BlockOutline, LadderOutline: what the next run is, and whether it begins
 //            --steps--> StepCounter: the step's number
 //                       RunAssembler: StepMerger -> UnitSettler -> StepClock --> sink
 //
-// StepLog hands each line on. What a part needs to know of a later one (how far the run has been read) is a value,
+// StepLog passes each line on. A part gets the state of a later one (how far the run has been read) as a value,
 // RunProgress.
 #pragma once
 

@@ -32,13 +32,13 @@ bool contradicts(const PrintedStep& there, const PrintedStep& printed) {
   const bool both_losses = !is_missing(there.loss) && !is_missing(printed.loss);
   if (both_losses && !there.estimate && !printed.estimate && !same_loss(there.loss, printed.loss)) return true;
   if (is_missing(there.time) || is_missing(printed.time)) return false;
-  // Once in seconds and once in milliseconds: with the same loss beside it, a time may be rounded.
+  // Printed once in seconds and once in milliseconds: if the loss is the same, a time may be rounded.
   const double rounding = both_losses && same_number(there.loss, printed.loss) ? 0.05 : 1e-3;
   return !(std::fabs(there.time - printed.time) <= rounding * std::fabs(there.time)) &&
          !same_number(there.time, printed.time);
 }
 
-// Adds what the line says to a step that is known; false where it contradicts that.
+// Adds the line's values to a known step; false if they contradict it.
 bool merge(PrintedStep& into, const PrintedStep& printed) {
   // Several processes that print the same step: the line of the lowest rank counts.
   if (printed.rank >= 0 && into.rank >= 0 && printed.rank != into.rank) {
@@ -68,7 +68,7 @@ StepMerger::Added StepMerger::add(const PrintedStep& printed) {
   validated_ |= !is_missing(printed.val_loss) && !printed.tested;
   if (count_ > 0 && printed.step <= last_step_) {
     if (PrintedStep* there = find(printed.step); there && merge(*there, printed)) return Added::known_step;
-    // A newer attempt without a loss would hide the one that has it.
+    // A newer attempt without a loss would hide the attempt that has one.
     if (is_missing(printed.loss) && is_missing(printed.time) && is_missing(printed.elapsed)) return Added::too_late;
     if (PrintedStep* there = find_replayed(printed)) {
       merge(*there, printed);

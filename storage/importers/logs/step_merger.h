@@ -1,4 +1,4 @@
-// Puts together the lines that describe the same step, and keeps the last steps back while lines may still add to them.
+// Merges the lines that describe the same step, and holds the last steps back while lines may still add to them.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace stepladder {
 
 class StepMerger {
  public:
-  // A step that is known takes what the line adds to it; one that contradicts is a newer attempt, and both are kept.
+  // A known step takes the line's further values; a line that contradicts it is a newer attempt, and both are kept.
   enum class Added { new_step, known_step, too_late };
   Added add(const PrintedStep& printed);
 
-  // A validation loss without a step's number: the last step's, or the first one's where none was printed yet. One of a
-  // test set (`tested`) counts only where there is none of a validation set. False where the last step was released.
+  // Adds a validation loss without a step number to the last step, or to the first one if none was printed yet. A test
+  // set's loss (`tested`) counts only if there is no validation set's. False if the last step was released.
   bool validate(double val_loss, bool tested);
 
   // The loss of the last step, printed on a line of its own.
@@ -31,10 +31,10 @@ class StepMerger {
 
   // The steps that were not released, in the order of the log.
   std::span<PrintedStep> held() { return held_; }
-  // Forgets the first `count` of them: nothing can be added to these any more.
+  // Forgets the first `count` of them, which can no longer change.
   void release(std::size_t count);
 
-  // So many steps are held back, since a validation loss may be printed some lines late.
+  // How many steps are held back, since a validation loss may be printed some lines late.
   static constexpr std::size_t held_back = 64;
 
  private:
@@ -42,8 +42,8 @@ class StepMerger {
   PrintedStep* find_replayed(const PrintedStep& printed);
 
   std::vector<PrintedStep> held_;
-  std::size_t attempt_ = 0;  // where in held_ the steps were last counted from the start again
-  std::size_t replay_ = 0;   // the next step of held_ that a block which is printed again would repeat
+  std::size_t attempt_ = 0;  // where in held_ the steps last restarted from the first
+  std::size_t replay_ = 0;   // the next step of held_ that a reprinted block would repeat
   bool released_ = false;
   std::int64_t count_ = 0;
   std::int64_t first_step_ = 0;

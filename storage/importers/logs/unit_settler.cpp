@@ -11,13 +11,13 @@
 namespace stepladder {
 namespace {
 
-// How far from the truth a number is that was printed with three digits.
+// The largest relative error of a number that was printed with three digits.
 constexpr double rounding_of_short_numbers = 0.006;
 
-// A clock of whole seconds tells a longer time to within 2 %.
+// From here on, a clock of whole seconds is accurate to 2 %.
 constexpr double least_whole_seconds = 50;
 
-// Of so many printed rates the median says something of the run.
+// With at least this many printed rates, their median describes the run.
 constexpr std::size_t least_rates = 4;
 
 // Steps that are this many times longer than the time stamps' resolution can be timed by them.
@@ -28,7 +28,7 @@ constexpr std::size_t least_clock_steps = 6;
 
 using Steps = std::span<const PrintedStep>;
 
-// Whether what is called a time has grown with every step, as only the time since the start does.
+// Whether the values labelled as times grow with every step, as only the time since the start does.
 bool time_is_a_clock(Steps steps) {
   std::size_t grown = 0;
   double first = missing, last = missing;
@@ -45,7 +45,7 @@ bool time_is_a_clock(Steps steps) {
   return grown >= least_clock_steps && last > 2.5 * first;
 }
 
-// Whether what is called a time since the start falls as often as it grows, as only a step's own time does.
+// Whether the values labelled as time since the start fall as often as they grow, as only a step's own time does.
 bool elapsed_is_a_step(Steps steps) {
   std::size_t grown = 0, fallen = 0;
   double last = missing;
@@ -58,7 +58,7 @@ bool elapsed_is_a_step(Steps steps) {
   return grown + fallen >= least_clock_steps / 2 && fallen * 4 > grown + fallen;
 }
 
-// Whether a clock of whole seconds is too coarse for these steps, while a rate tells their time.
+// Whether a clock of whole seconds is too coarse for these steps, while a rate gives their time.
 bool clock_is_coarse(Steps steps) {
   std::vector<double> between;
   double last = missing;
@@ -72,7 +72,7 @@ bool clock_is_coarse(Steps steps) {
   return !between.empty() && quantile(between, 0.5) < least_whole_seconds;
 }
 
-// Seconds of a step by the time stamps of the lines; missing where there are none or they are too coarse.
+// Seconds of a step by the time stamps of the lines; missing if these are absent or too coarse.
 double stamped_time(Steps steps) {
   std::vector<double> per_step, between;
   bool whole = true;
@@ -88,7 +88,7 @@ double stamped_time(Steps steps) {
   return between.empty() || quantile(between, 0.5) < least_resolved * resolution ? missing : quantile(per_step, 0.5);
 }
 
-// A column of tokens: the same on every line, or counting up. 0 where it is neither.
+// A column of tokens: the same on every line, or counting up. 0 if it is neither.
 struct TokenColumn {
   std::int64_t per_step = 0;
   bool counts_up = false;
@@ -143,7 +143,7 @@ class UnitSettler {
  private:
   void note(std::string text) { units_.notes.push_back(std::move(text)); }
 
-  // The tokens of a step, from the surest source that says them.
+  // Settles the tokens of a step from the most reliable source that gives them.
   void settle_tokens() {
     if (first_.tokens_per_step > 0) {
       units_.tokens_per_step = first_.tokens_per_step;
@@ -159,7 +159,7 @@ class UnitSettler {
       first_.facts.global_batch = std::llround(std::min(sequences, 1e9));
   }
 
-  // What is called a time may be a clock, and what is called a clock a time.
+  // Corrects the labels: values labelled as times may be a clock, and the reverse.
   void settle_clocks() {
     units_.time_is_clock = time_is_a_clock(steps_);
     if (units_.time_is_clock) {
@@ -236,8 +236,8 @@ class UnitSettler {
       units_.printed.tokens_per_s = rate * units_.tokens_rate_to_s;
   }
 
-  // No line says how long a step took. Its time stamps do; and where tokens and their rate are known, they tell of how
-  // many devices the rate is.
+  // Uses time stamps if no line gives the step time. With known tokens and their rate, they also show how many devices
+  // the rate covers.
   void settle_stamps(double tokens, double printed_rate) {
     const double seconds = stamped_time(steps_);
     if (is_missing(seconds)) return;
@@ -251,7 +251,7 @@ class UnitSettler {
                     std::to_string(count) + " x " + short_text(printed_rate) + ": the rate is that of one device");
       }
       if (devices < 1.25) return;
-      units_.tokens_rate_to_s = 0;  // of what it is the rate is not known
+      units_.tokens_rate_to_s = 0;  // its unit is unknown
     }
     if (!units_.rate_is_iterations) note("the log prints no step time; it was taken from the time stamps of the lines");
   }

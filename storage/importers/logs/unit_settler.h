@@ -1,5 +1,5 @@
-// Settles the units of a run by its first steps: tokens of a step, what is a clock and what a step's time, and what the
-// printed rate counts.
+// Settles the units of a run from its first steps: tokens of a step, whether a time is a clock or a step's time, and
+// what the printed rate counts.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct SettledUnits {
   double per_step = 1;               // ... and divided by this = one step
   double tokens_rate_to_s = 0;       // printed rate x this = tokens/s; 0: the rate does not count tokens
   bool rate_is_iterations = false;
-  bool time_is_clock = false;     // what is called a time counts from the start
-  bool elapsed_is_step = false;   // what is called a time since the start is a step's
+  bool time_is_clock = false;     // the values labelled as times count from the start
+  bool elapsed_is_step = false;   // the values labelled as time since the start are steps' times
   bool clock_is_coarse = false;   // the time since the start has too few digits to be used
-  bool stamps_are_clock = false;  // only the lines' time stamps say how long a step took
+  bool stamps_are_clock = false;  // only the lines' time stamps show how long a step took
   PrintedUnits printed;
-  std::vector<std::string> notes;  // what was assumed, a sentence each
+  std::vector<std::string> notes;  // assumptions, a sentence each
 };
 
 struct FirstSteps {
   std::span<PrintedStep> steps;      // at least one; a time that is a clock becomes `elapsed`, and the reverse
-  StepLabels& labels;                // the units of a clock go with it
-  LogFacts& facts;                   // learns the sequences of a step, where the lines print them
+  StepLabels& labels;                // changed along with the steps: a clock keeps its unit
+  LogFacts& facts;                   // receives the sequences of a step if the lines print them
   std::int64_t tokens_per_step = 0;  // given by the user; 0: not given
   bool step_is_epoch = false;
 };

@@ -18,7 +18,7 @@ constexpr double fit_tolerance = 0.03;
 constexpr double least_tokens_per_step = 30;
 constexpr double most_tokens_per_step = 1e12;
 
-// No single machine trains a model worth a log faster.
+// No single machine trains a useful model faster.
 constexpr double fastest_tokens_per_s = 5e8;
 
 bool near(double value, double expected) {
@@ -80,7 +80,7 @@ class Inference {
  public:
   explicit Inference(const UnitEvidence& evidence) : evidence_(evidence) {
     std::vector<double> times, rates, products;
-    // The first step holds compilation and allocation; where there are others it says nothing new.
+    // The first step holds compilation and allocation; with other steps, it adds nothing.
     for (std::size_t i = evidence.steps.size() > 2 ? 1 : 0; i < evidence.steps.size(); ++i) {
       const auto& [time, rate] = evidence.steps[i];
       if (time > 0 && std::isfinite(time)) times.push_back(time);
@@ -103,7 +103,7 @@ class Inference {
       take_time(time_by_label());
       take_rate(by_label(evidence_.rate));
     } else if (evidence_.rate == RateLabel::iterations && check_iterations()) {
-      // steps/s: says nothing of tokens
+      // steps/s don't give tokens
     } else if (evidence_.tokens_per_step > 0) {
       with_known_tokens();
     } else if (evidence_.rate == RateLabel::samples || evidence_.rate == RateLabel::iterations) {
@@ -151,7 +151,7 @@ class Inference {
     return false;
   }
 
-  // The same unit of time above and below: which one is for the label of the time, or its size, to say.
+  // The unit of time that both share; the time's label, or else its size, decides which.
   TimeUnit shared_unit() const {
     const bool claims_per_s = evidence_.rate == RateLabel::tokens;
     if (evidence_.time_unit == TimeUnit::ms) return rate_ * 1000 > fastest_tokens_per_s ? TimeUnit::s : TimeUnit::ms;
@@ -162,7 +162,7 @@ class Inference {
 
   std::string of_step() const { return " the " + std::to_string(evidence_.tokens_per_step) + " tokens of a step"; }
 
-  // The sum, and what follows from it.
+  // Explains the arithmetic and its result.
   bool explain(const std::string& why) {
     units_.arithmetic = why + ": the rate is in " + units_.unit;
     return true;
@@ -186,7 +186,8 @@ class Inference {
         product_text(time_by_label()) + " doesn't match" + of_step() + " in any unit; the step time is used as printed";
   }
 
-  // So many samples that they are whole sequences: 1024 of tokens and 1000 of milliseconds are too near each other.
+  // Whether the samples are whole sequences: a factor of 1024 (tokens) and of 1000 (milliseconds) are too close to tell
+  // apart.
   bool counts_labelled_samples() {
     if (evidence_.rate != RateLabel::samples || evidence_.time_unit == TimeUnit::unknown) return false;
     const double samples = product_ * milliseconds_in(evidence_.time_unit) / 1000;
@@ -223,7 +224,7 @@ class Inference {
   }
 
   bool counts_sequences() {
-    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0) {  // how long they are is not known
+    if (evidence_.rate == RateLabel::samples && evidence_.seq == 0) {  // their length is unknown
       take({time_by_label(), RateMeaning::samples_per_s});
       return true;
     }
@@ -244,7 +245,7 @@ class Inference {
     return explain(product_text(unit) + ", one step");
   }
 
-  // Several steps between two lines, several batches in a step, or one of several devices.
+  // Whether there are several steps between two lines or several batches in a step, or the rate is one device's.
   bool counts_parts_of_a_step(TimeUnit unit) {
     if (evidence_.time_unit != TimeUnit::unknown && evidence_.time_unit != unit) return false;
     const double parts = ratio() * milliseconds_in(unit) / 1000;

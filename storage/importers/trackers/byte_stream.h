@@ -1,4 +1,4 @@
-// Reads an input in the sizes that a binary format needs, whatever the pieces of the input.
+// Reads an input in the sizes that a binary format needs, independent of the input's pieces.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ class ByteStream {
  public:
   explicit ByteStream(ImportInput& input) : input_(input) {}
 
-  // The next `size` bytes, fewer only where the input ends; valid until the next call. Memory grows with the bytes
-  // that exist, not with `size`.
+  // The next `size` bytes, fewer only where the input ends; valid until the next call. Memory grows with the bytes that
+  // exist rather than with `size`.
   std::string_view take(std::size_t size);
 
   // Skips `size` bytes; false where there were fewer.

@@ -14,8 +14,8 @@ namespace stepladder {
 // Whether the first bytes of a file are those of a SQLite database.
 bool is_sqlite(std::string_view head);
 
-// Where a log beside the file (-wal, -journal) holds changes, this reads a private copy of both, since SQLite would
-// apply the log or write an index for it. The copy is deleted with this object.
+// If a log beside the file (-wal, -journal) holds changes, this reads a private copy of both, since SQLite would apply
+// the log or write an index for it. The copy is deleted with this object.
 class ForeignDatabase {
  public:
   // Throws ImportError and StorageError.
@@ -23,7 +23,7 @@ class ForeignDatabase {
 
   Database& get() { return *database_; }
 
-  // True where each of these is a plain table: a view or a computed column could run forever or produce gigabytes.
+  // Whether each of these is a plain table: a view or a computed column could run forever or produce gigabytes.
   bool has_tables(std::initializer_list<std::string_view> names);
   bool has_column(std::string_view table, std::string_view column);
 

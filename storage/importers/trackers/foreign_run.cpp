@@ -61,7 +61,7 @@ bool is_one_of(const std::string& key, std::initializer_list<std::string_view> k
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-// Returns the tokens of one sample; 0 where the configuration does not say.
+// Returns the tokens of one sample; 0 if the configuration doesn't give them.
 std::int64_t fill_from(const Json& recipe, Run& run) {
   std::int64_t sequence = 0;
   for (const auto& [name, value] : recipe.items()) {
@@ -81,7 +81,8 @@ std::int64_t fill_from(const Json& recipe, Run& run) {
   return sequence;
 }
 
-// Writing and copying JSON recurse, so that a few kilobytes of brackets would end the program.
+// Whether JSON is nested too deep: writing and copying it recurse, so a few kilobytes of brackets would end the
+// program.
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
   for (const char c : text) {

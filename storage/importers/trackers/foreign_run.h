@@ -1,4 +1,4 @@
-// A run of another tracker's store while it is being read, and how it is passed to the sink.
+// A run that is being read from another tracker's store, and functions that pass it to the sink.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace stepladder {
 
-// Entries of a run's configuration that are kept.
+// How many entries of a run's configuration are kept.
 inline constexpr std::size_t most_settings = 10'000;
 
 struct ForeignRun {
-  Run run;                        // run.stage and run.title: what the store calls it
+  Run run;                        // run.stage and run.title: its name in the store
   nlohmann::ordered_json config;  // its parameters; an object, nested or flat, or null
   MetricTable metrics;
   std::vector<std::string> notes;
 };
 
-// Passes the run with its steps to the sink. Fills in from `config` what a Run has a place for (recipe, params,
-// precision, hardware, tokens per step) and its times from its points where the store has none. Returns a run's
-// identity among repeats: its recipe without the seed; empty where the store keeps no configuration.
+// Passes the run with its steps to the sink. Fills in the fields of Run that `config` has (recipe, params, precision,
+// hardware, tokens per step), and its times from its points if the store has none. Returns a run's identity among
+// repeats: its recipe without the seed; empty if the store keeps no configuration.
 std::string tell(ForeignRun run, ImportSink& sink);
 
 // Passes on the runs of one project, experiment or group, one after the other. finish() makes a ladder of several: each
@@ -48,10 +48,11 @@ class LadderOfRuns {
 // "mlflow.db", "baseline" -> "mlflow baseline": names of imported runs begin with the file's.
 std::string import_name(const std::filesystem::path& path, std::string_view name);
 
-// Text that may be JSON: parsed where it is, else the text itself. "NaN", "Infinity" stay text.
+// Parses text that may be JSON; other text is returned as it is. "NaN", "Infinity" stay text.
 nlohmann::ordered_json json_or_text(std::string_view text);
 
-// A number as trackers write it, JSON's own or NaN, Infinity, -Infinity with or without quotes; false for all else.
+// A number as trackers write it, JSON's own or NaN, Infinity, -Infinity with or without quotes; false for anything
+// else.
 bool read_number(std::string_view text, double& value);
 
 // unix seconds of "2026-11-21T17:00:00.123456+00:00" (no zone: UTC), `missing` where it isn't one.

@@ -53,7 +53,7 @@ bool only(const Words& words, List list) {
   return std::all_of(words.begin(), words.end(), [&](const std::string& word) { return is_in(word, list); });
 }
 
-// Takes the word out that names a unit of time and returns how many milliseconds it is; 0 where there is none.
+// Removes the word that names a unit of time and returns how many milliseconds that is; 0 if no word does.
 double take_time_unit(Words& words) {
   for (std::size_t i = words.size(); i-- > 0;) {
     double ms = 0;
@@ -118,7 +118,7 @@ bool is_step_time(const Words& words, bool has_unit) {
   return has_unit && any(words, {"per"});
 }
 
-// What is counted per second in "tokens_per_sec", "throughput(tps)", "samples/s", "it/s".
+// The thing that is counted per second in "tokens_per_sec", "throughput(tps)", "samples/s", "it/s".
 MetricRole rate_role(const Words& words) {
   if (!only(words, {"train", "training", "throughput", "tokens",   "token",      "tok",       "toks",
                     "tps",   "per",      "perf",       "speed",    "metrics",    "global",    "avg",
@@ -136,7 +136,7 @@ bool is_token_count(const Words& words) {
                                                 "processed", "consumed", "cumulative", "so", "far"});
 }
 
-// A name's unit of time stands below the line in a rate ("tok/s", "steps_per_second") and is its own in "s/it".
+// A unit of time in a name is the divisor of a rate ("tok/s", "steps_per_second") or the time's own unit ("s/it").
 MetricMeaning timed_meaning(const Words& words) {
   Words rest = words;
   const double unit_ms = take_time_unit(rest);

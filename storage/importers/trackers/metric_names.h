@@ -7,7 +7,7 @@
 namespace stepladder {
 
 enum class MetricRole {
-  none,  // a metric that a step record has no place for
+  none,  // a metric without a field in a step record
   loss,
   val_loss,
   lr,
@@ -25,7 +25,7 @@ std::string_view to_string(MetricRole role);
 struct MetricMeaning {
   MetricRole role = MetricRole::none;
   double scale = 1;     // value x scale is in the role's unit; 0: the name has no unit
-  int second_rate = 0;  // of several names for one role the lowest wins: an epoch's mean and a test set come last
+  int second_rate = 0;  // if several names have one role, the lowest wins: an epoch's mean and a test set are last
 };
 
 // Case and punctuation are ignored: "Train Loss", "train_loss" and "trainLoss" are one name.

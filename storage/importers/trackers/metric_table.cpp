@@ -16,7 +16,7 @@ std::string count(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
 }
 
-// Foreign NaNs are all alike: none may look like `missing`.
+// Makes all foreign NaNs the same, since none may look like `missing`.
 double plain(double value) {
   return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
 }
@@ -80,7 +80,7 @@ WallTimes wall_times(const std::vector<Draft>& drafts) {
     }
     before = &draft;
   }
-  // Numbers sent in one go, long after the steps, share one time or lie microseconds apart.
+  // Numbers that were sent together, long after the steps, share one time or are microseconds apart.
   times.median_ms = median(good);
   times.plausible = good.size() >= 3 && good.size() * 10 >= pairs * 9 && times.median_ms >= 0.05;
   if (!strides.empty()) times.stride = static_cast<std::int64_t>(median(strides));
@@ -94,7 +94,7 @@ std::vector<double> values_of(const std::vector<Draft>& drafts, MetricRole role)
   return values;
 }
 
-// A time without a unit is in seconds or in milliseconds, whichever is near the wall clock; 0 where neither is.
+// A time without a unit is in seconds or in milliseconds, whichever is near the wall clock; 0 if neither is.
 double unit_from_wall_clock(double typical, const WallTimes& wall) {
   if (!wall.plausible || is_missing(typical) || !(typical > 0)) return 0;
   const double as_ms = typical / wall.median_ms;
@@ -167,7 +167,7 @@ double MetricTable::last_at() const {
   return last_at_;
 }
 
-// Of several metrics for one place the one with the most points is taken, unless it is an epoch's mean or a test set's.
+// Chooses one of several metrics with the same role: the one with the most points, except epochs' means and test sets.
 std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<std::string>& notes) {
   std::array<Column*, metric_roles> chosen{};
   std::vector<std::string> unknown;
@@ -201,15 +201,15 @@ std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<s
 
 namespace {
 
-// Steps of several columns side by side. A step that one column holds several times (a resumed run) makes as many
-// records; the newest of each column meet in the last one.
+// Joins the steps of several columns. A step that a column holds several times (a resumed run) makes several records;
+// the last one has the newest value of each column.
 template <class Column>
 std::vector<Draft> merge(const std::array<Column*, metric_roles>& columns) {
   struct Cursor {
     Column* column;
     MetricRole role;
     std::size_t next = 0;
-    std::size_t left = 0;  // how many more points have the step that is next
+    std::size_t left = 0;  // how many more points belong to the next step
 
     void count_left() {
       const auto& points = column->points;
@@ -267,7 +267,7 @@ double speed(const Draft& draft, MetricRole role) {
   return draft.speed[static_cast<std::size_t>(role)];
 }
 
-// Takes dt from the best source: a step time, steps per second, or the wall clock. Notes the source where it's derived.
+// Takes dt from the best source: a step time, steps per second, or the wall clock. Notes a derived source.
 void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool unit_known,
                     std::vector<std::string>& notes) {
   const WallTimes wall = wall_times(drafts);
@@ -343,7 +343,7 @@ void set_tokens(std::vector<Draft>& drafts, std::int64_t tokens_per_sample, bool
   if (rate_unused)
     notes.push_back(
         "throughput of some steps was not kept: without a measured step time (or, for samples, a sequence length) it "
-        "does not tell how many tokens a step had");
+        "does not give the tokens per step");
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ class MetricTable {
   double last_at() const;
 
   struct Steps {
-    std::vector<StepRecord> records;   // by step; of a step logged twice the newer comes last
-    std::vector<std::string> notes;    // a sentence each: what wasn't kept, what was derived from what
-    std::int64_t tokens_per_step = 0;  // where all steps that have it agree, else 0
+    std::vector<StepRecord> records;   // by step; of a step logged twice, the newer record is last
+    std::vector<std::string> notes;    // a sentence each: metrics that weren't kept, and figures that were derived
+    std::int64_t tokens_per_step = 0;  // if all steps that have it agree, else 0
   };
 
   // `tokens_per_sample` (0: unknown) turns samples into tokens. Empties the table.

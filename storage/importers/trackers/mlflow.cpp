@@ -36,8 +36,8 @@ void set_status(Run& run, const std::string& status) {
     run.reason = "the store says that the run was killed";
   } else {
     run.status = RunStatus::interrupted;
-    run.reason =
-        "the store says \"" + short_list({status}) + "\": the run was going on or had died when it was imported";
+    run.reason = "the store says \"" + short_list({status}) +
+                 "\": the run was still running or had been killed when it was imported";
   }
 }
 
@@ -204,7 +204,7 @@ std::string status_named(const std::string& text) {
   return number >= 1 && number <= 5 ? names[static_cast<int>(number)] : text;
 }
 
-// Names may hold "/", so files lie in folders of their own.
+// Names may hold "/", so files are in nested folders.
 template <class Visit>
 void for_each_file(const fs::path& folder, const Visit& visit) {
   std::error_code error;

@@ -1,4 +1,4 @@
-// Reads MLflow's folder of plain files. (Its database has an importer.)
+// Reads MLflow's folder of plain files. (The importer `mlflow` reads its database.)
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace stepladder {
 // Whether `folder` is a store ("mlruns") or one experiment of it. Looks two levels deep.
 bool is_mlflow_folder(const std::filesystem::path& folder);
 
-// Reads every experiment, each of which with several runs is a ladder. Throws ImportError where there is none.
+// Reads every experiment; one with several runs is a ladder. Throws ImportError if there is no experiment.
 void read_mlflow_folder(const std::filesystem::path& folder, ImportSink& sink);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// Recognises folders that are stores themselves; ask before reading a folder file by file.
+// Recognises folders that are stores themselves; check this before reading a folder file by file.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 namespace stepladder {
 
 // Whether `folder` itself is a store: event files (one run), a tree of nothing but event files (a ladder), MLflow's
-// "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Looks, opens nothing larger than a meta.yaml.
+// "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Opens no file larger than a meta.yaml.
 bool is_store_folder(const std::filesystem::path& folder);
 
 // The id of the importer for single files of such a store: "mlflow"; empty where it isn't a store.

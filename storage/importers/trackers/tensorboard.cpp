@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t header_size = 12;  // length and its checksum
 constexpr std::size_t footer_size = 4;
-constexpr std::uint64_t largest_event = 64 << 20;  // scalars are tiny; what is larger is an image, a graph or an attack
+constexpr std::uint64_t largest_event = 64 << 20;  // scalars are tiny; a larger event is an image, a graph or an attack
 constexpr std::size_t longest_text = 65536;
 constexpr int deepest_folder = 16;
 
@@ -77,7 +77,7 @@ std::optional<T> raw(std::string_view bytes) {
 struct Tensor {
   std::int64_t type = 0;
   bool scalar = true;        // one element
-  std::string_view content;  // its bytes, where they are kept so
+  std::string_view content;  // its bytes, if stored as tensor_content
   std::optional<double> value;
   std::string_view text;
   int values = 0;
@@ -96,7 +96,7 @@ bool holds_one_element(std::string_view shape) {
   return true;
 }
 
-// float_val and its kin: one value, or several packed into one field; the first is what a scalar has.
+// float_val and the like: one value, or several packed into one field; a scalar has only the first.
 void read_value_field(const WireReader& field, Tensor& tensor) {
   ++tensor.values;
   const std::string_view packed = field.bytes();
@@ -181,7 +181,7 @@ Tensor read_tensor(std::string_view message) {
   return tensor;
 }
 
-// google.protobuf.Value, as far as hyper-parameters have it.
+// The kinds of google.protobuf.Value that hyper-parameters use.
 Json value_message(std::string_view message) {
   Json value;
   WireReader field(message);
@@ -198,7 +198,7 @@ class EventReader {
  public:
   explicit EventReader(ForeignRun& run) : run_(run) {}
 
-  // Reads one file to its end. Throws ImportError where it begins with no record.
+  // Reads one file to its end. Throws ImportError if it doesn't begin with a record.
   void read(ImportInput& input) {
     ByteStream stream(input);
     const std::string name = input.path().filename().string();
@@ -326,7 +326,7 @@ class EventReader {
     if (run_.config.size() < 100) run_.config[std::string(tag)] = json_or_text(text);
   }
 
-  // True where it was hyper-parameters, whose "tensor" is empty.
+  // Whether it was hyper-parameters, whose "tensor" is empty.
   bool read_plugin(std::string_view metadata) {
     std::string_view plugin;
     std::string_view content;
@@ -423,7 +423,7 @@ std::vector<fs::path> event_files_in(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (entry.is_regular_file(error) && entry.path().filename().string().find("tfevents") != std::string::npos)
       files.push_back(entry.path());
-  // events.out.tfevents.SECONDS.HOST...: the order of names is that of time.
+  // events.out.tfevents.SECONDS.HOST...: sorting by name sorts by time.
   std::sort(files.begin(), files.end());
   return files;
 }

@@ -1,4 +1,4 @@
-// Reads folders of TensorBoard's event files; each is one run. (A single file has an importer.)
+// Reads folders of TensorBoard's event files; each is one run. (An importer reads single files.)
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@ namespace stepladder {
 std::vector<std::filesystem::path> event_files_in(const std::filesystem::path& folder);
 
 // Reads them as one run: a restarted program writes another file beside the first. A file that can't be read becomes a
-// note. Throws ImportError where none can be read.
+// note. Throws ImportError if none can be read.
 void read_event_folder(const std::filesystem::path& folder, ImportSink& sink);
 
 // The folders in and below `folder` that hold event files; empty where they hold any other file too, so that no log is
 // skipped.
 std::vector<std::filesystem::path> event_folders_in(const std::filesystem::path& folder);
 
-// Reads them as a ladder, in the order of their names. A run that can't be read becomes a note. Throws ImportError
-// where none can be read.
+// Reads them as a ladder, in the order of their names. A run that can't be read becomes a note. Throws ImportError if
+// none can be read.
 void read_event_folders(const std::filesystem::path& folder, ImportSink& sink);
 
 }  // namespace stepladder

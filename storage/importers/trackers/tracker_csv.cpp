@@ -1,4 +1,4 @@
-// Tables as trackers' web pages export them: W&B's panels ("Step","run - loss","run - loss__MIN", ...: one metric or
+// Reads tables that trackers' web pages export: W&B's panels ("Step","run - loss","run - loss__MIN", ...: one metric or
 // several of several runs) and TensorBoard's scalars ("Wall time,Step,Value": one metric, named by the file only).
 #include <algorithm>
 #include <cctype>
@@ -34,7 +34,7 @@ void for_each_row(ImportInput& input, ImportSink& sink, const Visit& visit) {
     if (!line.empty()) visit(reader.number(), splitter.split(line));
 }
 
-// "run - train/loss" -> run, train/loss. Names of runs may hold " - ", those of metrics seldom do.
+// "run - train/loss" -> run, train/loss. Run names may hold " - ", metric names seldom do.
 bool split_column(std::string_view column, std::string& run, std::string& metric) {
   const std::size_t at = column.rfind(" - ");
   if (at == std::string_view::npos || at == 0 || at + 3 == column.size()) return false;
@@ -63,7 +63,7 @@ bool read_step(std::string_view text, std::int64_t& step) {
   return true;
 }
 
-// Each of the first ten by its number, the others together.
+// Reports each of the first ten by its number, the others together.
 class MalformedLines {
  public:
   void add(std::int64_t line) {

@@ -1,4 +1,4 @@
-// W&B's offline files (run-ID.wandb): a log as LevelDB writes it (blocks of 32 KiB, each record in pieces with a header
+// W&B's offline files (run-ID.wandb): a log in LevelDB's format (blocks of 32 KiB, each record in pieces with a header
 // of checksum, length and type; https://github.com/google/leveldb/blob/main/doc/log_format.md) behind a header of seven
 // bytes, ":W&B", 0xbee1, version. The records are Record messages of wandb_internal.proto.
 #include "storage/importers/trackers/wandb.h"
@@ -33,12 +33,12 @@ bool has_magic(std::string_view head) {
          static_cast<unsigned char>(head[4]) == 0xe1 && static_cast<unsigned char>(head[5]) == 0xbe;
 }
 
-// wandb's writers took zlib's CRC; LevelDB's own is the masked CRC32C.
+// wandb writes zlib's CRC; LevelDB itself writes the masked CRC32C.
 bool checksum_holds(std::uint32_t stored, std::string_view type_and_data) {
   return stored == crc32(type_and_data) || stored == masked(crc32c(type_and_data));
 }
 
-// The log's records, whole.
+// Reads the log's records, joined from their pieces.
 class RecordLog {
  public:
   RecordLog(ImportInput& input, std::vector<std::string>& notes) : stream_(input), notes_(notes) {}
@@ -332,7 +332,7 @@ class WandbReader {
     }
     run_.run.status = code == 0 ? RunStatus::finished : RunStatus::failed;
     run_.run.reason = code == 0 ? "" : "the program ended with exit status " + std::to_string(code);
-    // In whole seconds, so the last point's time may be the better one.
+    // In whole seconds, so the last point's time may be more exact.
     if (seconds > 0 && !is_missing(run_.run.started_at) && is_missing(run_.metrics.last_at()))
       run_.run.ended_at = run_.run.started_at + seconds;
   }
@@ -392,7 +392,7 @@ std::vector<fs::path> wandb_files_in(const fs::path& folder) {
       look_into(entry.path());
   }
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
-    // (offline-)run-DATE_TIME-ID: the folder's name is in the order of time.
+    // (offline-)run-DATE_TIME-ID: sorting by the folder's name sorts by time.
     return a.parent_path().filename() != b.parent_path().filename()
                ? a.parent_path().filename() < b.parent_path().filename()
                : a.filename() < b.filename();

@@ -1,4 +1,4 @@
-// Reads a folder of W&B's offline runs. (A single file has an importer.)
+// Reads a folder of W&B's offline runs. (An importer reads single files.)
 #pragma once
 
 #include <filesystem>

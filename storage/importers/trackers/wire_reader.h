@@ -1,6 +1,6 @@
 // Reads Protocol Buffers' wire format field by field, without a schema:
-// https://protobuf.dev/programming-guides/encoding. Views into the bytes it was given, which must outlive it; never
-// reads beyond them.
+// https://protobuf.dev/programming-guides/encoding. Returns views into its bytes, which must outlive it; never reads
+// beyond them.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ class WireReader {
  public:
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  // Moves to the next field; false at the end, and for good where the bytes aren't a message (malformed() then).
+  // Moves to the next field; false at the end, and from then on if the bytes aren't a message (see malformed()).
   bool next() {
     bytes_ = {};
     if (rest_.empty() || malformed_) return false;
@@ -35,7 +35,7 @@ class WireReader {
       case 5:
         bits_ = fixed<std::uint32_t>();
         break;
-      default:  // groups are not used by anything that we read
+      default:  // no format that we read uses groups
         malformed_ = true;
     }
     kind_ = static_cast<int>(tag & 7);
@@ -56,7 +56,7 @@ class WireReader {
   double real32() const { return kind_ == 5 ? std::bit_cast<float>(static_cast<std::uint32_t>(bits_)) : 0; }
   bool is_real32() const { return kind_ == 5; }
 
-  // For the insides of packed fields.
+  // For the values inside packed fields.
   std::uint64_t varint() {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {

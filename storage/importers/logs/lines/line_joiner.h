@@ -1,5 +1,5 @@
-// What some programs print over several lines becomes one line, as another program would print it: a step with its
-// values below it (Composer, OLMo), a JSON object with a value on each line, the row of a table under its header.
+// Joins several printed lines into one, as another program would print it: a step with its values below it (Composer,
+// OLMo), a JSON object with a value on each line, the row of a table under its header.
 #pragma once
 
 #include <string>
@@ -10,18 +10,18 @@ namespace stepladder {
 
 class LineJoiner {
  public:
-  // Whether the line belongs to what is being joined. Where it ends it, `joined()` has the whole.
+  // Whether the line belongs to the lines being joined. After the last of them, `joined()` has the result.
   bool take(std::string_view line);
 
-  // Nothing is being joined: any line may be read on its own.
+  // Whether no lines are being joined, so that any line may be read on its own.
   bool idle() const { return !open_block_ && !open_object_ && columns_.empty(); }
 
-  // Something has ended before this line, or at the end of the log: the whole is there to be read once.
+  // Whether a joined line is complete and can be read once: it ended before this line, or at the end of the log.
   bool ready() const { return complete_; }
   std::string take_joined();
   void end();
 
-  // The line counts a step; values may follow below it.
+  // Begins with a line that counts a step; its values may follow below it.
   void open_block(std::string_view line);
   // Whether the last block had nothing below its first line.
   bool bare_block() const { return block_lines_ == 0; }

@@ -8,7 +8,7 @@
 namespace stepladder {
 namespace {
 
-// Words that a program's step line does not hold, and that prose can hardly do without.
+// Whether it is a word that prose usually has and that a program's step line doesn't.
 bool is_prose(std::string_view word) {
   return one_of(
       word, {"the",    "was",    "were",  "is",    "are",   "we",   "our", "that", "this", "which", "because", "when",

@@ -1,4 +1,4 @@
-// Whether a line was printed by a program, or is source code, a table of a document, or prose about steps.
+// Tells lines that a program printed from source code, tables of a document, and prose about steps.
 #pragma once
 
 #include <string_view>
@@ -11,10 +11,10 @@ bool looks_like_code(std::string_view line);
 // "| 100 | 3.4 |" of a document, or a cell of HTML.
 bool is_table_row(std::string_view line);
 
-// Holds a word that a program's step line does not, and that prose can hardly do without.
+// Whether it holds a word that prose usually has and that a program's step line doesn't.
 bool holds_prose(std::string_view line);
 
-// "val", "eval" ... as a word of its own in the text before a number, not part of that number's key.
+// "val", "eval" ... as a separate word in the text before a number, not part of that number's key.
 bool names_validation(std::string_view text);
 
 }  // namespace stepladder

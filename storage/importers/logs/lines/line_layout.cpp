@@ -18,14 +18,14 @@ std::string_view without_end(std::string_view text) {
   return text;
 }
 
-// What joins digits to a date, a clock, a version or a thousand.
+// Whether the character joins digits to a date, a clock, a version or a thousand.
 bool joins(char c) {
   return c == '-' || c == '/' || c == ':' || c == ',' || c == '_' || c == '.' || c == '+';
 }
 
 }  // namespace
 
-// The number whose first digit is at `at`; without digits where there is none. Each number of a log passes here.
+// The number whose first digit is at `at`; without digits if there is no number. Runs for each number of a log.
 [[gnu::always_inline]] inline LineLayout::Number LineLayout::number_at(std::string_view text, std::size_t at) {
   const char* const begin = text.data() + at;
   const char* const end = text.data() + text.size();
@@ -78,7 +78,7 @@ bool LineLayout::learn(std::string_view text, const ReadLine& read, const ReadTr
   for (int i = 0; i < trace.count; ++i) {
     const ReadTrace::Found& found = trace.found[i];
     for (Number& it : numbers_) it.fixed |= it.at >= found.at + found.size && it.at < found.end;  // N of "5/N"
-    if (found.at > 0 && is_word(text[found.at - 1])) continue;  // "rank0", "step100": letters like any others
+    if (found.at > 0 && is_word(text[found.at - 1])) continue;  // "rank0", "step100": treated as letters
     Slot slot{
         .signed_ = text[found.at] == '-', .field = found.field, .into = value_of(found.field), .scale = found.scale};
     if (slot.field == Field::epoch) slot.into = &StepLine::epoch;
@@ -87,7 +87,7 @@ bool LineLayout::learn(std::string_view text, const ReadLine& read, const ReadTr
     if (slot.number == numbers_.size()) return false;
     const Number& first = numbers_[slot.number];
     slot.compound = first.at + first.size != end;
-    // The last of several numbers that make one value ends where that does.
+    // The last of several numbers that make one value ends where the value ends.
     const bool ends =
         std::any_of(numbers_.begin(), numbers_.end(), [&](const Number& it) { return it.at + it.size == end; });
     if (!ends || (slot.compound && slot.signed_)) return false;
@@ -109,7 +109,7 @@ bool LineLayout::read(std::string_view text, StepLine& line) const {
   return std::all_of(slots_.begin(), slots_.end(), [&](const Slot& slot) { return fill(slot, text, places, line); });
 }
 
-// Finds the numbers of `text`, where all else is what it was.
+// Finds the numbers of `text`, if everything else is unchanged.
 bool LineLayout::match(std::string_view text, Places& places) const {
   if (numbers_.size() > most_numbers || text.size() > longest_line) return false;
   const char* const end = text.data() + text.size();
@@ -118,7 +118,7 @@ bool LineLayout::match(std::string_view text, Places& places) const {
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     const Number& number = numbers_[i];
     const char* const number_begin = text_.data() + number.at;
-    // The words between two numbers are the same; how many spaces are in front of one does not count.
+    // The words between two numbers must be the same; the number of spaces in front of a number doesn't matter.
     while (known < number_begin && p < end && *p == *known) ++p, ++known;
     if (known < number_begin) {
       if (known == text_.data() || known[-1] != ' ' ||
@@ -139,7 +139,7 @@ bool LineLayout::match(std::string_view text, Places& places) const {
          std::string_view(known, static_cast<std::size_t>(text_.data() + text_.size() - known));
 }
 
-// Whether a number of another line can mean what `known` meant.
+// Whether a number of another line can have the meaning of `known`.
 bool LineLayout::fits(const Number& known, const Number& found, std::string_view text) const {
   if (found.point == 0 || found.point > most_digits) return false;
   if ((found.fraction > 0) != (known.fraction > 0) || found.exponent != known.exponent) return false;
@@ -147,7 +147,7 @@ bool LineLayout::fits(const Number& known, const Number& found, std::string_view
   return !known.fixed || text.substr(found.at, found.size) == std::string_view(text_).substr(known.at, known.size);
 }
 
-// Reads the value of one slot; false where the number cannot be that.
+// Reads the value of one slot; false if the number cannot be that value.
 bool LineLayout::fill(const Slot& slot, std::string_view text, const Places& places, StepLine& line) const {
   const std::uint32_t at = places.at[slot.number];
   const char* const from = text.data() + at;
@@ -184,7 +184,7 @@ bool LineLayouts::read(std::string_view text, StepLine& line) {
 }
 
 void LineLayouts::learn(std::string_view text, const ReadLine& read, const ReadTrace& trace) {
-  // The one that has not fitted for longest makes room.
+  // Replaces the layout that hasn't fitted for longest.
   count_ = std::min(count_, most - 1);
   if (!layouts_[order_[count_]].learn(text, read, trace)) return;
   std::rotate(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count_),

@@ -1,5 +1,6 @@
-// Most lines of a log differ from an earlier one in their numbers only. Remembers where those are and what they
-// meant, so that only they have to be read. What comes out is what read_step_line would say, or nothing.
+// Remembers where the numbers of a line are and what they mean, so that only the numbers of similar lines have to be
+// read: most lines of a log differ from an earlier one in nothing else. The result equals read_step_line's, or is
+// nothing.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@ namespace stepladder {
 
 class LineLayout {
  public:
-  // `text` was read as `read`; false where its numbers alone do not decide what it says.
+  // Learns that `text` was read as `read`; false if its meaning doesn't depend on its numbers alone.
   bool learn(std::string_view text, const ReadLine& read, const ReadTrace& trace);
 
-  // Whether `text` is that line with other numbers; then `line` is what it says (its rate_text is in this object).
+  // Whether `text` is that line with other numbers; if so, `line` holds its values (its rate_text is in this object).
   bool read(std::string_view text, StepLine& line) const;
 
  private:
@@ -59,15 +60,15 @@ class LineLayout {
 // The layouts of the last kinds of lines. Used by one thread.
 class LineLayouts {
  public:
-  // What `text` says; false where it has to be read anew, and `line` is then of no use. Its rate_text is valid until
-  // the next line is learned.
+  // Reads `text`; false if it needs a full reading, and `line` is then undefined. Its rate_text is valid until the next
+  // line is learned.
   bool read(std::string_view text, StepLine& line);
   void learn(std::string_view text, const ReadLine& read, const ReadTrace& trace);
 
  private:
   static constexpr std::size_t most = 8;
   std::array<LineLayout, most> layouts_;
-  std::array<std::size_t, most> order_{0, 1, 2, 3, 4, 5, 6, 7};  // the last one that fitted comes first
+  std::array<std::size_t, most> order_{0, 1, 2, 3, 4, 5, 6, 7};  // the last one that fitted first
   std::size_t count_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Cuts an input into lines, as a terminal would show them: colour codes gone, redrawn bars one after the other.
+// Cuts an input into lines, as a terminal would show them: without colour codes, redrawn bars one after the other.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ class LineReader {
   TextDecoder decoder_;
   std::string_view rest_;  // of the piece that is being cut
   std::string carried_;    // the start of a line whose end is in the next piece
-  std::string given_;      // the line just given, where it is in no piece as a whole
+  std::string given_;      // the line just given, if it spans pieces
   std::string plain_;      // ... without its colour codes
   std::int64_t number_ = 1;
   std::int64_t ended_ = 0;  // lines ended so far
-  bool skipping_ = false;   // until the end of a line that is too long
+  bool skipping_ = false;   // until the end of an overlong line
   bool finished_ = false;
   CappedNotes skipped_;
 };

@@ -69,7 +69,7 @@ void LogLines::take_list(std::string_view line, int wanted) {
   }
 }
 
-// Bars that were redrawn without an end of line between them, and a dictionary behind one.
+// Cuts apart bars that were redrawn without a line end between them, and a dictionary behind one.
 void LogLines::take_bars(std::string_view line) {
   while (true) {
     const std::size_t bar = line.find("%|");
@@ -86,7 +86,7 @@ void LogLines::take_bars(std::string_view line) {
   take_line(line);
 }
 
-// A step over several lines, or words that looked like the first line of one.
+// Takes a step over several lines, or words that looked like the first line of one.
 void LogLines::take_joined() {
   const bool bare = block_number_ > 0 && joiner_.bare_block();
   joined_ = joiner_.take_joined();
@@ -109,7 +109,7 @@ void LogLines::take_line(std::string_view line) {
   push(!code && joiner_.open_table(line) ? LogLine::Kind::table_header : LogLine::Kind::words, line);
 }
 
-// "history = [" of a script: what follows in braces is its data, not what a program printed.
+// "history = [" of a script: the braces after it hold its data rather than a program's output.
 bool LogLines::in_literal(std::string_view line) {
   const std::string_view text = trimmed(line);
   if (text.empty()) return literal_left_ > 0;
@@ -121,7 +121,7 @@ bool LogLines::in_literal(std::string_view line) {
   return literal_left_ > 0 && (first == '{' || first == '[' || first == '(' || first == '"' || first == '\'');
 }
 
-// ``` opens and closes a block of a document; one that names a language holds code.
+// Takes ```, which opens or closes a block of a document; one that names a language holds code.
 bool LogLines::take_fence(std::string_view line) {
   if (line.size() < 3 || line.size() > 80) return false;
   const std::string_view text = trimmed(line);

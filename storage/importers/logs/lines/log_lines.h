@@ -1,5 +1,5 @@
-// The lines of a log, one thing each: what a program spread over several lines is joined, bars that were redrawn on one
-// line are cut apart, and each says whether it counts a step or is words.
+// The lines of a log, one item each: a record spread over several lines is joined, bars redrawn on one line are cut
+// apart, and each line is marked as a step or as words.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct LogLine {
     words,
     step,          // measures a step
     bar,           // a progress bar without a loss: only counts
-    epoch,         // "Epoch 3": what follows belongs to it
+    epoch,         // "Epoch 3": the lines below belong to it
     bare_loss,     // a loss without a count; words, where no step lacks a loss
     summary,       // sums up the whole training
     table_header,  // names the columns of the rows below
@@ -48,7 +48,7 @@ class LogLines {
   // The next line, valid until the next call; null at the end.
   const LogLine* next();
 
-  std::int64_t number() const { return number_; }  // of the last line that was read
+  std::int64_t number() const { return number_; }  // of the last line read
 
  private:
   void take(std::string_view line);
@@ -61,7 +61,7 @@ class LogLines {
   bool in_literal(std::string_view line);
   LogLine& push(LogLine::Kind kind, std::string_view text);
 
-  // What came of the last line that was read. The lines are used again, so that most need no memory of their own.
+  // The lines made from the last line read. They are reused, so that most need no memory of their own.
   struct Ready {
     std::vector<LogLine> lines = std::vector<LogLine>(1);
     std::size_t filled = 0;

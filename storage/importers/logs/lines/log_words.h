@@ -1,4 +1,4 @@
-// What the words of a line without a step say: a heading, an entry of a list, a warning, a family of programs.
+// Recognises the words of a line without a step: a heading, an entry of a list, a warning, a family of programs.
 #pragma once
 
 #include <optional>
@@ -14,10 +14,10 @@ bool is_letter(char c);  // or part of one that is not ASCII
 // At most `size` bytes and "...", whole characters only.
 std::string shortened(std::string_view text, std::size_t size);
 
-// Whether a line could say a step at all: a look at each byte, long before any number is read.
+// Whether a line could hold a step at all: one look at each byte, before any number is read.
 bool may_say_step(std::string_view line);
 
-// "W0818 17:17:31.970000 1354 torch/...]", "UserWarning: ...": what compilers and libraries say of themselves.
+// "W0818 17:17:31.970000 1354 torch/...]", "UserWarning: ...": messages of compilers and libraries.
 bool is_warning(std::string_view line);
 
 // "## Speed-up 2", "# ----- BASELINE ----- #", "=== run 3: bf16 ===": the words, or nothing.
@@ -30,12 +30,12 @@ struct Item {
 };
 std::optional<Item> item_of(std::string_view line);
 
-// The first line of a definition, an import: source code that was printed in front of a run.
+// Whether it is the first line of a definition or an import: source code that was printed in front of a run.
 bool is_code_line(std::string_view line);
 
 bool speaks_of_resuming(std::string_view line);
 
-// Which family of programs prints such a line; what each calls things is kept with the run under this name.
+// The family of programs that prints such a line; a run's recipe keeps it as "log_family".
 std::string_view family_of(std::string_view text, const StepLine& line);
 
 }  // namespace stepladder

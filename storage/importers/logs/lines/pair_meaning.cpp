@@ -54,7 +54,7 @@ Meaning loss_meaning(const KeyWords& key) {
         !one_of(key.words[i], {"train", "training", "lm", "avg", "mean", "global", "batch", "step", "entropy"}))
       rank += 2;
   }
-  if (key.has("test")) rank += 1;  // of a validation and a test loss the first is meant
+  if (key.has("test")) rank += 1;  // a validation loss is preferred to a test loss
   return {.field = any_validation(key) ? Field::val_loss : Field::loss, .rank = rank};
 }
 
@@ -126,7 +126,7 @@ Meaning rate_meaning(const KeyWords& full, const Unit& given) {
   Meaning found{.field = Field::throughput, .rank = 0, .rate = given.rate, .scale = given.scale};
   if (any_validation(full)) return {};
   KeyWords key = full;
-  // "tokens/s/gpu", "tokens_per_sec_per_device": what one device does counts where nothing else is printed.
+  // "tokens/s/gpu", "tokens_per_sec_per_device": one device's rate is used if no other is printed.
   while (key.count > 1 && one_of(key.words[0], {"gpu", "device", "rank", "chip"})) {
     key.drop_last();
     if (key.count > 1 && key.words[0] == "per") key.drop_last();
@@ -246,7 +246,7 @@ Meaning meaning_of(const Pair& pair) {
     if (const Meaning found = rate_meaning(key, unit);
         found.field != Field::none && unit.time == TimeUnit::unknown && !unit.other)
       return found;
-    // "time/batch: 7": Composer counts batches so.
+    // "time/batch: 7": Composer's way to count batches.
     const bool count =
         pair.whole >= 0 && unit.time == TimeUnit::unknown && pair.key.find("time/") != std::string_view::npos;
     if (Meaning found = time_meaning(key, unit.time); found.field != Field::none && !unit.other && !count) {
@@ -259,7 +259,7 @@ Meaning meaning_of(const Pair& pair) {
       return found;
     }
   }
-  // No word that says what it is: then the unit does.
+  // If no word gives the meaning, the unit does.
   if (unit.rate != RateLabel::none)
     return {.field = Field::throughput, .rank = 2, .rate = unit.rate, .scale = unit.scale};
   if (unit.per_step) return {.field = Field::time, .rank = 2, .unit = unit.time};

@@ -1,4 +1,4 @@
-// What a number counts, by the words in front of it and the unit behind it, however they are spelled.
+// Finds the meaning of a number from the words in front of it and the unit behind it, in any spelling.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace stepladder {
 
 // The words of a key, last one first, in lower case: "trainLoss", "train/loss" and "train loss" are all loss, train.
-// The words of a copy still lie in the first one.
+// A copy's words still point into the original.
 struct KeyWords {
   static constexpr int most = 6;
   char letters[most][24];
@@ -43,12 +43,12 @@ enum class Field : std::uint8_t {
   tokens,      // of a step, or so far
   batch_size,  // sequences of a step
   rank,        // of the process that printed the line
-  summary,     // only the last line of a training has this
+  summary,     // found only on the last line of a training
 };
 inline constexpr int field_count = 18;
 
-// What the words in front of a number (and the unit behind it) say that it is. `rank` is 0 for the plainest spelling;
-// of two numbers that claim the same field the lower rank wins, then the first.
+// The meaning of a number, from the words in front of it and the unit behind it. `rank` is 0 for the plainest spelling;
+// if two numbers claim the same field, the lower rank wins, then the first.
 struct Meaning {
   Field field = Field::none;
   int rank = 9;

@@ -40,7 +40,7 @@ const char* read_clock(const char* p, const char* end, Pair& pair) {
   return p;
 }
 
-// Three digits behind a separator, and no more.
+// Exactly three digits behind a separator.
 bool is_group(const char* p, const char* end) {
   return p + 3 < end && is_digit(p[1]) && is_digit(p[2]) && is_digit(p[3]) && (p + 4 == end || !is_digit(p[4]));
 }
@@ -103,7 +103,7 @@ std::string_view between(const char* from, const char* to) {
   return {from, static_cast<std::size_t>(to - from)};
 }
 
-// The unit behind a number. Null where something glued to the number makes both a name: "3d", "61a0f".
+// The unit behind a number. Null if letters glued to the number make both a name: "3d", "61a0f".
 const char* read_unit(const char* p, const char* end, Pair& pair) {
   const char* const unit = p < end && *p == ' ' ? p + 1 : p;
   const bool glued = unit == p;
@@ -153,7 +153,7 @@ bool PairScanner::next(Pair& pair) {
           }
         }
       }
-      // "step100": some glue the number to the word.
+      // "step100": some programs glue the number to the word.
       std::size_t letters = 0;
       while (letters < word.size() && is_alpha(word[letters])) ++letters;
       const std::string_view stem = word.substr(0, letters);
@@ -178,7 +178,7 @@ bool PairScanner::next(Pair& pair) {
   return false;
 }
 
-// Reads the number at `at`; false where it isn't one (a date, a version), with at_ behind it either way.
+// Reads the number at `at`; false if it isn't one (a date, a version). at_ is behind it either way.
 bool PairScanner::number(std::size_t at, Pair& pair) {
   const char* const begin = line_.data();
   const char* const end = begin + line_.size();
@@ -222,7 +222,7 @@ void PairScanner::take_key(std::string_view gap, Pair& pair) {
   const auto drop = [&](std::string_view characters) {
     while (!gap.empty() && characters.find(gap.back()) != std::string_view::npos) gap.remove_suffix(1);
   };
-  // An operand isn't the value of what is before the operator: "loss = loss / 4".
+  // An operand isn't the value of the name before the operator: "loss = loss / 4".
   const std::size_t last = gap.find_last_not_of(" \t");
   if (last != std::string_view::npos && (gap[last] == '/' || gap[last] == '+' || gap[last] == '*') && last > 0 &&
       is_space(gap[last - 1]))

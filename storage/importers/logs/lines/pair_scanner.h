@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// Whole numbers below it are exact in a double; a larger one counts nothing.
+// Whole numbers below it are exact in a double; a larger one isn't a count.
 inline constexpr double largest_count = 9e15;
 
 // One number with the text before and after it.
@@ -33,7 +33,7 @@ class PairScanner {
   explicit PairScanner(std::string_view line) : line_(line) {}
   bool next(Pair& pair);
 
-  // The number that begins at `at`, without its key; false where none does.
+  // Reads the number that begins at `at`, without its key; false if none does.
   bool number_at(std::size_t at, Pair& pair) {
     gap_ = at;
     return number(at, pair);
@@ -43,7 +43,7 @@ class PairScanner {
   bool number(std::size_t at, Pair& pair);
   void take_key(std::string_view gap, Pair& pair);
 
-  // Passes over what isn't a number.
+  // Skips everything that isn't a number.
   template <typename Part>
   bool skip(const char* p, Part part) {
     const char* const end = line_.data() + line_.size();

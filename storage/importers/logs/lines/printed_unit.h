@@ -9,7 +9,7 @@ namespace stepladder {
 enum class TimeUnit : std::uint8_t { unknown, us, ms, s, min, h };
 double milliseconds_in(TimeUnit unit);  // 1 for unknown
 
-// What a printed rate counts, by its label. The label is evidence, never proof (see units.h).
+// The thing that a printed rate counts, by its label. The label is evidence, never proof (see units.h).
 enum class RateLabel : std::uint8_t { none, unlabelled, tokens, tokens_per_ms, samples, iterations };
 
 struct Unit {
@@ -17,7 +17,7 @@ struct Unit {
   RateLabel rate = RateLabel::none;
   double scale = 1;
   bool per_step = false;  // "ms/step", "s/it": a time although it has a slash
-  bool other = false;     // known, and nothing of ours: %, GiB
+  bool other = false;     // known, but not one of ours: %, GiB
   bool known = false;
 };
 

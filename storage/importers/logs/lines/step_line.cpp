@@ -72,7 +72,7 @@ bool read_step_and_clock(std::string_view text, StepLine& found) {
   return true;
 }
 
-// mpirun's "[1,3]<stdout>:" names the process; -1 where the line has none.
+// The process that mpirun's "[1,3]<stdout>:" names; -1 if the line has no such prefix.
 std::int64_t rank_of_mpirun(std::string_view text) {
   if (!text.starts_with("[1,")) return -1;
   std::int64_t rank = -1;
@@ -82,7 +82,7 @@ std::int64_t rank_of_mpirun(std::string_view text) {
   return parsed.ec == std::errc() && rest.starts_with("]<std") && rank < largest_rank ? rank : -1;
 }
 
-// The number right behind in parentheses, "6.81 (6.79)": the mean so far. Missing where there is none.
+// The number right behind in parentheses, "6.81 (6.79)": the mean so far. Missing if there is no such number.
 double mean_behind(std::string_view rest) {
   if (!rest.starts_with(" (")) return missing;
   const char* p = rest.data() + 2;
@@ -212,14 +212,14 @@ class LineReading {
     if (!takes(meaning.field, meaning.rank)) return;
     assign(meaning, pair);
     if (meaning.field == Field::perplexity || meaning.field == Field::val_perplexity)
-      return;  // beside a loss: no value
+      return;  // printed with a loss, isn't a value
     if (trace_.count < ReadTrace::most)
       trace_.found[trace_.count++] = {meaning.field, pair.at, pair.text.size(), pair.end, meaning.scale};
     else
       trace_.learnable = false;
   }
 
-  // Numbers whose meaning hangs on more than their own words.
+  // Takes numbers whose meaning depends on more than their own words.
   bool take_odd_one(const Pair& pair, const Meaning& meaning) {
     // "Loss after iteration 100: 0.65"
     if (loss_follows_ && pair.key.empty() && pair.separated) {
@@ -244,7 +244,7 @@ class LineReading {
       leading_ = pair.whole;
       return true;
     }
-    // "step 100 | train 3.12 | val 3.23": only beside a step, since data sets are counted so too.
+    // "step 100 | train 3.12 | val 3.23": only next to a step, since data sets are counted this way too.
     if (pair.whole < 0 && !pair.clock && (equal_in_lower(pair.key, "train") || equal_in_lower(pair.key, "val"))) {
       (equal_in_lower(pair.key, "train") ? short_loss_ : short_val_loss_) = pair.value;
       return true;
@@ -360,7 +360,7 @@ class LineReading {
       loss = std::log(perplexity);
       line_.from_perplexity = true;
     };
-    // Steps/s beside tokens/s say how long a step took.
+    // Steps/s next to tokens/s give the step time.
     if (iterations_per_s_ > 0 && line_.rate != RateLabel::iterations && is_missing(line_.time) &&
         is_missing(line_.elapsed)) {
       line_.time = 1 / iterations_per_s_;
@@ -388,7 +388,7 @@ class LineReading {
   double iterations_per_s_ = missing;
   double perplexity_ = missing;
   double val_perplexity_ = missing;
-  bool validates_ = false;  // the line has spoken of a validation set
+  bool validates_ = false;  // the line has mentioned a validation set
   bool named_batch_ = false;
 };
 

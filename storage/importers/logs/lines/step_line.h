@@ -1,5 +1,5 @@
-// Finds what one line of a training log says: step, losses, times, throughput, wherever they are and however they are
-// spelled. Knows nothing of the lines around it. Pure, allocates nothing.
+// Finds the values in one line of a training log: step, losses, times, throughput, at any place and in any spelling.
+// Doesn't depend on the lines around it. Pure, allocates nothing.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace stepladder {
 
-// What is measured of a step, in the units in which it was printed; `missing` for what was not.
+// The measurements of a step, in the units in which they were printed; `missing` if not printed.
 struct StepValues {
   double loss = missing;
   double val_loss = missing;
@@ -29,10 +29,10 @@ inline constexpr std::array step_values{&StepValues::loss,      &StepValues::val
                                         &StepValues::lr,        &StepValues::grad_norm, &StepValues::tokens,
                                         &StepValues::batch_size};
 
-// The value that has this meaning; null where it isn't a value of a step.
+// The value with this meaning; null if it isn't a value of a step.
 double StepValues::*value_of(Field field);
 
-// What a line says; -1 and `missing` for what it does not.
+// The content of a line; -1 and `missing` for values that it lacks.
 struct StepLine : StepValues {
   std::int64_t step = -1;
   std::int64_t total = -1;  // planned steps: N of "step 5/N"
@@ -47,30 +47,30 @@ struct StepLine : StepValues {
   bool bar = false;              // a progress bar: redrawn, and not always at a step's end
   bool keras = false;            // its losses are means over the epoch so far
   bool record = false;           // a dictionary or JSON object
-  bool summary = false;          // says what a whole training came to
+  bool summary = false;          // sums up a whole training
   bool epoch_mean = false;       // its losses are means over an epoch, as fairseq prints them at its end
   bool named_loss = false;       // the loss is called a training loss: "train loss", "trl"
   bool tested = false;           // its val_loss is that of a test set
   bool whole_epoch = false;      // the epoch was written as a whole number
   bool from_perplexity = false;  // a loss is the logarithm of what was printed
-  bool interval = false;         // the time is that since the last line, however many steps it has been
+  bool interval = false;         // the time is measured since the last line, over any number of steps
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
 
   bool has_step() const { return step >= 0; }
   bool has_loss() const { return !is_missing(loss) || !is_missing(val_loss); }
 };
 
-// Everything that `line` (one line, no colour codes) says. `says_step` is whether a training program could have printed
-// it: source code, tables and prose say none, whatever words they hold.
+// Reads everything in `line` (one line, no colour codes). `says_step` is whether a training program could have printed
+// it: it is false for source code, tables and prose, whatever words they hold.
 struct ReadLine {
   StepLine line;
   bool says_step = false;
   bool opens = false;      // counts a step and measures nothing: its values may be on the lines below
-  bool bare_loss = false;  // a loss and no count: that of the step, or of the epoch, that was counted above
+  bool bare_loss = false;  // a loss without a count, which belongs to the step or epoch counted above
 };
 ReadLine read_step_line(std::string_view line);
 
-// Which numbers of a line gave which value, in the order in which they did.
+// Which numbers of a line gave which value, in that order.
 struct ReadTrace {
   static constexpr int most = 24;
   struct Found {
@@ -81,7 +81,7 @@ struct ReadTrace {
   };
   Found found[most];
   int count = 0;
-  bool learnable = true;  // the values are the numbers themselves, and their size decides nothing
+  bool learnable = true;  // the values are the numbers themselves, and their size doesn't change the meaning
 };
 ReadLine read_step_line(std::string_view line, ReadTrace& trace);
 

@@ -1,4 +1,4 @@
-// Turns the pieces of an input into UTF-8 where a mark at the start says UTF-16. Any other text is passed on unchanged.
+// Converts an input to UTF-8, piece by piece, if a mark at its start says UTF-16. Passes other text on unchanged.
 #pragma once
 
 #include <cstdint>

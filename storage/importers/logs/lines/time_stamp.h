@@ -5,10 +5,10 @@
 
 namespace stepladder {
 
-// Reads the stamp of one line after the other. One for each log, since all its lines have the stamp at the same place.
+// Reads the stamps of a log's lines in order. One object per log, since all its lines have the stamp at the same place.
 class TimeStamp {
  public:
-  // Unix seconds, the time taken for UTC; `missing` where the line has no stamp near its start.
+  // Unix seconds, assuming UTC; `missing` if the line has no stamp near its start.
   double read(std::string_view line);
 
  private:
