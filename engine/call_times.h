@@ -1,5 +1,5 @@
-// The time of each call of a model's passes (`stepladder profile`). A run's step profile, the time by operator, is
-// something else: StepProfile. Plain values, no torch.
+// The time of each call of a model's passes (`stepladder profile`). Not to be confused with a run's time by operator,
+// StepProfile. Plain values, no torch.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace stepladder {
 
 struct CallTimesRequest {
   Recipe recipe;                   // shape, batch, device, threads; "auto" is resolved
-  std::vector<int> warmups{0, 1};  // calls that go before the timed ones
+  std::vector<int> warmups{0, 1};  // calls before the timed ones
   int calls = 5;                   // timed
 };
 
@@ -19,7 +19,7 @@ struct CallTimes {
   std::string computation;  // "forward" (with the loss), "backward", "forward_backward"
   std::string precision;    // "fp32", or "bf16" by autocast
   int warmup = 0;
-  std::vector<double> ms;  // of each timed call, which ends when the device has finished
+  std::vector<double> ms;  // of each timed call, until the device has finished
 };
 
 }  // namespace stepladder

@@ -34,7 +34,7 @@ bool has_word(const std::string& text, std::string_view word) {
   return false;
 }
 
-// A line of /proc/meminfo in bytes; 0 if there is none.
+// A line of /proc/meminfo in bytes; 0 if it is absent.
 std::int64_t memory_field(std::string_view name) {
   std::ifstream file("/proc/meminfo");
   std::string line;
@@ -45,7 +45,7 @@ std::int64_t memory_field(std::string_view name) {
   return 0;
 }
 
-// A number in a file of the control group (version 2); -1 if there is none or it is "max".
+// A number in a file of the control group (version 2); -1 if it is absent or "max".
 std::int64_t control_group_number(const char* name) {
   std::ifstream file(std::string("/sys/fs/cgroup/") + name);
   std::int64_t value = -1;

@@ -22,11 +22,11 @@ struct DeviceReport {
   std::string cpu_capability;  // the instruction set of LibTorch's kernels: "AVX512"
   std::int64_t memory_bytes = 0;
   std::vector<Gpu> gpus;  // CUDA devices that LibTorch can use
-  std::string cuda_note;  // why there are none: "no NVIDIA driver"
+  std::string cuda_note;  // why there aren't any: "no NVIDIA driver"
   bool mps = false;
   std::string process_groups_note;      // why processes cannot train together; empty: they can, on the CPU
-  std::string gpu_process_groups_note;  // the same for GPUs, where there are any
-  std::string step_capture_note;        // why steps cannot be captured on the GPU; empty: they can, where there is one
+  std::string gpu_process_groups_note;  // the same for GPUs, if there are any
+  std::string step_capture_note;        // why steps cannot be captured on the GPU; empty: they can, or there is no GPU
 
   // "auto" becomes cuda if there is one, else mps, else cpu; any other name stays.
   std::string resolve(const std::string& device) const;

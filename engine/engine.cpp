@@ -34,8 +34,8 @@ std::string trainer_library_file() {
   return error ? std::string(name) : (program.parent_path() / name).string();
 }
 
-// Opens the library; throws std::runtime_error with a sentence. Never closes it: LibTorch's threads and statics do not
-// survive that.
+// Opens the library; throws std::runtime_error with a sentence. Never closes it, since LibTorch's threads and statics
+// would crash.
 const TrainerLibrary* open_trainer_library() {
   const std::string file = trainer_library_file();
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -90,7 +90,7 @@ struct Engine::Impl {
   std::condition_variable_any changed;
   std::deque<Job> queue GUARDED_BY(mutex);
   std::optional<Job> running GUARDED_BY(mutex);
-  int cancelling GUARDED_BY(mutex) = 0;  // calls that took runs off the queue and have not emitted every RunEnded yet
+  int cancelling GUARDED_BY(mutex) = 0;  // calls that took runs off the queue and haven't emitted every RunEnded yet
   // Answered before the next run; refused when closing.
   std::deque<std::function<void(bool is_closing)>> questions GUARDED_BY(mutex);
   std::shared_future<DeviceReport> probe_result GUARDED_BY(mutex);
@@ -129,7 +129,7 @@ const TrainerLibrary& Engine::Impl::loaded_library() {
   return *library;
 }
 
-// The question is asked on the engine thread. Exceptions become std::runtime_error, since the caller may not know the
+// Asks the question on the engine thread. Exceptions become std::runtime_error, since the caller may not have the
 // library's types.
 template <class Answer>
 std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&)> question) {
@@ -149,7 +149,8 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
 
 void Engine::Impl::train(const Job& job) {
   bool ended = false;
-  std::optional<MetricsSampler> sampler;  // lives from RunStarted to RunEnded, so that no event is outside these two
+  std::optional<MetricsSampler>
+      sampler;  // exists from RunStarted to RunEnded, so that all its events are between these two
   const auto emit = [&](const RunEvent& event) {
     if (ended) return;
     if (const auto* step = std::get_if<StepRecord>(&event); step && sampler) sampler->step_done(step->step);
@@ -170,7 +171,7 @@ void Engine::Impl::train(const Job& job) {
   if (!ended) emit_ended(job.run(), RunStatus::failed, std::move(reason));
 }
 
-// Emits the end of jobs that were taken off the queue, for which `cancelling` was counted up.
+// Emits RunEnded for jobs that were taken off the queue, for which `cancelling` was incremented.
 void Engine::Impl::end_cancelled(const std::vector<Job>& jobs) {
   for (const Job& job : jobs) emit_ended(job.run(), RunStatus::stopped, "stopped before it started");
   const MutexLock lock(mutex);

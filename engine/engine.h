@@ -18,8 +18,8 @@ namespace stepladder {
 struct TrainerLibrary;
 
 // Makes LibTorch's worker threads (GNU OpenMP) sleep sooner while they wait for each other, unless the user has set
-// OMP_WAIT_POLICY or GOMP_SPINCOUNT. Spinning threads make a step a hundred times slower beside another busy program
-// (docs/measuring.md has the figures). Called once by `main`, before there are threads.
+// OMP_WAIT_POLICY or GOMP_SPINCOUNT. Spinning threads make a step a hundred times slower while another program is busy
+// (docs/measuring.md has the figures). `main` calls it once, before it starts threads.
 void keep_workers_from_spinning();
 
 class Engine {
@@ -35,27 +35,26 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Stops the running run after its current step, takes the others off the queue, and joins the thread: no event comes
-  // after it returns. The other functions may still be called and do nothing, but no run may be submitted.
+  // Stops the running run after its current step, takes the others off the queue, and joins the thread: no event is
+  // sent after it returns. Don't submit runs afterwards; the other functions may still be called and do nothing.
   void close();
 
   // Puts a run at the end of the queue. Never blocks.
   void submit(TrainingJob job);
 
-  // A queued run ends as stopped at once, the running one after its current step. Unknown runs are ignored. Never
-  // blocks.
+  // Stops a queued run at once, the running one after its current step. Unknown runs are ignored. Never blocks.
   void stop(RunId run);
   void stop_all();
 
-  // A paused run waits before its next step (a queued one before its first), and those behind it wait with it. Unknown
-  // runs are ignored. Never blocks.
+  // A paused run waits before its next step (a queued one before its first), and so do the runs behind it. Unknown runs
+  // are ignored. Never blocks.
   void pause(RunId run, bool paused);
   bool paused(RunId run) const;
 
-  // Whether nothing trains at this moment: no run is running, or the running one is held between two steps.
+  // Whether nothing is training right now: no run is running, or the running one is paused between two steps.
   bool holding() const;
 
-  // The queued runs, the next one first. `move_to` gives one of them another place (0: the next).
+  // The queued runs, the next one first. `move_to` moves one of them to another place (0: the next).
   std::vector<RunId> queue() const;
   void move_to(RunId run, std::size_t place);
 
@@ -66,11 +65,11 @@ class Engine {
   // future holds a std::runtime_error if LibTorch cannot be loaded. Never blocks.
   std::shared_future<DeviceReport> probe();
 
-  // Measures what the default device reaches at best, between two runs, in some ten seconds. The future holds a
+  // Measures the peaks of the default device, between two runs, in some ten seconds. The future holds a
   // std::runtime_error if that fails, or if `stop_requested` (called on the engine thread) returns true. Never blocks.
   std::future<PeakProbe> measure_peak(std::function<bool()> stop_requested);
 
-  // Measures how long a model's passes take, likewise.
+  // Measures the time of a model's passes, likewise.
   std::future<std::vector<CallTimes>> time_calls(CallTimesRequest request, std::function<bool()> stop_requested);
 
  private:

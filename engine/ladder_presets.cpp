@@ -9,14 +9,14 @@ namespace {
 
 struct Rung {
   const char* stage;
-  double tokens_per_s;  // the median of the steps after the first, where the log has times
+  double tokens_per_s;  // the median of the steps after the first, if the log has times
 };
 
 LadderPreset plan(std::string name, std::string log, std::string note, int batch, int seq,
                   std::initializer_list<Rung> rungs) {
   LadderPreset plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
   apply_preset(plan.base, "gpt2");
-  plan.base.tied_head = false;  // all of them start so
+  plan.base.tied_head = false;  // all of them start this way
   plan.base.init = Init::pytorch;
   plan.base.batch = batch;
   plan.base.seq = seq;
@@ -43,8 +43,8 @@ std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings
   return stages;
 }
 
-// Rough peak memory of training this recipe: weights, gradients and moments in float32, and what the forward pass keeps
-// for the backward pass (Korthikanti et al. 2022, section 4, without dropout, in float32).
+// Rough peak memory of training this recipe: weights, gradients, moments, and the activations kept for the backward
+// pass (Korthikanti et al. 2022, section 4, without dropout), all in float32.
 std::int64_t estimated_memory_bytes(const Recipe& recipe) {
   const std::int64_t tokens = std::int64_t{recipe.batch} * recipe.seq;
   const std::int64_t floats = 4;

@@ -13,7 +13,7 @@ namespace stepladder {
 struct LadderPreset {
   std::string name;  // as on the command line
   std::string log;   // the file that it was read from, without its ending
-  std::string note;  // whose ladder it was, on what
+  std::string note;  // whose ladder it was, and on which hardware
   Recipe base;
   std::vector<PlannedStage> stages;  // the baseline first, each with the throughput measured there
 };
@@ -23,7 +23,7 @@ const std::vector<LadderPreset>& ladder_presets();
 // Throws RecipeError for an unknown name, with the nearest one that exists.
 const LadderPreset& ladder_preset(std::string_view name);
 
-// Halves batches, and where all are 1 the sequence, until every rung fits into `free_bytes` (0: not known, no change).
+// Halves batches, and once all are 1 the sequence, until every rung fits into `free_bytes` (0: unknown, no change).
 // Batches that change with a rung keep their proportion.
 void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,
                    std::int64_t free_bytes);

@@ -24,8 +24,8 @@ struct PeakProbe {
   std::vector<ProductRate> rates;
   double bandwidth_gb_s = 0;
   std::int64_t bandwidth_bytes = 0;  // that one pass moves
-  // On a CPU, the share of its threads' time that this process got. Well below 1, other programs were using the cores
-  // and every figure is too low. 1 on other devices.
+  // On a CPU, the share of its threads' time that this process got. If it is well below 1, other programs used the
+  // cores and every figure is too low. 1 on other devices.
   double cpu_share = 1;
 };
 

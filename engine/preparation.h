@@ -8,7 +8,7 @@
 namespace stepladder {
 
 struct Prepared {
-  Recipe recipe;  // valid, with a known vocabulary and, where weights are given, their shape
+  Recipe recipe;  // valid, with a known vocabulary and, if weights are given, their shape
   TokenSource source;
 };
 
@@ -17,7 +17,7 @@ struct Prepared {
 enum class Start { fresh, checkpoint };
 Prepared prepare(Recipe recipe, Start start = Start::fresh);
 
-// The tokenizer for this recipe's model. Throws DataError, and RecipeError where the recipe names none.
+// The tokenizer for this recipe's model. Throws DataError, and RecipeError if the recipe names none.
 Tokenizer tokenizer_of(const Recipe& recipe, const TokenSource& source);
 
 }  // namespace stepladder

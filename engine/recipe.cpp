@@ -48,7 +48,7 @@ Enum value_of(const std::string& member, const std::string& name) {
   return static_cast<Enum>(found - known.begin());
 }
 
-// Every member with its name, in the order of the struct: text, JSON and comparison all follow this one list.
+// Visits every member with its name, in the order of the struct. Text, JSON and comparison all use this list.
 template <class AnyRecipe, class Visitor>
 void for_each_member(AnyRecipe& recipe, Visitor visit) {
   visit("model", recipe.model);
@@ -149,7 +149,7 @@ void require_range(const char* option, T value, T low, T high) {
   if (value > high) throw RecipeError(option, "must be at most " + text_of(high) + ", not " + text_of(value));
 }
 
-// For values that must lie in [0, below) or, where `positive`, in (0, below).
+// For values that must be in [0, below) or, if `positive`, in (0, below).
 void require_number(const char* option, double value, bool positive, double below) {
   if (!std::isfinite(value)) throw RecipeError(option, "must be a finite number, not " + shortest(value));
   if (positive && value <= 0) throw RecipeError(option, "must be greater than 0, not " + shortest(value));

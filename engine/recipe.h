@@ -15,20 +15,20 @@ enum class Autocast { off, bf16 };
 enum class Optimizer { adamw, fused_adamw };
 enum class Compile { off, on };
 enum class Schedule { constant, cosine };
-enum class Decay { everything, matrices };  // what weight decay is applied to
+enum class Decay { everything, matrices };  // the tensors that weight decay applies to
 // The initial weights. pytorch: each layer's own default (linear layers uniform within 1/sqrt(fan-in), embeddings with
 // std 1). gpt2: as published, std 0.02, residual projections scaled by (2 x layers)^-0.5, biases 0.
 enum class Init { pytorch, gpt2 };
 
 struct Recipe {
   // GPT-2 as published: pre-LayerNorm, learned positions, biases, tanh GELU. `gpt2` and larger are published whole:
-  // with the head tied to the token embedding and scaled initial weights. `nano` has neither: it starts as one would
-  // first write it.
+  // with the head tied to the token embedding and scaled initial weights. `nano` has neither, as in a first
+  // implementation.
   std::string model = "nano";
   int layers = 4;
   int heads = 4;
   int d_model = 128;
-  int vocab = 0;           // 0: what the data needs (256 for bytes, 50257 for GPT-2 tokens)
+  int vocab = 0;           // 0: as the data needs (256 for bytes, 50257 for GPT-2 tokens)
   int vocab_multiple = 1;  // rows of the embedding and the head are padded to a multiple of it
   bool tied_head = false;  // the head is the token embedding itself
   Init init = Init::pytorch;
@@ -40,7 +40,7 @@ struct Recipe {
   int grad_accum = 1;    // micro-batches per step
   bool overfit = false;  // trains on the first batch only: its loss must fall to zero
   std::int64_t steps = 100;
-  std::int64_t warmup = -1;     // steps left out of the timing; -1: by rule
+  std::int64_t warmup = -1;     // steps excluded from the timing; -1: by rule
   std::int64_t eval_every = 0;  // 0: never
   std::int64_t eval_batches = 32;
   std::int64_t sample_every = 0;  // 0: never
@@ -65,7 +65,7 @@ struct Recipe {
   Decay decay = Decay::everything;
   double clip = 0;  // gradients are scaled down to this L2 norm over all; 0: never
 
-  // What stages change.
+  // Values that stages change.
   Attention attention = Attention::explicit_scores;
   MatmulPrecision matmul = MatmulPrecision::fp32;
   Autocast autocast = Autocast::off;
@@ -109,13 +109,13 @@ double learning_rate(const Recipe& recipe, std::int64_t step);
 // Parameters of the model (a tied head counts once, padding counts); `vocab` must be known.
 std::int64_t parameter_count(const Recipe& recipe);
 
-// "fp32", "tf32" or "bf16": what the inputs of matrix products are rounded to.
+// "fp32", "tf32" or "bf16": the precision to which the inputs of matrix products are rounded.
 std::string precision_name(const Recipe& recipe);
 
 // All values as name and text, in the order of the struct: the one place that lists them.
 std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe);
 
-// "autocast off -> bf16, batch 2 -> 3"; empty where they are equal.
+// "autocast off -> bf16, batch 2 -> 3"; empty if they are equal.
 std::string difference(const Recipe& before, const Recipe& after);
 
 // Sets one value by its name in `describe` ("batch", "init"), as text; throws RecipeError for an unknown name or a

@@ -26,20 +26,20 @@ std::string_view to_string(StageKind kind);  // "systems-only", "changes-the-mat
 struct Stage {
   std::string id;  // as on the command line
   std::string title;
-  std::string why;  // one sentence: what it does and what to expect
+  std::string why;  // one sentence: its effect and the gain to expect
   StageKind kind = StageKind::systems_only;
   std::function<void(Recipe&)> apply;
-  // Takes it out of a recipe that has it already: a ladder that climbs to a stage must start below it.
+  // Removes it from a recipe that already has it: a ladder that climbs to a stage must start below it.
   std::function<void(Recipe&)> undo = [](Recipe&) {};
   std::function<bool(const Recipe&)> is_on;  // whether a recipe has it
-  // Why it cannot be applied to this recipe on this device; empty where it can. `device` is resolved ("cpu", never
+  // Why it cannot be applied to this recipe on this device; empty if it can. `device` is resolved ("cpu", never
   // "auto").
   std::function<std::string(const Recipe&, const DeviceReport&, const std::string& device)> unavailable =
       [](auto&&...) { return ""; };
-  // A recipe that has it cannot be trained where it is unavailable: the run's precision would be wrong.
+  // Whether a recipe with it cannot be trained where it is unavailable: the run's precision would be wrong.
   bool needs_support = false;
-  // Its names in other people's logs, and what the advisor may expect. `id` and `title` are filled in by
-  // known_stages().
+  // Its names in other people's logs, and the gains that the advisor may expect. known_stages() fills in `id` and
+  // `title`.
   KnownStage known = {};
 };
 
@@ -52,7 +52,7 @@ namespace stages {
 // All stages, in ladder order.
 const std::vector<Stage>& all_stages();
 
-// What storage's functions need to know of each, in the same order. Lives as long as the program.
+// The facts about each stage for storage's functions, in the same order. Lives as long as the program.
 const std::vector<KnownStage>& known_stages();
 
 // Throws RecipeError for an unknown id, with the nearest one that exists.
@@ -73,10 +73,10 @@ struct Rung {
   std::string stage;
   std::string title;
   Recipe recipe;
-  std::string changed;  // the difference from the rung before (a check: from the baseline)
+  std::string changed;  // the difference from the previous rung (a check: from the baseline)
   double seed_tokens_per_s = missing;
-  // The rung whose loss is this one's reference: the last below it that changes the maths, else the baseline. A rung on
-  // the baseline alone is compared with the baseline.
+  // The rung whose loss is this one's reference: the last earlier one that changes training results, else the baseline.
+  // A rung on the baseline alone is compared with the baseline.
   int loss_against = 0;
 };
 
@@ -92,11 +92,11 @@ struct LadderPlan {
 
 enum class Climb { together, alone };  // each stage on top of those before it, or each on the baseline alone
 
-// The baseline, then one rung for each further stage in the order asked for. Stages that the device cannot do are left
-// out and listed. `baseline` is the first rung whether named or not: `base` without the stages that follow. Named
-// again, it is a rung with no new stage, which shows the effect of other sizes or the noise between two equal
-// measurements. A check is applied to the baseline alone; the rungs after it go without it. Throws RecipeError for an
-// unknown or doubled id.
+// The baseline, then one rung for each further stage in the order asked for. Stages that are unavailable on the device
+// are skipped and listed. `baseline` is the first rung whether named or not: `base` without the stages that follow.
+// Named again, it is a rung with no new stage, which shows the effect of other sizes or the noise between two equal
+// measurements. A check is applied to the baseline alone; later rungs don't have it. Throws RecipeError for an unknown
+// or repeated id.
 LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedStage> stages, const DeviceReport& report,
                        Climb climb = Climb::together);
 

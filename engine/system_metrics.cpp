@@ -30,8 +30,9 @@ std::int64_t resident_bytes() {
   return resident * sysconf(_SC_PAGESIZE);
 }
 
-// Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons"), without an idle GPU
-// (0x1), which nothing throttles. The general hardware slowdown is set together with one of the two that say why.
+// Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons"), without that of an
+// idle GPU (0x1), which isn't throttling. The general hardware slowdown is set together with one of the two that give
+// the reason.
 struct ThrottleBit {
   unsigned long long bit;
   std::string_view words;
@@ -146,7 +147,7 @@ class SystemMonitor::Nvml {
     return 0;
   }
 
-  // -1 if the library has no function of that name.
+  // -1 if the library lacks a function of that name.
   template <class Function, class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     auto* function = reinterpret_cast<Function*>(::dlsym(library_, name));
@@ -199,7 +200,7 @@ SystemMetrics SystemMonitor::sample() {
 }
 
 void reset_peak_resident_bytes() {
-  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): VmHWM starts again from what is resident now
+  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5): VmHWM restarts from the memory resident now
 }
 
 std::int64_t peak_resident_bytes() {

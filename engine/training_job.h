@@ -1,4 +1,4 @@
-// A training that the engine shall run, and the switch that pauses or stops it.
+// A training for the engine to run, and the switch that pauses or stops it.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ struct CheckpointPlace {
 struct TrainingJob {
   RunId run = 0;
   Recipe recipe;
-  CheckpointPlace checkpoints;  // needed where the recipe saves
+  CheckpointPlace checkpoints;  // needed if the recipe saves
   std::filesystem::path
       start_from;  // a checkpoint to resume from (engine/files/checkpoint_folder.h); empty: from the start
 };
@@ -48,13 +48,13 @@ class RunControl {
     return paused_;
   }
 
-  // Whether the run is held between two steps at this moment.
+  // Whether the run is paused between two steps right now.
   bool holding() const {
     const MutexLock lock(mutex_);
     return paused_ && waiting_;
   }
 
-  // The training thread. Returns when the run is not paused, is to stop, or has waited for `patience`.
+  // The training thread. Returns once the run is not paused, has to stop, or has waited for `patience`.
   void wait_while_paused(std::chrono::milliseconds patience = std::chrono::hours(24 * 365)) {
     MutexLock lock(mutex_);
     waiting_ = true;

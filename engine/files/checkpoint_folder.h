@@ -1,12 +1,12 @@
 // Checkpoints as folders, without torch. A run's own folder holds one folder for each checkpoint:
 //
 //   step-00000100/model.safetensors      Hugging Face's GPT-2 names and layout; with config.json beside it,
-//                 config.json            GPT2LMHeadModel.from_pretrained takes the folder as it is
+// config.json            GPT2LMHeadModel.from_pretrained can load the folder
 //                 optimizer.safetensors  both moments of each parameter, and the state of the random generator
 //                 state.json             the step and the recipe, which give the place in the data
 //
-// Files are written into a folder of another name, which is renamed when the disk has all of them: a folder
-// called step-N is complete.
+// Files are written into a folder with a temporary name, which is renamed once they are all on disk: a folder called
+// step-N is complete.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline constexpr const char* checkpoint_optimizer = "optimizer.safetensors";
 inline constexpr const char* checkpoint_state = "state.json";
 
 struct Checkpoint {
-  std::int64_t step = 0;  // the last one done; the next training batch follows from it
+  std::int64_t step = 0;  // the last one done, which determines the next training batch
   std::filesystem::path folder;
 };
 
@@ -39,7 +39,7 @@ struct CheckpointState {
 // The folder of a run's checkpoints, beside the project's database.
 std::filesystem::path run_checkpoint_folder(const std::filesystem::path& database, std::int64_t run);
 
-// The checkpoints in a run's folder, oldest first; empty where there is no such folder.
+// The checkpoints in a run's folder, oldest first; empty if the folder doesn't exist.
 std::vector<Checkpoint> checkpoints_in(const std::filesystem::path& run_folder);
 
 // A run's newest checkpoint, or that of a step. Throws DataError, which lists the existing ones.
@@ -52,7 +52,7 @@ std::string checkpoint_name(std::int64_t step);
 CheckpointState read_checkpoint_state(const std::filesystem::path& folder);  // throws DataError
 std::string to_json(const CheckpointState& state);
 
-// Deletes all but the newest `keep` (0: keeps all), and what a process that died left half-written.
+// Deletes all but the newest `keep` (0: keeps all), and the unfinished folders of processes that were killed.
 void prune_checkpoints(const std::filesystem::path& run_folder, int keep);
 
 }  // namespace stepladder

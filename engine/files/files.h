@@ -1,4 +1,4 @@
-// Files that any thread may read at any place, and files that get their name only when complete.
+// Files that any thread may read at any offset, and files that get their name only when complete.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class InputFile {
 
   const std::string& name() const { return name_; }
   std::int64_t size_bytes() const { return size_bytes_; }  // when it was opened
-  // Exactly that many bytes; throws DataError, also where the file was truncated.
+  // Reads exactly that many bytes; throws DataError, also if the file was truncated.
   void read(std::int64_t offset, void* destination, std::int64_t bytes) const;
 
  private:

@@ -1,4 +1,4 @@
-// The tensors that a GPT-2 is made of, by the names of Hugging Face's checkpoints (without "transformer.").
+// The tensors of a GPT-2, by their names in Hugging Face's checkpoints (without "transformer.").
 #pragma once
 
 #include <array>
@@ -13,11 +13,11 @@ namespace stepladder {
 // The model's shape, as its tensors show it.
 struct Gpt2Shape {
   int layers = 0;
-  int heads = 0;  // 0: the file doesn't say
+  int heads = 0;  // 0: the file doesn't give it
   int d_model = 0;
   int vocab = 0;
   int max_seq = 0;
-  bool tied_head = true;  // there is no lm_head.weight, or its bytes are those of wte.weight
+  bool tied_head = true;  // lm_head.weight is absent, or its bytes are those of wte.weight
 };
 
 struct Gpt2Part {
@@ -27,7 +27,7 @@ struct Gpt2Part {
   Size rows;
   Size columns = Size::none;
 
-  bool is_per_layer() const;  // there once a layer, as "h.N." and the name
+  bool is_per_layer() const;  // one per layer, named "h.N." and the name
   bool is_linear() const;
   std::string full_name(int layer) const;
   TensorShape shape(const Gpt2Shape& model) const;  // linear weights as (out, in)

@@ -84,7 +84,7 @@ void require_llmc_size(const InputFile& file, const LlmcModel& model) {
   }
 }
 
-// In the version's type; tensors that already have it are written directly.
+// Writes a tensor in the version's type; directly if it already has that type.
 void write_as(OutputFile& file, const TensorView& tensor, LlmcVersion version) {
   const TensorType wanted = version == LlmcVersion::bf16 ? TensorType::bf16 : TensorType::f32;
   if (tensor.type == wanted) return file.write(tensor.bytes);

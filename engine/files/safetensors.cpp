@@ -17,7 +17,7 @@ bool is_mask(std::string_view name) {
   return layer >= 0 && (rest == "attn.bias" || rest == "attn.masked_bias");
 }
 
-// The language model's checkpoints keep the transformer under a name of its own, those of the bare model do not.
+// Removes "transformer.", the prefix of the language model's checkpoints that those of the bare model don't have.
 std::string plain_name(const std::string& name) {
   constexpr std::string_view prefix = "transformer.";
   return name.starts_with(prefix) ? name.substr(prefix.size()) : name;
@@ -41,7 +41,7 @@ class SafetensorsHeader {
           });
       static_cast<void>(rest);
     } catch (const nlohmann::json::parse_error& error) {
-      // Without the parser's own words: they quote the header, which may be large and hold anything.
+      // Without the parser's message: it quotes the header, which may be large and hold anything.
       throw DataError(file_ + ": its safetensors header isn't valid JSON at byte " + std::to_string(8 + error.byte));
     } catch (const nlohmann::json::out_of_range&) {
       fail("contains a number that is too large");
@@ -58,8 +58,8 @@ class SafetensorsHeader {
     throw DataError(file_ + ": " + (entry_.empty() ? "the header" : entry_) + " " + what);
   }
 
-  // The file is {name: {key: string or [numbers]}}; depth counts the brackets around an event. Returns whether the
-  // value is to be kept.
+  // The file is {name: {key: string or [numbers]}}; depth counts the brackets around an event. Returns whether to keep
+  // the value.
   bool take(int depth, Event event, nlohmann::json& value) {
     switch (event) {
       case Event::key:
@@ -150,7 +150,7 @@ class SafetensorsHeader {
 
   std::string file_;
   std::int64_t data_begin_;
-  std::string entry_;  // the tensor that is being read; empty between two
+  std::string entry_;  // the tensor being read; empty between two
   std::set<std::string> names_;
   std::set<std::string> keys_;
   std::size_t numbers_ = 0;

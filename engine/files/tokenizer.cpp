@@ -23,7 +23,7 @@ constexpr int most_tokens = 1 << 20;                                // GPT-2's a
 
 // --- UTF-8 and GPT-2's letters for bytes -----------------------------------------------------------------------------
 
-// Length of the character at the text's beginning; 0 where the bytes aren't UTF-8 (RFC 3629, table in section 4).
+// Length of the character at the text's beginning; 0 if the bytes aren't UTF-8 (RFC 3629, table in section 4).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
   const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
@@ -62,7 +62,7 @@ class ByteLetters {
 
   const std::string& letter(int byte) const { return letters_[static_cast<std::size_t>(byte)]; }
 
-  // The bytes that a token's letters stand for; nothing where one of them isn't such a letter.
+  // The bytes that a token's letters represent; nothing if one of them isn't such a letter.
   std::optional<std::string> bytes(std::string_view symbol) const {
     std::string bytes;
     while (!symbol.empty()) {
@@ -99,7 +99,7 @@ const ByteLetters& byte_letters() {
 // GPT-2's: contractions; letters, digits or other characters, each with the space before them; white space, of which
 // the last space is left to the word that follows.
 std::string piece_pattern() {
-  // Unicode's White_Space, spelled out: PCRE2's own \s counts U+180E in.
+  // Unicode's White_Space, spelled out: PCRE2's own \s includes U+180E.
   const std::string white = R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
   return R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\p{L}\p{N})" + white + "]+|[" + white + "]+(?![^" + white +
          "])|[" + white + "]+";
@@ -125,17 +125,17 @@ class PieceFinder {
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), PCRE2_UTF, &error, &place,
                               nullptr));
     if (!code_) throw std::runtime_error("PCRE2 was built without Unicode: error " + std::to_string(error));
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it (hardened kernels) it is only slower
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // if it fails (hardened kernels), matching is only slower
   }
 
-  // Calls `found` with each piece, in order and without gaps. The text must be UTF-8: it is not checked again, since
-  // PCRE2 would check all of it for every piece.
+  // Calls `found` with each piece, in order and without gaps. The text must be UTF-8: PCRE2's check is off, since it
+  // would check all of the text for every piece.
   template <class Found>
   void each(std::string_view text, const Place& place, Found found) const {
     for (std::size_t begin = 0; begin < text.size();) {
       const int matched = pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), begin,
                                       PCRE2_NO_UTF_CHECK | PCRE2_ANCHORED, place.get(), nullptr);
-      // Every character begins a piece, so this is a limit of PCRE2's that no text is known to reach.
+      // Every character begins a piece, so this is a limit of PCRE2 that no known text reaches.
       if (matched <= 0) throw std::runtime_error("PCRE2 failed on a text: error " + std::to_string(matched));
       const std::size_t end = pcre2_get_ovector_pointer(place.get())[1];
       found(text.substr(begin, end - begin));
@@ -174,7 +174,7 @@ struct Bpe {
   std::unordered_map<std::uint64_t, Merge> merges;
   std::vector<AddedToken> added;  // longest first
   std::array<bool, 256> begins_added{};
-  bool prefix_space = false;  // a space goes before text that does not begin with one
+  bool prefix_space = false;  // adds a space to text that doesn't begin with one
   std::optional<int> end_of_text;
 
   std::vector<int> merged(std::string_view piece) const;
@@ -191,7 +191,7 @@ std::string read_text(const std::filesystem::path& path) {
   return text;
 }
 
-// Fills a tokenizer's tables; knows what each file is called, for the sentences.
+// Fills a tokenizer's tables. Knows each file's name, for the error messages.
 class Builder {
  public:
   explicit Builder(const std::filesystem::path& file) : file_(file.string()) {
@@ -248,7 +248,7 @@ class Builder {
     if (text == end_of_text_token) bpe_.end_of_text = token;
   }
 
-  // vocab.json lists GPT-2's one special token like any other.
+  // vocab.json lists GPT-2's only special token like any other.
   void add_listed_end_of_text() {
     const auto found = token_of_symbol_.find(std::string(end_of_text_token));
     if (found != token_of_symbol_.end()) add_special(found->first, found->second);
@@ -299,7 +299,7 @@ nlohmann::json parse_json(const std::string& file, const std::string& text) {
   }
 }
 
-// null for a missing member, also where `object` isn't an object.
+// null for a missing member, or if `object` isn't an object.
 const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   static const nlohmann::json null;
   if (!object.is_object()) return null;
@@ -316,7 +316,7 @@ bool is_set(const nlohmann::json& value) {
   return !value.is_null() && value != false && value != "" && !(value.is_number() && value == 0);
 }
 
-// Refuses everything that GPT-2's tokenizer doesn't do, since it would silently give other tokens.
+// Refuses every feature that GPT-2's tokenizer lacks, since it would silently give other tokens.
 void require_gpt2_kind(const nlohmann::json& json, const Builder& builder) {
   const auto& model = member(json, "model");
   const std::string kind = type_of(model);
@@ -382,7 +382,7 @@ Bpe read_pair(const std::filesystem::path& vocab_file, const std::filesystem::pa
   return builder.finish();
 }
 
-// The two files of one tokenizer, by the ends of their names: "gpt2-vocab.json" goes with "gpt2-merges.txt".
+// The two files of one tokenizer, by the ends of their names: "gpt2-vocab.json" pairs with "gpt2-merges.txt".
 struct PairNames {
   std::string_view vocab;
   std::string_view merges;
@@ -424,7 +424,7 @@ const AddedToken* Bpe::added_at(std::string_view text) const {
 // changes only its two neighbours.
 std::vector<int> Bpe::merged(std::string_view piece) const {
   struct Symbol {
-    int token;  // -1: has been joined to the one before
+    int token;  // -1: was joined to the previous one
     int before;
     int after;  // -1: the last
   };

@@ -22,20 +22,20 @@ class Tokenizer {
   static Tokenizer bytes();
 
   // Hugging Face's tokenizer.json; merges.txt or vocab.json with the other beside it (also as OpenAI called them,
-  // vocab.bpe and encoder.json); or a folder that holds one of these. Throws DataError for what cannot be read and for
-  // another kind of tokenizer: it would give tokens, but wrong ones.
+  // vocab.bpe and encoder.json); or a folder that holds one of these. Throws DataError for files that cannot be read
+  // and for other kinds of tokenizers, which would give wrong tokens.
   static Tokenizer open(const std::filesystem::path& path);
 
   // Added tokens ("<|endoftext|>") are recognised in the text. Bytes that aren't UTF-8 become tokens like all others.
-  // Throws DataError where the vocabulary has no token for a byte, which GPT-2's always has.
+  // Throws DataError if the vocabulary has no token for a byte; GPT-2's always has one.
   std::vector<int> encode(std::string_view text) const;
 
-  // The bytes behind the tokens. A token may end within a character, so text that is shown piece by piece may have to
-  // wait for the next token. A number that isn't a token (a padded vocabulary has some) becomes U+FFFD.
+  // The bytes of the tokens. A token may end within a character, so text that is shown piece by piece may have to wait
+  // for the next token. A number that isn't a token (a padded vocabulary has some) becomes U+FFFD.
   std::string decode(std::span<const int> tokens) const;
 
   int vocab() const;                       // one more than the largest token
-  std::optional<int> end_of_text() const;  // "<|endoftext|>", where there is one
+  std::optional<int> end_of_text() const;  // "<|endoftext|>", if it exists
 
  private:
   struct Content;

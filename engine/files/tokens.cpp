@@ -29,7 +29,7 @@ constexpr std::int64_t scanned_tokens = 100'000'000;
 
 constexpr double synthetic_rule_probability = 0.75;
 
-// Sebastiano Vigna's splitmix64: small, fast, and any seed is a good one.
+// Sebastiano Vigna's splitmix64: small, fast, and good with any seed.
 class Random {
  public:
   // Streams of different (seed, split, index) are independent.
@@ -78,14 +78,14 @@ struct TokenSource::Content {
   // Windows of `seq` inputs side by side; the last one's last target is the split's last token.
   std::int64_t validation_windows() const { return (validation_tokens() - 1) / seq; }
 
-  // Where the validation window of that number begins. Steps of about the golden ratio of the split, without a common
-  // divisor: any number of first windows is spread evenly, and each comes once before one comes again.
+  // Where the validation window of that number begins. Strides by about the golden ratio of the split, without a common
+  // divisor, so that the first windows are spread evenly for any count, and all are used before one repeats.
   std::int64_t validation_start(std::int64_t number) const {
     const std::int64_t windows = validation_windows();
     auto stride =
         std::max<std::int64_t>(1, static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(windows)));
     while (std::gcd(stride, windows) != 1) ++stride;
-    // number % windows * stride stays far below 2^63 for any file.
+    // number % windows * stride is far below 2^63 for any file.
     return train_tokens() + number % windows * stride % windows * seq;
   }
 
@@ -119,7 +119,7 @@ void TokenSource::Content::open_text() {
       throw DataError(file->name() + " is not text: byte " + with_commas(static_cast<std::int64_t>(i)) +
                       " is zero (token files end in .bin)");
     }
-    const bool layout = head[i] >= '\b' && head[i] <= '\r';  // tab, line feed and their like
+    const bool layout = head[i] >= '\b' && head[i] <= '\r';  // tab, line feed and the like
     if ((head[i] < 32 && !layout && head[i] != 27) || head[i] == 127) ++control_characters;
   }
   if (control_characters * 20 > static_cast<std::int64_t>(head.size())) {

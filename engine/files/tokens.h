@@ -28,11 +28,10 @@ class TokenSource {
   // doesn't hold a sequence of `seq` + 1 tokens.
   static TokenSource open(const std::filesystem::path& file, int seq, std::uint64_t seed);
 
-  // The batch_size sequences from index * batch_size on. Each is the same for the same seed, whatever was read before
-  // and however sequences are grouped into batches, so that one large batch equals several small ones: training offsets
-  // are drawn at random (with replacement, as nanoGPT does), validation windows are spread evenly over the split. Reads
-  // the file at each call (nothing of it is kept in memory) and throws DataError where it was truncated or a token is
-  // out of range.
+  // The batch_size sequences from index * batch_size on. Each depends only on the seed, not on earlier reads or on the
+  // grouping into batches, so that one large batch equals several small ones: training offsets are drawn at random
+  // (with replacement, as nanoGPT does), validation windows are spread evenly over the split. Reads the file at each
+  // call (none of it is kept in memory). Throws DataError if it was truncated or a token is out of range.
   Batch batch(Split split, std::int64_t index, int batch_size) const;
 
   // The number of batches after which validation windows repeat.

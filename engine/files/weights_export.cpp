@@ -28,7 +28,7 @@ ExportFormat export_format(std::string_view name) {
 }
 
 void export_weights(const WeightsFile& from, int heads, const std::filesystem::path& to, ExportFormat format) {
-  std::vector<std::vector<float>> values;  // keeps the floats alive that the views show
+  std::vector<std::vector<float>> values;  // owns the floats of the views
   std::vector<TensorView> views;
   values.reserve(from.tensors().size());
   for (const TensorInfo& info : from.tensors()) {

@@ -11,8 +11,8 @@ namespace stepladder {
 enum class ExportFormat { safetensors, llmc, llmc_bf16 };
 ExportFormat export_format(std::string_view name);  // throws RecipeError, which lists the formats
 
-// `heads` is for files that don't say. Throws DataError, also where the format cannot hold the model (llm.c knows
-// only tied heads).
+// `heads` is for files that don't give it. Throws DataError, also if the format cannot hold the model (llm.c has only
+// tied heads).
 void export_weights(const WeightsFile& from, int heads, const std::filesystem::path& to, ExportFormat format);
 
 }  // namespace stepladder

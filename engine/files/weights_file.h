@@ -32,7 +32,7 @@ enum class WeightsFormat { safetensors, llmc };
 // throws DataError; no size that the file claims is trusted before it is checked against the file's own.
 class WeightsFile {
  public:
-  // Reads the header. The file must fit it to the byte: cut short, too long, overlaps and gaps are errors.
+  // Reads the header. The file must match it to the byte: missing or extra bytes, overlaps and gaps are errors.
   explicit WeightsFile(const std::filesystem::path& path);
 
   WeightsFormat format() const { return format_; }
@@ -40,19 +40,19 @@ class WeightsFile {
 
   // In the order of their bytes. llm.c's are cut into layers, and the rows that pad its vocabulary are left out.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
-  const TensorInfo* find(std::string_view tensor) const;  // nullptr where it doesn't exist
+  const TensorInfo* find(std::string_view tensor) const;  // nullptr if it doesn't exist
   const TensorInfo& tensor(std::string_view tensor) const;
 
-  // The pairs under safetensors' __metadata__. llm.c's header comes as n_layer, n_head, n_embd, n_positions,
+  // The pairs under safetensors' __metadata__. llm.c's header appears as n_layer, n_head, n_embd, n_positions,
   // vocab_size.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
-  // Checks every tensor against GPT-2's; throws where one is missing, superfluous, of another shape or not of floats.
-  // The number of heads is the metadata's n_head, if any. Reads the head and the token embedding, where both exist, to
-  // compare them.
+  // Checks every tensor against GPT-2's; throws if one is missing, superfluous, of another shape or not of floats. The
+  // number of heads is the metadata's n_head, if any. If both the head and the token embedding exist, reads and
+  // compares them.
   Gpt2Shape gpt2_shape() const;
 
-  // A tensor's bytes as they are stored; `destination` is exactly as large.
+  // Reads a tensor's bytes as stored; `destination` must have exactly their size.
   void read(const TensorInfo& tensor, std::span<std::byte> destination) const;
   // A floating-point tensor as float32, in the file's order.
   std::vector<float> read_f32(const TensorInfo& tensor) const;
@@ -77,7 +77,7 @@ struct TensorView {
   std::span<const std::byte> bytes;
 };
 
-// Every tensor once, and as large as its shape asks for: throws DataError, which names `file`.
+// The tensors by name. Throws DataError, which names `file`, unless each name is unique and each size fits its shape.
 std::map<std::string_view, const TensorView*> by_name(const std::string& file, std::span<const TensorView> tensors);
 
 // Both write under a temporary name and rename once the disk has everything (OutputFile). Throw DataError.
@@ -88,7 +88,7 @@ void write_safetensors(const std::filesystem::path& path, std::span<const Tensor
 inline constexpr std::int32_t llmc_magic = 20240326;  // the first number of its checkpoints
 enum class LlmcVersion { f32 = 3, bf16 = 5 };
 
-// The tensors by their GPT-2 names in any order, floats of any type, linear weights as (out, in). llm.c knows only tied
+// The tensors by their GPT-2 names in any order, floats of any type, linear weights as (out, in). llm.c has only tied
 // heads: `shape.tied_head` must hold, `shape.heads` must be known, and an lm_head.weight among the tensors is left out.
 void write_llmc(const std::filesystem::path& path, const Gpt2Shape& shape, std::span<const TensorView> tensors,
                 LlmcVersion version);

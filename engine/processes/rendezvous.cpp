@@ -53,7 +53,7 @@ constexpr std::array<Launcher, 3> launchers{{
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 
-// IPv4 if the host has it: a name may mean both, and all processes must choose the same.
+// Prefers IPv4: a name may have both kinds of addresses, and all processes must choose the same.
 Addresses resolve(const std::string& host, int port, int type) {
   for (const int family : {AF_INET, AF_INET6}) {
     addrinfo hints{};

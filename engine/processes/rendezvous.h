@@ -1,5 +1,5 @@
-// How processes that train together find each other: a launcher's environment variables, and the sockets on which they
-// meet. Needs no torch.
+// Lets processes that train together find each other: by a launcher's environment variables, and by sockets. Needs no
+// torch.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace stepladder {
 
-// The place of one process among those that train together. Rank 0 records the run; the others only compute.
+// The rank of one process among those that train together. Rank 0 records the run; the others only compute.
 struct Placement {
   int rank = 0;
   int world_size = 1;
@@ -25,7 +25,7 @@ struct Placement {
 std::optional<Placement> placement_from_environment();
 
 // The visible GPU of this process: the one of LOCAL_RANK or, if its launcher shows each process just one (Slurm's
-// --gpus-per-task), that one. Nothing if there is none for it. NCCL refuses two processes with the same GPU, by name.
+// --gpus-per-task), that one. Nothing if it has none. NCCL refuses two processes on one GPU and names it.
 std::optional<int> gpu_of(const Placement& placement, int gpus_in_sight);
 
 // A TCP socket that listens on one address only and is closed in child processes.

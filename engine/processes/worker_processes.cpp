@@ -152,7 +152,7 @@ void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::s
   worker.errors = std::exchange(errors.read, -1);
 }
 
-// The end of a worker's stderr is its end, so no signal handler is needed and nothing is polled.
+// A worker's stderr closes when it ends, so this needs no signal handler and no polling.
 void WorkerProcesses::watch() {
   while (true) {
     std::vector<pollfd> waiting;
@@ -163,7 +163,7 @@ void WorkerProcesses::watch() {
       of.push_back(&worker);
     }
     if (waiting.empty()) return;
-    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // a signal came
+    if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;  // interrupted by a signal
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (waiting[i].revents != 0) read_errors(*of[i]);
     }

@@ -39,7 +39,7 @@ class WorkerProcesses {
   // thread; never blocks.
   std::optional<std::string> failure() const;
 
-  // Waits until all have ended by themselves; false if some have not after `patience`.
+  // Waits until all have exited on their own; false if some still run after `patience`.
   bool wait_all_ended(std::chrono::milliseconds patience);
 
  private:

@@ -23,9 +23,9 @@
 // Gradients of biases and norms are summed up in the same passes.
 //
 // And the classifier: its logits are (B T, V), for 4,096 tokens and GPT-2's vocabulary 823 MB, and the plain way writes
-// them, their log-softmax and their gradient, each into memory that was never touched before. The fused classifier
-// takes rows in small chunks, turns each chunk's logits into their gradient in place (softmax minus one at the target),
-// and multiplies them into both gradients before it takes the next chunk (engine/trainer/kernels/classifier.h).
+// them, their log-softmax and their gradient, each into fresh memory. The fused classifier takes rows in small chunks,
+// turns each chunk's logits into their gradient in place (softmax minus one at the target), and multiplies them into
+// both gradients before it takes the next chunk (engine/trainer/kernels/classifier.h).
 #include "engine/stage.h"
 
 namespace stepladder {

@@ -1,7 +1,7 @@
 // Compiled and tuned: torch.compile's "max-autotune" tries several kernels for each operation and keeps the fastest.
 //
 // That needs kernels with something to choose: tile sizes, a number of stages, a split of the sum. Ours have one
-// variant each so far, so this stage is listed but unavailable; logs of others have it.
+// variant each so far, so this stage is listed but unavailable; other people's logs have it.
 #include "engine/stage.h"
 
 namespace stepladder {

@@ -33,7 +33,7 @@ Stage stages::ddp() {
           if (recipe.compile == Compile::on) return "a captured step (compile) cannot exchange gradients";
           return report.gpu_process_groups_note;
         }
-        if (device != "cpu") return "there are no process groups for " + device;
+        if (device != "cpu") return "process groups don't support " + device;
         if (!report.process_groups_note.empty()) return report.process_groups_note;
         return report.cpu_cores < 2 ? "needs two CPU cores" : "";
       },

@@ -3,7 +3,7 @@
 // The model trains on one batch again and again. With a million weights it can learn a few hundred tokens by heart, so
 // the loss must fall to nearly zero. If it doesn't, some gradient is missing or wrong (a detached tensor, a wrong mask,
 // targets that are not shifted by one), and no speed-up of such a model is worth anything. The check doesn't show that
-// the model generalises: a loss of zero on one batch says nothing about the next one. So the rungs above go without it.
+// the model generalises: a loss of zero on one batch says nothing about the next one. So later rungs don't have it.
 #include "engine/stage.h"
 
 namespace stepladder {

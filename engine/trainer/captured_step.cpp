@@ -10,12 +10,12 @@
 namespace stepladder {
 namespace {
 
-// Before a capture as PyTorch's notes on CUDA graphs ask for it ("CUDA semantics", whole-network capture): libraries
-// set themselves up and choose their algorithms in the first calls, which a graph cannot hold.
+// Steps before a capture, as PyTorch's notes on CUDA graphs require ("CUDA semantics", whole-network capture): in their
+// first calls libraries set themselves up and choose algorithms, which a graph cannot record.
 constexpr int warm_up_steps = 3;
 
 bool agree(double a, double b, double tolerance) {
-  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);  // for the run to find out
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);  // left for the run to detect
   return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
 }
 
@@ -31,7 +31,7 @@ CapturedStep::CapturedStep(std::unique_ptr<StepGraph> graph, const Recipe& recip
 void CapturedStep::capture(std::int64_t done, const std::function<Tokens(std::int64_t, int)>& tokens_of,
                            const std::vector<at::Tensor>& state) {
   const std::int64_t updates = optimizer_.steps();
-  std::vector<at::Tensor> saved;  // on the CPU: the device may have no room for everything twice
+  std::vector<at::Tensor> saved;  // on the CPU: the device may lack memory for a second copy
   for (const at::Tensor& tensor : state) saved.push_back(tensor.detach().to(at::kCPU, false, /*copy=*/true));
   const auto restore = [&] {
     const at::NoGradGuard no_grad;
@@ -52,7 +52,7 @@ void CapturedStep::capture(std::int64_t done, const std::function<Tokens(std::in
     direct.push_back(figures());
   }
   result_ = {};
-  optimizer_.clear_gradients();  // those of the graph get their own memory
+  optimizer_.clear_gradients();  // the graph's gradients get their own memory
   try {
     graph_->record(work);
   } catch (const c10::Error& error) {

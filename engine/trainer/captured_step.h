@@ -39,7 +39,7 @@ class CapturedStep {
 
   // Runs the three steps after step `done` directly, records the step, and compares three replays with the direct
   // steps: each must have the same loss and gradient norm. `state` is everything that training changes, weights and
-  // moments; it is restored. Throws a sentence where the step cannot be captured or a replay differs.
+  // moments; it is restored. Throws a sentence if the step cannot be captured or a replay differs.
   void capture(std::int64_t done, const std::function<Tokens(std::int64_t step, int micro)>& tokens_of,
                const std::vector<at::Tensor>& state);
 

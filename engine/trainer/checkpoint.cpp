@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* generator_name = "random_generator.cpu";
 
-// Everything that a checkpoint holds, apart from the run that goes on.
+// A copy of everything in a checkpoint, so that the run can continue.
 struct Snapshot {
   CheckpointState state;
   Recipe recipe;
@@ -27,7 +27,7 @@ NamedTensors copied(const NamedTensors& tensors) {
   return copies;
 }
 
-// What Hugging Face's transformers asks for beside the weights.
+// The configuration that Hugging Face's transformers needs besides the weights.
 std::string config_json(const Recipe& recipe) {
   constexpr int end_of_text = 50256;
   const nlohmann::ordered_json token = recipe.vocab > end_of_text ? nlohmann::ordered_json(end_of_text) : nullptr;
@@ -76,7 +76,7 @@ CheckpointSaved write_checkpoint(RunId run, const CheckpointPlace& place, const 
     write_tensors(part / checkpoint_optimizer, snapshot.optimizer);
     write_text(part / checkpoint_config, config_json(snapshot.recipe));
     write_text(part / checkpoint_state, to_json(snapshot.state));
-    if (place.steps_recorded) place.steps_recorded();  // before it counts, and before older ones go
+    if (place.steps_recorded) place.steps_recorded();  // before it counts, and before older ones are deleted
     fs::remove_all(folder);                            // of an earlier attempt at the same step
     fs::rename(part, folder);
     prune_checkpoints(place.folder, snapshot.recipe.keep);
@@ -103,7 +103,7 @@ std::int64_t restore_checkpoint(const fs::path& folder, const Recipe& recipe, Gp
   load_model(model, recipe, weights);
   for (auto& [place, values] : copies) place.narrow(0, 0, values.size(0)).copy_(values);
   optimizer.set_steps(state.optimizer_steps);
-  at::Generator random = at::detail::getDefaultCPUGenerator();  // a handle: the state is the one that all share
+  at::Generator random = at::detail::getDefaultCPUGenerator();  // a handle to the shared state
   random.set_state(saved_generator);
   return state.step;
 }

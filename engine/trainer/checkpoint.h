@@ -16,7 +16,7 @@
 namespace stepladder {
 
 // Restores weights, moments and the random generator, and returns the step after which they were saved.
-// Throws DataError with a sentence that names the file, and the tensor where one is at fault.
+// Throws DataError with a sentence that names the file, and the tensor if one is at fault.
 std::int64_t restore_checkpoint(const std::filesystem::path& folder, const Recipe& recipe, Gpt& model,
                                 AdamW& optimizer);
 
@@ -32,7 +32,7 @@ class CheckpointSaver {
   // Saves, unless the last checkpoint is still being written; then the next call saves instead.
   void after_step(std::int64_t step, const Gpt& model, const AdamW& optimizer);
 
-  // The run is over: saves what was not saved yet, and waits for the disk.
+  // Call at the end of the run: saves the last step if necessary, and waits for the disk.
   void finish(std::int64_t step, const Gpt& model, const AdamW& optimizer);
 
   // Checkpoints that have reached the disk since the last call.

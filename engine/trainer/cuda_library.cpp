@@ -38,7 +38,7 @@ class Driver {
   }
 
  private:
-  // -1 where the driver has no function of that name.
+  // -1 if the driver lacks a function of that name.
   template <class Function, class... Arguments>
   int call(const char* name, Arguments... arguments) const {
     auto* function = reinterpret_cast<Function*>(::dlsym(handle_, name));
@@ -48,7 +48,7 @@ class Driver {
   void* handle_;  // never closed: LibTorch keeps using the driver
 };
 
-// Of the library or program that holds this function.
+// The folder of the library or program that holds this function.
 std::filesystem::path folder_of(void* function) {
   Dl_info holder{};
   return ::dladdr(function, &holder) == 0 ? "" : std::filesystem::path(holder.dli_fname).parent_path();
@@ -78,7 +78,7 @@ CudaLibrary open_cuda_library() {
   const Driver driver;
   if (!driver.found()) return {{}, "no NVIDIA driver"};
   if (const int error = driver.init(); error != 0) {
-    return {{}, "the NVIDIA driver cannot be used (cuInit says " + std::to_string(error) + ")"};
+    return {{}, "the NVIDIA driver cannot be used (cuInit returned " + std::to_string(error) + ")"};
   }
   const int count = driver.count();
   if (count == 0) return {{}, "the NVIDIA driver finds no GPU"};

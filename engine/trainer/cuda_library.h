@@ -1,4 +1,4 @@
-// Opens LibTorch's CUDA half where there is a driver; it registers itself with the half that is linked. It isn't linked
+// Opens LibTorch's CUDA half if there is a driver; it registers itself with the linked half. It isn't linked itself
 // because it takes gigabytes and is useless without a driver.
 #pragma once
 
@@ -18,7 +18,7 @@ struct CudaLibrary {
   std::string parts_note;            // why they cannot be used
 };
 
-// Opens it at the first call, which must come before any tensor is made: LibTorch looks for CUDA once.
+// Opens it at the first call, which must happen before any tensor is made: LibTorch looks for CUDA only once.
 const CudaLibrary& cuda_library();
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// The one symbol that libstepladder_trainer shows.
+// The only symbol that libstepladder_trainer exports.
 #include "engine/trainer/call_times.h"
 #include "engine/trainer/device_probe.h"
 #include "engine/trainer/peak_probe.h"

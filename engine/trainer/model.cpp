@@ -31,7 +31,8 @@ at::Tensor first_weights(const Recipe& recipe, int out, int in, double std) {
   return recipe.init == Init::gpt2 ? at::empty({out, in}).normal_(0.0, std) : uniform({out, in}, in);
 }
 
-// The rest of the model draws the same numbers whether or not there is padding.
+// Pads a table without drawing random numbers, so that the rest of the model gets the same ones with and without
+// padding.
 at::Tensor with_zero_rows(const at::Tensor& table, int rows) {
   return at::constant_pad_nd(table, {0, 0, 0, rows - table.size(0)});
 }

@@ -35,7 +35,7 @@ struct Embedding : torch::nn::Module {
   at::Tensor weight;  // (padded_rows, C), zero from `rows` on
 };
 
-// The layer that gives each token of the vocabulary its logit: the token embedding itself where the head is tied.
+// The layer that gives each token of the vocabulary its logit: the token embedding itself if the head is tied.
 struct Head : torch::nn::Module {
   Head(const Recipe& recipe, const at::Tensor& token_embedding);
   at::Tensor weight;  // (V', C), V' the padded vocabulary

@@ -49,15 +49,15 @@ struct OperatorWatch::Call : at::ObserverContext {
   std::string name;
   Product product;
   Call* caller = nullptr;
-  Clock::time_point entered;  // before it was looked at
+  Clock::time_point entered;  // before the watching
   Clock::time_point began;
-  Clock::duration others{};  // in operators that it called, and in watching them
+  Clock::duration others{};  // in the operators that it called, and in watching them
 };
 
 OperatorWatch::OperatorWatch() {
   watching = this;
   const auto enter = [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
-    // Another thread works for this one; an operator that ends on another thread never ends here.
+    // Ignores other threads that work for this one, and operators that end on another thread.
     if (!watching || function.isAsync()) return nullptr;
     auto call = std::make_unique<Call>();
     call->entered = Clock::now();

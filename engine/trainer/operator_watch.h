@@ -14,7 +14,7 @@
 namespace stepladder {
 
 // Watches the thread that creates it (which also runs the backward pass on a CPU) until it is destroyed; at most one at
-// a time on a thread. The time that watching takes is left out.
+// a time on a thread. Excludes the time of the watching itself.
 class OperatorWatch {
  public:
   OperatorWatch();

@@ -5,7 +5,7 @@
 namespace stepladder {
 namespace {
 
-// The operations, and their order, of torch.optim.AdamW(foreach=False).
+// Uses the operations of torch.optim.AdamW(foreach=False), in their order.
 class PlainAdamW : public AdamW {
  public:
   PlainAdamW(const Recipe& recipe, NamedTensors parameters)
@@ -117,7 +117,7 @@ at::TensorOptions AdamW::device_options() const {
 }
 
 // Eager kernels take a number from the CPU's memory as their argument, with all its digits. A graph would keep that
-// argument for ever, so there the number is stored on the device, in the type that the fused kernel reads.
+// argument forever, so it reads the number from the device, in the type that the fused kernel reads.
 at::Tensor AdamW::number() const {
   const at::TensorOptions on_device = device_options();
   return for_replay_ && !on_device.device().is_cpu() ? at::zeros({}, on_device) : at::zeros({}, at::kDouble);
@@ -137,7 +137,7 @@ at::Tensor AdamW::gradient_norm() const {
 at::Tensor AdamW::clip_gradients(double highest) {
   const at::NoGradGuard no_grad;
   const at::Tensor norm = gradient_norm();
-  // As torch.nn.utils.clip_grad_norm_: multiplied by 1 where nothing is to be done, so that nobody waits for the norm.
+  // As torch.nn.utils.clip_grad_norm_: multiplies by 1 if no clipping is needed, so that nobody waits for the norm.
   const at::Tensor factor = (highest / (norm + 1e-6)).clamp_max(1.0);
   at::_foreach_mul_(gradients(), factor);
   return norm;

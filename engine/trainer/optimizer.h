@@ -24,7 +24,7 @@ class AdamW {
   virtual void update() = 0;
 
   // From here on begin_step writes its numbers to fixed places on the device, so that a captured update reads the
-  // current ones. The results are the same; on a GPU an eager step only becomes slower.
+  // current ones. The results are the same, but an eager step on a GPU becomes slower.
   void prepare_replay();
 
   // Makes gradients undefined rather than zero: the next backward writes them instead of adding to them.
@@ -33,8 +33,8 @@ class AdamW {
   // L2 norm over all gradients together, (), on their device.
   at::Tensor gradient_norm() const;
 
-  // Scales all gradients by the same factor where their norm is above `highest` (Pascanu et al. 2013). Returns the norm
-  // before.
+  // Scales all gradients by the same factor if their norm is above `highest` (Pascanu et al. 2013). Returns the norm
+  // before scaling.
   at::Tensor clip_gradients(double highest);
 
   // State for a checkpoint: both moments by their parameter's name ("average.h.0.ln_1.weight",
@@ -44,7 +44,7 @@ class AdamW {
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  protected:
-  // Parameters that decay alike. Tensors of the same place in the three lists belong together.
+  // Parameters with the same decay. Tensors at the same index of the three lists belong together.
   struct Group {
     double weight_decay = 0;
     std::vector<std::string> names;

@@ -15,15 +15,16 @@ namespace {
 
 using StopRequested = std::function<bool()>;
 
-constexpr double least_sample_ms = 1;      // shorter ones measure mostly the launch, longer ones more of other programs
-constexpr double size_budget_ms = 250;     // to find out whether a size is the fastest
+constexpr double least_sample_ms =
+    1;  // shorter ones mostly measure the launch; longer ones include more of other programs
+constexpr double size_budget_ms = 250;     // to find the fastest size
 constexpr double best_budget_ms = 1200;    // for the figure itself
 constexpr double longest_sample_ms = 200;  // sizes that would take longer are not tried
 constexpr double growth = 1.02;            // a larger size with a smaller gain counts as no gain
 constexpr std::size_t least_samples = 5;
-constexpr std::int64_t least_largest = 1024;  // always tried, however little smaller sizes gained
+constexpr std::int64_t least_largest = 1024;  // always tried, even if smaller sizes gained little
 
-// The time that samples took, and the CPU time that this process's threads got.
+// The wall time of the samples, and the CPU time that this process's threads got.
 struct Share {
   double wall_ms = 0;
   double cpu_ms = 0;
@@ -35,8 +36,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Milliseconds of one call: `work` is repeated within a sample until that is long enough to be timed, and samples are
-// taken until the budget is spent. The timer waits for the device.
+// Milliseconds of one call. Repeats `work` within a sample until it is long enough to time, and takes samples until the
+// budget is spent. The timer waits for the device.
 std::vector<double> sample(StepTimer& timer, double budget_ms, Share& share, const StopRequested& stop_requested,
                            const std::function<void()>& work) {
   work();  // picks kernels, fills caches

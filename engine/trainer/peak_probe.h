@@ -7,8 +7,8 @@
 
 namespace stepladder {
 
-// Blocks for some ten seconds, on the calling thread and all cores. Looks at `stop_requested` between samples and then
-// throws, as where the device cannot do it: std::runtime_error.
+// Blocks for some ten seconds, on the calling thread and all cores. Throws std::runtime_error if `stop_requested`
+// returns true between samples, or if the device cannot do it.
 PeakProbe measure_peak(const std::function<bool()>& stop_requested);
 
 }  // namespace stepladder

@@ -16,7 +16,8 @@ void require_device(const Recipe& recipe, const DeviceReport& report) {
   if (recipe.device == "cuda" && report.gpus.empty()) {
     throw RecipeError("--device", "cuda cannot be used: " + report.cuda_note);
   }
-  if (recipe.device == "mps" && !report.mps) throw RecipeError("--device", "mps cannot be used: there is no Apple GPU");
+  if (recipe.device == "mps" && !report.mps)
+    throw RecipeError("--device", "mps cannot be used: this machine has no Apple GPU");
   for (const Stage& stage : all_stages()) {
     if (!stage.needs_support || !stage.is_on(recipe)) continue;
     const std::string reason = stage.unavailable(recipe, report, recipe.device);

@@ -1,4 +1,4 @@
-// What is checked before a run builds anything. Throws RecipeError, or std::runtime_error with a sentence for the user.
+// Checks before a run builds anything. Throws RecipeError, or std::runtime_error with a sentence for the user.
 #pragma once
 
 #include "engine/device.h"
@@ -6,11 +6,11 @@
 
 namespace stepladder {
 
-// The recipe with every "auto" replaced by this machine's choice. Throws where the device, or a stage that the recipe
-// has, cannot be used here.
+// The recipe with every "auto" replaced by this machine's choice. Throws if the device, or a stage that the recipe has,
+// cannot be used here.
 Recipe resolve(Recipe recipe, const DeviceReport& report);
 
-// Throws where weights, gradients and moments don't fit into free memory. Otherwise Linux would kill the process while
+// Throws if weights, gradients and moments don't fit into free memory. Otherwise Linux would kill the process while
 // weights are written, instead of refusing an allocation.
 void require_memory(const Recipe& recipe, const DeviceReport& report);
 

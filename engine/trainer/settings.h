@@ -19,8 +19,8 @@ class RunSettings {
   int threads_before_;
 };
 
-// Python's `with torch.autocast(device, torch.bfloat16)`; does nothing where the recipe has autocast off. At its end
-// the 16-bit copies of the weights are dropped, since the update that follows makes them stale.
+// Python's `with torch.autocast(device, torch.bfloat16)`; does nothing if the recipe has autocast off. At its end it
+// drops the 16-bit copies of the weights, since the update makes them stale.
 class AutocastScope {
  public:
   AutocastScope(Autocast autocast, at::DeviceType device);

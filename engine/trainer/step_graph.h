@@ -12,10 +12,10 @@ class StepGraph {
 
   // Records what `work` starts on the device without running it. Tensors that `work` makes and keeps stay in the same
   // memory, and each replay writes them again. `work` must have run before on this thread, so that nothing is set up
-  // for the first time, and must not wait for the device. Throws where it cannot be recorded.
+  // for the first time, and must not wait for the device. Throws if it cannot be recorded.
   virtual void record(const std::function<void()>& work) = 0;
 
-  // Starts what was recorded; doesn't wait for it.
+  // Starts the recorded work; doesn't wait for it.
   virtual void replay() = 0;
 };
 

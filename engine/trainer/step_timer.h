@@ -18,7 +18,7 @@ class StepTimer {
   explicit StepTimer(c10::Device device);
 
   void start();
-  // Adds the milliseconds since the start or the mark before to that part: parts.*part. On CUDA, time in which the
+  // Adds the milliseconds since the start or the previous mark to that part: parts.*part. On CUDA, time in which the
   // stream was idle counts as well.
   void mark(double StepParts::*part);
   double stop_ms();         // waits for the device; since start

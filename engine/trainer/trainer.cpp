@@ -180,7 +180,7 @@ void Training::load_state() {
   }
 }
 
-// Gives all processes rank 0's state; false where the run was stopped while it waited for them.
+// Gives all processes rank 0's state; false if the run was stopped while waiting for them.
 bool Training::connect() {
   const bool connected =
       parallel_.connect(tensors_of(named_parameters(*model_)), tensors_of(optimizer_->state()), done_);
@@ -188,8 +188,8 @@ bool Training::connect() {
   return connected;
 }
 
-// Captures the step where the recipe wants that and the device can. Returns the milliseconds until the device had
-// finished; missing where nothing is captured.
+// Captures the step if the recipe asks for it and the device can. Returns the milliseconds until the device had
+// finished; missing without a capture.
 double Training::capture_step() {
   if (recipe_.compile != Compile::on) return missing;
   std::unique_ptr<StepGraph> graph = make_graph_(device_);
@@ -295,7 +295,7 @@ void Training::after_step(StepRecord record) {
   emit_checkpoints();
 }
 
-// The mean loss over batches of the validation split; `missing` where the run was stopped before the last one.
+// The mean loss over batches of the validation split; `missing` if the run was stopped before the last one.
 double Training::evaluate() {
   const at::NoGradGuard no_grad;
   const std::int64_t batches = std::min(recipe_.eval_batches, source_.validation_batches(recipe_.batch));
@@ -312,8 +312,8 @@ void Training::emit_checkpoints() {
   for (const CheckpointSaved& saved : saver_.results()) emit_(saved);
 }
 
-// Times the operators of a few steps more, when all is done and saved; nothing else of these steps is kept. Every rank
-// does them, since they exchange gradients. A failure here is ignored: the run is complete without it.
+// Times the operators of a few more steps after everything is done and saved, and keeps nothing else of these steps.
+// Every rank takes them, since they exchange gradients. A failure here is ignored: the run is complete without it.
 void Training::watch_operators() try {
   if (captured_ || !device_.is_cpu()) return;
   const int steps = static_cast<int>(std::min<std::int64_t>(most_watched_steps, recipe_.steps / 10));

@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// Makes the graph that captures the steps of a run with Compile::on; null where that device's steps are not captured.
+// Makes the graph that captures the steps of a run with Compile::on; null if that device's steps are not captured.
 using StepGraphMaker = std::function<std::unique_ptr<StepGraph>(at::Device)>;
 std::unique_ptr<StepGraph> make_step_graph(at::Device device);  // CUDA's
 

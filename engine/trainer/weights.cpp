@@ -41,7 +41,8 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
   return text + ")";
 }
 
-// The file's tensor as the model holds it: (out, in), float32, on the CPU. `rows` is how many the model takes.
+// Reads the file's tensor in the model's layout: (out, in), float32, on the CPU. `rows` is the number that the model
+// uses.
 at::Tensor read_weight(const WeightsFile& file, const TensorInfo& info, const at::Tensor& parameter,
                        std::int64_t rows) {
   std::vector<std::int64_t> shape = info.shape;
@@ -63,7 +64,7 @@ at::Tensor read_weight(const WeightsFile& file, const TensorInfo& info, const at
 
 void write_tensors(const std::filesystem::path& file, const NamedTensors& tensors,
                    const std::map<std::string, std::string>& metadata) {
-  std::vector<at::Tensor> plain;  // keeps the bytes alive that the views show
+  std::vector<at::Tensor> plain;  // owns the bytes of the views
   std::vector<TensorView> views;
   for (const auto& [name, tensor] : tensors) {
     plain.push_back(tensor.detach().cpu().contiguous());

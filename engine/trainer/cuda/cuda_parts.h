@@ -1,6 +1,6 @@
-// The door between the trainer, which links no CUDA, and libstepladder_trainer_cuda, which holds what LibTorch offers
-// through its CUDA headers only. Both are built together by one compiler; the trainer opens the library where there is
-// a GPU (engine/trainer/cuda_library.h) and never closes it.
+// The interface between the trainer, which links no CUDA, and libstepladder_trainer_cuda, which uses LibTorch's CUDA
+// headers. Both are built together by one compiler; if there is a GPU, the trainer opens the library
+// (engine/trainer/cuda_library.h) and never closes it.
 #pragma once
 
 #include <chrono>
@@ -19,9 +19,9 @@ struct CudaParts {
   // another. Must be destroyed on the same thread.
   std::unique_ptr<StepGraph> (*make_step_graph)();
 
-  // Collectives on the thread's present device, each rank another one, over the network interface of that name unless
-  // NCCL_SOCKET_IFNAME says otherwise; null where the library was built without NCCL. After an operation that took
-  // longer than `patience` the backend's getError says so, and its results are invalid.
+  // Collectives on the thread's present device, a different one for each rank, over the network interface of that name
+  // unless NCCL_SOCKET_IFNAME names another; null if the library was built without NCCL. After an operation that took
+  // longer than `patience`, the backend's getError reports it and its results are invalid.
   c10::intrusive_ptr<c10d::Backend> (*join_nccl)(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world_size,
                                                  std::chrono::milliseconds patience, const std::string& interface);
 };

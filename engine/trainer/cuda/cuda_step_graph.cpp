@@ -11,15 +11,15 @@ namespace {
 class CudaStepGraph : public StepGraph {
  public:
   CudaStepGraph() : stream_before_(c10::cuda::getCurrentCUDAStream()), stream_(c10::cuda::getStreamFromPool()) {
-    c10::cuda::device_synchronize();  // weights may still be on their way on the stream before
+    c10::cuda::device_synchronize();  // weights may still be copied on the previous stream
     c10::cuda::setCurrentCUDAStream(stream_);
   }
 
   ~CudaStepGraph() override {
     try {
-      stream_.synchronize();  // nobody frees what a replay still writes
+      stream_.synchronize();  // so that nobody frees memory that a replay still writes
     } catch (const c10::Error&) {
-      // A device failure was already reported to whoever waited for the device.
+      // A device failure was already reported to the caller that waited for the device.
     }
     c10::cuda::setCurrentCUDAStream(stream_before_);
   }
@@ -29,9 +29,9 @@ class CudaStepGraph : public StepGraph {
 
   void record(const std::function<void()>& work) override {
     c10::cuda::device_synchronize();
-    // The graph takes its memory from a pool of its own; what the warm-up took goes back first.
+    // The graph has a memory pool of its own; the warm-up's memory is returned first.
     c10::cuda::CUDACachingAllocator::emptyCache();
-    auto* const graph = new at::cuda::CUDAGraph;  // never deleted where it fails: the allocator goes on asking it
+    auto* const graph = new at::cuda::CUDAGraph;  // never deleted if it fails, since the allocator keeps using it
     graph->capture_begin();
     try {
       work();
@@ -39,7 +39,7 @@ class CudaStepGraph : public StepGraph {
       try {
         graph->capture_end();  // the stream must not keep capturing
       } catch (const c10::Error&) {
-        // It says only that the capture was broken off; the exception on its way says why.
+        // It reports only that the capture was broken off; the exception in flight has the reason.
       }
       throw;
     }

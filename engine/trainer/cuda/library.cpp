@@ -1,4 +1,4 @@
-// The one symbol that libstepladder_trainer_cuda shows.
+// The only symbol that libstepladder_trainer_cuda exports.
 #include "engine/trainer/cuda/cuda_parts.h"
 #include "engine/trainer/cuda/cuda_step_graph.h"
 #include "engine/trainer/cuda/nccl_group.h"

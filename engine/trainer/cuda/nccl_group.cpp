@@ -10,8 +10,8 @@
 namespace stepladder {
 namespace {
 
-// NCCL's kernels wait for ever for a rank that has exited. LibTorch's watchdog thread ends that, by default by aborting
-// the whole process, which may be the desktop. Here it only aborts the communicators, at once, and the training thread
+// NCCL's kernels wait forever for a rank that has exited. By default, LibTorch's watchdog thread then aborts the whole
+// process, which may be the desktop. These settings make it abort only the communicators, at once; the training thread
 // detects that (getError). The user's own settings are kept.
 void let_the_process_live() {
   const auto set = [](const char* name, const char* value) { c10::utils::set_env(name, value, /*overwrite=*/false); };
@@ -19,7 +19,7 @@ void let_the_process_live() {
   set("TORCH_NCCL_ENABLE_MONITORING", "0");
   set("TORCH_NCCL_RETHROW_CUDA_ERRORS", "0");
   set("TORCH_NCCL_DUMP_ON_TIMEOUT", "0");
-  set("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0");  // else a minute goes by before the abort
+  set("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0");  // else it aborts a minute later
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ void let_the_process_live() {
 c10::intrusive_ptr<c10d::Backend> join_nccl(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world_size,
                                             std::chrono::milliseconds patience, const std::string& interface) {
   let_the_process_live();
-  // "=": exactly that one ("eth1" would stand for "eth10" too). NCCL reads it once per process.
+  // "=": exactly that one ("eth1" would match "eth10" too). NCCL reads it once per process.
   c10::utils::set_env("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), /*overwrite=*/false);
   auto options = c10d::ProcessGroupNCCL::Options::create();
   options->timeout = patience;

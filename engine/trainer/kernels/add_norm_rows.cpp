@@ -20,7 +20,7 @@ STEPLADDER_IN_LOOP void forward(NormShape shape, const float* stream, const T* a
       total += x;
     }
     const float m = total * share;
-    float squares = 0;  // of what is left without the mean: a second pass loses no bits
+    float squares = 0;  // of the differences from the mean: a second pass loses no bits
 #pragma omp simd reduction(+ : squares)
     for (std::int64_t i = 0; i < C; ++i) squares += (sum[i] - m) * (sum[i] - m);
     const float f = 1.0F / std::sqrt(squares * share + eps);

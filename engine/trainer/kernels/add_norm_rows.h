@@ -22,7 +22,7 @@ void add_norm_rows(NormShape shape, const float* stream, const Bf16* added, cons
                    const float* weight, const float* bias, float eps, float* sum, Bf16* out, float* mean,
                    float* factor);
 
-// What one thread sums up over its rows, each (width).
+// The sums of one thread over its rows, each (width).
 struct NormSums {
   float *d_weight, *d_bias, *d_added_bias;
 };

@@ -13,11 +13,11 @@
 namespace stepladder {
 namespace {
 
-// Logits of one chunk, float32. Large enough for products to run well, small enough to stay out of the way.
+// Logits of one chunk, float32. Large enough for fast products, small enough to be a minor part of memory.
 constexpr std::int64_t chunk_bytes = 64 << 20;
 
-// Mean loss over all rows; where the gradients are given, they are filled: d_hidden (N, C) written, d_weight (V', C)
-// written. Everything in the type of `hidden`.
+// Mean loss over all rows. Writes the gradients that are given, d_hidden (N, C) and d_weight (V', C). Everything is in
+// the type of `hidden`.
 double classify(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& targets, std::int64_t vocab,
                 at::Tensor* d_hidden, at::Tensor* d_weight) {
   const std::int64_t N = hidden.size(0), V = weight.size(0);

@@ -10,7 +10,7 @@ namespace {
 constexpr float eps = 1e-5F;
 
 struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
-  // `added` comes in the type that `normed` is to have.
+  // `added` has the type that `normed` gets.
   static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const at::Tensor& stream,
                                                 const at::Tensor& added, const at::Tensor& added_bias,
                                                 const at::Tensor& weight, const at::Tensor& bias) {
@@ -28,7 +28,7 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
       });
     });
     context->save_for_backward({sum, weight, mean, factor});
-    context->set_materialize_grads(false);  // nothing comes after the last norm's sum
+    context->set_materialize_grads(false);  // nothing uses the last norm's sum
     return {sum, normed};
   }
 

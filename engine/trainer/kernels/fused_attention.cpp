@@ -46,7 +46,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     const std::int64_t B = qkv.size(0), T = qkv.size(1), C = qkv.size(2) / 3, d = C / heads;
     const at::Tensor apart = at::empty({3, B * heads, T, d}, qkv.options());
     Heads{B, T, 3, heads, d}.take_apart(qkv.contiguous(), apart);
-    const at::Tensor probabilities = at::bmm(apart[0], apart[1].transpose(1, 2));  // (B heads, T, T): the scores yet
+    const at::Tensor probabilities = at::bmm(apart[0], apart[1].transpose(1, 2));  // (B heads, T, T): still the scores
     with_type_of(probabilities, [&](auto zero) {
       using Scalar = decltype(zero);
       RowBlocks("stepladder::causal_softmax", B * heads).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
@@ -73,7 +73,7 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     const at::Tensor d_apart = at::empty_like(apart);
     at::Tensor d_q = d_apart[0], d_k = d_apart[1], d_v = d_apart[2];
     at::bmm_out(d_v, probabilities.transpose(1, 2), d_mixed);
-    const at::Tensor d_scores = at::bmm(d_mixed, apart[2].transpose(1, 2));  // of the probabilities yet
+    const at::Tensor d_scores = at::bmm(d_mixed, apart[2].transpose(1, 2));  // still of the probabilities
     with_type_of(d_scores, [&](auto zero) {
       using Scalar = decltype(zero);
       RowBlocks("stepladder::causal_softmax_backward", B * heads)

@@ -7,7 +7,7 @@
 namespace stepladder {
 namespace {
 
-// Without the bias of its last product, as fused_mlp: the add that follows takes it along.
+// Without the bias of its last product, as fused_mlp: the add that follows includes it.
 at::Tensor attention(const SelfAttention& layer, const at::Tensor& x) {
   const at::Tensor mixed = layer.way == Attention::explicit_scores
                                ? fused_attention(layer.c_attn->forward(x), layer.heads)
@@ -18,7 +18,7 @@ at::Tensor attention(const SelfAttention& layer, const at::Tensor& x) {
 }  // namespace
 
 at::Tensor fused_blocks(const std::vector<std::shared_ptr<Block>>& blocks, const LayerNorm& last, const at::Tensor& x) {
-  // Each norm comes after an add, so that a loop over norms has each add in it: that of the block before.
+  // Each norm follows an add, so a loop over norms includes each add: the previous block's.
   AddedAndNormed state{x, blocks.front()->ln_1->forward(x)};
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Block& block = *blocks[i];

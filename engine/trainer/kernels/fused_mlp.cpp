@@ -13,7 +13,7 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
     const at::Tensor rows = x.reshape({-1, x.size(-1)}).to(type);  // (N, C)
     const at::Tensor fc = fc_weight.to(type), proj = proj_weight.to(type);
     const at::Tensor bias = fc_bias.to(at::kFloat).contiguous();
-    const at::Tensor slope = at::mm(rows, fc.t());  // (N, D): what comes before GELU yet
+    const at::Tensor slope = at::mm(rows, fc.t());  // (N, D): still the input of GELU
     const at::Tensor after = at::empty_like(slope);
     const std::int64_t D = slope.size(1);
     with_type_of(slope, [&](auto zero) {
@@ -38,7 +38,7 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
     const auto x_type = static_cast<at::ScalarType>(types[0]), weight_type = static_cast<at::ScalarType>(types[1]);
     const at::Tensor d_out = gradients.front().reshape({-1, proj.size(0)});  // (N, C)
     const at::Tensor d_proj = at::mm(d_out.t(), after);
-    const at::Tensor gradient = at::mm(d_out, proj);  // (N, D): of `after`, then of what comes before it
+    const at::Tensor gradient = at::mm(d_out, proj);  // (N, D): of `after`, then of GELU's input
     const std::int64_t D = gradient.size(1);
     const RowBlocks blocks("stepladder::gelu_backward", gradient.size(0));
     const at::Tensor d_bias = at::zeros({blocks.count(), D}, at::kFloat);

@@ -8,8 +8,8 @@
 namespace stepladder {
 
 // after = gelu(before + bias), matrices (rows, width), bias (width). The tanh form (Hendrycks and Gimpel 2016) is
-// x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3): one exponential, and with it the slope is nearly free. So
-// the slope is what is kept for the backward pass: it takes the place of `before`.
+// x sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3): one exponential, from which the slope is nearly free. So the
+// slope replaces `before` and is kept for the backward pass.
 void gelu_rows(float* before_then_slope, const float* bias, std::int64_t rows, std::int64_t width, float* after);
 void gelu_rows(Bf16* before_then_slope, const float* bias, std::int64_t rows, std::int64_t width, Bf16* after);
 

@@ -16,7 +16,7 @@ namespace stepladder {
 struct RowBlocks {
   static constexpr std::int64_t most = 32;
 
-  // The kernel goes by that name where operators are timed (operator_watch.h).
+  // `kernel` is its name in the step profile (operator_watch.h).
   RowBlocks(const char* kernel, std::int64_t rows) : name(kernel), all(rows), each((rows + most - 1) / most) {}
 
   std::int64_t count() const { return all == 0 ? 0 : (all + each - 1) / each; }

@@ -1,4 +1,4 @@
-// The loop that the fused classifier spends its own time in.
+// The loop in which the fused classifier spends its own time.
 #include "engine/trainer/kernels/softmax_rows.h"
 
 #include <algorithm>

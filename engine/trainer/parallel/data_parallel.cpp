@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds collective_patience = 20s;  // for one that does not answer
+constexpr std::chrono::milliseconds collective_patience = 20s;  // for a rank that doesn't answer
 constexpr std::chrono::milliseconds start_patience = 300s;      // for hosts that are started one after the other
 constexpr std::chrono::milliseconds inquest_patience = 3s;      // to find out which rank failed
 constexpr std::chrono::milliseconds end_patience = 5s;
@@ -46,7 +46,7 @@ void require_gpu(const Recipe& recipe, const std::optional<Placement>& launched)
   }
 }
 
-// The recipe's processes must be those that were launched.
+// Requires that the recipe's number of processes is the launcher's.
 Placement own_placement(const Recipe& recipe, const std::optional<Placement>& launched) {
   const at::DeviceType device = at::Device(recipe.device).type();
   if (const std::string note = process_groups_note(device); !note.empty()) throw RecipeError("--nproc", note);
@@ -65,7 +65,7 @@ Placement own_placement(const Recipe& recipe, const std::optional<Placement>& la
 
 }  // namespace
 
-// Averages a bucket over the processes, and remembers when it was sent. The last one goes when the backward pass has
+// Averages a bucket over the processes and records when it was sent. The last bucket is sent once the backward pass has
 // nothing left to compute, so from then on the step waits.
 class TimedAllReduce : public c10d::CppCommHookInterface<c10::intrusive_ptr<c10d::ProcessGroup>> {
  public:
@@ -107,7 +107,7 @@ struct DataParallel::Group {
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> processes;
   Clock::time_point last_sent{};
-  std::unique_ptr<c10d::Reducer> reducer;  // holds on to last_sent
+  std::unique_ptr<c10d::Reducer> reducer;  // refers to last_sent
   double waited_ms = missing;              // in the last backward pass; unknown on a GPU
   bool stop_agreed = false;                // the same on all ranks, as of the last exchange
   bool pause_agreed = false;
@@ -124,15 +124,15 @@ DataParallel::Group::Group(const Recipe& recipe, const std::optional<Placement>&
 }
 
 DataParallel::Group::~Group() {
-  // After a run without errors they end by themselves; after an error they would wait for ever.
+  // After a run without errors they exit on their own; after an error they would wait forever.
   const bool ended_well = reducer && std::uncaught_exceptions() == exceptions_before;
   if (processes) leave_group(*processes, device, /*together=*/ended_well);
   if (workers && ended_well) workers->wait_all_ended(end_patience);
   workers.reset();  // before the group, whose destructor waits for pending messages
 }
 
-// Rank 0 waits for the others while it watches those that it started and stop requests. Only then do all of them join
-// Gloo, which watches neither.
+// Rank 0 waits for the others, and meanwhile watches for failures of the processes that it started and for stop
+// requests. All of them join Gloo afterwards, since Gloo watches neither.
 bool DataParallel::Group::wait_for_all(const std::stop_token& stop) {
   store = join_store(placement, listening ? &*listening : nullptr, start_patience);
   store->set(key("here", placement.rank), std::vector<std::uint8_t>{1});
@@ -156,7 +156,7 @@ void DataParallel::Group::make_reducer(const std::vector<at::Tensor>& parameters
   auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(
       parameters, {c10d::kDefaultFirstBucketBytes, c10d::kDefaultBucketBytesCap});
   std::reverse(buckets.begin(), buckets.end());
-  // Gradients lie in the buckets themselves: one copy instead of two.
+  // Gradients are stored in the buckets themselves: one copy instead of two.
   reducer = std::make_unique<c10d::Reducer>(
       parameters, std::move(buckets), processes, std::vector<bool>(parameters.size(), false),
       c10d::kDefaultBucketBytesCap, /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
@@ -221,7 +221,7 @@ void DataParallel::Group::guarded(Collective collective) {
   if (loss) explain(*loss);
 }
 
-// Ranks that only lost contact say so in the store, so that rank 0 can name the one that doesn't.
+// Ranks that only lost contact report that in the store, so that rank 0 can name the rank that failed.
 void DataParallel::Group::explain(PeerLoss loss) {
   if (is_rank0()) {
     const auto found = culprit(loss);
@@ -229,7 +229,7 @@ void DataParallel::Group::explain(PeerLoss loss) {
   }
   try {
     store->set(key("survives", placement.rank), std::vector<std::uint8_t>{1});
-    std::this_thread::sleep_for(inquest_patience);  // a connection closed here would look like one more loss
+    std::this_thread::sleep_for(inquest_patience);  // closing a connection now would look like another loss
   } catch (const std::exception&) {
     throw std::runtime_error(std::string(lost_contact) + rank_name(0));
   }

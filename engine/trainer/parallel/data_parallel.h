@@ -1,5 +1,5 @@
 // Data parallelism: several processes hold the same weights, each computes the gradients of its own rows of every
-// micro-batch, and all of them step by the mean. With one process, none of this does anything.
+// micro-batch, and all of them step by the mean. With one process, every function does nothing.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,9 +15,9 @@ namespace stepladder {
 
 class DataParallel {
  public:
-  // Takes its place among the processes that a launcher has started (engine/processes/rendezvous.h); a process that was
-  // started alone becomes rank 0 and starts the others, which load while rank 0 continues. The recipe's "auto"s must
-  // be resolved. Throws RecipeError where the processes don't fit the recipe or the build.
+  // Joins the processes that a launcher has started (engine/processes/rendezvous.h); a process that was started alone
+  // becomes rank 0 and starts the others, which load while rank 0 continues. The recipe's "auto"s must be resolved.
+  // Throws RecipeError if the processes don't fit the recipe or the build.
   DataParallel(const Recipe& recipe, RunControl& control);
 
   // Ends all processes that it started.
@@ -25,14 +25,13 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  // Waits for the other processes and gives all of them rank 0's parameters, the last step that it has done and, where
-  // there is one, its moments; gradients are averaged from here on. False where a stop was requested before all were
-  // there.
+  // Waits for the other processes and sends them rank 0's parameters, its last step and, after a step, its moments;
+  // gradients are averaged from then on. False if a stop was requested before all had joined.
   bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done);
 
   bool is_rank0() const;  // the one that records the run
 
-  // The GPU that this process computes on; nothing on a CPU, or where it is alone and takes the first.
+  // The GPU that this process computes on; nothing on a CPU, or if it is alone and uses the first.
   std::optional<at::Device> own_gpu() const;
 
   // This process's rows of a micro-batch: rank r of N has [r B / N, (r + 1) B / N).
@@ -44,17 +43,17 @@ class DataParallel {
   void backward(const at::Tensor& loss, bool average);
 
   // How long the last backward pass waited for other processes after it had sent everything; `missing` with one
-  // process, and on GPUs, where the host does not wait.
+  // process, and on GPUs, since the host doesn't wait.
   double waited_ms() const;
 
   // Mean over all processes of each one's loss. Also exchanges stop requests and rank 0's pauses.
   double mean(double loss);
 
-  // Returns when the run is not paused, or is to stop. While it is paused the processes keep exchanging messages: a
-  // silent one would be taken for lost.
+  // Returns once the run is not paused or has to stop. While paused, the processes keep exchanging messages, since a
+  // silent one would count as lost.
   void wait_while_paused();
 
-  // The same answer on every process: whether one of them had been asked to stop when `mean` was last called.
+  // Whether one of the processes had been asked to stop when `mean` was last called; the same on all of them.
   bool stop_requested() const;
 
  private:

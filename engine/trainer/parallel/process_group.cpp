@@ -42,7 +42,7 @@ c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, Listening
 
 namespace {
 
-// NCCL's operations don't throw where they fail: they end with wrong results.
+// NCCL's operations don't throw when they fail: they end with wrong results.
 struct GpuPeerLoss : std::runtime_error {
   explicit GpuPeerLoss(PeerLoss which) : std::runtime_error("NCCL has lost a rank"), loss(which) {}
   PeerLoss loss;

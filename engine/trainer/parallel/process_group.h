@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// Why this build cannot train with several processes on that kind of device; empty where it can.
+// Why this build cannot train with several processes on that kind of device; empty if it can.
 std::string process_groups_note(at::DeviceType device);
 
 // The store that rank 0 serves at the placement's address and the others join; `listening` is rank 0's socket, which
@@ -20,22 +20,23 @@ std::string process_groups_note(at::DeviceType device);
 c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, ListeningSocket* listening,
                                            std::chrono::milliseconds patience);
 
-// Collectives for tensors on the CPU and, where `device` is another (its process_groups_note is empty), for those
-// there: Gloo over TCP and NCCL, on the network interface by which the placement's address is reached (loopback for a
-// loopback address) or the one that GLOO_SOCKET_IFNAME, for NCCL else NCCL_SOCKET_IFNAME, names. Every rank must come
-// here at the same time. A collective on the CPU that waits for longer than `patience` throws.
+// Collectives for tensors on the CPU and, if `device` is another (its process_groups_note is empty), for those on it:
+// Gloo over TCP and NCCL. They use the network interface that leads to the placement's address (loopback for a loopback
+// address) or the one that GLOO_SOCKET_IFNAME, for NCCL else NCCL_SOCKET_IFNAME, names. Every rank must call this at
+// the same time. A collective on the CPU that waits for longer than `patience` throws.
 c10::intrusive_ptr<c10d::ProcessGroup> join_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                   const Placement& placement, at::DeviceType device,
                                                   std::chrono::milliseconds patience);
 
-// Throws where a collective on that kind of device has failed or taken too long: on a GPU it then ends silently.
-// Results are valid only if this returns after the device was waited for.
+// Throws if a collective on that kind of device has failed or taken too long, since on a GPU it ends silently then.
+// Results are valid only if this returns after waiting for the device.
 void require_no_loss(c10d::ProcessGroup& group, at::DeviceType device);
 
-// Before the group is destroyed: `together` where all ranks do so, else the connections are cut. Does nothing on a CPU.
+// Call before the group is destroyed, `together` if all ranks do so; otherwise the connections are cut. Does nothing on
+// a CPU.
 void leave_group(c10d::ProcessGroup& group, at::DeviceType device, bool together) noexcept;
 
-// What happened to the other ranks after a collective has thrown; nothing where the error wasn't theirs.
+// The fate of the other ranks after a collective has thrown; nothing if they didn't cause the error.
 enum class PeerLoss { connection_closed, no_answer };
 std::optional<PeerLoss> peer_loss(const std::exception& error);
 
