@@ -1,5 +1,5 @@
-// The bin: keeps deleted runs until they are removed for good, by age or by hand. Removing deletes their rows first,
-// then the checkpoints beside the database: each run's own folder and nothing else.
+// The bin: keeps deleted runs until they are removed permanently, by age or by hand. Removing deletes their rows first,
+// then the checkpoints beside the database: only each run's own folder.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct EmptiedBin {
 // The runs in the bin, oldest first. Reads the disk.
 std::vector<BinnedRun> runs_in_bin(RunStore& store);
 
-// Removes for good the runs that were deleted before `deleted_before`. Throws StorageError if it removed nothing.
+// Permanently removes the runs that were deleted before `deleted_before`. Throws StorageError if it removed nothing.
 EmptiedBin empty_bin(RunStore& store, double deleted_before);
 
 // "Deleted 3 runs for good, 1.2 GB of checkpoints freed"

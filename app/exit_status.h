@@ -1,4 +1,4 @@
-// How the program ends: its exit statuses, and the exception for a request that names something that isn't there.
+// The program's exit statuses, and the exception for a request that names something unknown.
 #pragma once
 
 #include <stdexcept>
@@ -17,7 +17,7 @@ enum ExitStatus {
   exit_interrupted = 130
 };
 
-// The user asked for something that isn't there: a run, a view. Ends the process with exit_usage.
+// The user asked for something unknown, such as a run or a view. Ends the process with exit_usage.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,5 +1,5 @@
-// Numbers and times for people: three significant digits, always with a unit, "-" where missing. What storage's own
-// sentences need too is in storage/wording.h.
+// Numbers and times for people: three significant digits, always with a unit, "-" where missing. storage/wording.h has
+// the formats that storage's own sentences use too.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ inline std::string grouped(std::int64_t value) {
 std::string runs_text(std::size_t count);          // "1 run", "2 runs"
 std::string local_time_text(double unix_seconds);  // "2026-11-21 13:20"
 
-// Control characters but line ends and tabs as dots: text of others (logs, young models) must not steer the terminal.
+// Replaces control characters other than line ends and tabs by dots: foreign text (logs, untrained models) must not
+// control the terminal.
 std::string harmless(std::string text);
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// Runs with everything that reports, exports and comparisons need of them, read in bounded memory. Any thread, with a
-// RunStore of its own. Throws StorageError.
+// Runs with all data for reports, exports and comparisons, read in bounded memory. Any thread, with a RunStore of its
+// own. Throws StorageError.
 #pragma once
 
 #include <vector>
@@ -14,14 +14,14 @@ struct LoadedRun {
   Run run;
   Summary summary;
   Series series;                    // all steps, or an excerpt of a long run
-  StepProfile profile;              // of no steps where there is none
+  StepProfile profile;              // of no steps if the run has no profile
   std::vector<Overview> overviews;  // of an excerpt: loss, validation loss and step time of all its steps, for curves
 
   bool is_excerpt() const { return std::ssize(series.step) < summary.steps; }
   MeasuredRun measured() const { return {&run, &summary, &series}; }
 };
 
-// Runs that are longer than app/excerpt.h allows for so many are read as excerpts, with overviews for their curves.
+// Reads runs as excerpts, with overviews for their curves, if they are longer than app/excerpt.h allows for this many.
 std::vector<LoadedRun> load_runs(RunStore& store, const std::vector<Run>& runs);
 
 // One of them, without profile and overviews. `most_steps`: of app/excerpt.h.
@@ -29,7 +29,7 @@ LoadedRun load_run(RunStore& store, const Run& run, std::int64_t most_steps);
 
 std::vector<MeasuredRun> measured(const std::vector<LoadedRun>& runs);
 
-// The table of hardware, and how often each rung of the store was run. Null: no run is known yet.
+// The hardware table, and the number of repeats of each rung in the store. Null: no runs yet.
 PlausibilityContext load_plausibility_context(RunStore* store);
 
 }  // namespace stepladder

@@ -8,11 +8,11 @@
 
 namespace stepladder {
 
-// Nothing where the file doesn't exist; the file isn't created. Closes runs whose process has exited, if the file can
-// be written. Throws StorageError.
+// Nothing if the file doesn't exist; it isn't created. Closes runs whose process has exited, if the file can be
+// written. Throws StorageError.
 std::optional<RunStore> open_to_read(const std::filesystem::path& file);
 
-// The same, but throws StorageError where the file doesn't exist.
+// The same, but throws StorageError if the file doesn't exist.
 RunStore open_existing(const std::filesystem::path& file);
 
 }  // namespace stepladder

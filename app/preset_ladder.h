@@ -11,9 +11,9 @@ namespace stepladder {
 // `base` is the preset's recipe with the user's changes. Reduces batches and sequences until they fit into memory.
 LadderRequest preset_ladder(const LadderPreset& plan, const Recipe& base, const DeviceReport& report);
 
-// The same rungs again: with their own recipes where they were trained here, with the log's preset where they were
-// imported. On a CPU sequences are at most 64 tokens long and runs at most 20 steps, since a GPU's seconds take it
-// hours. Throws RecipeError where there is no preset for the log.
+// The same rungs again: with their own recipes if they were trained here, with the log's preset if they were imported.
+// On a CPU sequences are at most 64 tokens long and runs at most 20 steps, since seconds of a GPU take it hours. Throws
+// RecipeError if the log has no preset.
 LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, const DeviceReport& report);
 
 }  // namespace stepladder

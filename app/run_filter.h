@@ -18,10 +18,10 @@ struct FilterError : std::runtime_error {
 
 class RunFilter {
  public:
-  // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` look at a field of the JSON, a value of
-  // the recipe by its name (`batch`), or an annotation (`tags`, `note`, `pinned`, `archived`); `null` matches what is
-  // not known; `~` matches text that contains the value; any other term must be in name, stage, status or tags. Case is
-  // ignored. Throws FilterError for an unknown field, and for an order (`<`) with something that isn't a number.
+  // Terms are separated by blanks. `field=value`, `!=`, `<`, `<=`, `>`, `>=` compare a field of the JSON, a value of
+  // the recipe by its name (`batch`), or an annotation (`tags`, `note`, `pinned`, `archived`); `null` matches unknown
+  // values; `~` matches text that contains the value; any other term must be in name, stage, status or tags. Ignores
+  // case. Throws FilterError for an unknown field, and for an order (`<`) with a value that isn't a number.
   explicit RunFilter(const std::string& expression);
 
   bool accepts(const Run& run, const Summary& summary, const PlausibilityContext& judge = {},

@@ -12,10 +12,10 @@ namespace stepladder {
 
 using Json = nlohmann::ordered_json;
 
-// `missing` is null; NaN and infinities, which JSON has no numbers for, are the words "NaN", "inf" and "-inf".
+// `missing` is null; NaN and infinities, which JSON numbers cannot express, are the words "NaN", "inf" and "-inf".
 Json number(double value);
-Json text_or_null(const std::string& text);  // null where empty
-Json count_or_null(std::int64_t count);      // null where not positive
+Json text_or_null(const std::string& text);  // null if empty
+Json count_or_null(std::int64_t count);      // null unless positive
 
 // `flags` and `trust` are those of this run alone.
 Json run_json(const Run& run, const Summary& summary, const PlausibilityContext& context = {});

@@ -1,4 +1,4 @@
-// One picture of a view: what the command line asks of the desktop.
+// The command line's request to the desktop for a picture of a view.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Connects one engine, one recorder and the mailbox of whoever shows the runs. Window and command line use the same
-// session.
+// Connects an engine, a recorder and a mailbox of events for the caller that shows the runs. Window and command line
+// both use it.
 #pragma once
 
 #include <filesystem>
@@ -44,7 +44,7 @@ struct LaunchedLadder {
 };
 
 // Used by the thread that made it: the UI thread, or `main`. Only the functions that launch runs and the store's own
-// functions touch the disk. Functions that take a run throw StorageError if another process has deleted it for good.
+// functions touch the disk. Functions that take a run throw StorageError if another process has deleted it permanently.
 class Session {
  public:
   // Opens the database (throws StorageError), closes runs whose process has exited, and starts the engine and the
@@ -64,7 +64,7 @@ class Session {
     return store_;
   }
 
-  // Detects what this machine has; never blocks (see Engine::probe).
+  // Detects the machine's hardware; never blocks (see Engine::probe).
   std::shared_future<DeviceReport> probe() { return engine_.probe(); }
 
   // Both check recipe and data (RecipeError, DataError), then write the rows and queue the runs.
@@ -72,13 +72,13 @@ class Session {
   RunId launch_run(const RunSpec& request, const DeviceReport& report);
 
   // Launches each of these runs `times` more by its own recipe, as repeats of its rung if it belongs to a ladder. Their
-  // order is random, so that no rung gets the better hour. Throws RecipeError for a run that was not launched here,
-  // since its whole recipe is not known. Returns the new runs in the order in which they will run.
+  // order is random, so that drift affects all rungs alike. Throws RecipeError for a run that was not launched here,
+  // since its recipe is incomplete. Returns the new runs in the order in which they will run.
   std::vector<RunId> repeat(const std::vector<RunId>& runs, int times);
 
   // Continues a run that is over from its newest checkpoint, as the same run. `recipe` may differ from the run's own
-  // only in what does not change the training: steps, threads, device, and how often it is evaluated and saved
-  // (RecipeError).
+  // only in values that don't change the training: steps, threads, device, and the intervals of validation and
+  // checkpoints (RecipeError).
   void resume(RunId run, const Recipe& recipe);
 
   // Holds a run before its next step, or lets it continue. Queued runs wait with it.
@@ -90,21 +90,21 @@ class Session {
   void stop(RunId run) { engine_.stop(run); }
   void stop_all() { engine_.stop_all(); }
 
-  // Begins to repeat two runs in turns until it is clear which one is faster. `drain` carries on with it. Ends a
-  // question that is open. Throws as SpeedupConfirmation does.
+  // Begins to repeat two runs in turns until it is clear which one is faster; `drain` continues it. Ends an open
+  // question. Throws as SpeedupConfirmation does.
   void confirm(const SpeedupQuestion& question);
   void stop_confirming();
   const SpeedupConfirmation* confirmation() const;  // the last one; null before the first
 
   // The events since the last call, in order: at once, or after waiting for at most `patience`. Reads the steps of runs
-  // that ended for an open question; throws nothing.
+  // that ended, for an open question. Never throws.
   std::vector<RunEvent> drain();
   std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience);
 
   // Blocks until every event so far is in the database.
   void flush() { recorder_.flush(); }
 
-  // Why steps can no longer be written, or empty. All runs are stopped when this happens.
+  // Why steps can no longer be written, or empty. In that case all runs are stopped.
   std::string storage_error() const { return recorder_.error(); }
 
  private:
@@ -125,7 +125,7 @@ class Session {
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it
 };
 
-// The name of a run or ladder whose user gave none: "nano on tinyshakespeare.txt".
+// The name of a run or ladder that the user left unnamed: "nano on tinyshakespeare.txt".
 std::string default_name(const Recipe& recipe);
 
 }  // namespace stepladder

@@ -17,11 +17,11 @@ namespace stepladder {
 struct SpeedupQuestion {
   RunId run = 0;
   RunId base = 0;
-  int max_repeats = 6;  // of each of the two, those that exist already included
+  int max_repeats = 6;  // of each side, including existing ones
 };
 
 struct SpeedupAnswer {
-  Gain speedup;        // `cannot_tell` unless the verdict is clear and both sides can be believed
+  Gain speedup;        // `cannot_tell` unless the verdict is clear and both sides can be trusted
   int repeats = 0;     // finished runs of each side; the smaller number
   std::string reason;  // a sentence: why the repeats ended
 };
@@ -32,16 +32,16 @@ class SpeedupConfirmation {
   // open: a round is under way. answered: see the verdict. failed: a repeat did not finish. stopped: by `stop`.
   enum class State { open, answered, failed, stopped };
 
-  // `repeat` launches a run once more and returns the new one. Throws RecipeError where the question makes no sense
-  // (one rung twice, a side that was not launched here or has no finished run) and StorageError. `store` outlives this.
+  // `repeat` launches a run once more and returns the new one. Throws RecipeError for an impossible question (one rung
+  // twice, a side that was not launched here or has no finished run) and StorageError. `store` outlives this.
   SpeedupConfirmation(RunStore& store, SpeedupQuestion question, HardwareTable hardware,
                       std::function<RunId(RunId)> repeat);
 
-  // Judges the runs if every run of the round is over in the database, then answers or begins another round. Throws
-  // nothing: a failure ends the question with its reason. Reads the steps of runs that ended since the last look.
+  // Judges the runs if every run of the round is over in the database, then answers or begins another round. Never
+  // throws: a failure ends the question with its reason. Reads the steps of runs that ended since the last look.
   void look();
 
-  // Begins no further round. The runs of this one go on.
+  // Begins no further round. The runs of the current one continue.
   void stop(const std::string& reason = "Stopped before the verdict was clear.") { end(State::stopped, reason); }
   void fail(const std::string& reason) { end(State::failed, reason); }
 
@@ -76,7 +76,7 @@ class SpeedupConfirmation {
   std::vector<Gain> estimates_;
   SpeedupAnswer answer_;
   Verdict arithmetic_ = Verdict::cannot_tell;  // the verdict before trust and the number of repeats are considered
-  std::string doubt_;                          // why a side cannot be believed
+  std::string doubt_;                          // why a side cannot be trusted
   State state_ = State::open;
   std::mt19937_64 random_{std::random_device{}()};
 };

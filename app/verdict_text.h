@@ -10,10 +10,10 @@ namespace stepladder {
 
 std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known
 
-// "faster"; "faster, doubtful" where a side is doubtful; "impossible" or "baseline impossible" where the factor means
-// nothing; "-" without a factor. `base` names the rung that it is over.
+// "faster"; "faster, doubtful" if a side is doubtful; "impossible" or "baseline impossible" if the factor is
+// meaningless; "-" without a factor. `base` names the rung that it is relative to.
 std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
-std::string_view verdict_word(Verdict verdict);  // "inconclusive" where it cannot be told
+std::string_view verdict_word(Verdict verdict);  // "inconclusive" for cannot_tell
 
 // "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool reference);

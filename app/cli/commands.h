@@ -37,7 +37,7 @@ Subcommand worker_processes_command(CLI::App& app);  // hidden; worker.cpp
 // `screenshot`: null in a build without the desktop.
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, int (*screenshot)(const ScreenshotRequest&));
 
-// `./run` where no window can open: a ladder of a few seconds on the text that ships with the program.
+// `./run` if no window can open: a ladder of a few seconds on the text that ships with the program.
 int quick_ladder(const CommonOptions& common);  // training_commands.cpp
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// `stepladder compare`: runs against a base run; factors, intervals, verdicts, loss parity, trust.
+// `stepladder compare`: compares runs with a base run by factors, intervals, verdicts, loss parity and trust.
 #pragma once
 
 #include <optional>
@@ -16,19 +16,20 @@ namespace stepladder {
 struct ComparedRun {
   LoadedRun loaded;
   std::vector<LoadedRun> repeats;  // the other finished runs of its rung; with steps for the base only
-  int repeats_known = 1;           // how many runs its rung has, whatever became of them
+  int repeats_known = 1;           // how many runs its rung has, in any state
 };
 
-// A run with the other finished runs of its rung; with their steps where `with_steps`, for how far apart losses may be.
+// Loads a run with the other finished runs of its rung, `with_steps` including their steps, for the spread of losses.
 ComparedRun load_compared(RunStore& store, const Run& run, bool with_steps, std::int64_t most_steps);
 
-// One run against a base, with everything that either table or JSON says.
+// One run against a base, with everything that the table and the JSON show.
 struct Comparison {
   const ComparedRun* run = nullptr;
-  RungJudgement judgement;              // of this run alone; its factors are over the run before it and over the base
-  std::optional<TargetReached> target;  // where it reached the base's final loss, or the one asked for, if looked for
-  std::optional<BatchSplit> batch;      // where the batch changed too
-  double break_even_steps = missing;    // that its compiling takes to pay back
+  RungJudgement judgement;  // of this run alone; its factors are relative to the previous run and to the base
+  std::optional<TargetReached>
+      target;  // where it reached the base's final loss, or the one asked for; unset: not searched for
+  std::optional<BatchSplit> batch;    // if the batch changed too
+  double break_even_steps = missing;  // until its compiling pays off
 };
 struct Comparisons {
   const ComparedRun* base = nullptr;
@@ -36,7 +37,7 @@ struct Comparisons {
   std::vector<Comparison> runs;
 };
 
-// `others`: runs among which one may separate a change from a bigger batch. Looks for no target.
+// `others`: runs that may separate a change from a bigger batch. Leaves `target` unset.
 Comparisons compare_runs(const ComparedRun& base, std::span<const ComparedRun> runs, double noise_floor,
                          const HardwareTable& hardware, const std::vector<RunAndSummary>& others = {});
 Json compare_json(const Comparisons& compared);

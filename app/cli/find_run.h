@@ -13,7 +13,7 @@ namespace stepladder {
 Run find_run(RunStore& store, const std::string& wanted);
 Ladder find_ladder(RunStore& store, const std::string& wanted);
 
-// "12@400": a run and a step; the newest checkpoint where there is no step.
+// "12@400": a run and a step; without a step, the newest checkpoint.
 std::pair<Run, std::optional<std::int64_t>> find_fork(RunStore& store, const std::string& text);
 
 }  // namespace stepladder

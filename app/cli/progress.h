@@ -1,5 +1,5 @@
-// The progress of runs on stderr: a line that is rewritten if stdout and stderr are terminals, else a line for each run
-// that has ended.
+// Shows the progress of runs on stderr: a line that is rewritten if stdout and stderr are terminals, else a line for
+// each run that has ended.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace stepladder {
 
-// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. Throws StorageError where
-// steps could not be written. Main thread.
+// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. Throws StorageError if steps
+// could not be written. Main thread.
 void follow(Session& session, const std::vector<RunId>& runs);
 
 // Main thread.

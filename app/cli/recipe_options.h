@@ -15,7 +15,7 @@ class RecipeOptions {
   void add_to(CLI::App& command);
 
   Recipe recipe() const;  // throws RecipeError
-  // `recipe` with the given values; with a preset only where one was named. Throws RecipeError.
+  // `recipe` with the given values; with a preset only if one was named. Throws RecipeError.
   Recipe over(Recipe recipe) const;
   bool any() const { return !model_.empty() || !given_.empty(); }
 

@@ -1,4 +1,4 @@
-// A run's steps as curves: which column against which axis, differences between runs, means over repeats. Pure.
+// A run's steps as curves: a quantity over an axis, differences between runs, means over repeats. Pure.
 #pragma once
 
 #include <array>
@@ -21,35 +21,34 @@ enum class Axis { step, tokens, time, wall, flops, loss, lr, grad_norm };
 inline constexpr std::array all_axes{Axis::step,  Axis::tokens, Axis::time, Axis::wall,
                                      Axis::flops, Axis::loss,   Axis::lr,   Axis::grad_norm};
 std::string_view title_of(Axis axis);  // "tokens", "training time, s"
-bool is_metric(Axis axis);             // a run's points have no order along it
+bool is_metric(Axis axis);             // a run's points aren't ordered along it
 
 struct Points {
   std::vector<double> x;  // ascending
   std::vector<double> y;
-  bool is_path =
-      true;  // neighbours are consecutive steps; false where x is a metric, so that a line would mean nothing
+  bool is_path = true;  // neighbours are consecutive steps; false if x is a metric, where a line would have no meaning
   bool empty() const { return x.empty(); }
 };
 
 // Leaves out steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);
 
-// The places of a long run's steps along an axis that isn't a metric: x is the step, y the place; both ascend. Time is
-// taken from `total_ms`, the milliseconds up to and with a step; the others from an excerpt of the run's steps.
+// The places of a long run's steps along an axis that isn't a metric: x is the step, y the place; both ascend. Takes
+// time from `total_ms`, the milliseconds up to and including a step, and the other axes from an excerpt of the run's
+// steps.
 Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis);
 
-// The points of `by_step` at these places, straight lines between them; those beyond the ends are left out.
+// The points of `by_step` at these places, interpolated linearly; leaves out those beyond the ends.
 Points placed(const Points& by_step, const Points& places);
 
 // The step at a place; beyond the ends the first and the last.
 double step_at(const Points& places, double place);
 
-// y of `run` minus y of `base` (or divided by it) where both are known; between two of base's points it is
-// interpolated.
+// y of `run` minus y of `base` (or divided by it) where both are known; interpolates between base's points.
 Points difference(const Points& run, const Points& base);
 Points ratio(const Points& run, const Points& base);
 
-// The mean of several runs at every x that all of them have, with the lowest and the highest.
+// The mean of several runs at every x that all of them have, with the lowest and highest value.
 struct MeanCurve {
   Points mean;
   std::vector<double> low;

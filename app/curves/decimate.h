@@ -1,4 +1,5 @@
-// Reduces points to what fits the pixels, without losing a spike: per pixel column the first, lowest, highest and last.
+// Reduces points to the pixels' resolution without losing a spike: per pixel column the first, lowest, highest and
+// last.
 #pragma once
 
 #include <cstddef>

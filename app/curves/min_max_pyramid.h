@@ -1,5 +1,5 @@
-// Draws a long series that may grow at its end: keeps the lowest and the highest of every 4, 8, 16 ... consecutive
-// values, so that a frame's cost depends on the pixels and not on the length. Belongs to one thread while it grows.
+// Reduces a long series that may grow at its end: keeps the lowest and highest of every 4, 8, 16 ... consecutive
+// values, so that a frame's cost depends on the pixels, not on the length. One thread owns it while it grows.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace stepladder {
 
 class MinMaxPyramid {
  public:
-  // Takes in the values that were appended since the last call. If earlier values changed, call clear() first.
+  // Adds the values that were appended since the last call. If earlier values changed, call clear() first.
   void follow(std::span<const double> x, std::span<const double> y);
   void clear() { *this = {}; }
 
@@ -20,12 +20,12 @@ class MinMaxPyramid {
   std::size_t not_finite() const { return not_finite_; }  // NaN or infinite; missing ones do not count
 
   // Like decimate(), with blocks of values instead of pixel columns, so that the points stay the same while the user
-  // pans. At most 2 points per column, and one more block on each side. Overwrites `line`.
+  // pans. At most 2 points per column, plus one block on each side. Overwrites `line`.
   void show(std::span<const double> x, std::span<const double> y, double x_min, double x_max, int columns,
             Polyline& line) const;
 
  private:
-  // Two points a block, in their order; y is missing where a block has no finite value.
+  // Two points per block, in their order; y is missing if a block has no finite value.
   struct Level {
     std::vector<double> x;
     std::vector<double> y;

@@ -17,8 +17,8 @@ struct SlowStep {
 
 inline constexpr double slow_factor = 2.5;  // times the median
 
-// The slowest first, at most `most` of them. `lanes` show whether the device was throttled; `saved` are the steps after
-// which a checkpoint was written.
+// Returns at most `most` of them, the slowest first. `lanes` show whether the device was throttled; `saved` are the
+// steps after which a checkpoint was written.
 std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> lanes,
                                  std::span<const std::int64_t> saved, std::size_t most = 40);
 

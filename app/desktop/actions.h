@@ -1,4 +1,4 @@
-// Everything that the user can ask for by name. The keys and the command palette (Ctrl+K) share one list.
+// Actions that the user can invoke by name. The keys and the command palette (Ctrl+K) share one list.
 #pragma once
 
 #include <imgui.h>
@@ -14,22 +14,22 @@ namespace stepladder {
 struct Action {
   std::string title;
   Command command;
-  ImGuiKeyChord key = 0;            // 0: by name only
-  std::vector<ImGuiKeyChord> also;  // other keys that do the same (a keypad's)
+  ImGuiKeyChord key = 0;            // 0: none
+  std::vector<ImGuiKeyChord> also;  // other keys for the same action (a keypad's)
   std::string detail;               // in grey after the title; searched too
 };
 
 class Workspace;
 struct Panel;
 
-// What the window as a whole can do, with keys.
+// The actions of the window as a whole, with keys.
 std::vector<Action> window_actions(const std::vector<Panel>& panels, const Workspace& workspace);
 
 // Ladders and runs to open. Only the palette lists them, since there may be thousands.
 std::vector<Action> places_to_go(const Workspace& workspace);
 
-// Whether a key went down or repeats in this frame; otherwise there is no need to look for chords. UI thread, inside
-// the frame.
+// Whether a key was pressed or repeats in this frame; if not, callers needn't check for chords. UI thread, inside the
+// frame.
 bool any_key_pressed();
 
 // "Ctrl+Shift+T"

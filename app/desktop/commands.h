@@ -1,5 +1,5 @@
-// Everything that panels may ask for. Collected while a frame is drawn, carried out between frames
-// (DesktopApp::execute).
+// Everything that panels may ask for. The app collects commands while it draws a frame and carries them out between
+// frames (DesktopApp::execute).
 #pragma once
 
 #include <filesystem>
@@ -40,14 +40,14 @@ struct LoadExcerpt {  // of a run that isn't read whole
   RunId run = 0;
   std::int64_t most = 100'000;  // steps
 };
-struct LoadDetail {  // what a run has besides its steps: lanes, samples, checkpoints
+struct LoadDetail {  // a run's data besides its steps: system metrics, samples, checkpoints
   RunId run = 0;
 };
 struct LoadOverview {  // a quantity in a few hundred points
   RunId run = 0;
   Quantity quantity = Quantity::loss;
 };
-struct LoadZoomedOverview {  // the same within these steps, as fine as a window is wide
+struct LoadZoomedOverview {  // the same within these steps, at a window's resolution
   RunId run = 0;
   Quantity quantity = Quantity::loss;
   std::int64_t first = 0;
@@ -84,7 +84,7 @@ struct OpenRun {  // in the Run view
 // A change that can be undone; `what` is in the past tense ("Archived 3 runs").
 struct Curate {
   std::string what;
-  std::vector<std::pair<RunId, Curation>> changes;  // what each becomes
+  std::vector<std::pair<RunId, Curation>> changes;  // the new values of each
 };
 struct RenameRun {
   RunId run = 0;
@@ -102,7 +102,7 @@ struct PreviewImport {
   std::string text;  // instead of paths
   ImportOptions options;
 };
-struct KeepImport {};  // reads the same again, into the database
+struct KeepImport {};  // reads the same input again, into the database
 struct ForgetImport {};
 
 // Trains runs again by their own recipes, as repeats of their rungs.
@@ -110,7 +110,7 @@ struct Repeat {
   std::vector<RunId> runs;
   int times = 1;
 };
-// Repeats a rung and the baseline in turns until the verdict on the factor is clear, or this many repeats were made.
+// Repeats a rung and the baseline in turns until the verdict on the factor is clear, or until this many repeats.
 struct ConfirmSpeedup {
   LadderId ladder = 0;
   int baseline = 0;
@@ -124,9 +124,9 @@ struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in si
 struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and this rung on top
   RunId run = 0;
   PlannedStage rung;
-  std::string words;  // what it is: "bf16", "batch 16"
+  std::string words;  // its description: "bf16", "batch 16"
 };
-struct ResumeRun {  // from its newest checkpoint, to this many steps in all
+struct ResumeRun {  // from its newest checkpoint, to this many steps in total
   RunId run = 0;
   std::int64_t steps = 0;
 };
@@ -167,9 +167,9 @@ struct SetTheme {
 struct ToggleTheme {};
 struct ToggleLineStyles {};
 struct ResetLayout {};
-struct Reload {};  // the database, with what other programs have written
+struct Reload {};  // the database, with other programs' changes
 struct ShowPalette {};
-struct KeepDrawing {};  // another thread is making something for a view
+struct KeepDrawing {};  // another thread is working for a view
 struct EmptyBin {       // deletes its runs permanently, with their checkpoints; asks first unless `sure`
   bool sure = false;
 };

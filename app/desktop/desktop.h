@@ -7,10 +7,10 @@
 
 namespace stepladder {
 
-// Opens the window and returns when it is closed. Stops runs that are still training cleanly.
+// Opens the window and returns when it is closed. Cleanly stops runs that are still training.
 int open_desktop(const std::filesystem::path& database);
 
-// Draws one view into a PNG file; needs no display. Throws where the view is unknown or the file cannot be written.
+// Draws one view into a PNG file; needs no display. Throws if the view is unknown or the file cannot be written.
 int take_screenshot(const ScreenshotRequest& request);
 
 }  // namespace stepladder

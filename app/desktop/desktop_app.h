@@ -1,5 +1,5 @@
-// One frame after the other: takes in events, draws the side bar, the messages and the open panels, then carries out
-// what panels asked for. UI thread.
+// Runs the window frame by frame: takes in events, draws the side bar, the messages and the open panels, then carries
+// out the panels' commands. UI thread.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ class DesktopApp {
 
   void ingest();   // top of the frame; never blocks
   void draw();     // inside the frame
-  bool execute();  // after the frame; may touch the disk; returns whether anything but KeepDrawing was asked for
+  bool execute();  // after the frame; may touch the disk; returns whether there were commands other than KeepDrawing
 
   // Whether the screen may change without input: a run trains, another thread is working for the window, a notice is
   // shown, or the hardware is being detected.
@@ -38,10 +38,10 @@ class DesktopApp {
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
   void say_of_bin(const EmptiedBin& emptied);         // a notice, unless nothing was deleted
 
-  // After the last frame: writes what was typed and isn't stored yet, and waits for exports.
+  // After the last frame: stores typed text that isn't stored yet, and waits for exports.
   void close();
 
-  // With the current layout and what the panels want to remember. Inside the ImGui context.
+  // With the current layout and the state that panels remember. Inside the ImGui context.
   DesktopSettings settings();
   Workspace& workspace() { return workspace_; }
 
@@ -54,7 +54,7 @@ class DesktopApp {
   void lay_out(unsigned dockspace);
   void handle_keys();
   void apply_theme_and_scale();
-  void ask_portal();  // where the theme follows the system; the answer arrives in a later frame
+  void ask_portal();  // if the theme follows the system; the answer arrives in a later frame
   void hear_portal();
   void complain(const std::string& text);
   void notice(const std::string& text);       // for some seconds
@@ -63,9 +63,9 @@ class DesktopApp {
   void save(const std::string& name, const std::string& ending,
             std::function<void(const std::filesystem::path&)> write);  // `write` runs on another thread
   const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
-  void show_confirmation();            // takes over the session's answer, and its new runs
+  void show_confirmation();            // adds the session's answer and its new runs to the workspace
 
-  // One for each command (commands.h): desktop_run_commands.cpp has those of runs and ladders, desktop_commands.cpp the
+  // One per command (commands.h): desktop_run_commands.cpp has those of runs and ladders, desktop_commands.cpp the
   // others.
   void execute(const LaunchLadder& launch);
   void execute(const StopRun& stop);

@@ -11,20 +11,20 @@ namespace stepladder {
 
 class ExportQueue {
  public:
-  using Then = std::function<void()>;  // what to do with the result, on the UI thread
+  using Then = std::function<void()>;  // handles the result, on the UI thread
   using Make = std::function<Then()>;  // runs on the other thread; owns all that it reads
   using Fail = std::function<void(const std::exception&)>;
 
-  // `wake` is called from the other thread when something is done.
+  // `wake` is called on the other thread when an export is done.
   explicit ExportQueue(std::function<void()> wake) : wake_(std::move(wake)) {}
 
   void add(Make make);
   bool is_busy() const { return making_.valid(); }
 
-  // Between frames: carries out what is done, and hands what `make` threw to `fail`. Never blocks.
+  // Call between frames: handles finished exports, and passes exceptions of `make` to `fail`. Never blocks.
   void take(const Fail& fail);
 
-  // Waits until everything is done.
+  // Waits until every export is done.
   void finish(const Fail& fail);
 
  private:

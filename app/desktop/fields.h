@@ -11,7 +11,8 @@
 
 namespace stepladder {
 
-// A positive number as people type it: "524288", "524,288", "124M", "0.5 M", "64 x 1024". nullopt where it isn't one.
+// Reads a positive number as people type it: "524288", "524,288", "124M", "0.5 M", "64 x 1024". nullopt if it isn't
+// one.
 std::optional<double> read_number(std::string_view text);
 
 // The same for a whole number that is small enough to be exact.
@@ -25,9 +26,9 @@ class NumberField {
  public:
   enum class Kind { whole, any };
 
-  void show(double value);  // nothing where it is missing or 0
+  void show(double value);  // empty if it is missing or 0
 
-  // Returns whether the user left it with another value (missing where it is empty), by Enter or by leaving the field.
+  // Returns whether the user entered another value (missing if empty), by Enter or by leaving the field.
   bool draw(const char* id, const char* hint, double& value, Kind kind = Kind::whole);
   bool is_wrong() const { return is_wrong_; }
   std::string text() const { return text_.data(); }
@@ -37,7 +38,7 @@ class NumberField {
   bool is_wrong_ = false;
 };
 
-// Whether `text` contains what was typed, in any case.
+// Whether `text` contains `typed`, in any case.
 bool holds(std::string_view text, std::string_view typed);
 
 // Whether `typed` names this device, by a part of its name or one of its aliases, in any case.

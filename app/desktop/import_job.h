@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// Lives on the UI thread; `wake` is called from the job's own when it is done.
+// Lives on the UI thread; `wake` is called on the job's thread when it is done.
 class ImportJob {
  public:
   explicit ImportJob(std::function<void()> wake) : wake_(std::move(wake)) {}
@@ -20,7 +20,7 @@ class ImportJob {
   ImportJob(const ImportJob&) = delete;
   ImportJob& operator=(const ImportJob&) = delete;
 
-  // Stops reading, if anything is being read; an import into the database keeps nothing of the file it was reading.
+  // Stops reading, if it is; an import into the database keeps nothing of the file that it was reading.
   void cancel();
 
   void preview(PreviewImport asked);
@@ -29,7 +29,7 @@ class ImportJob {
   // Moves the result into `into`, once. Returns whether there was one.
   bool take(ImportPreview& into);
 
-  // Fills in which file is being read.
+  // Fills in the file that is being read.
   void tell_progress(ImportPreview& shown);
 
  private:
@@ -39,7 +39,7 @@ class ImportJob {
   std::thread thread_;
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> done_ = false;
-  ImportPreview result_;  // the thread's until done_
+  ImportPreview result_;  // owned by the thread until done_
   int readings_ = 0;
   Mutex progress_mutex_;
   std::string file_ GUARDED_BY(progress_mutex_);

@@ -1,5 +1,5 @@
-// Where the time of a step goes: a bar for each kind of operator, beside another run's where there is one. UI thread,
-// inside a frame.
+// Shows the time of a step by kind of operator: a bar for each, next to another run's if given. UI thread, inside a
+// frame.
 #pragma once
 
 #include <imgui.h>

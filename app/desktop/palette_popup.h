@@ -21,7 +21,7 @@ class PalettePopup {
   void match();
   void begin_window() const;
   bool move_selection();                        // by the arrow keys; returns whether it moved
-  std::optional<int> draw_matches(bool moved);  // the place of the one that was clicked
+  std::optional<int> draw_matches(bool moved);  // the index of the clicked match
 
   bool is_open_ = false;
   bool is_new_ = false;

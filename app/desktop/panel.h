@@ -19,11 +19,11 @@ struct Panel {
   // Pushes commands that save what the user typed. Called in frames that don't draw the panel, and before the window
   // closes.
   std::function<void(Commands&)> leave = {};
-  // The panel's state that the next start restores, as text in its own format; null where there is none.
+  // The panel's state that the next start restores, as text in its own format; null if it has none.
   std::function<std::string()> remember = {};
   std::function<void(const std::string&)> recall = {};
-  // The least size in which everything is readable, before scaling; in a smaller window the panel scrolls. 0: the panel
-  // adapts to any size.
+  // The smallest size in which everything is readable, before scaling; in a smaller window the panel scrolls. 0: the
+  // panel adapts to any size.
   float least_width = 640;
   float least_height = 480;
 };

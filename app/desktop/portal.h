@@ -7,9 +7,9 @@
 
 namespace stepladder {
 
-// Whether the desktop prefers dark; nullopt where the portal has no preference or cannot be asked: there isn't a
-// session bus, none of gdbus, busctl and dbus-send is on PATH, or none answered within a second. Blocks: not for the UI
-// thread.
+// Whether the desktop prefers dark; nullopt if the portal has no preference or cannot be asked: there isn't a session
+// bus, none of gdbus, busctl and dbus-send is on PATH, or none answered within a second. Blocks, so don't call it on
+// the UI thread.
 std::optional<bool> portal_prefers_dark();
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// Parts of several views that show runs. UI thread, inside a frame.
+// Widgets for runs that several views use. UI thread, inside a frame.
 #pragma once
 
 #include <optional>
@@ -18,10 +18,11 @@ void loss_pill(const LossParity& loss);
 // The colour of a flag.
 Tone severity_tone(FlagId id);
 
-// Why a flag was raised and where in the window something can be done about it.
+// Why a flag was raised, and where in the window its remedy is.
 std::string flag_advice(const Flag& flag);
 
-// All runs, the newest first; the one that was picked. `words` is the text of the closed box, `width` pixels wide.
+// A combo of all runs, the newest first; returns a picked one. `words` is the text of the closed box, `width` pixels
+// wide.
 std::optional<RunId> run_combo(const char* id, const std::string& words, const Workspace& workspace, RunId chosen,
                                float width);
 

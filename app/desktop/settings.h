@@ -1,4 +1,5 @@
-// The window's settings: $XDG_CONFIG_HOME/stepladder/desktop.json. Of runs they keep only which were selected last.
+// The window's settings: $XDG_CONFIG_HOME/stepladder/desktop.json. The only facts about runs in it are the last
+// selected ones.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace stepladder {
 
 enum class ThemeChoice { dark, light, system };
 
-// What was selected last in one database.
+// The last selection in one database.
 struct ProjectView {
   std::int64_t ladder = 0;
   std::vector<std::int64_t> runs;  // selected
@@ -26,17 +27,17 @@ struct DesktopSettings {
   int width = 1600;                           // of the window
   int height = 900;
   bool maximised = false;
-  bool line_styles = false;                     // dashes beside colours
-  std::map<std::string, std::string> views;     // what each panel remembers (Panel::remember), by its id
+  bool line_styles = false;                     // dashes besides colours
+  std::map<std::string, std::string> views;     // each panel's state (Panel::remember), by its id
   std::map<std::string, ProjectView> projects;  // by the database's path
 };
 
 std::filesystem::path settings_file();
-DesktopSettings load_settings();                      // defaults where the file is missing or broken
-void save_settings(const DesktopSettings& settings);  // does nothing where the folder cannot be written
+DesktopSettings load_settings();                      // defaults if the file is missing or broken
+void save_settings(const DesktopSettings& settings);  // does nothing if the folder cannot be written
 
 // Whether the desktop prefers dark: by GTK_THEME, else by the portal (app/desktop/portal.h), else by the settings of
-// GTK and KDE; dark where none of them is set.
+// GTK and KDE; dark if none of them is set.
 bool system_prefers_dark(std::optional<bool> portal = std::nullopt);
 
 }  // namespace stepladder

@@ -17,7 +17,7 @@ struct Fonts {
   ImFont* regular = nullptr;
   ImFont* semibold = nullptr;
   ImFont* display = nullptr;  // titles
-  ImFont* mono = nullptr;     // what programs and models wrote
+  ImFont* mono = nullptr;     // text of programs and models
 };
 
 // Sizes before scaling; ImGui rasterises fonts at size x scale, so they are sharp at any.
@@ -28,7 +28,7 @@ inline constexpr float title_size = 22;
 // Loads the fonts in `folder`; ImGui's own vector font replaces missing ones. Once per ImGui context.
 void load_fonts(const std::filesystem::path& folder);
 
-// Sets every colour and size of ImGui and ImPlot. `scale` is the display's times the user's.
+// Sets every colour and size of ImGui and ImPlot. `scale` is the display's scale times the user's.
 void apply_theme(bool dark, float scale);
 
 const Palette& palette();
@@ -38,7 +38,8 @@ bool theme_is_dark();
 // A length in pixels of the display: px(8) is 8 at scale 1 and 16 at scale 2.
 float px(float length);
 
-// Ten colours that the colour-blind can tell apart (after Okabe and Ito), then around again.
+// One of ten colours that colour-blind people can tell apart (after Okabe and Ito); they repeat from the eleventh rung
+// on.
 ImVec4 rung_colour(int rung);
 inline constexpr int rung_colour_count = 10;
 

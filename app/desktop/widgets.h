@@ -1,4 +1,4 @@
-// The few parts that all panels are made of. UI thread, inside a frame.
+// The basic widgets of all panels. UI thread, inside a frame.
 #pragma once
 
 #include <imgui.h>
@@ -17,19 +17,19 @@ void text_strong(const std::string& text);
 void text_quiet(const std::string& text);  // 12.5 px grey: explanations
 void text_quiet_wrapped(const std::string& text);
 void text_toned(const std::string& text, Tone tone);
-void text_sentence(const std::string& text, Tone tone = Tone::neutral);  // wrapped; a sum, or what follows from it
+void text_sentence(const std::string& text, Tone tone = Tone::neutral);  // wrapped; arithmetic or its result
 
-// `text` with its right edge at `right` (window coordinates), on the current line.
+// Draws `text` with its right edge at `right` (window coordinates), on the current line.
 void text_right(const std::string& text, float right, ImFont* font = nullptr, float size = 0,
                 const ImVec4* colour = nullptr);
 
-// Text cut to `width` pixels with an ellipsis; the whole of it shows on hover. Names of runs differ at their end, so
-// theirs is cut from the middle.
+// Text cut to `width` pixels with an ellipsis; hovering shows all of it. Run names differ at their ends, so they are
+// cut in the middle.
 enum class Cut { end, middle };
-std::string cut_to(const std::string& text, float width, Cut cut = Cut::end);  // in the font that is current
+std::string cut_to(const std::string& text, float width, Cut cut = Cut::end);  // in the current font
 void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size, Cut cut = Cut::end);
 
-// Large numbers in a row, equally wide, each cut to its room.
+// Large numbers in a row, equally wide, each cut to its width.
 struct FigureTile {
   std::string name;
   std::string value;
@@ -45,9 +45,9 @@ ImVec2 pill_size(const std::string& text);
 bool primary_button(const char* label, bool enabled = true);
 bool quiet_button(const char* label);
 
-// The next button goes beside the last item, or begins a line where there is no room for it.
+// Places the next button beside the last item, or on a new line if it doesn't fit.
 void flow_to(const char* label, float gap = 8);
-void flow_for(float width, float gap = 8);  // the same for what is `width` pixels wide
+void flow_for(float width, float gap = 8);  // the same for an item of `width` pixels
 
 // A button that is on or off. Returns whether it was pressed.
 bool chip(const char* label, bool on);
@@ -55,14 +55,14 @@ bool chip(const char* label, bool on);
 // A combo of words with its name in grey before it; `at` is the chosen one. Returns whether it changed.
 bool choice(const char* id, const std::string& name, int& at, const std::vector<std::string>& words, float width);
 
-// A card with a hair line and rounded corners; size 0 fills. Always pair begin with end.
+// A card with a thin border and rounded corners; size 0 fills. Always pair begin with end.
 void begin_card(const char* id, ImVec2 size = ImVec2(0, 0), bool scrolls = false);
 void end_card();
 
 // A thin bar; `share` 0..1, with an accent fill.
 void progress_bar(double share, float width);
 
-// Room between two cards, `height` pixels in all.
+// Space between two cards, `height` pixels in total.
 void gap(float height);
 
 // A tooltip for the item just drawn, wrapped at `width`.
@@ -74,7 +74,7 @@ void colour_square(const ImVec4& colour);
 // Fills an empty panel: what will appear here, and how to make it appear.
 void empty_state(const std::string& what, const std::string& what_to_do);
 
-// Whether keys are for the panel that is being drawn, and not for a text field or an open list.
+// Whether keys go to the panel that is being drawn rather than to a text field or an open list.
 bool keys_are_for_panel();
 
 // Names the item just drawn, for tests that drive the window with real events (ui_test_anchors.h).

@@ -1,4 +1,4 @@
-// GLFW, OpenGL and ImGui: set-up, one frame, tear-down. Doesn't know what is drawn.
+// GLFW, OpenGL and ImGui: set-up, one frame, tear-down. Independent of the content drawn.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ struct GLFWwindow;
 
 namespace stepladder {
 
-// Lives on the thread that made it (main), except wake.
+// Used on the thread that made it (main), except wake.
 class Window {
  public:
   enum class Kind { on_screen, off_screen };  // off_screen: software rendering, no display needed
 
-  // Throws std::runtime_error with GLFW's reason where no window can be opened.
+  // Throws std::runtime_error with GLFW's reason if no window can be opened.
   Window(Kind kind, const std::string& title, int width, int height);
   ~Window();
   Window(const Window&) = delete;
@@ -23,7 +23,7 @@ class Window {
 
   bool is_open() const;
   bool is_visible() const;      // false while minimised
-  float display_scale() const;  // 1 on an ordinary display, 2 on a fine one
+  float display_scale() const;  // 1 on an ordinary display, 2 on a high-resolution one
   bool is_maximised() const;
   void maximise();
   void size(int& width, int& height) const;  // in the display's own units, as given to the constructor
@@ -31,15 +31,15 @@ class Window {
   // Files that were dropped on the window since the last call.
   std::vector<std::string> take_dropped();
 
-  // Sleeps until there is input, someone calls wake, or `seconds` are over (negative: no end).
+  // Sleeps until there is input, somebody calls wake, or `seconds` have passed (negative: no limit).
   void wait_for_input(double seconds);
-  bool poll_input();   // does not sleep; whether there was input, or some is left that ImGui spreads over frames
+  bool poll_input();   // doesn't sleep; whether there was input, or ImGui still holds some for later frames
   static void wake();  // any thread
 
   // One frame: ImGui's NewFrame, `draw`, render, swap.
   void frame(const std::function<void()>& draw);
 
-  // What was drawn last, RGBA, rows from the top.
+  // The last frame, RGBA, rows from the top.
   std::vector<std::uint8_t> pixels(int& width, int& height) const;
 
  private:

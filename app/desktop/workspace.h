@@ -1,5 +1,5 @@
-// The state of the window: runs, ladders, selection, what the engine is doing. Lives on the UI thread; panels read it
-// and never change it.
+// The state of the window: runs, ladders, selection, the engine's activity. Used on the UI thread; panels read it and
+// never change it.
 #pragma once
 
 #include <array>
@@ -28,16 +28,16 @@
 
 namespace stepladder {
 
-// A run, with the part of its data that is loaded.
+// A run, with the loaded part of its data.
 struct RunEntry {
   Run run;
   Summary summary;
   Curation curation;
   bool loaded = false;        // the series has every step
-  std::vector<double> steps;  // the series' columns as plots want them
+  std::vector<double> steps;  // the series' columns as plots need them
   std::vector<double> tokens_per_s;
   double last_step_at = missing;          // unix seconds
-  std::shared_ptr<const Series> excerpt;  // of a run that is too long to be read whole (RunStore::excerpt)
+  std::shared_ptr<const Series> excerpt;  // of a run that is too long to read whole (RunStore::excerpt)
   int rewritten = 0;                      // how often the series changed other than by growing
 
   const Series& series() const { return *series_; }
@@ -55,14 +55,14 @@ struct RunEntry {
   mutable std::array<MinMaxPyramid, all_quantities.size()> levels_;  // of the quantities that were asked for
 };
 
-// What a run has besides its steps.
+// A run's data besides its steps.
 struct RunDetail {
   std::vector<SystemMetrics> lanes;
   std::vector<TextSample> samples;
   std::vector<Checkpoint> checkpoints;
   StepParts parts;
   std::vector<std::string> console;  // lines, without terminal escape sequences
-  StepProfile profile;               // of no steps where there is none
+  StepProfile profile;               // of no steps if the run has no profile
 };
 
 struct Message {
@@ -75,9 +75,9 @@ struct Message {
 struct ImportPreview {
   enum class State { nothing, reading, understood, keeping, kept };
   State state = State::nothing;
-  int number = 0;       // of this reading; tells panels that what they derived is old
-  std::string file;     // that is being read now
-  int files_begun = 0;  // up to it
+  int number = 0;       // of this reading; a new number tells panels to derive their data again
+  std::string file;     // being read now
+  int files_begun = 0;  // this one included
   PreviewImport asked;
   struct PreviewRun {
     Run run;
@@ -111,8 +111,8 @@ struct Question {
 
 class Workspace {
  public:
-  // Loads everything but the steps, which are read when a panel asks for them. Another call adds what other programs
-  // have written since, and keeps what was read of runs that are over.
+  // Loads everything but the steps, which are read when a panel asks for them. Another call adds other programs'
+  // changes since then, and keeps the data of runs that are over.
   void load(RunStore& store);
   void load_series(RunStore& store, RunId run);
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
@@ -132,8 +132,9 @@ class Workspace {
 
   const RunEntry* find(RunId id) const;
   const RunDetail* detail(RunId id) const;     // null until it has been loaded
-  const StepProfile* profile(RunId id) const;  // null where there is none, or until it has been loaded
-  // A quantity in a few hundred points, and more finely what was zoomed to last; null until it has been loaded.
+  const StepProfile* profile(RunId id) const;  // null if it has none, or until it has been loaded
+  // A quantity in a few hundred points, in finer resolution where the user zoomed in last; null until it has been
+  // loaded.
   std::shared_ptr<const OverviewCurve> overview(RunId id, Quantity quantity) const;
   std::shared_ptr<const OverviewCurve> zoomed_overview(RunId id, Quantity quantity) const;
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
@@ -141,15 +142,15 @@ class Workspace {
   const Ladder* ladder(LadderId id) const;
   std::vector<const RunEntry*> runs_of(LadderId ladder) const;  // by rung, then repeat
   const RunEntry* running() const;                              // the run that is training now
-  const RunEntry* shown_live() const;                           // that, or the last one launched here
+  const RunEntry* shown_live() const;                           // the running one, or the last one launched here
   std::vector<const RunEntry*> waiting() const;                 // queued, in order
 
   // The runs that Compare and History overlay: the selected ones, else those of the shown ladder.
   std::vector<const RunEntry*> compared() const;
-  const Ladder* shown_ladder() const;  // the selected one, else the newest; null where there is none
+  const Ladder* shown_ladder() const;  // the selected one, else the newest; null without ladders
 
-  // Seconds until the run, or everything queued, is done; missing in the first ten steps. seconds_off is the estimate's
-  // uncertainty: twice the standard error of the mean over ten blocks of the run's steps.
+  // Estimated seconds until the run, or everything queued, is done; missing in the first ten steps. seconds_off is the
+  // estimate's uncertainty: twice the standard error of the mean over ten blocks of the run's steps.
   double seconds_left(const RunEntry& run) const;
   double seconds_off(const RunEntry& run) const;
   double seconds_left_of_all() const;
@@ -158,7 +159,7 @@ class Workspace {
   void order_queue(const std::vector<RunId>& waiting);
 
   std::uint64_t version = 1;  // counts changes: runs added, removed, started, ended, renamed or curated
-  bool is_paused = false;     // the run that is training now
+  bool is_paused = false;     // the running run
   HardwareTable hardware;     // peaks to compare throughput with
   std::optional<DeviceReport> device;
   std::string device_problem;    // why the hardware could not be detected
@@ -172,9 +173,9 @@ class Workspace {
   ImportPreview import;
   AdviceView advice;
   Question question;
-  std::optional<LadderRequest> proposal;  // that the Launch view takes over
+  std::optional<LadderRequest> proposal;  // for the Launch view to take over
   int proposals = 0;                      // made so far
-  bool line_styles = false;               // dashes beside colours
+  bool line_styles = false;               // dashes besides colours
   std::string database;
   std::string environment;                // JSON of this program and machine; loaded with a run's detail
   std::chrono::milliseconds patience{0};  // how long a frame waits for other threads (Background)

@@ -15,13 +15,14 @@ namespace stepladder {
 enum class FigureFormat { svg, png, pdf };
 std::optional<FigureFormat> figure_format(std::string_view name);
 
-// Nothing where this build can write the format; else a sentence about what is missing.
+// Nothing if this build can write the format; else a sentence that names the missing library.
 std::optional<std::string> why_not(FigureFormat format);
 
 // The file's bytes. PNG has two pixels for each of the figure's, PDF 0.75 points. Throws DataError.
 std::string render(const Figure& figure, FigureFormat format, const SvgOptions& options = {});
 
-// By the path's ending: .svg, .png, .pdf. Blocks until the disk has it. Throws DataError, which names the file.
+// Writes the format of the path's ending: .svg, .png, .pdf. Blocks until it is on disk. Throws DataError, which names
+// the file.
 void export_figure(const Figure& figure, const std::filesystem::path& path, const SvgOptions& options = {});
 
 void write_report(const Study& study, const std::filesystem::path& path, std::optional<Theme> theme = std::nullopt);

@@ -1,5 +1,5 @@
-// A figure as a value: curves or bars with their units, and the caption. It knows nothing of pixels, ImGui or files;
-// svg.h and tex.h place it, export.h writes it.
+// A figure as a value: curves or bars with their units, and the caption. Independent of pixels, ImGui and files; svg.h
+// and tex.h lay it out, export.h writes it.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,20 @@ struct FigureAxis {
   bool from_zero = false;
 };
 
-// `style` is the rung's place: colour and dashes follow from it, 0 being the baseline's (stroke_of).
+// `style` is the rung's number, which gives colour and dashes; 0 is the baseline's (stroke_of).
 struct FigureCurve {
   std::string label;
   std::vector<double> x;  // ascending
-  std::vector<double> y;  // may hold NaN and infinities, which are counted and not joined up
+  std::vector<double> y;  // may hold NaN and infinities, which are counted and not drawn
   int style = 0;
-  bool is_thin = false;    // one of several alike: a repeat
+  bool is_thin = false;    // one of several repeats
   bool is_dotted = false;  // each value a dot: few values, such as validation losses
   bool is_stairs = false;  // an ECDF
   bool in_legend = true;
-  std::int64_t not_finite = 0;  // NaN and infinities among the values behind y, where y is coarser than these; else 0
+  std::int64_t not_finite = 0;  // NaN and infinities among the original values if y is coarser than these; else 0
 };
 
-// Between two heights, over the whole width.
+// A band between two heights, over the whole width.
 struct FigureBand {
   double low = 0;
   double high = 0;
@@ -62,7 +62,7 @@ struct FigureBar {
   std::vector<Cell> cells;  // to its right, as Figure::heads
 };
 
-// Curves over axes, or bars with a table beside them.
+// Curves with axes, or bars with a table beside them.
 struct Figure {
   std::string title;
   std::string subtitle;
@@ -80,8 +80,8 @@ struct FigureRange {
   double low = 0;
   double high = 1;
 };
-// The ranges of the axes: every finite value (on a log axis: every positive one), band and mark, and some air.
-// Whiskers count up to some length; a longer one leaves the picture, which its drawing shows.
+// The ranges of the axes: every finite value (on a log axis: every positive one), band and mark, plus a margin.
+// Whiskers count up to some length; a longer one is drawn as cut off at the edge.
 FigureRange x_range(const Figure& figure);
 FigureRange y_range(const Figure& figure);
 
@@ -89,24 +89,24 @@ struct Tick {
   double value = 0;
   std::string label;
 };
-// At most `most` of them inside the range, at 1, 2 or 5 times a power of ten; on a log axis at powers of ten where
-// there are two of these, else as on a linear one. One unit for all: "0", "50 k", "100 k".
+// At most `most` ticks inside the range, at 1, 2 or 5 times a power of ten; on a log axis at powers of ten if two of
+// these fit, else as on a linear one. All have one unit: "0", "50 k", "100 k".
 std::vector<Tick> ticks(const FigureRange& range, bool is_log, int most);
 
 // A value's position in the range: 0 to 1 inside it.
 double place_of(double value, const FigureRange& range, bool is_log);
 
-// A curve as it is drawn in so many columns: finite points, and of each column the first, lowest, highest and last.
+// A curve reduced to a number of columns: finite points, of each column the first, lowest, highest and last.
 struct DrawnCurve {
   std::vector<double> x;
   std::vector<double> y;
-  std::size_t points = 0;           // finite ones that there were; on a log axis: positive ones
-  std::vector<double> not_drawn_x;  // where a value was NaN or infinite, or not positive on a log axis
+  std::size_t points = 0;           // the original number of finite ones; on a log axis: positive ones
+  std::vector<double> not_drawn_x;  // of values that are NaN or infinite, or not positive on a log axis
 };
 DrawnCurve drawn(const FigureCurve& curve, const Figure& figure, int columns);
 
-// Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which the colour-blind can tell apart, without the yellow
-// that vanishes on white. `colour` -1 is the text's own: the baseline. Neighbours differ in dashes too.
+// Okabe and Ito's colours (https://jfly.uni-koeln.de/color/), which colour-blind people can tell apart, without the
+// yellow that vanishes on white. `colour` -1 is the text's own, for the baseline. Neighbours also differ in dashes.
 struct Stroke {
   int colour = -1;
   int dash = 0;  // 0 solid, 1 dashed, 2 dotted, 3 dash-dotted

@@ -1,5 +1,5 @@
-// A report of a study as one HTML file: styles and figures inside, no script, no request to anywhere. Light or dark as
-// the reader's system is, and made to be printed too.
+// A report of a study as one HTML file: styles and figures inside, no script, no request to anywhere. Light or dark
+// like the reader's system; prints well too.
 #pragma once
 
 #include <optional>

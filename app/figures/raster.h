@@ -1,4 +1,4 @@
-// SVG to pixels and pages by librsvg and cairo, where the build has them.
+// Converts SVG to pixels and pages by librsvg and cairo, if the build has them.
 #pragma once
 
 #include <string>

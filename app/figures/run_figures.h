@@ -9,8 +9,7 @@
 
 namespace stepladder {
 
-// Tokens are counted and time is added up over the steps; runs without them are left out, and the caption
-// says so.
+// Tokens and time are summed over the steps; runs without them are left out, and the caption names them.
 enum class XAxis { step, tokens, time };
 
 enum class FigureKind { ladder, loss, throughput, step_time, dt, loss_difference };
@@ -20,7 +19,7 @@ std::vector<std::string> figure_names();
 
 Figure make_figure(FigureKind kind, const Study& study, XAxis x = XAxis::step);
 
-// The colours of a rung's loss verdict and of its plausibility, everywhere.
+// The colours of a rung's loss verdict and of its plausibility.
 CellTone loss_tone(const StudyRung& rung);
 CellTone trust_tone(const StudyRung& rung);
 

@@ -1,5 +1,5 @@
-// The subject of an export: a ladder, or several runs that are read like one, the first being the baseline. Figures,
-// tables and reports show what is computed here once.
+// The subject of an export: a ladder, or several runs that are treated as one, with the first as the baseline. Computes
+// once what figures, tables and reports show.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct StudyRung {
   const LoadedRun* first = nullptr;  // its first repeat, owned by the study
   std::string label;                 // the stage in words
   std::string changed;
-  bool is_baseline = false;  // the first: all factors are over it
-  double rate = missing;     // tokens/s or, where no run says its tokens, steps/s (Study::rate_unit)
+  bool is_baseline = false;  // the first: all factors are relative to it
+  double rate = missing;     // tokens/s or, if no run has its tokens, steps/s (Study::rate_unit)
   Interval rate_ci95;
   double limit = missing;  // tokens/s at the hardware's peak
 
@@ -28,8 +28,8 @@ struct Study {
   std::string origin;  // "measured here, 2026-11-21 13:20"; "import, from seeds/a.txt"
   bool is_ladder = false;
   std::string rate_unit = "tokens/s";
-  std::vector<LoadedRun> runs;  // where they are no ladder, their rungs are places in this list
-  std::vector<Run> kept;        // the same as the database has them
+  std::vector<LoadedRun> runs;  // if they aren't a ladder, their rungs are indices of this list
+  std::vector<Run> kept;        // the same as stored in the database
   std::vector<StudyRung> rungs;
 
   Study() = default;
@@ -38,16 +38,16 @@ struct Study {
   Study(const Study&) = delete;  // rungs point into runs
   Study& operator=(const Study&) = delete;
 
-  // The rung with the largest factor among those that can be trusted, are clearly faster than the baseline, and kept
-  // their loss (a loss that cannot be compared is allowed, and the headline says so). Null where there is none.
+  // The rung with the largest factor among those that are trusted, clearly faster than the baseline, and have the same
+  // loss (a loss that cannot be compared is allowed, and the headline says so). Null if no rung qualifies.
   const StudyRung* best() const;
   const StudyRung& rung_of(const Run& run) const;
 };
 
-// Several runs of one ladder keep their rungs; others become a rung each, in the order given. Needs at least one run.
+// Several runs of one ladder keep their rungs; others become one rung each, in the order given. Needs at least one run.
 Study make_study(std::string title, std::string origin, std::vector<LoadedRun> runs, const HardwareTable& hardware);
 
-// The best rung and its interval, or why there is none.
+// The best rung and its interval, or why no rung qualifies.
 std::string headline(const Study& study);
 
 // The sentences beneath every figure.
@@ -59,8 +59,8 @@ std::string version_line(const Study& study);
 
 // "8.6 of 29.8 TFLOP/s", "impossible: 997 of 59.5 TFLOP/s"
 std::string trust_text(const StudyRung& rung);
-std::string verdict_text(const StudyRung& rung);  // "baseline", else of its factor over the baseline
-// As loss_text, and the rung that the loss is compared with where that isn't the baseline.
+std::string verdict_text(const StudyRung& rung);  // "baseline", else the verdict on its factor
+// As loss_text, plus the rung that the loss is compared with if that isn't the baseline.
 std::string loss_verdict_text(const StudyRung& rung);
 std::string factor_interval_text(const StudyRung& rung);  // "1.38 - 1.46"
 

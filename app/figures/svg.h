@@ -16,12 +16,12 @@ struct SvgOptions {
   int width = 0;  // CSS pixels; 0: what suits the figure
   int height = 0;
   Theme theme = Theme::light;
-  std::string id = "f";  // what the ids inside begin with: its own for each figure of a page
+  std::string id = "f";  // prefix of the ids inside, unique for each figure of a page
   bool with_title = true;
   bool with_caption = true;
 };
 
-// A figure that needs more room for its texts and rows becomes larger.
+// A figure grows if its texts and rows need more room.
 std::string to_svg(const Figure& figure, const SvgOptions& options = {});
 
 }  // namespace stepladder

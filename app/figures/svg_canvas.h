@@ -11,7 +11,7 @@
 
 namespace stepladder::svg {
 
-// The looks of the desktop (its light and dark themes), with Okabe and Ito's colours for measurements.
+// The desktop's colours (its light and dark themes), with Okabe and Ito's colours for measurements.
 struct Palette {
   std::string background, text, quiet, line, grid, bad, good, warning, hatch, band;
   std::array<std::string, 6> series;
@@ -25,7 +25,7 @@ constexpr double small_size = 11.5;
 constexpr double line_height = 1.4;
 constexpr double margin = 20;
 
-std::string decimal(double value);  // no more than two decimals
+std::string decimal(double value);  // at most two decimals
 
 enum class Anchor { start, middle, end };
 
@@ -48,14 +48,14 @@ class Canvas {
 
   void dot(double x, double y, double radius, const std::string& colour);
 
-  // The tooltip and the screen reader's text of everything until end_group.
+  // `says` is the tooltip and the screen reader's text of everything until end_group.
   void begin_group(const std::string& says, const std::string& extra = {});
   void end_group() { body_ += "</g>\n"; }
 
   void clip(double x, double y, double width, double height);
   std::string clipped() const { return " clip-path=\"url(#" + id_ + "-plot)\""; }
 
-  // Diagonal lines in `colour`; returns what fills with them.
+  // Diagonal lines in `colour`; returns the fill that refers to them.
   std::string hatch(const std::string& colour);
 
   // A figure on a page has no margin of its own: the page's card does.
@@ -72,7 +72,7 @@ class Canvas {
 
 std::string colour_of(const Palette& palette, int style);
 
-// Title and subtitle; returns where what follows begins.
+// Draws title and subtitle; returns the y below them.
 double draw_head(Canvas& canvas, const Figure& figure, double width, const SvgOptions& options);
 
 std::vector<std::string> caption_lines(const Figure& figure, double width, const SvgOptions& options);

@@ -13,10 +13,10 @@ std::string xml_escaped(std::string_view text);
 // A wider text ends in an ellipsis.
 std::string shortened(std::string_view text, double width, double size_px);
 
-// How wide Inter sets a text, within a few per cent; for layout without a font.
+// The width of a text in Inter, within a few per cent; for layout without a font.
 double text_width(std::string_view text, double size_px);
 
-// Words to lines that fit.
+// Wraps words into lines that fit.
 std::vector<std::string> wrapped(const std::string& text, double width, double size_px);
 
 }  // namespace stepladder

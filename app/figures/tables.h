@@ -9,14 +9,15 @@
 
 namespace stepladder {
 
-// Cells as they are shown; a cell without a value is empty.
+// Cells as shown; a cell without a value is empty.
 struct TextTable {
   std::vector<std::string> heads;
   std::vector<bool> right;
   std::vector<std::vector<std::string>> rows;
 };
-TextTable study_table(const Study& study);      // a row for each rung
-TextTable operators_table(const Study& study);  // milliseconds of its step by kind of operator; of those that have any
+TextTable study_table(const Study& study);  // a row for each rung
+TextTable operators_table(
+    const Study& study);  // milliseconds of its step by kind of operator, for rungs with a profile
 
 // GitHub's Markdown: headline, table, flags with their arithmetic, and how it was measured.
 std::string study_markdown(const Study& study);

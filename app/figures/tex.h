@@ -1,5 +1,5 @@
-// A figure for pgfplots and a table for booktabs in one LaTeX file that compiles as it is; docs/exports.md says how to
-// take either into a paper.
+// A figure for pgfplots and a table for booktabs in one LaTeX file that compiles unchanged; docs/exports.md describes
+// how to put either into a paper.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A file or standard input as what an importer reads.
+// A file or standard input as an importer's input.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace stepladder {
 // Reads in pieces of 256 KiB. Blocks where the input is a pipe. One thread.
 class FileInput : public ImportInput {
  public:
-  // Throws ImportError where the file can't be opened. The second form reads `descriptor` and doesn't close it.
+  // Throws ImportError if the file can't be opened. The second form reads `descriptor` and doesn't close it.
   explicit FileInput(const std::filesystem::path& path);
   explicit FileInput(int descriptor);
   ~FileInput() override;

@@ -15,7 +15,7 @@ namespace stepladder {
 
 struct ImportRequest {
   std::vector<std::string> paths;  // files, folders, "-" for standard input
-  std::string text;                // pasted text, read where there are no paths
+  std::string text;                // pasted text, read if there are no paths
   ImportOptions options;
   std::function<bool()> interrupted = [] { return false; };  // asked between pieces of input
   std::function<void(const std::string& file)> begins;       // called before each file or store; may be empty
@@ -36,7 +36,7 @@ struct ImportGrouping {
 };
 
 struct ImportOutcome {
-  std::vector<Run> runs;  // as the store has them
+  std::vector<Run> runs;  // as stored
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
   std::vector<std::string> formats;   // ids of the importers that read something, each once

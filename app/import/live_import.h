@@ -48,7 +48,7 @@ class LiveSink : public ImportSink {
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
-  void end(RunStatus status, const std::string& reason);  // of the last run; those before it have finished
+  void end(RunStatus status, const std::string& reason);  // of the last run; earlier ones have finished
 
  private:
   void start(const Run& run);

@@ -12,7 +12,7 @@
 namespace stepladder {
 
 // One thread. The transaction begins with the first run (a table without steps has only notes, and needs no database)
-// and is undone where commit() isn't called.
+// and is rolled back without commit().
 class StoreSink : public ImportSink {
  public:
   // `shown` names the file in notes; `path` is empty for standard input and pasted text. References outlive the sink.
@@ -26,7 +26,7 @@ class StoreSink : public ImportSink {
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
   void note(std::int64_t line, std::string text) override;
 
-  // `source_hash`: of the source code in the file; empty where there is none.
+  // `source_hash`: of the source code in the file; empty if it has none.
   void commit(ImportOutcome& outcome, const std::string& source_hash);
 
  private:

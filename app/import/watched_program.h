@@ -1,4 +1,4 @@
-// Runs another program and reads what it prints. POSIX; one program at a time in a process.
+// Runs another program and reads its output. POSIX; one program at a time in a process.
 #pragma once
 
 #include <sys/types.h>
@@ -11,14 +11,14 @@ namespace stepladder {
 
 // From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, for the rest of the process.
 void pass_signals_on();
-// Those signals that arrived while there was no program; a blocking read returns with EINTR for each.
+// The signals that arrived while no program was running; a blocking read returns with EINTR for each.
 int signals_without_program();
 
-// The program's output arrives through pipes, or through a terminal of its own where ours is one, so that it prints
-// line by line and in colour as it would without us. Created before any thread, since it forks.
+// The program's output arrives through pipes, or through a terminal of its own if ours is one, so that it prints line
+// by line and in colour as usual. Created before any thread, since it forks.
 class WatchedProgram {
  public:
-  // Throws UsageError where it can't be started.
+  // Throws UsageError if it can't be started.
   explicit WatchedProgram(const std::vector<std::string>& command);
   ~WatchedProgram();
   WatchedProgram(const WatchedProgram&) = delete;
@@ -29,7 +29,7 @@ class WatchedProgram {
     std::size_t size;  // in bytes
   };
 
-  // Blocks until the program prints, and reads that into `piece`; nothing once it has closed its output or ended.
+  // Blocks until the program prints, and reads its output into `piece`; nothing once it has closed its output or ended.
   std::optional<Output> read(std::vector<char>& piece);
 
   int wait();  // blocks until it ends; returns its status as waitpid does

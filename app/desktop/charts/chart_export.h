@@ -18,8 +18,7 @@ Figure figure_of(const Chart& chart);
 // Every point of every curve, with the chart's labels; never smoothed.
 PointsTable points_of(const Chart& chart);
 
-// What a reader needs to know about the figure's runs: hardware, precision, how many runs of how many steps, and how
-// they were timed.
+// The facts about the figure's runs that a reader needs: hardware, precision, number of runs and steps, and timing.
 std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs);
 
 // "Loss, nano on a.txt" -> EXPORTS/loss-nano-on-a-txt-20261121-132005.svg. EXPORTS is the folder `exports`

@@ -6,13 +6,13 @@
 
 namespace stepladder {
 
-// Everything that the mouse has no part in.
+// Draws everything that doesn't depend on the mouse.
 void draw_layers(const Chart& chart, const ChartView& view);
 
-// False where the legend would hide more than half of the plot; the read-out names the curves then.
+// False if the legend would hide more than half of the plot; the read-out then names the curves.
 bool has_room_for_legend(const Chart& chart, float height);
 
-// The x nearest to `at` of the curve that is drawn on top.
+// The x nearest to `at` in the topmost curve.
 double nearest_x(const Chart& chart, double at);
 
 // A tooltip with every curve's value at `x`.

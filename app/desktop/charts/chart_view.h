@@ -1,4 +1,4 @@
-// What a chart shows in one frame: ranges, decimated curves and ticks, derived before anything is drawn. UI thread.
+// A chart's content in one frame: ranges, decimated curves and ticks, derived before anything is drawn. UI thread.
 #pragma once
 
 #include <implot.h>
@@ -18,37 +18,37 @@ struct Range {
   void include(double value);
 };
 
-// A curve as it fits the pixels.
+// A curve reduced to the pixels.
 struct CurveView {
   Polyline line;
   Polyline smoothed;  // empty: the curve isn't smoothed
-  Polyline low;       // of its band; empty: it has none
+  Polyline low;       // of its band; empty: no band
   Polyline high;
 };
 
 struct ChartView {
   ImVec2 size;
   Range x;
-  Range y;                           // unknown: the user moves y
+  Range y;                           // unknown: the user controls y
   std::span<CurveView> curves = {};  // one for each of the chart's; valid until the next derive()
   ImPlotLocation legend_corner = ImPlotLocation_NorthEast;
 };
 
-// How y is chosen: by ImPlot and the mouse, to fit every value in sight, or all but the lowest and highest 2 %.
+// The range of y: set by ImPlot and the mouse, fitted to every visible value, or to all but the lowest and highest 2 %.
 enum class YAxis { free, fitted, without_outliers };
 
 bool has_points(const Chart& chart);
 
-// `zoom` unknown: everything. `size` is the plot's.
+// Derives the view. `zoom` unknown: everything. `size` is the plot's.
 ChartView derive(const Chart& chart, const Range& zoom, YAxis y_axis, ImVec2 size);
 
-// Between BeginPlot and the first item. The mouse moves `linked_x` when the plot ends.
+// Call between BeginPlot and the first item. The mouse changes `linked_x` when the plot ends.
 void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x);
 
-// Values that lie beyond the plot's limits, or beyond the x range.
+// How many values are outside the plot's limits or the x range.
 std::size_t off_screen(const ChartView& view, const Range& x, const Range& y);
 
-// "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; brief leaves out counts that say nothing is missing.
+// "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; brief leaves out counts that show nothing missing.
 enum class Wording { full, brief };
 std::string caption(const ChartView& view, std::size_t off_screen, Wording wording);
 

@@ -25,20 +25,20 @@ struct Curve {
   int order = 0;                          // its place in the legend, independent of the drawing order
   bool is_context = false;                // the y range includes it only near the other curves
   int dash = 0;                           // dash pattern where line styles are on; 0: solid
-  const MinMaxPyramid* levels = nullptr;  // of y, so that a frame doesn't scan all of it; null: it does
+  const MinMaxPyramid* levels = nullptr;  // of y, so that a frame doesn't scan all of it; null: scan it
   std::span<const double> smoothed;       // drawn in the curve's colour, y thin behind it
-  std::span<const double> low;            // a band around y, where there is one
+  std::span<const double> low;            // a band around y, if any
   std::span<const double> high;
 };
 
-// An event at an x: a thin line, with words on hover.
+// An event at an x: a thin line with a tooltip.
 struct ChartMark {
   double x = 0;
   std::string words;
   ImVec4 colour;
 };
 
-// What the charts of one view share: the zoomed x range, the mouse's place and two cursors.
+// State that the charts of one view share: the zoomed x range, the mouse's place and two cursors.
 struct SharedX {
   double low = missing;  // missing: everything
   double high = missing;
@@ -65,17 +65,17 @@ struct Chart {
   bool log_x = false;             // every x must be positive
   bool log_y = false;             // values that aren't positive are off-screen
   double shaded_until = missing;  // from the left edge to here in grey: the warm-up
-  double band_low = missing;      // between these two heights values count as the same: a band
+  double band_low = missing;      // a band of heights in which values count as the same
   double band_high = missing;
-  double zero_line = missing;  // a quiet horizontal line, e.g. "no difference"
+  double zero_line = missing;  // a thin horizontal line, e.g. "no difference"
   std::vector<ChartMark> marks;
   bool legend = true;
-  bool x_labelled = true;            // false where the chart below labels it
+  bool x_labelled = true;            // false if the chart below labels it
   std::vector<std::string> caption;  // below the exported figure: hardware, n, method (caption_of)
   std::string smoothing;             // in words, for the caption
   SharedX* shared = nullptr;         // null: the chart has its own
-  Commands* commands = nullptr;      // for the menu of the right button; null: no menu
-  std::size_t most_points = 80'000;  // drawn of all curves together, so that a thousand curves cost no more
+  Commands* commands = nullptr;      // for the context menu; null: no menu
+  std::size_t most_points = 80'000;  // drawn of all curves together, so that a thousand curves don't cost more
   float title_room = 0;              // pixels at the right of the title that the caption leaves free
   ImVec2 size = ImVec2(0, 0);
 };
@@ -85,7 +85,7 @@ struct Chart {
 // double click shows everything again. Until the user touches it, the chart follows its data.
 void draw_chart(const Chart& chart);
 
-// Whether curves differ in their dashes too.
+// Sets whether curves also differ in their dashes.
 void use_line_styles(bool on);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// Derives what a view shows on another thread, so that no frame waits for it, however many steps there are. Used by the
+// Derives a view's content on another thread, so that no frame waits for it, for any number of steps. Used by the
 // thread that made it, the UI thread.
 #pragma once
 
@@ -13,10 +13,10 @@
 
 namespace stepladder {
 
-// The inputs of something derived, as numbers that change with them.
+// The inputs of a derivation, as numbers that change with them.
 struct Basis {
   std::vector<std::int64_t> asked;  // the user's choices: a change starts at once
-  std::vector<std::int64_t> data;   // what has been read or has arrived
+  std::vector<std::int64_t> data;   // the data read or received so far
 };
 
 template <class Made>
@@ -37,12 +37,12 @@ class Background {
     return now.asked != basis_.asked || (now.data != basis_.data && (!is_growing || Clock::now() >= due_));
   }
 
-  // `make` owns or shares everything that it reads. To be called only while nothing is pending.
+  // `make` owns or shares everything that it reads. Call only while nothing is pending.
   void start(Basis basis, std::function<Made()> make) {
     owner_.check();
     basis_ = std::move(basis);
     began_ = Clock::now();
-    // The other thread also frees what take() replaced last: a hundred megabytes take milliseconds.
+    // The other thread also frees the result that take() replaced last: freeing a hundred megabytes takes milliseconds.
     made_ = std::async(std::launch::async, [make = std::move(make), old = std::exchange(replaced_, {})]() mutable {
       old = {};
       return make();
@@ -62,7 +62,7 @@ class Background {
   OwnerThread owner_;
   std::future<Made> made_ GUARDED_BY(owner_);
   Made replaced_ GUARDED_BY(owner_){};
-  Basis basis_ GUARDED_BY(owner_);  // of what was started last
+  Basis basis_ GUARDED_BY(owner_);  // of the last start
   Clock::time_point began_ GUARDED_BY(owner_){};
   Clock::time_point due_ GUARDED_BY(owner_){};
 };

@@ -1,4 +1,4 @@
-// The Compare view's model, derived from the runs on other threads when they or the options have changed. UI thread.
+// The Compare view's model, derived on other threads when the runs or the options have changed. UI thread.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ enum class Gap { difference, ratio };
 struct ComparisonOptions {
   Axis axis = Axis::step;
   std::array<Quantity, 3> metrics{Quantity::loss, Quantity::tokens_per_s, Quantity::dt_ms};
-  Gap gap = Gap::difference;  // of the first of these
+  Gap gap = Gap::difference;  // of the first metric
   bool mean = false;          // repeats of a rung as one curve with a band
   float smoothing = 0;
 };
@@ -32,33 +32,33 @@ struct ComparedLine {
   std::string label;
   int colour = 0;
   std::array<Points, 3> points;
-  std::array<Points, 3> means;  // where these are lowest and highest values: the means of the same steps
+  std::array<Points, 3> means;  // if the points are lowest and highest values: the means at the same steps
   std::array<MinMaxPyramid, 3> levels;
   std::array<std::vector<double>, 3> smoothed, low, high;
-  std::array<std::int64_t, 3> behind{};  // values that are drawn by lowest and highest of their neighbours
+  std::array<std::int64_t, 3> behind{};  // values that are drawn as lowest and highest of their neighbours
   std::int64_t excerpt = 0;              // steps that the points were chosen from; 0: all
-  Points gap;                            // of means where either is coarse
+  Points gap;                            // of means if either side is coarse
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
 
-  // The values behind the numbers.
+  // The values that the numbers are computed from.
   const Points& values(std::size_t metric) const { return means[metric].empty() ? points[metric] : means[metric]; }
 };
 
 struct ComparedCurves {
   ComparisonOptions options;
   std::vector<ComparedLine> lines;
-  std::size_t base = 0;            // its place among them
+  std::size_t base = 0;            // its index among them
   std::map<RunId, Points> places;  // of the steps of long runs, unless x is the step (places_of)
 };
 
 class ComparisonViewModel {
  public:
-  ComparedCurves curves;                  // the newest that are ready
-  std::map<RunId, RungJudgement> judged;  // by a line's first run; of runs compared before while new ones are made
+  ComparedCurves curves;                  // the newest ready ones
+  std::map<RunId, RungJudgement> judged;  // by a line's first run; those of earlier runs while new ones are computed
 
-  // Returns whether the curves are others now. Pushes commands for data to be read, and KeepDrawing while something
-  // is being made. `base` is one of `runs`, else the first serves; `zoom` is along the axis.
+  // Returns whether the curves were replaced. Pushes commands that read data, and KeepDrawing while another thread
+  // works. If `base` isn't one of `runs`, the first is used; `zoom` is along the axis.
   bool update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
               const ComparisonOptions& options, const SharedX& zoom, Commands& commands);
 

@@ -1,4 +1,4 @@
-// The Ladder view's model, derived from the runs when they have changed and not in every frame. UI thread.
+// The Ladder view's model, derived from the runs when they change rather than in every frame. UI thread.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace stepladder {
 
-// The x of the loss curves: the quantity that is equal where losses are compared.
+// The x axis of the loss curves: the quantity at which losses are compared.
 enum class ComparisonAxis { steps, tokens, time, flops, energy };
 inline constexpr std::array comparison_axes{ComparisonAxis::steps, ComparisonAxis::tokens, ComparisonAxis::time,
                                             ComparisonAxis::flops, ComparisonAxis::energy};
@@ -31,7 +31,7 @@ struct Ecdf {
 // A rung's name: its title, its stage, else its number.
 std::string title_of(const Run& rung);
 
-// One rung as a row: its judgement, and what else is shown of its first repeat.
+// One rung as a row: its judgement, and further facts about its first repeat.
 struct LadderRung {
   RungJudgement judged;  // its `runs` are empty here
   Run first;             // its first repeat
@@ -50,8 +50,8 @@ struct LossCurve {
   std::string title;
   Points points;
   Points gap;               // minus the baseline's; of means where either is coarse
-  Points places;            // of a long run's steps along the comparison axis, unless that is the step
-  std::int64_t behind = 0;  // values that a coarse curve stands for
+  Points places;            // of a long run's steps along the comparison axis, unless that axis is the step
+  std::int64_t behind = 0;  // values that a coarse curve represents
   MinMaxPyramid levels;
   MinMaxPyramid gap_levels;
 };
@@ -72,13 +72,13 @@ struct LadderModel {
   int fastest() const;  // of those that can be trusted, else of all
 };
 
-// A ladder's model, made anew on another thread when its runs, the baseline or the comparison axis have changed.
+// A ladder's model, rebuilt on another thread when its runs, the baseline or the comparison axis have changed.
 class LadderViewModel {
  public:
-  LadderModel model;  // the newest that is ready; of another ladder, or empty, while the first is being made
+  LadderModel model;  // the newest ready one; another ladder's, or empty, while the first is being made
 
-  // Returns whether the model is another one now. Pushes commands for data to be read, and KeepDrawing while
-  // something is being made. `zoom` of the loss curves, along the comparison axis; null: none.
+  // Returns whether the model was replaced. Pushes commands that read data, and KeepDrawing while another thread works.
+  // `zoom` is that of the loss curves, along the comparison axis; null: none.
   bool update(const Workspace& workspace, LadderId ladder, int baseline, ComparisonAxis comparison_axis,
               const SharedX* zoom, Commands& commands);
 

@@ -1,4 +1,4 @@
-// The columns that a table of runs can have: measurements, values of the recipe, what users added. UI thread.
+// The columns that a table of runs can have: measurements, recipe values, users' marks. UI thread.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ struct ColumnContext {
   RunId baseline = 0;
 };
 
-// The columns of every table; and one for each value in any recipe.
+// The columns of every table, and one for each value in any recipe.
 const std::vector<RunColumn>& measured_columns();
 std::vector<RunColumn> recipe_columns(const Workspace& workspace);
 

@@ -1,4 +1,4 @@
-// A run that another thread may read while the UI thread continues: values, and columns that nobody changes.
+// A copy of a run that another thread may read while the UI thread continues: values, and columns that never change.
 #pragma once
 
 #include <cstdint>
@@ -21,26 +21,26 @@ struct RunSnapshot {
   bool goes_on = false;
   bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are those of overviews
   std::shared_ptr<const Series> series;  // empty until it has been read
-  // Of an excerpt: the quantities that are drawn, and the step times of the whole run where time was asked for.
+  // Of an excerpt: the quantities that are drawn, and the step times of the whole run if time was asked for.
   std::vector<std::shared_ptr<const OverviewCurve>> overviews;
   std::shared_ptr<const OverviewCurve> step_times;
 
   Summary summary() const;
 
-  // Null where it hasn't been loaded.
+  // Null if it hasn't been loaded.
   const OverviewCurve* overview(Quantity quantity) const;
 
-  // Where an excerpt's steps are along an axis that isn't a metric; nothing for the axis of steps.
+  // The places of an excerpt's steps along an axis that isn't a metric; empty for the step axis.
   Points places(Axis axis) const;
 };
 
-// A number that changes when a snapshot of the run would hold more or other steps.
+// A number that changes when a snapshot of the run would hold different steps.
 std::int64_t fingerprint(const RunEntry& entry);
 
-// Makes snapshots of runs, and asks for steps that have not been read. Used by the thread that made it, the UI thread.
+// Makes snapshots of runs, and asks for steps that haven't been read. Used by the thread that made it, the UI thread.
 class SnapshotCache {
  public:
-  // Sets how many runs will be asked for: the more there are, the shorter are those that are read whole.
+  // Sets how many runs will be asked for: the more runs, the fewer steps of each are read.
   void expect(std::size_t runs);
 
   bool is_coarse(const RunEntry& entry) const;
@@ -57,7 +57,7 @@ class SnapshotCache {
     int rewritten = 0;
   };
   OwnerThread owner_;
-  std::map<RunId, Copy> live_ GUARDED_BY(owner_);  // of runs that go on; grow with them
+  std::map<RunId, Copy> live_ GUARDED_BY(owner_);  // of running runs; grow with them
   std::int64_t most_steps_ GUARDED_BY(owner_) = most_steps_read_whole;
 };
 

@@ -18,8 +18,8 @@ struct ComparedNumbers {
   std::string tokens_per_s, factor, ci95;
   std::string verdict;  // of the speed
   Tone verdict_tone = Tone::neutral;
-  std::optional<LossParity> loss;        // none for the baseline, and while it is being computed
-  std::string mean, min, max, last;      // over what is visible
+  std::optional<LossParity> loss;        // unset for the baseline, and while it is being computed
+  std::string mean, min, max, last;      // over the visible steps
   std::string at_cursors, between_them;  // the values at A and B, and their difference
 };
 
@@ -38,7 +38,7 @@ class CompareTable {
   void draw(CompareView& view, Commands& commands);
 
  private:
-  struct Visible {  // of a line's first metric between two x, as last asked for
+  struct Visible {  // of a line's first metric between two x, as last computed
     double low = missing;
     double high = missing;
     RangeStatistics statistics;

@@ -1,5 +1,5 @@
-// What the parts of the Compare view share: its options, its zoom and cursors, and the curves that follow from them.
-// UI thread.
+// The state that the parts of the Compare view share: its options, its zoom and cursors, and the resulting curves. UI
+// thread.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct CompareView {
   ComparisonOptions options;
   bool log_x = false;
   bool log_y = false;
-  RunId base = 0;  // the baseline's run; where it is not among the compared runs, the first of them serves
+  RunId base = 0;  // the baseline's run; if it isn't compared, the first run is used
   SharedX x;
 
   ComparisonViewModel shown;

@@ -1,4 +1,4 @@
-// The History view's columns: those that exist, are shown, and fit. UI thread.
+// The History view's columns: all of them, those shown, and those that fit. UI thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct HistoryColumns {
 
   void update(const Workspace& workspace);
   const RunColumn* find(const std::string& id) const;
-  std::vector<const RunColumn*> fitting(float width) const;  // those shown that a table of this width has room for
+  std::vector<const RunColumn*> fitting(float width) const;  // the shown columns that fit into a table of this width
 };
 
 void draw_column_popup(HistoryColumns& columns);  // "##columns"

@@ -12,7 +12,7 @@ namespace stepladder {
 
 std::vector<const RunEntry*> selected_entries(const Workspace& workspace);
 
-// Each is one entry for Ctrl+Z. Where all runs are archived or pinned already, it is undone for all.
+// Ctrl+Z undoes each action. If all runs are already archived or pinned, the action reverts that for all.
 void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
 void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
 void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands);

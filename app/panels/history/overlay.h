@@ -1,5 +1,5 @@
-// The curves of the selected runs over each other, and the buttons that act on all of them; drawn beneath the History
-// view's table. UI thread.
+// The curves of the selected runs in one chart, and the buttons that act on all of them, beneath the History view's
+// table. UI thread.
 #pragma once
 
 #include "app/desktop/charts/charts.h"

@@ -1,4 +1,4 @@
-// What the History view lists: the runs that pass the filter, in their order and groups. UI thread.
+// The rows of the History view: the runs that pass the filter, sorted and grouped. UI thread.
 #pragma once
 
 #include <array>
@@ -23,19 +23,19 @@ struct HistoryRow {
 };
 
 struct HistoryRows {
-  // What the user has chosen.
+  // The user's choices.
   std::array<char, 256> filter{};
   std::string sorted_by = "created";
   bool ascending = false;
   HistoryGroup group = HistoryGroup::none;
-  bool archived = false;  // whether those are shown too
+  bool archived = false;  // whether archived runs are shown too
   std::set<std::string> folded;
   RunId baseline = 0;
 
-  // Derived from it; again when it, or a run, has changed.
+  // Derived from these; again when they, or a run, have changed.
   std::vector<HistoryRow> rows;
   std::size_t matching = 0;
-  std::string filter_problem;  // then no run is hidden
+  std::string filter_problem;  // if set, no run is hidden
   std::string made_for;
   std::map<RunId, bool> impossible;  // whether a run's times are impossible; of drawn rows only, as it takes 0.1 ms
 

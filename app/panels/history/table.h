@@ -1,4 +1,4 @@
-// The History view's table: a run a line, its name, its cells, its menu. UI thread.
+// The History view's table: each run's name, cells and menu. UI thread.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ struct HistoryTable {
 
 void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands);
 
-// The table as it is shown, for a file or the clipboard: the names of its columns, then its runs.
+// The table as shown, for a file or the clipboard: the names of its columns, then its runs.
 std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, const Workspace& workspace);
 
 }  // namespace stepladder

@@ -12,11 +12,11 @@ namespace stepladder {
 struct ImportForm {
   NumberField tokens;
   NumberField params;
-  ImportOptions options;                      // of the fields
-  std::optional<ImportOptions> as_last_time;  // offered where none are set now
+  ImportOptions options;                      // from the fields
+  std::optional<ImportOptions> as_last_time;  // offered if none are set now
 
   void show(const ImportOptions& said);
-  std::string problem() const;  // of a field, in a sentence; empty where there is none
+  std::string problem() const;  // of a field, in a sentence; empty without one
 };
 
 bool draw_import_form(ImportForm& form, const HardwareTable& hardware);  // returns whether something was changed

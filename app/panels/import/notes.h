@@ -1,4 +1,4 @@
-// The Import view's notes: what was skipped, assumed or inferred. UI thread.
+// The Import view's notes: everything that was skipped, assumed or inferred. UI thread.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The Import view's table: the runs as they were understood, and the flags of each. UI thread.
+// The Import view's table: the runs as read, and the flags of each. UI thread.
 #pragma once
 
 #include <set>
@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-float import_rows_height(std::size_t runs);  // that they need
+float import_rows_height(std::size_t runs);  // of the table
 
 // `flags` are each run's; a click on a row changes `selected`.
 void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const std::vector<std::vector<Flag>>& flags,

@@ -27,7 +27,7 @@ struct BesideLadder {
   ImVec4 colour;
 };
 
-// One stage: this ladder's rung of it, and the others', in their order; null where a ladder has none.
+// One stage: this ladder's rung of it, and the others', in their order; null if a ladder lacks the stage.
 struct BesideRow {
   const LadderRung* own = nullptr;
   std::vector<const LadderRung*> others;
@@ -43,10 +43,10 @@ std::vector<BesideLadder> followed_beside(std::list<FollowedBeside>& others, con
 // A row for every rung of this ladder, then one for each stage that only others have.
 std::vector<BesideRow> beside_rows(const LadderModel& own, const std::vector<BesideLadder>& others);
 
-// Over the first rung of its own ladder, which is 1.
+// Relative to the first rung of its own ladder, which is 1.
 double factor_over_own_baseline(const LadderRung& rung, const LadderModel& model);
 
-// A thin bar a ladder, from 1 x to its factor; the axis is logarithmic, so that equal factors are equally long.
+// A thin bar per ladder, from 1 x to its factor; the axis is logarithmic, so that equal factors have equal lengths.
 class BesideBars {
  public:
   BesideBars(const LadderModel& own, const std::vector<BesideLadder>& others);

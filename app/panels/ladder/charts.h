@@ -1,4 +1,4 @@
-// The Ladder view's charts: losses, their differences to the baseline's, step times. UI thread.
+// The Ladder view's charts: losses, their differences from the baseline's, step times. UI thread.
 #pragma once
 
 #include <imgui.h>
@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-// The charts' data: `selected` and `baseline` are strong, `caption` is printed beneath exported figures.
+// The charts' data: `selected` and `baseline` are emphasised, `caption` is printed beneath exported figures.
 struct LadderCurves {
   const LadderModel& model;
   int selected = 0;
@@ -31,10 +31,10 @@ struct LadderAxis {
   }
 };
 
-// The loss curves, and beneath them each one's difference from the baseline's.
+// Draws the loss curves, and beneath them each one's difference from the baseline's.
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands);
 
-// `shows_operators` is the switch to the operators; null: there are none.
+// `shows_operators` is the switch to the operators; null: the ladder has none.
 void draw_ladder_times(const LadderCurves& shown, ImVec2 size, bool* shows_operators, Commands& commands);
 
 }  // namespace stepladder

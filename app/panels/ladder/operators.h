@@ -1,5 +1,5 @@
-// The Ladder view's operators: where the selected rung's step spends its time, and the change from the previous rung.
-// UI thread.
+// The Ladder view's operators: the selected rung's step time by operator, and the change from the previous rung. UI
+// thread.
 #pragma once
 
 #include <imgui.h>

@@ -1,4 +1,4 @@
-// The Launch view's form: the recipe and the rungs that somebody has asked for, and the ladder that follows. UI thread.
+// The Launch view's form: the chosen recipe and rungs, and the resulting ladder. UI thread.
 #pragma once
 
 #include <array>
@@ -27,23 +27,23 @@ struct LaunchForm {
   double lr = 1e-3;
   int seed = 1337;
   std::vector<bool> rungs;         // of all_stages()
-  std::vector<PlannedStage> plan;  // somebody's ladder instead of the rungs chosen by hand
+  std::vector<PlannedStage> plan;  // a preset's or another view's ladder instead of rungs chosen by hand
   std::string plan_name;
   Recipe plan_base;
 
   LaunchForm();
   void take_preset();                            // the chosen model's batch, sequence and learning rate
-  void take_plan(const LadderRequest& request);  // of another view, or a preset ladder
+  void take_plan(const LadderRequest& request);  // of another view, or of a preset
 };
 
 LadderRequest request_of(const LaunchForm& form, std::vector<PlannedStage> stages);
 
-// Why a stage cannot be on this form's ladder; empty where it can, or while the hardware is being detected.
+// Why a stage cannot be on this form's ladder; empty if it can, or while the hardware is being detected.
 std::string why_not(const Stage& stage, const Recipe& base, const Workspace& workspace);
 
 std::vector<PlannedStage> chosen_stages(const LaunchForm& form, const Workspace& workspace);
 
-// Why the form cannot be started, or empty. Whether its files exist is checked when it is started.
+// Why the form cannot be launched, or empty. Launching checks whether its files exist.
 std::string problem_of(const LaunchForm& form, const Workspace& workspace);
 
 void draw_launch_form(LaunchForm& form);

@@ -1,4 +1,4 @@
-// The Launch view's queue: the run that trains now and those that wait for it. UI thread.
+// The Launch view's queue: the running run and the queued ones. UI thread.
 #pragma once
 
 #include "app/desktop/commands.h"

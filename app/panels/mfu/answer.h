@@ -9,7 +9,7 @@ namespace stepladder {
 std::string percent(double share);
 Tone tone_of_share(double share);  // suspicious, impossible
 
-// `published_range` is what published runs reach by this convention. A click on another convention chooses it.
+// `published_range` is the range of published runs by this convention. A click on another convention chooses it.
 void draw_answer(const MfuForm& form, MfuConvention& convention, const std::string& published_range,
                  const HardwareTable& table);
 

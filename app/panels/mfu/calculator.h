@@ -1,4 +1,4 @@
-// The calculator of the MFU view: its numbers, where they came from, and its fields. UI thread.
+// The calculator of the MFU view: its numbers, their source, and its fields. UI thread.
 #pragma once
 
 #include <array>
@@ -29,14 +29,14 @@ struct MfuForm {
   std::string hardware;  // a name of the table; empty: the peak is given by hand
   Precision precision = Precision::bf16;
   bool recomputed = false;
-  RunId run = 0;                       // whose numbers these are; 0: a published run's, or custom ones
+  RunId run = 0;                       // the source of the numbers; 0: a published run, or custom ones
   std::string from;                    // its name
-  std::string assumed;                 // what had to be assumed about them
-  std::string unknown_hardware;        // it ran on, which the table lacks
+  std::string assumed;                 // the assumptions about them
+  std::string unknown_hardware;        // of the run, which the table lacks
   std::array<char, 128> run_filter{};  // typed while a run is chosen
 
   MfuForm() { values.fill(missing); }
-  void leave() {  // the numbers are no longer a run's: somebody has changed one
+  void leave() {  // the numbers are no longer a run's, since the user changed one
     run = 0;
     from.clear();
     assumed.clear();
@@ -55,14 +55,14 @@ struct MfuForm {
   }
 };
 
-// Where N was left out it follows from the rest, for a GPT-2 with its head tied to the embedding.
+// An N left empty is computed from the rest, for a GPT-2 with its head tied to the embedding.
 ModelShape shape_of(const MfuForm& form);
 
 const Hardware* hardware_of(const MfuForm& form, const HardwareTable& table);  // null: the peak is given by hand
 double peak_of(const Hardware& hardware, Precision precision);
 double peak_of(const MfuForm& form, const HardwareTable& table);  // of one device
 
-// The selected run's numbers to begin with, else the newest's that has any, else GPT-2's.
+// The initial numbers: the selected run's, else those of the newest run that has any, else GPT-2's.
 MfuForm first_form(const Workspace& workspace);
 void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table);
 void take_published(MfuForm& form, const PublishedRow& row, const HardwareTable& table);

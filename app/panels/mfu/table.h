@@ -1,4 +1,4 @@
-// The MFU view's table: the project's runs beside those that MosaicML has published. UI thread.
+// The MFU view's table: the project's runs next to MosaicML's published ones. UI thread.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace stepladder {
 
 struct MfuRow {
   RunId run = 0;              // 0: published
-  std::size_t published = 0;  // which of them
+  std::size_t published = 0;  // index of the published row
   std::string name;
   std::string hardware;
   int devices = 1;
@@ -19,9 +19,9 @@ struct MfuRow {
   std::int64_t params = 0;
   double tokens_per_s = missing;
   double said = missing;      // as published, by the nearest convention that was published
-  double computed = missing;  // by that convention again
-  double mfu = missing;       // by the convention of the view
-  std::string remark;         // what was assumed, or why there is no figure
+  double computed = missing;  // by the same convention
+  double mfu = missing;       // by the view's convention
+  std::string remark;         // the assumption, or why the figure is missing
   bool is_assumed = false;
 
   double difference() const { return is_missing(said) ? missing : computed - said; }
@@ -47,7 +47,7 @@ struct MfuTable {
   std::string published_problem;
   std::array<char, 128> filter{};
 
-  std::vector<std::size_t> shown;  // of the rows, in order; made again when these change
+  std::vector<std::size_t> shown;  // of the rows, in order; rebuilt when these change
   std::string seen_filter;
   bool must_sort = true;
   int sorted_by = column_mfu;
@@ -56,7 +56,7 @@ struct MfuTable {
 
 void derive_rows(MfuTable& table, const std::vector<RunEntry>& runs, MfuConvention convention,
                  const HardwareTable& hardware);
-std::string published_range(const MfuTable& table);  // "30.1 % to 62.3 %"; empty where nothing is known
+std::string published_range(const MfuTable& table);  // "30.1 % to 62.3 %"; empty if nothing is known
 
 // A click on a row copies its numbers into the form.
 void draw_mfu_table(MfuTable& table, MfuForm& form, MfuConvention convention, const Workspace& workspace);

@@ -1,4 +1,4 @@
-// The Run view's curves, loss and step time, with those of the run that it is compared with. UI thread.
+// The Run view's curves of loss and step time, with those of the run that it is compared with. UI thread.
 #pragma once
 
 #include <imgui.h>

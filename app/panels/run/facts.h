@@ -1,5 +1,4 @@
-// The Run view's recipe and environment: each value, beside that of another run or of the current environment. UI
-// thread.
+// The Run view's recipe and environment: each value, next to another run's or the current environment's. UI thread.
 #pragma once
 
 #include "app/desktop/workspace.h"
@@ -7,7 +6,7 @@
 namespace stepladder {
 
 struct RunFacts {
-  RunId against = 0;  // whose recipe is shown beside the run's own; 0: none
+  RunId against = 0;  // the run whose recipe is shown next to its own; 0: none
   bool only_differences = false;
 
   void draw_recipe(const Workspace& workspace, const RunEntry& shown);

@@ -11,10 +11,10 @@ namespace stepladder {
 
 class RunNote {
  public:
-  // Switches to another run; unsaved text of the one before is saved first.
+  // Switches to another run; saves unsaved text of the previous one first.
   void show(const RunEntry& run, Commands& commands);
   void draw(const RunEntry& shown, Commands& commands);
-  void keep(Commands& commands);  // saves what differs from what is stored
+  void keep(Commands& commands);  // saves changes
 
  private:
   void take(const Curation& curation);

@@ -1,5 +1,4 @@
-// The Run view's operators: where its steps spend their time, beside those of the run that it is compared with. UI
-// thread.
+// The Run view's operators: its step time by operator, next to that of the run that it is compared with. UI thread.
 #pragma once
 
 #include <vector>
