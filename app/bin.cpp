@@ -10,7 +10,8 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-// Runs whose rows are deleted and whose folders are not yet, so that a process that dies in between leaves no litter.
+// Runs whose rows are deleted and whose folders are not yet, so that a process killed in between leaves no orphaned
+// folder.
 constexpr const char* to_remove = "checkpoints_to_remove";
 
 std::vector<RunId> ids_from(const std::string& text) {
@@ -26,7 +27,7 @@ std::string text_of(const std::vector<RunId>& ids) {
   return text;
 }
 
-// Files of the folder itself: a link counts nothing, since removing it frees nothing.
+// Counts files of the folder itself; links don't count, since removing them frees nothing.
 std::int64_t bytes_in(const fs::path& folder) {
   std::int64_t bytes = 0;
   std::error_code error;
@@ -65,10 +66,10 @@ EmptiedBin empty_bin(RunStore& store, double deleted_before) {
     folders.insert(folders.end(), emptied.runs.begin(), emptied.runs.end());
     store.set_setting(to_remove, text_of(folders));
   });
-  if (folders.empty() || store.file().empty()) return emptied;  // one in memory has nothing beside it
+  if (folders.empty() || store.file().empty()) return emptied;  // a database in memory has no folders beside it
   std::vector<RunId> left;
   for (const RunId id : folders) {
-    if (store.run(id)) continue;  // never a run's that there is
+    if (store.run(id)) continue;  // never an existing run's folder
     const fs::path folder = run_checkpoint_folder(store.file(), id);
     const std::int64_t bytes = bytes_in(folder);
     std::error_code error;

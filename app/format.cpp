@@ -23,7 +23,7 @@ std::string three_digits(double value) {
   return print(size >= 99.95 ? "%.0f" : size >= 9.995 ? "%.1f" : "%.2f", value);
 }
 
-// "NaN" and the infinities as words; empty for a number that can be printed.
+// "NaN" and the infinities as words; empty for a finite number.
 std::string not_a_number(double value) {
   if (is_missing(value)) return "-";
   if (std::isnan(value)) return "NaN";

@@ -31,7 +31,7 @@ void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
 }
 
 // The newest checkpoint whose steps are all recorded, so that the curve has no gap. A checkpoint waits for its steps,
-// so that is usually the newest of all, unless the database could no longer be written or an older version wrote it.
+// so this is the newest of all unless the database could no longer be written or an older version wrote it.
 Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
   Checkpoint found = find_checkpoint(database, run);
   for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
@@ -272,7 +272,7 @@ std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience
   return events;
 }
 
-// A run that ended is judged from the database, so this waits, without blocking, until the writer is that far.
+// Runs that ended are judged from the database, so this waits, without blocking, until the writer has written them.
 void Session::carry_on_confirming(const std::vector<RunEvent>& events) {
   owner_.check();
   if (!confirmation_ || !confirmation_->is_open()) return;

@@ -64,7 +64,7 @@ void SpeedupConfirmation::look() {
   }
 }
 
-// Also ends the question where a run of the round did not finish: it would be tried for ever.
+// Also ends the question if a run of the round didn't finish, since it would be tried forever.
 bool SpeedupConfirmation::round_is_over() {
   std::vector<Run> runs;
   for (const RunId id : round_) runs.push_back(store_.existing_run(id));
@@ -112,7 +112,7 @@ void SpeedupConfirmation::judge_runs() {
 
 void SpeedupConfirmation::decide() {
   const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2;
-  if (answer_.speedup.worst() != Trust::trusted) {  // a flag of one repeat stays, however many follow
+  if (answer_.speedup.worst() != Trust::trusted) {  // a flag of one repeat stays, even after more repeats
     end(State::answered, doubt_);
   } else if (is_clear) {
     end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + ".");

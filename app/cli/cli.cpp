@@ -13,7 +13,7 @@
 namespace stepladder {
 namespace {
 
-// Checks the argument that isn't a command: it is a project's file, or a mistake.
+// Checks the argument that isn't a command: either a project's file, or a mistake.
 void check_project(const std::string& project, const CLI::App& app) {
   if (project.empty()) return;
   if (!app.get_subcommands().empty())
@@ -30,7 +30,7 @@ void check_project(const std::string& project, const CLI::App& app) {
                    (meant.empty() ? "; `stepladder --help` lists them" : "; did you mean " + meant + "?"));
 }
 
-// CLI11's sentence in our form, with where to read more.
+// CLI11's message in our form, with a pointer to the help.
 std::string usage_text(const CLI::App* app, const CLI::Error& error) {
   const auto given = app->get_subcommands();
   return std::string("stepladder: ") + error.what() + "; `stepladder " +
@@ -107,7 +107,7 @@ int run_command_line(int argc, char** argv, const Desktop& desktop) {
     return complain(error, exit_usage);
   } catch (const UsageError& error) {
     return complain(error, exit_usage);
-  } catch (const std::exception& error) {  // StorageError, DataError, LibTorch that does not load
+  } catch (const std::exception& error) {  // StorageError, DataError, a LibTorch that doesn't load
     return complain(error, exit_failed);
   }
 }

@@ -20,11 +20,11 @@ struct CompareOptions {
   std::string base;
   std::vector<std::string> runs;
   double noise_floor = default_noise_floor;
-  std::optional<double> target_loss;  // else the base's own last one, smoothed
+  std::optional<double> target_loss;  // else the base's own final loss
   bool gate = false;
 };
 
-// One recorded step and the next, on average: 10 where a log has every tenth.
+// The mean distance between recorded steps: 10 if a log has every tenth.
 std::int64_t steps_apart(const Summary& summary) {
   return (summary.last_step - summary.first_step) / std::max<std::int64_t>(1, summary.steps) + 1;
 }
@@ -82,7 +82,7 @@ std::optional<BatchSplit> split_batch(const LoadedRun& base, const LoadedRun& ru
   return split_gain(point(base), point(run), third_point({base.run, base.summary}, {run.run, run.summary}, others));
 }
 
-// The parts of a gain where the batch changed too: a pair of equal numbers where they are known, else bounds.
+// The parts of a gain if the batch changed too: a pair of equal numbers if they are known, else bounds.
 Json batch_json(const BatchSplit& split) {
   return {{"equal_batch", Json::array({number(split.equal_batch_low), number(split.equal_batch_high)})},
           {"bigger_batch", Json::array({number(split.bigger_batch_low), number(split.bigger_batch_high)})},
@@ -97,7 +97,7 @@ Subject subject_of(const ComparedRun& run) {
   return subject;
 }
 
-// The gravest finding of a gate: an impossible number, then the loss, then the speed.
+// The exit status of a gate's gravest finding: an impossible number, then the loss, then the speed.
 int gate_status(const Comparisons& compared) {
   const auto any = [&](auto&& found) {
     return std::any_of(compared.runs.begin(), compared.runs.end(),

@@ -84,7 +84,7 @@ std::string answer_text(const SpeedupConfirmation& confirmation) {
 }
 
 int confirm(const ConfirmOptions& options, const CommonOptions& common) {
-  open_existing(common.database);  // or an error: without a database there is no run
+  open_existing(common.database);  // throws if the database doesn't exist
   Session session(common.database);
   const Run run = find_run(session.store(), options.run);
   const Run base = options.base.empty() ? baseline_of(session.store(), run) : find_run(session.store(), options.base);

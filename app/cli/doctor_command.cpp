@@ -23,12 +23,12 @@ namespace {
 
 struct Probe {
   PeakProbe peak;
-  Hardware row;                     // as it stands in `file`
+  Hardware row;                     // as in `file`
   std::filesystem::path file;       // the user's own hardware.csv
-  const Hardware* known = nullptr;  // what the table says of this hardware apart from probes
+  const Hardware* known = nullptr;  // the table's row for this hardware, apart from probes
 };
 
-// Below this part of the cores' time the figures are those of a busy machine.
+// Below this share of the cores' time, the machine was busy.
 inline constexpr double least_cpu_share = 0.9;
 
 constexpr std::string_view measured_here = "measured here";
@@ -47,12 +47,12 @@ double kept_tflops(const PeakProbe& peak, const ProductRate& rate) {
   return was_busy(peak) ? rate.fastest_tflops : rate.tflops;
 }
 
-// A lower precision that is slower than float32 isn't a peak: autocast leaves some products in float32, so a run may be
+// A lower precision that is slower than float32 isn't a peak: autocast leaves some products in float32, so a run can be
 // faster.
 Hardware hardware_row(const PeakProbe& peak, const Hardware* known) {
   Hardware row{.name = peak.hardware, .source = std::string(measured_here)};
   if (known) row.name += " (measured here)";
-  if (peak.device == "mps") row.aliases = {row.name};  // "Apple GPU" names no model by itself
+  if (peak.device == "mps") row.aliases = {row.name};  // "Apple GPU" alone doesn't name a model
   const double fp32 = kept_tflops(peak, peak.rates.front());
   for (const ProductRate& rate : peak.rates) {
     const double tflops = kept_tflops(peak, rate);
@@ -63,7 +63,8 @@ Hardware hardware_row(const PeakProbe& peak, const Hardware* known) {
   return row;
 }
 
-// Reads the table before writing it: a malformed one is reported with its line and stays as it is. A link stays a link.
+// Reads the table before writing it: reports a malformed one with its line and leaves it unchanged. A link stays a
+// link.
 void keep(const Hardware& row, const fs::path& file) {
   std::string csv;
   if (fs::exists(file)) {
@@ -73,7 +74,7 @@ void keep(const Hardware& row, const fs::path& file) {
   const std::string text = with_row(csv, row);
   const fs::path target = fs::weakly_canonical(file);
   std::error_code error;
-  fs::create_directories(target.parent_path(), error);  // the file's own error says more
+  fs::create_directories(target.parent_path(), error);  // the file's own error is more precise
   OutputFile output(target);
   output.write(std::as_bytes(std::span(text)));
   output.commit();
@@ -83,10 +84,10 @@ double datasheet_peak(const Probe& probe, const std::string& precision) {
   return probe.known ? probe.known->peak_tflops[static_cast<std::size_t>(precision_from(precision))] : missing;
 }
 
-// Measures (some ten seconds) and writes the row. Hardware that the table does not know gets one under the name that
-// runs record, and so a peak. Beside a datasheet the row is called "NAME (measured here)": MFU stays what others
-// publish. Throws StorageError or DataError, with the table as it was, and std::runtime_error where `stop_requested`
-// says so.
+// Measures (some ten seconds) and writes the row. Hardware that the table lacks gets a row under the name that runs
+// record, and so a peak. Next to a datasheet's row, it is called "NAME (measured here)", so that MFU stays comparable
+// with published figures. Throws StorageError or DataError, with the table unchanged, and std::runtime_error if
+// `stop_requested` returns true.
 Probe probe_peak(const HardwareTable& table, const std::function<bool()>& stop_requested) {
   Probe probe{.file = HardwareTable::user_file()};
   if (fs::exists(probe.file)) HardwareTable::read(probe.file);  // fails before ten seconds are spent
@@ -151,7 +152,7 @@ int check_database(const CommonOptions& common) {
     found = open_existing(common.database).integrity_check();
     sentence = file + (found == "ok" ? " is intact" : " is damaged: " + found);
   } catch (const StorageError& error) {
-    sentence = found = error.what();  // so damaged that it can't be opened, or not a database of ours
+    sentence = found = error.what();  // so damaged that it can't be opened, or not Stepladder's database
   }
   const bool sound = found == "ok";
   if (common.json) {

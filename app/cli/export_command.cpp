@@ -30,7 +30,7 @@ struct ExportRequest {
   std::string ladder;             // instead: all runs of a ladder
   std::string format;             // empty: by the ending of `out`
   std::string out;                // "-": standard output, for text
-  std::string what;               // which figure; empty: what suits the format
+  std::string what;               // which figure; empty: the format's default
   std::string theme;
   std::string x;
   std::string size;
@@ -45,7 +45,7 @@ struct NamedForm {
   std::vector<std::string_view> endings;
 };
 
-// Longer endings first where one ends like another.
+// Longer endings before the shorter ones that they end with.
 const std::vector<NamedForm>& forms() {
   static const std::vector<NamedForm> all{{Form::trace, "trace", {".trace.json", ".trace", ".perfetto-trace"}},
                                           {Form::csv, "csv", {".csv"}},
@@ -102,7 +102,7 @@ std::string name_of(Form form) {
       std::find_if(forms().begin(), forms().end(), [&](const NamedForm& named) { return named.form == form; })->name);
 }
 
-// Throws UsageError for an option that would do nothing.
+// Throws UsageError for an option without an effect.
 void check_options(const ExportRequest& request, Form form) {
   const std::string name = name_of(form);
   const bool figure = figure_format_of(form).has_value();
@@ -178,7 +178,7 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
   return chosen;
 }
 
-// Every step of each run, one run at a time; with `table` the runs alone.
+// Every step of each run, one run at a time; with `table` only the runs.
 std::string steps_json_of(RunStore& store, const std::vector<Run>& runs, bool table) {
   const PlausibilityContext context = load_plausibility_context(&store);
   Json list = Json::array();

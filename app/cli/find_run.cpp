@@ -7,7 +7,7 @@
 namespace stepladder {
 namespace {
 
-// `what` is "run" or "ladder"; `hint` says where to look them up.
+// `what` is "run" or "ladder"; `hint` names the command that lists them.
 template <class Item>
 Item find_named(std::vector<Item> items, const std::string& wanted, const std::string& what, const std::string& hint) {
   std::vector<Item> named;

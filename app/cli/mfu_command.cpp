@@ -20,7 +20,7 @@ struct MfuQuestion {
   std::string gpu;
   std::string precision = "bf16";
   double peak_tflops = missing;  // of one device; overrides the table's
-  bool recomputed = false;       // activations are recomputed, so HFU is more than MFU
+  bool recomputed = false;       // activations are recomputed, so HFU exceeds MFU
 
   void add_to(CLI::App& command);
 };
@@ -72,7 +72,7 @@ void MfuQuestion::add_to(CLI::App& command) {
   command.add_flag("--recompute", recomputed, "The backward pass recomputes activations");
 }
 
-// Throws UsageError where the question lacks parameters, or names hardware that the table does not know.
+// Throws UsageError if the question lacks parameters or names hardware that the table lacks.
 MfuAnswer answer_mfu(const MfuQuestion& question, const HardwareTable& hardware) {
   if (question.shape.params <= 0) throw UsageError("mfu needs --params, or --published for the published tables");
   MfuAnswer answer{.question = question, .peak_tflops = question.peak_tflops, .peak_source = "given", .rows = {}};

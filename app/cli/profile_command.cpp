@@ -24,7 +24,7 @@ constexpr std::array shapes{Shape{"small", 12, 12, 768}, Shape{"medium", 24, 16,
 
 struct ProfileOptions {
   std::string model = "small";
-  std::optional<int> batch, seq;  // 16 and 128; on a CPU 2 and 64, where more would take minutes
+  std::optional<int> batch, seq;  // 16 and 128; on a CPU 2 and 64, since more would take minutes
   int vocab = 10'000;
   std::optional<int> warmup;  // 0 and 1, one after the other
   CallTimesRequest request;
@@ -35,7 +35,7 @@ struct ProfileRow {
   double mean_ms, median_ms, std_ms, min_ms, max_ms, total_ms;
 };
 
-// std_ms is that of the calls themselves (divided by n).
+// std_ms is the standard deviation of the calls themselves (divided by n).
 ProfileRow profile_row(const CallTimes& times) {
   const std::vector<double>& ms = times.ms;
   const auto n = static_cast<double>(ms.size());

@@ -14,7 +14,7 @@ namespace stepladder {
 
 namespace {
 
-// Colour and rewriting are for terminals only, and not where NO_COLOR is set.
+// Whether to avoid colour and rewriting: without a terminal, or if NO_COLOR is set.
 bool stdout_is_plain() {
   const char* no_color = std::getenv("NO_COLOR");
   return !isatty(STDOUT_FILENO) || (no_color && *no_color);

@@ -18,7 +18,7 @@ std::string status_text(const Run& run) {
   return std::string(to_string(run.status)) + (run.reason.empty() ? "" : ": " + run.reason);
 }
 
-// "bf16  (autocast off -> bf16)"; "-" where neither is known.
+// "bf16  (autocast off -> bf16)"; "-" if neither is known.
 std::string with_detail(const std::string& text, const std::string& detail) {
   if (detail.empty()) return text.empty() ? "-" : text;
   return text + "  (" + detail + ")";

@@ -88,7 +88,7 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   std::vector<RunAndSummary> runs;
   auto store = open_to_read(common.database);
   if (!named.empty()) {
-    if (!store) open_existing(common.database);  // which throws the sentence for it
+    if (!store) open_existing(common.database);  // throws the error
     for (const std::string& wanted : named) {
       const Run run = find_run(*store, wanted);
       runs.push_back({run, store->summary(run)});

@@ -27,7 +27,7 @@ void note_interrupt(int signal) {
   if (++interrupts > 1) std::_Exit(128 + signal);
 }
 
-// `missing` where it isn't a number.
+// `missing` if it isn't a number.
 double number_from(const std::string& text) {
   double value = 0;
   const char* const end = text.data() + text.size();
@@ -35,7 +35,8 @@ double number_from(const std::string& text) {
   return error == std::errc() && stopped == end ? value : missing;
 }
 
-// CLI11's own checks let NaN pass and spell out the largest double with all its digits. `shown` is for --help.
+// Replaces CLI11's own checks, which accept NaN and print the largest double with all its digits. `shown` is for
+// --help.
 CLI::Validator number_within(double low, double high, const std::string& what, const std::string& shown) {
   const auto check = [=](std::string& text) {
     const double value = number_from(text);
@@ -128,7 +129,7 @@ DeviceReport probe_machine() {
 void catch_signals() {
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
-  // A process of the same run that dies, or a reader of our output that exits, must not end us.
+  // A process of the same run, or a reader of our output, may exit without ending this process.
   std::signal(SIGPIPE, SIG_IGN);
 }
 

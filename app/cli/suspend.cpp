@@ -50,7 +50,7 @@ void Suspension::hold() {
 
 void Suspension::stop_here() {
   session_.flush();
-  // The system's own stop, as a shell expects it. The system ignores it if nobody could continue the process.
+  // The system's own stop, as shells expect it. The system ignores it if nobody could continue the process.
   std::signal(SIGTSTP, SIG_DFL);
   std::raise(SIGTSTP);
   std::signal(SIGTSTP, note_suspend);  // the process continues here

@@ -21,12 +21,12 @@ bool begins_character(char c) {
   return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
 }
 
-// Characters, not bytes: what a terminal shows of UTF-8.
+// The number of characters that a terminal shows, not of bytes.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_character));
 }
 
-// Removes so many characters from the front and returns them.
+// Removes that many characters from the front and returns them.
 std::string take(std::string& text, std::size_t characters) {
   std::size_t end = 0;
   while (end < text.size() && (!begins_character(text[end]) || characters-- > 0)) ++end;
@@ -56,7 +56,7 @@ struct Layout {
   std::size_t total() const { return std::accumulate(widths.begin(), widths.end(), between * (widths.size() - 1)); }
 };
 
-// Narrows the widest columns of text; false where that isn't enough.
+// Narrows the widest columns of text; false if that isn't enough.
 bool narrow(Layout& layout, const std::vector<bool>& right, std::size_t columns) {
   std::vector<std::size_t>& widths = layout.widths;
   while (layout.total() > columns) {

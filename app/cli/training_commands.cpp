@@ -54,7 +54,7 @@ RunId start_training(Session& session, const TrainOptions& options) {
   return session.launch_run(request, session.probe().get());
 }
 
-// One of several processes that a launcher started: all of them have the same command line, and only rank 0 records.
+// Trains as one of several processes that a launcher started: all have the same command line, and only rank 0 records.
 int train_as_rank(const Placement& placement, Recipe recipe, const std::vector<std::string>& stages) {
   for (const std::string& stage : stages) stage_by_id(stage).apply(recipe);
   recipe.nproc = placement.world_size;
@@ -63,7 +63,7 @@ int train_as_rank(const Placement& placement, Recipe recipe, const std::vector<s
 
 int train(const TrainOptions& options, const CommonOptions& common) {
   for (const std::string& stage : options.stages) stage_by_id(stage);
-  if (options.fork.empty()) options.recipe.over(Recipe{});  // says what is wrong before the database is touched
+  if (options.fork.empty()) options.recipe.over(Recipe{});  // reports mistakes before the database is touched
   const auto placement = placement_from_environment();
   if (placement && (!options.resume.empty() || !options.fork.empty())) {
     throw UsageError("a run is resumed or forked by one process, which starts the others itself: --nproc");
@@ -93,7 +93,7 @@ struct LadderOptions {
   bool interleave = false;
 };
 
-// The rungs asked for, in order; empty where nothing was said.
+// The rungs asked for, in order; empty if none were.
 std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
   std::vector<PlannedStage> planned;
   for (const std::string& text : options.stages) planned.push_back(parse_planned_stage(text));
@@ -148,7 +148,7 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
 
 int ladder(const LadderOptions& options, const CommonOptions& common) {
   if (!options.plan.empty()) {
-    ladder_preset(options.plan);  // says what is wrong before the database is touched
+    ladder_preset(options.plan);  // reports mistakes before the database is touched
     options.recipe.over(Recipe{});
     Session session(common.database);
     return climb(ready_request(options, session.probe().get()), common, session);
@@ -158,7 +158,7 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
   return climb(request, common, session);
 }
 
-// Another process trains the run; it looks for such requests about twice a second.
+// Sends a request to the process that trains the run, which checks for requests about twice a second.
 int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const Run run = find_run(store, wanted);

@@ -1,4 +1,4 @@
-// `stepladder watch`: shows another program's output untouched and records its steps as it prints them.
+// `stepladder watch`: shows another program's output unchanged and records its steps as it prints them.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -32,7 +32,7 @@ struct WatchRequest {
   ImportOptions options;
 };
 
-// Returns the reason (an errno) where not all of it could be written.
+// Returns the reason (an errno) if not all of it could be written.
 int write_all(int descriptor, const char* data, std::size_t size) {
   while (size > 0) {
     const ssize_t count = ::write(descriptor, data, size);
@@ -49,8 +49,8 @@ int write_all(int descriptor, const char* data, std::size_t size) {
   return 0;
 }
 
-// Passes the output on to where it would have gone without us. Steps are recorded even where that fails; a reader that
-// has left (EPIPE, EIO of a terminal, EBADF where it was closed) isn't reported.
+// Passes the output on to its usual destination. Steps are recorded even if that fails; a reader that has exited
+// (EPIPE, EIO of a terminal, EBADF if it was closed) isn't reported.
 bool output_was_lost = false;
 
 void pass_on(int descriptor, const char* data, std::size_t size) {
@@ -84,7 +84,7 @@ MoreBytes standard_input() {
   };
 }
 
-// Reads on as a file grows, until interrupted; reads a file that was truncated from its start.
+// Follows a growing file until interrupted; reads a truncated file again from its start.
 MoreBytes growing_file(int descriptor) {
   return [descriptor, done = off_t{0}](std::vector<char>& piece, std::size_t& size) mutable {
     while (signals_without_program() == 0) {
@@ -102,7 +102,7 @@ MoreBytes growing_file(int descriptor) {
   };
 }
 
-// Passes the rest of the output on where no steps can be read from it.
+// Passes on the rest of an output that no importer can read.
 void drain(const MoreBytes& more) {
   std::vector<char> piece(live_piece_size);
   std::size_t size = 0;
@@ -136,7 +136,7 @@ Run new_run(const WatchRequest& request) {
 
 struct ProgramEnd {
   int status = exit_done;
-  std::string reason;  // why it failed; empty where it didn't
+  std::string reason;  // why it failed; empty if it didn't
 };
 
 ProgramEnd end_of(WatchedProgram& program) {
@@ -146,8 +146,8 @@ ProgramEnd end_of(WatchedProgram& program) {
   return {};
 }
 
-// Returns the exit status: with a command the command's (128 + N where signal N killed it), otherwise exit_done at the
-// end of the input or when the watcher of a file is interrupted. Where the database fails, the program continues.
+// Returns the exit status: with a command the command's (128 + N if signal N killed it), otherwise exit_done at the end
+// of the input or when the watching of a file is interrupted. If the database fails, the program continues.
 int watch(const WatchRequest& request) {
   pass_signals_on();
   const int file = request.follow.empty() ? -1 : open_followed(request.follow);

@@ -50,7 +50,7 @@ std::vector<double> axis_values(const Run& run, const Series& series, Axis axis)
   return x;
 }
 
-// Of the line through (from, to) at x; missing beyond its ends.
+// The y at x of the line through (from, to); missing beyond its ends.
 double between(const std::vector<double>& from, const std::vector<double>& to, double x) {
   if (from.empty() || !(x >= from.front() && x <= from.back())) return missing;
   const auto k = static_cast<std::size_t>(std::lower_bound(from.begin(), from.end(), x) - from.begin());

@@ -19,7 +19,7 @@ Polyline decimate(std::span<const double> x, std::span<const double> y, double x
   }
   const auto lower = static_cast<std::size_t>(std::lower_bound(x.begin(), x.end(), x_min) - x.begin());
   const auto upper = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), x_max) - x.begin());
-  // The nearest finite neighbours outside, for the lines that leave the picture.
+  // The nearest finite neighbours outside, for lines that cross the edge.
   std::size_t first = lower;
   while (first > 0 && !std::isfinite(y[first - 1])) --first;
   if (first > 0) --first;

@@ -39,7 +39,7 @@ void MinMaxPyramid::follow(std::span<const double> x, std::span<const double> y)
     not_finite_ += !std::isfinite(y[i]) && !is_missing(y[i]) ? 1 : 0;
   }
   taken_ = y.size();
-  // A level takes whole blocks of the one below: of the finest that is the series, of the others two points a block.
+  // A level combines whole blocks of the one below: of the series for the finest, else two points per block.
   std::span<const double> below_x = x;
   std::span<const double> below_y = y;
   for (std::size_t k = 0; below_y.size() / first_width >= (k == 0 ? first_width : fewest_blocks); ++k) {
@@ -83,7 +83,7 @@ void MinMaxPyramid::show(std::span<const double> x, std::span<const double> y, d
   };
   const auto add_all = [&](std::span<const double> from_x, std::span<const double> from_y, std::size_t begin,
                            std::size_t end) {
-    if (points_ == taken_) {  // as nearly always: every value is finite
+    if (points_ == taken_) {  // the usual case: every value is finite
       const auto part = [&](std::span<const double> values) { return values.subspan(begin, end - begin); };
       line.x.assign(part(from_x).begin(), part(from_x).end());
       line.y.assign(part(from_y).begin(), part(from_y).end());
@@ -93,7 +93,7 @@ void MinMaxPyramid::show(std::span<const double> x, std::span<const double> y, d
   };
   const std::size_t most = 2 * static_cast<std::size_t>(std::max(columns, 1));
   if (upper - std::min(lower, upper) <= most || levels_.empty()) {
-    // With the nearest finite neighbours outside, for the lines that leave the picture.
+    // With the nearest finite neighbours outside, for lines that cross the edge.
     std::size_t first = lower;
     while (first > 0 && !std::isfinite(y[first - 1])) --first;
     if (first > 0) --first;

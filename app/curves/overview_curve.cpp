@@ -5,7 +5,7 @@
 namespace stepladder {
 namespace {
 
-// The points of a bucket: one where all its values are equal, and one more where such a bucket ends the curve.
+// Adds the points of a bucket: one if all its values are equal, and one more if such a bucket ends the curve.
 template <class Add>
 void for_each_point(const Overview& overview, Add add) {
   for (const Bucket& bucket : overview.buckets) {
@@ -16,7 +16,7 @@ void for_each_point(const Overview& overview, Add add) {
         add(bucket, bucket.last_step, bucket.min);
       continue;
     }
-    // The one nearer to the bucket's first value comes first.
+    // The one nearer to the bucket's first value is first.
     const bool falls = bucket.max - bucket.first < bucket.first - bucket.min;
     add(bucket, bucket.first_step, falls ? bucket.max : bucket.min);
     add(bucket, bucket.last_step, falls ? bucket.min : bucket.max);

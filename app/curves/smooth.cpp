@@ -25,7 +25,7 @@ std::vector<double> smooth(std::span<const double> x, std::span<const double> y,
   if (weight <= 0 || y.size() < 2) return smoothed;
   const double usual = usual_distance(x);
   double sum = 0;
-  double counted = 0;  // the weights of what is in the sum
+  double counted = 0;  // the weights in the sum
   double last_x = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
     if (!std::isfinite(y[i])) continue;

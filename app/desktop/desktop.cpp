@@ -83,7 +83,7 @@ int open_desktop(const std::filesystem::path& database) {
   Session session(database, Window::wake);
   std::string no_example;
   const EmptiedBin emptied = empty_bin(session.store(), unix_now() - bin_days * 24 * 3600);
-  try {  // the first launch shows something: a real ladder, measured elsewhere
+  try {  // so that the first launch isn't empty: a real ladder, measured elsewhere
     add_example(session.store(), assets_folder());
   } catch (const StorageError& error) {
     no_example = error.what();
@@ -95,8 +95,8 @@ int open_desktop(const std::filesystem::path& database) {
   if (!no_example.empty())
     app.workspace().messages.push_back({.text = "The example ladder could not be added: " + no_example});
 
-  // ImGui settles within three frames of any input; after that nothing is drawn until something happens. While a run
-  // trains, ten frames a second are enough for the eye and leave the cores to the training.
+  // ImGui settles within three frames of any input; then the next event triggers the next frame. While a run trains,
+  // ten frames a second are enough for the eye and leave the cores to the training.
   constexpr double frame_seconds = 0.1;
   int frames_to_settle = 3;
   while (window.is_open() && !close_signals.came()) {
@@ -142,7 +142,7 @@ int take_screenshot(const ScreenshotRequest& request) {
   app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));
   app.workspace().device = describe_cpu();
-  // Panels ask for steps in one frame and have them in one of the next; layouts settle in a few more.
+  // Panels ask for steps in one frame and get them in one of the next; layouts settle in a few more.
   constexpr int most_frames = 1000;
   for (int frame = 0, quiet = 0; quiet < 5 && frame < most_frames; ++frame) {
     app.ingest();

@@ -23,7 +23,7 @@
 namespace stepladder {
 namespace {
 
-// A sixth of a narrow window.
+// At most a sixth of a narrow window.
 float side_bar_width(float window_width) {
   return std::clamp(window_width / 6, px(168), px(210));
 }
@@ -264,7 +264,7 @@ void DesktopApp::lay_out(unsigned dockspace) {
     ImGui::DockBuilderDockWindow(open_[i].c_str(), left);
   }
   ImGui::DockBuilderDockWindow(open_.back().c_str(), rest);
-  // One panel needs no tab; several are dragged and closed by theirs.
+  // One panel needs no tab; several are dragged and closed by their tabs.
   if (open_.size() == 1) ImGui::DockBuilderGetNode(rest)->LocalFlags |= ImGuiDockNodeFlags_NoTabBar;
   // ImGui would keep an empty central node when its last panel is dragged away.
   if (ImGuiDockNode* central = ImGui::DockBuilderGetCentralNode(dockspace); central && open_.size() > 1)
@@ -353,7 +353,7 @@ void DesktopApp::draw_side_bar(float width) {
     }
     ImGui::PopID();
   }
-  // In a low window the views come first; everything below them is in Ctrl+K as well.
+  // In a low window the views have priority; everything below them is also in Ctrl+K.
   if (ImGui::GetWindowHeight() - ImGui::GetCursorPosY() >= machine - px(20)) draw_machine(width, machine);
   ImGui::EndChild();
   const ImVec2 corner = ImGui::GetItemRectMax();
@@ -431,7 +431,7 @@ void DesktopApp::draw_messages() {
   }
 }
 
-// What was just done, at the bottom of the window; disappears by itself.
+// Shows the last action at the bottom of the window for some seconds.
 void DesktopApp::draw_notice() {
   for (const Message& message : workspace_.messages) {
     if (message.is_error) continue;

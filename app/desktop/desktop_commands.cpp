@@ -1,4 +1,4 @@
-// Carries out what was asked for during a frame: commands about views, selection, curation, imports and exports.
+// Carries out the commands of a frame about views, selection, curation, imports and exports.
 #include <imgui.h>
 #include <imgui_internal.h>  // ClearIniSettings
 
@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t most_undoable = 100;
 
-// Reading for the charts may take this long between two frames. Panels ask in every frame for what isn't loaded yet, so
-// the rest is read after the next ones.
+// Reading for the charts may take this long between two frames. Panels ask in every frame for data that isn't loaded
+// yet, so the rest is read after later frames.
 constexpr std::chrono::milliseconds reading_time{30};
 
 bool reads_points(const Command& command) {
@@ -262,7 +262,7 @@ void DesktopApp::execute(const SavePoints& asked) {
   save(asked.name, ".csv", [points = asked.points](const auto& file) { write_file(file, points_csv(points)); });
 }
 
-// Figures are light, whatever the window is: they are for paper and pages.
+// Figures are light even in a dark window, since they are for paper and pages.
 void DesktopApp::execute(const SaveFigure& asked) {
   save(asked.figure.title, asked.ending, [figure = asked.figure](const auto& file) { export_figure(figure, file); });
 }

@@ -115,7 +115,7 @@ void DesktopApp::show_confirmation() {
   }
   try {
     if (!unknown.empty()) workspace_.add_runs(store_, unknown);
-  } catch (const StorageError& error) {  // also on the way through ingest, where nobody else would catch it
+  } catch (const StorageError& error) {  // ingest calls this too, and doesn't catch it
     session_->stop_confirming();
     question.open = false;
     return complain(error.what());
@@ -155,7 +155,7 @@ void DesktopApp::execute(const LoadZoomedOverview& load) {
   workspace_.load_zoomed_overview(store_, load.run, load.quantity, load.first, load.last);
 }
 
-// Reads where the time of a step went only for runs that were trained here, and only for the newest.
+// Reads the parts of a step only for runs that were trained here, and only for the newest.
 void DesktopApp::execute(const LoadAdvice& load) {
   constexpr std::size_t most_read = 100;
   const RunId about = load.about;

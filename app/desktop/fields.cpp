@@ -23,7 +23,7 @@ std::string lower(std::string_view text) {
   return low;
 }
 
-// One factor; 0 where it isn't a number.
+// One factor; 0 if it isn't a number.
 double factor_of(std::string text) {
   std::erase_if(text, [](char c) { return c == ',' || c == '_' || c == ' ' || c == '\t'; });
   double scale = 1;

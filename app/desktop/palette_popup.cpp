@@ -14,7 +14,7 @@ float row_height() {
   return px(32);
 }
 
-// The title, its detail where there is room for it, and its key at the right.
+// The title, its detail if it fits, and its key at the right.
 void draw_row(const Action& action, ImVec2 at, float width) {
   const std::string key = key_text(action.key);
   ImGui::PushFont(fonts().regular, small_size);

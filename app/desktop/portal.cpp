@@ -31,7 +31,7 @@ const std::string interface = "org.freedesktop.portal.Settings";
 const std::string space = "org.freedesktop.appearance";
 const std::string scheme_key = "color-scheme";
 
-// Without one, gdbus would start a bus of its own.
+// Without a session bus, gdbus would start one.
 bool session_bus_is_there() {
   if (const char* address = std::getenv("DBUS_SESSION_BUS_ADDRESS"); address && *address) return true;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
@@ -39,7 +39,7 @@ bool session_bus_is_there() {
   return runtime && *runtime && std::filesystem::exists(std::filesystem::path(runtime) / "bus", error);
 }
 
-// The output of a program; nullopt where it is missing, fails, or hasn't ended by `deadline` (then it is killed).
+// The output of a program; nullopt if it is missing, fails, or hasn't ended by `deadline` (it is then killed).
 std::optional<std::string> output_of(const Words& command, Clock::time_point deadline) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -75,7 +75,7 @@ std::optional<std::string> output_of(const Words& command, Clock::time_point dea
   return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? std::optional(text) : std::nullopt;
 }
 
-// "(<<uint32 1>>,)", "v v u 1", "... uint32 1": the last number; -1 where there is none.
+// "(<<uint32 1>>,)", "v v u 1", "... uint32 1": the last number; -1 if there isn't one.
 int last_number(const std::string& text) {
   const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto digit = std::find_if(text.rbegin(), text.rend(), is_digit);

@@ -20,7 +20,7 @@ fs::path config_folder() {
   return config && *config ? fs::path(config) : fs::path(home ? home : ".") / ".config";
 }
 
-// The value of `key` in a file of `key = value` lines; empty where there is none.
+// The value of `key` in a file of `key = value` lines; empty if it is absent.
 std::string value_in(const fs::path& file, std::string_view key) {
   std::ifstream lines(file);
   std::string line;
@@ -107,7 +107,7 @@ void save_settings(const DesktopSettings& settings) {
                  {"line_styles", settings.line_styles},
                  {"views", settings.views},
                  {"projects", projects}};
-  // A window that is killed while it writes leaves the old file.
+  // A window that is killed during the write leaves the old file intact.
   fs::path fresh = file;
   fresh += ".new";
   {

@@ -51,7 +51,7 @@ ImFont* load(const std::filesystem::path& file) {
   return atlas->AddFontDefaultVector();
 }
 
-// A font for Chinese, Japanese and Korean, which ours lack: the first of these on this system, read once.
+// A font for Chinese, Japanese and Korean, which our fonts lack: the first of these on this system, searched for once.
 const std::string& font_of_other_scripts() {
   static const std::string content = [] {
     for (const char* file :
@@ -69,7 +69,7 @@ const std::string& font_of_other_scripts() {
   return content;
 }
 
-// Into the font that was added last.
+// Merges them into the last added font.
 void merge_other_scripts() {
   const std::string& content = font_of_other_scripts();
   if (content.empty()) return;
@@ -113,7 +113,7 @@ ImGuiStyle sizes(float scale) {
   ImGuiStyle style;
   style.FontSizeBase = text_size;
   style.FontScaleDpi = scale;
-  style.WindowPadding = ImVec2(12, 9);  // of pop-ups and tool-tips; panels and cards bring their own
+  style.WindowPadding = ImVec2(12, 9);  // of pop-ups and tool-tips; panels and cards have their own
   style.FramePadding = ImVec2(10, 7);
   style.ItemSpacing = ImVec2(10, 8);
   style.ItemInnerSpacing = ImVec2(8, 6);
@@ -140,7 +140,7 @@ ImGuiStyle sizes(float scale) {
   return style;
 }
 
-// Text, and what it is read on.
+// Text and backgrounds.
 void colour_surfaces(const Palette& colours, ImVec4* colour) {
   const ImVec4 clear(0, 0, 0, 0);
   colour[ImGuiCol_Text] = colours.text;
@@ -171,7 +171,7 @@ void colour_surfaces(const Palette& colours, ImVec4* colour) {
   colour[ImGuiCol_ModalWindowDimBg] = faded(colours.background, 0.6f);
 }
 
-// What the mouse acts on.
+// Controls.
 void colour_controls(const Palette& colours, const ImVec4& raised, ImVec4* colour) {
   const ImVec4 clear(0, 0, 0, 0);
   colour[ImGuiCol_FrameBg] = raised;

@@ -10,13 +10,13 @@
 namespace stepladder {
 namespace {
 
-// Whole UTF-8 characters only.
+// Removes the last UTF-8 character.
 void pop_character(std::string& text) {
   while (text.size() > 1 && (text.back() & 0xC0) == 0x80) text.pop_back();
   text.pop_back();
 }
 
-// The last characters that are no wider than `width`.
+// The last characters that fit into `width`.
 std::string end_within(const std::string& text, float width) {
   std::size_t begin = text.size();
   for (std::size_t at = text.size(); at-- > 0;) {
@@ -151,7 +151,7 @@ void pill_beside_buttons(const std::string& text, Tone tone) {
   ImGui::SetCursorPosY(corner.y + (ImGui::GetFrameHeight() - size.y) / 2);
   pill(text, tone);
   ImGui::SetCursorPos(corner);
-  ImGui::Dummy(ImVec2(size.x, ImGui::GetFrameHeight()));  // as high as what comes after it
+  ImGui::Dummy(ImVec2(size.x, ImGui::GetFrameHeight()));  // as high as the next items
   ImGui::SameLine();
 }
 
@@ -257,7 +257,7 @@ void wrapped_tooltip(const std::string& text, float width) {
 void colour_square(const ImVec4& colour) {
   const float side = px(10);
   const ImVec2 at = ImGui::GetCursorScreenPos();
-  // The line may stand lower than its top, e.g. behind a check box.
+  // The text may be below the line's top, e.g. after a check box.
   const float top =
       at.y + ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset + (ImGui::GetTextLineHeight() - side) / 2;
   ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(at.x, top), ImVec2(at.x + side, top + side), u32(colour), px(2));

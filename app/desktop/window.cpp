@@ -12,10 +12,11 @@
 
 #include "app/desktop/theme.h"
 
-// GLFW's header brings OpenGL's; functions are asked for by name, since off the screen they are OSMesa's, not libGL's.
+// GLFW's header includes OpenGL's. Functions are looked up by name, since off screen they are OSMesa's rather than
+// libGL's.
 #include <GLFW/glfw3.h>
 
-// ImGui's own OpenGL loader, told where to look (its header is private to the backend).
+// ImGui's own OpenGL loader with a look-up function (its header is private to the backend).
 extern "C" int imgl3wInit2(void (*(*get)(const char*))());
 
 namespace stepladder {
@@ -78,7 +79,7 @@ Window::Window(Kind kind, const std::string& title, int width, int height) : off
   ImGuiIO& io = ImGui::GetIO();
   io.ConfigFlags |= ImGuiConfigFlags_DockingEnable | ImGuiConfigFlags_NavEnableKeyboard;
   io.ConfigDockingAlwaysTabBar = false;
-  io.IniFilename = nullptr;  // the app says where the layout is kept
+  io.IniFilename = nullptr;  // the app stores the layout itself
   glfwSetWindowUserPointer(window_, this);
   glfwSetDropCallback(window_, [](GLFWwindow* window, int count, const char** paths) {
     auto& dropped = static_cast<Window*>(glfwGetWindowUserPointer(window))->dropped_;

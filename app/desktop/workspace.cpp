@@ -14,7 +14,7 @@ double seconds_per_step(const RunEntry& entry) {
   return (entry.last_step_at - entry.run.started_at) / steps;
 }
 
-// Without escape sequences (ECMA-48: ESC [ ... a letter); a bar that was drawn over itself is a line each time.
+// Without escape sequences (ECMA-48: ESC [ ... a letter); each redraw of a bar is a line.
 std::vector<std::string> lines_of(const std::string& printed) {
   std::vector<std::string> lines;
   std::string line;
@@ -176,7 +176,7 @@ void Workspace::goes_on(RunStore& store, RunId id) {
   RunEntry* found = entry(id);
   if (!found) return;
   found->run = store.existing_run(id);
-  found->set_series(store.series(id));  // steps after the checkpoint come again and count anew
+  found->set_series(store.series(id));  // steps after the checkpoint are repeated and replaced
   queue_.push_back(id);
   ++version;
 }

@@ -45,7 +45,7 @@ std::string tick_label(double value, double step, double scale, const char* unit
   return text.data();
 }
 
-// The value itself, with as many digits as it has.
+// The value with all its digits.
 std::string power_label(double value) {
   std::array<char, 64> text{};
   if (value >= 1e9 || value < 1e-4) {
@@ -75,7 +75,7 @@ std::vector<Tick> linear_ticks(const FigureRange& range, int most) {
   const double scale = largest >= 1e10 ? 1e9 : largest >= 1e7 ? 1e6 : largest >= 1e4 ? 1e3 : 1;
   const char* unit = scale == 1e9 ? " G" : scale == 1e6 ? " M" : scale == 1e3 ? " k" : "";
   std::vector<Tick> list;
-  // Counted rather than added up, so that the hundredth is where it says.
+  // Multiplied rather than summed, so that the hundredth tick is exact.
   for (double i = std::ceil(range.low / step - 1e-9); i * step <= range.high + step * 1e-9; ++i) {
     list.push_back({i * step, tick_label(i * step, step, scale, unit)});
   }
@@ -109,7 +109,7 @@ FigureRange x_range(const Figure& figure) {
   for (const FigureBar& bar : figure.bars) {
     for (const double value : {bar.value, bar.limit}) extent.take(value, figure.x.is_log);
   }
-  // A whisker may be endless (two repeats that differ much); it must not squeeze all bars.
+  // A whisker may be very long (two repeats that differ much); it must not squeeze all bars.
   const double most = extent.high * longest_whisker;
   const double least = extent.low / longest_whisker;
   for (const FigureBar& bar : figure.bars) {
@@ -118,7 +118,7 @@ FigureRange x_range(const Figure& figure) {
     if (figure.x.is_log) extent.take(std::max(bar.whisker.low, least), true);
   }
   FigureRange range = with_air(extent, figure.x, bars ? 0.04 : figure.x.is_log ? 0.03 : 0);
-  if (bars && figure.x.is_log) range.low /= 1.5;  // or the shortest bar would have no length
+  if (bars && figure.x.is_log) range.low /= 1.5;  // so that the shortest bar has a length
   return range;
 }
 
@@ -172,7 +172,7 @@ DrawnCurve drawn(const FigureCurve& curve, const Figure& figure, int columns) {
 Stroke stroke_of(int style) {
   if (style <= 0) return {};
   constexpr int colours = std::size(okabe_ito);
-  // Twelve pairs before one comes again; then the dashes are shifted.
+  // Twelve distinct pairs; then the dashes are shifted.
   return {.colour = (style - 1) % colours, .dash = (style + (style - 1) / (2 * colours)) % 4};
 }
 

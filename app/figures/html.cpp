@@ -186,7 +186,7 @@ std::string rungs_table(const Study& study) {
   return text + "</tbody></table></div>\n";
 }
 
-// Flag by flag. A note is the same for every rung and is said once; a flag of many rungs folds up.
+// Lists flag by flag. A note is the same for every rung and appears once; a flag of many rungs is collapsed.
 std::string flags_list(const Study& study) {
   constexpr std::size_t most_unfolded = 3;
   std::string text;
@@ -225,7 +225,7 @@ std::string figure_card(Figure figure, const std::string& id, int width, int hei
   const SvgOptions options{
       .width = width, .height = height, .theme = Theme::page, .id = id, .with_title = false, .with_caption = false};
   std::string text = "<figure class=\"card\">" + tag("h3", figure.title);
-  // The first sentence says how to read it; hardware, n and versions are at the end of the page.
+  // The first sentence explains the figure; hardware, n and versions are at the end of the page.
   if (!figure.caption.empty()) text += tag("p", figure.caption.front(), "note");
   return text + "<div class=\"scroll\">" + to_svg(figure, options) + "</div></figure>\n";
 }
@@ -280,7 +280,7 @@ std::string method(const Study& study) {
   return text + recipe_details(study.rungs.front().first->run) + "</div>\n";
 }
 
-// Losses at equal tokens where batches differ and tokens are known.
+// Losses at equal tokens if batches differ and tokens are known.
 XAxis loss_axis(const Study& study) {
   std::set<std::int64_t> batches;
   for (const LoadedRun& run : study.runs) {

@@ -45,7 +45,7 @@ const Overview* overview_of(const LoadedRun& loaded, Quantity quantity) {
 }
 
 // The places of a long run's steps on the axis, as a line over the steps: tokens from the run's totals, time from the
-// overview of its step times. Empty where they are not known.
+// overview of its step times. Empty if they are unknown.
 Points places_on(const LoadedRun& loaded, XAxis x) {
   const Summary& summary = loaded.summary;
   const double before = static_cast<double>(summary.first_step) - 1;
@@ -63,7 +63,7 @@ Points places_on(const LoadedRun& loaded, XAxis x) {
   return places;
 }
 
-// A long run's points along the axis; without x where the places of its steps are not known.
+// A long run's points along the axis; without x if the places of its steps are unknown.
 Points along(const LoadedRun& loaded, XAxis x, Points by_step) {
   if (x == XAxis::step) return by_step;
   const Points places = places_on(loaded, x);
@@ -72,7 +72,7 @@ Points along(const LoadedRun& loaded, XAxis x, Points by_step) {
   return by_step;
 }
 
-// The axis position of each step of the series; empty where the run doesn't say.
+// The axis position of each step of the series; empty if unknown.
 std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
   const Series& series = loaded.series;
   if (loaded.is_excerpt()) {
@@ -94,7 +94,7 @@ std::vector<double> x_values(const LoadedRun& loaded, XAxis x) {
   return values;
 }
 
-// A quantity of each step, turned into what is drawn. `tokens`: of that step.
+// A quantity of each step, converted to the drawn value. `tokens`: of that step.
 struct Column {
   Quantity quantity = Quantity::loss;
   std::function<double(double value, std::int64_t tokens)> shown;
@@ -116,7 +116,7 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
   if (!overview) return curve;
   Points points = curve_of(*overview).points;
   for (double& y : points.y) y = shown(y, 0);
-  for (const Bucket& bucket : overview->buckets) {  // where the crosses are
+  for (const Bucket& bucket : overview->buckets) {  // the places of the crosses
     if (bucket.not_finite == 0) continue;
     const auto step = static_cast<double>(bucket.last_step);
     const auto at = std::upper_bound(points.x.begin(), points.x.end(), step);
@@ -161,7 +161,7 @@ std::size_t points_in(const Figure& figure) {
   return points;
 }
 
-// Says how many values of each curve cannot be drawn, and where the first is.
+// Adds a note of how many values of each curve cannot be drawn, and where the first is.
 void note_not_finite(Figure& figure) {
   for (const FigureCurve& curve : figure.curves) {
     std::int64_t count = 0;
@@ -312,7 +312,7 @@ Figure ladder_figure(const Study& study) {
     figure.x.from_zero = false;
     use_log_axis(figure.x);
   }
-  // A limit that no bar comes near would squeeze them all; the last column has its number.
+  // A limit far above all bars would squeeze them; the last column has its number.
   for (FigureBar& bar : figure.bars) {
     if (is_missing(bar.limit)) continue;
     if (!is_missing(most) && bar.limit > (figure.x.is_log ? 4 : 1.5) * most) {
@@ -363,7 +363,7 @@ Figure loss_figure(const Study& study, XAxis x) {
     if (!dots.x.empty()) validated.push_back(std::move(dots));
   }
   const bool any_validation = !validated.empty();
-  // The caption explains the dots where each curve has its own.
+  // The caption explains the dots if each curve has its own.
   for (FigureCurve& dots : validated) {
     dots.in_legend = !any_training;
     figure.curves.push_back(std::move(dots));
@@ -415,7 +415,7 @@ Figure ecdf_figure(const Study& study) {
                       .is_thin = !first,
                       .is_stairs = true,
                       .in_legend = first};
-    // From zero at its fastest step; equal times are one stair.
+    // From zero at the fastest step; equal times are one stair.
     curve.x.push_back(values.front());
     curve.y.push_back(0);
     for (std::size_t i = 0; i < values.size(); ++i) {

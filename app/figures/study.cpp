@@ -28,7 +28,7 @@ std::string first_of(std::initializer_list<std::string> texts) {
   return {};
 }
 
-// A rate is the inverse of a time, so its interval is turned round.
+// A rate is the inverse of a time, so the ends of its interval are swapped.
 Interval rate_interval(double rate, const Interval& of_time) {
   if (!of_time.known() || is_missing(rate)) return {};
   return {rate / of_time.high, rate / of_time.low};

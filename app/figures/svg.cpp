@@ -121,7 +121,7 @@ void draw_curve(Canvas& canvas, const FigureCurve& curve, const Figure& figure, 
                                    : many,
                 curve.is_thin ? 0.5 : 1, dash_of(curve.style));
   }
-  // Not more crosses than there are columns, as with points.
+  // At most one cross per column, as with points.
   double last = -10;
   for (const double value : line.not_drawn_x) {
     const double x = plot.at_x(value);
@@ -170,7 +170,7 @@ std::string curves(const Figure& figure, const SvgOptions& options) {
     canvas.text(plot.left + plot.width / 2, plot.top + plot.height / 2, "There is nothing to draw.", text_size,
                 canvas.colours.quiet, Anchor::middle);
   canvas.begin_group("", canvas.clipped());
-  // The baseline is the first, so that it shows between the dashes of curves on top of it.
+  // The baseline is first, so that it shows between the dashes of curves on top of it.
   for (const FigureCurve& curve : figure.curves) draw_curve(canvas, curve, figure, plot);
   canvas.end_group();
   for (const FigureMark& mark : figure.marks) {

@@ -93,7 +93,7 @@ void draw_bar(Canvas& canvas, const FigureBar& bar, const Plot& plot, double mid
                               "L" + decimal(tip) + " " + decimal(middle + cap)
                         : "M" + decimal(x) + " " + decimal(middle - cap) + "V" + decimal(middle + cap);
     };
-    // A halo of the background, or the half over the bar would vanish in it.
+    // A halo in the background's colour, since half of it would vanish over the bar.
     const std::string halo = colours.background == "none" ? "var(--card)" : colours.background;
     const std::string shape = end(low, bar.whisker.low < plot.x.low, -1) + "M" + decimal(low) + " " + decimal(middle) +
                               "H" + decimal(high) + end(high, bar.whisker.high > plot.x.high, 1);

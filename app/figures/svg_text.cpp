@@ -5,7 +5,7 @@
 namespace stepladder {
 namespace {
 
-// Bytes of the UTF-8 character that begins here; 0 where none does, or one that XML forbids.
+// Bytes of the UTF-8 character that begins here; 0 if none does, or if XML forbids it.
 std::size_t character_at(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(at);

@@ -12,7 +12,7 @@
 namespace stepladder {
 namespace {
 
-// A cell of a Markdown table: one line, and no bar that ends it.
+// A cell of a Markdown table: one line, without a bar, which would end it.
 std::string markdown_cell(const std::string& text) {
   std::string cell;
   for (const char c : text) {

@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-constexpr int columns = 400;  // points per curve: what 12 cm at 800 dpi can show of first, lowest, highest, last
+constexpr int columns = 400;  // points per curve: first, lowest, highest, last at the resolution of 12 cm at 800 dpi
 constexpr std::array dash_names{"solid", "dashed", "densely dotted", "dash dot"};
 
 const char* preamble =
@@ -39,7 +39,7 @@ std::string tick_options(const char* axis, const FigureRange& range, bool is_log
   return ",\n  " + std::string(axis) + "tick={" + places + "}, " + axis + "ticklabels={" + labels + "}";
 }
 
-// Commas, brackets and equal signs end pgfplots' options, so texts in them are put in braces.
+// Puts a text in braces, since commas, brackets and equal signs end pgfplots' options.
 std::string braced(const std::string& text) {
   return "{" + tex_escaped(text) + "}";
 }
@@ -143,7 +143,7 @@ std::string bars_picture(const Figure& figure) {
     if (bar.whisker.known()) {
       const std::string low = at(std::max(bar.whisker.low, x.low), 0);
       const std::string high = at(std::min(bar.whisker.high, x.high), 0);
-      // An arrow where it leaves the picture.
+      // An arrow if it leaves the picture.
       const std::string ends =
           std::string(bar.whisker.low < x.low ? "<" : "|") + "-" + (bar.whisker.high > x.high ? ">" : "|");
       text += "\\draw[white, line width=1.6pt] " + low + " -- " + high + ";\n\\draw[" + ends + ", semithick] " + low +
@@ -155,7 +155,7 @@ std::string bars_picture(const Figure& figure) {
   return text + "\\end{axis}\n\\end{tikzpicture}\n";
 }
 
-// Without the change, which is prose, and the verdict, which follows from the interval.
+// The table without the change, which is prose, and the verdict, which follows from the interval.
 std::string booktabs(const Study& study) {
   const TextTable table = study_table(study);
   constexpr std::array kept{0, 1, 3, 4, 5, 6, 8, 9};
@@ -193,7 +193,7 @@ std::string tex_escaped(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (const auto next = text.substr(i, 3);
-        next == "..." || next == "\xE2\x80\xA6") {  // three full stops go on counting in pgfplots' lists
+        next == "..." || next == "\xE2\x80\xA6") {  // three full stops continue a series in pgfplots' lists
       escaped += "\\ldots{}";
       i += 2;
       continue;

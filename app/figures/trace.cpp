@@ -71,7 +71,7 @@ void add_run(Writer& writer, const Run& run, const std::vector<StepRecord>& step
   double end = 0;
   for (const StepRecord& step : steps) {
     if (!is_timed(step)) continue;
-    // Wall clock and step timer are two clocks: a step never begins before the one before it has ended.
+    // Wall clock and step timer are two clocks: a step never begins before the previous one has ended.
     const double at = clock ? std::max(end, (start_s(step) - origin_s) * 1e6) : end;
     const double duration = step.dt_ms * 1000;
     Json arguments = {{"step", step.step},

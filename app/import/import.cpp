@@ -17,7 +17,7 @@ namespace {
 
 struct Interrupted {};
 
-// Hands pieces on until the request is interrupted, and hashes the source code at the top.
+// Passes pieces on until the request is interrupted, and hashes the source code at the top.
 class WatchedInput : public ImportInput {
  public:
   WatchedInput(ImportInput& input, const std::function<bool()>& interrupted)
@@ -49,7 +49,7 @@ struct FolderContents {
   std::vector<fs::path> stores;                     // folders that are another tracker's store
 };
 
-// Hidden files and folders are left out.
+// The files and stores in a folder, without hidden ones.
 FolderContents contents_of(const fs::path& folder) {
   FolderContents contents;
   for (auto it = fs::recursive_directory_iterator(folder, fs::directory_options::skip_permission_denied);
@@ -101,7 +101,7 @@ class Import {
     });
   }
 
-  // What the user named and can't be imported is a failure.
+  // An input that the user named and that can't be imported is a failure.
   template <class Take>
   void take_named(const std::string& shown, const Take& take) {
     try {
@@ -151,7 +151,7 @@ class Import {
   ImportOutcome outcome_;
 };
 
-// A folder is a ladder. Its files are repeats of one rung or a rung each, as are those of each folder within it.
+// A folder is a ladder. Its files are repeats of one rung or one rung each, and so are those of each folder within it.
 void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
   const FolderContents contents = contents_of(folder);
@@ -185,8 +185,8 @@ void Import::take_folder(const fs::path& folder) {
   });
 }
 
-// Returns the places in `outcome_.runs` of the files that have one run each and no ladder of their own. A file that
-// nobody named and that can't be imported is a note.
+// Returns the indices in `outcome_.runs` of the files that have one run each and no ladder of their own. A file that
+// the user didn't name and that can't be imported is a note.
 std::vector<std::size_t> Import::take_files(const std::vector<fs::path>& paths) {
   std::vector<std::size_t> files;
   for (const fs::path& path : paths) {
@@ -217,8 +217,8 @@ FileGrouping Import::group(const std::vector<std::size_t>& files, const std::str
   return decision;
 }
 
-// Gives the files their places from `rung` on, and returns how many rungs they take up. A stage that the file names
-// itself stays; otherwise repeats are called as their folder is, and rungs as their files are.
+// Places the files from `rung` on, and returns how many rungs they take up. A stage that the file names stays;
+// otherwise repeats are named after their folder, and rungs after their files.
 int Import::place(const std::vector<std::size_t>& files, FilesAre are, const std::string& stage, int rung) {
   const bool rungs = are == FilesAre::rungs;
   for (std::size_t i = 0; i < files.size(); ++i) {

@@ -46,7 +46,7 @@ void LiveSink::step(const StepRecord& record) {
 
 void LiveSink::end_run(const Run& run) {
   start(run);
-  // The last one ends with the program, and with its status.
+  // The last run ends with the program, and with its status.
   if (previous_) recorder_.post(RunEnded{.run = *previous_, .at = unix_now(), .status = RunStatus::finished});
   previous_ = run_;
 }

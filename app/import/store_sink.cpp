@@ -70,7 +70,7 @@ void StoreSink::note(std::int64_t line, std::string text) {
 void StoreSink::commit(ImportOutcome& outcome, const std::string& source_hash) {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     Run& run = runs_[i];
-    // Several runs of one file get names of their own.
+    // Several runs of one file need distinct names.
     const bool needs_name = runs_.size() > 1 && run.name == stem();
     if (needs_name) run.name += " " + (run.stage.empty() ? std::to_string(i + 1) : run.stage);
     if (!source_hash.empty()) add_to_environment(run, "source_hash", source_hash);
@@ -98,7 +98,7 @@ void StoreSink::complete(Run& run) const {
   if (options_.params > 0) run.params = options_.params;
   if (options_.tokens_per_step > 0) run.tokens_per_step = options_.tokens_per_step;
   if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
-  // The text of a heading says what changed; the stage's name is its short title.
+  // The text of a heading is the change; the stage's name is its short title.
   if (run.changed == run.title && !run.stage.empty()) run.title = run.stage;
 }
 

@@ -20,7 +20,7 @@
 namespace stepladder {
 namespace {
 
-constexpr int look_again_ms = 200;  // for a program that has ended but left somebody holding its output
+constexpr int look_again_ms = 200;  // for a program that has ended while another process holds its output
 constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 std::atomic<pid_t> program{0};  // gets the signals
@@ -54,7 +54,7 @@ int signals_without_program() {
 struct WatchedProgram::Ends {
   int out[2] = {-1, -1};
   int err[2] = {-1, -1};      // -1: a terminal takes both
-  int failure[2] = {-1, -1};  // the errno where the program can't be started
+  int failure[2] = {-1, -1};  // the errno if the program can't be started
 };
 
 WatchedProgram::Ends WatchedProgram::open_output() {
@@ -81,7 +81,7 @@ WatchedProgram::Ends WatchedProgram::open_output() {
   return ends;
 }
 
-// In the new process.
+// Runs in the new process.
 void WatchedProgram::execute(const std::vector<std::string>& command, const Ends& ends) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -130,7 +130,7 @@ std::optional<WatchedProgram::Output> WatchedProgram::read(std::vector<char>& pi
     pollfd ends[2] = {{.fd = out_, .events = POLLIN, .revents = 0}, {.fd = err_, .events = POLLIN, .revents = 0}};
     const int ready = ::poll(ends, 2, look_again_ms);
     if (ready < 0 && errno == EINTR) continue;
-    // A program that has ended but left somebody holding its output is over all the same.
+    // A program that has ended is over even if another process holds its output.
     if (ready == 0 && has_ended()) return std::nullopt;
     for (pollfd& end : ends) {
       if (end.fd < 0 || (end.revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;

@@ -1,4 +1,5 @@
-// Advisor: what to try next for a run, with the evidence from its own measurements; and how earlier advice turned out.
+// Advisor: the next stages to try for a run, with evidence from its own measurements; and the outcome of earlier
+// advice.
 #include <imgui.h>
 
 #include <algorithm>
@@ -66,7 +67,7 @@ PlannedStage rung_of(const Advice& advice) {
   return {.stage = advice.stage.empty() ? all_stages().front().id : advice.stage, .values = advice.values};
 }
 
-// What to do, as a label; empty where the stage or a button says it.
+// The change as a label; empty if the stage or a button names it.
 std::string change_text(const Advice& advice) {
   switch (advice.change) {
     case Change::set_values:
@@ -114,7 +115,7 @@ void draw_gain(const ExpectedGain& gain, float width) {
 
 const RunEntry* advised(const Workspace& workspace) {
   if (const RunEntry* chosen = workspace.find(workspace.advice.asked)) return chosen;
-  // The newest run that was trained here tells most about this machine; else the newest that has steps.
+  // The newest run that was trained here says most about this machine; else the newest with steps.
   const RunEntry* best = nullptr;
   for (const RunEntry& entry : workspace.runs()) {
     if (!is_over(entry.run.status) || entry.summary.steps == 0) continue;

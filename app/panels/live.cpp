@@ -1,4 +1,4 @@
-// Live: loss, throughput and step time of the run that trains now, over those of its ladder's other runs.
+// Live: loss, throughput and step time of the running run, over those of its ladder's other runs.
 #include <imgui.h>
 
 #include <algorithm>
@@ -187,7 +187,7 @@ void draw_in_card(const char* card, ImVec2 size, Chart chart, SharedX& x, Comman
   end_card();
 }
 
-// Small charts beneath: learning rate, gradient norm, and what the machine did.
+// Small charts beneath: learning rate, gradient norm, and the machine's metrics.
 void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
   struct Small {
     std::string title;

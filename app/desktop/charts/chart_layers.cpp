@@ -85,14 +85,14 @@ void draw_floor(const Chart& chart) {
   ImGui::PopFont();
 }
 
-// The name in the legend: shortened, so that it doesn't cover the plot. The part after ## keeps equal names apart.
+// The name in the legend: shortened, so that it doesn't cover the plot. The part after ## makes equal names distinct.
 std::string legend_label(const Curve& curve, float plot_width) {
   const std::string name = curve.label.substr(0, curve.label.find("##"));
   const std::string cut = cut_to(name, std::max(px(60), plot_width * 0.4f), Cut::middle);
   return cut == name ? curve.label : cut + "##" + curve.label;
 }
 
-// The legend's order is that of first mention, which must not be the order in which curves cover each other.
+// Lists the curves first, since ImPlot orders the legend by first mention, and curves are drawn in another order.
 void list_in_legend(const Chart& chart, float plot_width) {
   std::vector<const Curve*> curves;
   for (const Curve& curve : chart.curves) {

@@ -33,7 +33,7 @@ Range x_range(const Chart& chart) {
   return padded(range, 0.01);
 }
 
-// Of what is in sight within `x`; `leave_out` the lowest and the highest 2 % of it.
+// The range of the visible values within `x`; `leave_out` excludes the lowest and highest 2 %.
 Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range& x, bool leave_out) {
   if (chart.steps_up) return {0, 1.03};
   Range range;
@@ -72,13 +72,13 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
   }
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
-  // A floor far below would flatten the curves: it enters the range once they are near.
+  // A floor far below would flatten the curves, so it enters the range only once they are near.
   if (range.known() && chart.floor >= range.low - (range.high - range.low)) range.include(chart.floor);
   if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
   return padded(range, 0.05);
 }
 
-// `range` is the axis's, or null where its width doesn't matter.
+// `range` is the axis's, or null if its width doesn't matter.
 int axis_number(double value, char* text, int size, void* range) {
   const auto* axis = static_cast<const Range*>(range);
   const std::string label = axis_text(value, axis ? axis->high - axis->low : missing);
@@ -97,8 +97,8 @@ void set_up_log_ticks(ImAxis axis, const Range& range) {
   ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
-// Labels of a y axis that has room for `most` of them: multiples of 1, 2 or 5 times a power of ten. ImPlot's own would
-// overlap in a low plot.
+// Sets at most `most` labels of a y axis, at multiples of 1, 2 or 5 times a power of ten. ImPlot's own would overlap in
+// a low plot.
 void set_up_ticks(ImAxis axis, const Range& range, int most) {
   const double width = range.high - range.low;
   if (!(width > 0) || !std::isfinite(width)) return;
@@ -113,18 +113,19 @@ void set_up_ticks(ImAxis axis, const Range& range, int most) {
     for (double at = std::ceil(range.low / step); at <= range.high / step; ++at) ticks.push_back(at * step + 0.0);
     if (step > width) break;
   }
-  if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label shows no scale
+  if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label doesn't show a scale
   if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
-// Whole numbers only: there isn't a step 1.2.
+// Sets ticks at whole numbers only: a step 1.2 doesn't exist.
 void set_up_whole_ticks(ImAxis axis, const Range& range) {
   std::vector<double> ticks;
   for (double at = std::ceil(range.low); at <= range.high; ++at) ticks.push_back(at);
   if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
 }
 
-// Where the legend hides least of the curves; at the top right unless another corner has less than half as many points.
+// The corner where the legend hides the least of the curves; the top right unless another has less than half as many
+// points.
 ImPlotLocation emptiest_corner(std::span<const CurveView> curves, const Range& x, const Range& y) {
   constexpr std::array corners{ImPlotLocation_NorthEast, ImPlotLocation_SouthWest, ImPlotLocation_NorthWest,
                                ImPlotLocation_SouthEast};
@@ -201,7 +202,7 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
   } else if (chart.x_label == "step" && view.x.high - view.x.low < 8) {
     set_up_whole_ticks(ImAxis_X1, view.x);
   }
-  ImPlot::SetupAxisLinks(ImAxis_X1, &linked_x.low, &linked_x.high);  // limits that are always set could not be moved
+  ImPlot::SetupAxisLinks(ImAxis_X1, &linked_x.low, &linked_x.high);  // limits set in every frame could not be moved
   if (chart.log_y) ImPlot::SetupAxisScale(ImAxis_Y1, ImPlotScale_Log10);
   if (view.y.known()) {
     if (chart.log_y) {

@@ -15,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-// What the user has done to a chart's axes. ImGui keeps it from frame to frame, except an x range that charts share.
+// The user's changes to a chart's axes. ImGui keeps them from frame to frame, except an x range that charts share.
 struct ChartState {
   explicit ChartState(const Chart& chart) : shared(chart.shared) {
     const ImGuiStorage& kept = *ImGui::GetStateStorage();
@@ -45,11 +45,11 @@ struct ChartState {
   }
 
   SharedX* shared;
-  SharedX own;              // where charts share none
-  bool y_taken = false;     // y was moved by hand
-  bool on_y = false;        // the mouse was over the y axis, where it may take y
+  SharedX own;              // if the charts share none
+  bool y_taken = false;     // the user moved y
+  bool on_y = false;        // the mouse was over the y axis, where it may move y
   bool leaves_out = false;  // the lowest and highest 2 % are off-screen
-  bool reset = false;       // everything is to be shown again
+  bool reset = false;       // show everything again
 };
 
 void save(const Chart& chart, const std::string& ending) {
@@ -86,7 +86,7 @@ void take_keys(const Chart& chart, ChartState& state) {
   if (ImGui::IsKeyPressed(ImGuiKey_B, false)) state.x().b = state.x().hovered;
 }
 
-// What mouse and keys do to the chart. Returns whether the mouse moves x.
+// Handles mouse and keys. Returns whether the mouse moves x.
 bool interact(const Chart& chart, ChartState& state) {
   const bool on_plot = ImPlot::IsPlotHovered();
   const bool on_x = ImPlot::IsAxisHovered(ImAxis_X1);
@@ -108,7 +108,7 @@ bool interact(const Chart& chart, ChartState& state) {
   return (on_plot || on_x) && moves;
 }
 
-// What the plot found out while it was drawn.
+// Results of drawing the plot.
 struct Drawn {
   std::size_t off_screen = 0;
   bool floor_is_below = false;
@@ -130,13 +130,13 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   const ImVec2 low = ImPlot::GetPlotPos();
   const ImVec2 plot = ImPlot::GetPlotSize();
   ui_test_anchors::note(std::string("chart.") + chart.id, low.x, low.y, low.x + plot.x, low.y + plot.y);
-  ImPlot::EndPlot();  // here the linked range takes what the mouse did
+  ImPlot::EndPlot();  // here the mouse's change reaches the linked range
   if (moves_x && (moved.low != view.x.low || moved.high != view.x.high))
     state.x().low = moved.low, state.x().high = moved.high;
   return drawn;
 }
 
-// Counts all points in full, or where there is no room only what isn't drawn as it is.
+// Shows all counts or, if they don't fit, only those of points that aren't drawn as they are.
 void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn) {
   const float width = ImGui::GetContentRegionAvail().x - chart.title_room;
   const auto words = [&](Wording wording) {

@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// At most this many runs are read as finely as the window is wide when zoomed in.
+// At most this many runs are read at the window's resolution when zoomed in.
 constexpr std::size_t most_read_finely = 24;
 
 std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
@@ -46,7 +46,7 @@ std::size_t place_of(const std::vector<std::vector<const RunSnapshot*>>& lines, 
   return 0;
 }
 
-// A rung keeps its colour; where two lines share one, the later takes one that is free.
+// A rung keeps its colour; if two lines have the same, the later one gets a free colour.
 void colour(std::vector<ComparedLine>& lines, const std::vector<std::vector<const RunSnapshot*>>& runs) {
   std::array<bool, rung_colour_count> taken{};
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -58,7 +58,7 @@ void colour(std::vector<ComparedLine>& lines, const std::vector<std::vector<cons
   }
 }
 
-// Where all names begin alike, only what differs needs to be said.
+// Removes the words with which all names begin.
 void shorten_labels(std::vector<ComparedLine>& lines) {
   if (lines.size() < 2) return;
   std::string common = lines.front().label;
@@ -78,7 +78,7 @@ void shorten_labels(std::vector<ComparedLine>& lines) {
   for (ComparedLine& line : lines) line.label.erase(0, cut + 1);
 }
 
-// Runs of the same name are numbered.
+// Numbers runs of the same name.
 void number_equal_labels(std::vector<ComparedLine>& lines) {
   std::map<std::string, int> named;
   for (const ComparedLine& line : lines) ++named[line.label];
@@ -165,10 +165,10 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
 
 using RungOfLadder = std::pair<LadderId, int>;
 
-// The other runs of the rungs in view, which say how far repeats differ.
+// The other runs of the compared rungs, which show the spread between repeats.
 struct Siblings {
   std::vector<RunSnapshot> finished;    // with steps for the base's rung only
-  std::map<RungOfLadder, int> repeats;  // how many runs each rung has, whatever became of them
+  std::map<RungOfLadder, int> repeats;  // how many runs each rung has, in any state
 };
 
 bool is_of_rung(const RunEntry& entry, const Run& run) {
@@ -181,7 +181,7 @@ const Run* base_of(const std::vector<const RunEntry*>& runs, RunId base) {
   return found != runs.end() ? &(*found)->run : runs.empty() ? nullptr : &runs.front()->run;
 }
 
-// The base's finished repeats, whose losses say how far losses of one recipe differ.
+// The base's finished repeats, whose losses show the spread within one recipe.
 std::vector<const RunEntry*> repeats_of_base(const Workspace& workspace, const Run* base) {
   std::vector<const RunEntry*> repeats;
   if (!base || !base->ladder) return repeats;
@@ -236,7 +236,7 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
     Subject& subject = subjects.emplace_back();
     subject.rung = first.rung;
     for (const RunSnapshot* run : line) subject.runs.push_back(measured(*run));
-    if (!first.ladder || mean) continue;  // a line is all that was selected of a rung
+    if (!first.ladder || mean) continue;  // a line is the whole selection of a rung
     subject.repeats = siblings.repeats.at({*first.ladder, first.rung});
     for (const RunSnapshot& other : siblings.finished)
       if (other.run.ladder == first.ladder && other.run.rung == first.rung && !is_in(line, other.run.id))
@@ -272,7 +272,7 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     judging.asked.insert(judging.asked.end(), {entry->run.id, entry->goes_on()});
     judging.data.push_back(fingerprint(*entry));
     if (!is_coarse_path || !drawing_snapshots_.is_coarse(*entry)) continue;
-    SharedX steps;  // that were zoomed to; without places x is the step
+    SharedX steps;  // in the zoomed range; without places x is the step
     if (is_zoomed) {
       const auto places = curves.places.find(entry->run.id);
       const bool has_places = places != curves.places.end() && !places->second.empty();

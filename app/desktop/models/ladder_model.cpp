@@ -29,7 +29,7 @@ Axis axis_of(ComparisonAxis comparison_axis) {
   return axes[static_cast<std::size_t>(comparison_axis)];
 }
 
-// All that a model is made of, for another thread.
+// The inputs of a model, for another thread.
 struct LadderInput {
   LadderId ladder = 0;
   int baseline = 0;
@@ -39,7 +39,7 @@ struct LadderInput {
   std::vector<std::vector<SystemMetrics>> lanes;  // of each
 };
 
-// The loss along the comparison axis; `means` is what differences are taken of.
+// The loss along the comparison axis; differences are taken of `means`.
 LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxis comparison_axis, Points& means) {
   LossCurve curve{.run = run.run.id, .rung = run.run.rung, .repeat = run.run.repeat, .title = title_of(run.run)};
   if (comparison_axis == ComparisonAxis::energy && is_missing(energy.mean_power_w)) return curve;
@@ -133,7 +133,7 @@ LadderModel model_of(const LadderInput& input) {
   return model;
 }
 
-// Of a long run: the steps that were zoomed to. Without places x is the step.
+// The zoomed steps of a long run. Without places x is the step.
 SharedX steps_in_sight(const SharedX& zoom, const Points& places) {
   if (places.empty()) return {.low = zoom.low, .high = zoom.high};
   return {.low = step_at(places, zoom.low), .high = step_at(places, zoom.high)};

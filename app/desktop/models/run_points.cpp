@@ -9,8 +9,8 @@
 namespace stepladder {
 namespace {
 
-// What was zoomed to, where all of it is loaded; asked for a little before it is needed, and for as much again around
-// it, so that panning reads once in a while.
+// The zoomed overview, if all of it is loaded. Asks for it a little early, with as much again around it, so that
+// panning seldom reads.
 std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace, RunId run, const OverviewCurve& whole,
                                                      const SharedX& zoom, Commands& commands) {
   const Quantity quantity = whole.overview.quantity;

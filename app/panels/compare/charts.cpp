@@ -30,7 +30,7 @@ bool can_be_log(const CompareView& view, std::size_t metric) {
          });
 }
 
-// What the points of a chart leave out.
+// The values that a chart leaves out, in words.
 std::string left_out(const CompareView& view, std::size_t metric) {
   std::int64_t behind = 0;
   std::int64_t excerpt = 0;

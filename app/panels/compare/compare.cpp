@@ -1,5 +1,4 @@
-// Compare: any runs over each other, over any x axis; their difference from one of them; and what is visible in
-// numbers.
+// Compare: any runs in one chart, over any x axis; their differences from one of them; and figures of the visible part.
 #include <imgui.h>
 
 #include <algorithm>
@@ -60,7 +59,7 @@ void recall(CompareView& view, const std::string& text) {
       view.x.low = zoom[0];
       view.x.high = zoom[1];
     }
-  } catch (const nlohmann::json::exception&) {  // another version's: the defaults will do
+  } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
 }
 

@@ -74,7 +74,7 @@ void draw_compare_head(RunSearch& search, const Workspace& workspace, std::size_
 
 void draw_compare_controls(CompareView& view) {
   ComparisonOptions& options = view.options;
-  // Continues on the next line where there is no room for `width` more.
+  // Continues on the next line if `width` more doesn't fit.
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   const auto next = [&](float width) {
     ImGui::SameLine(0, px(12));

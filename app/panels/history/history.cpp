@@ -113,7 +113,7 @@ void recall(State& state, const std::string& text) {
     list.archived = json.value("archived", false);
     state.overlay.metric = std::min(json.value("metric", std::size_t{0}), history_metrics - 1);
     std::snprintf(list.filter.data(), list.filter.size(), "%s", json.value("filter", std::string()).c_str());
-  } catch (const nlohmann::json::exception&) {  // another version's: the defaults will do
+  } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
 }
 

@@ -67,7 +67,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
   }
   draw_selection_bar(overlay, tags, workspace, commands);
   const OverlayMetric& metric = metrics[overlay.metric];
-  // A rung keeps its colour; where two selected runs share one, the later takes a colour that is free.
+  // A rung keeps its colour; if two selected runs have the same, the later one gets a free colour.
   std::vector<int> colours;
   Chart chart{.id = "overlay",
               .title = metric.title,
@@ -77,7 +77,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
               .shared = &overlay.x,
               .commands = &commands};
   const std::size_t count = workspace.selected_runs.size();
-  std::int64_t behind = 0;  // values that only the lowest and highest of their neighbours stand for
+  std::int64_t behind = 0;  // values that are drawn as lowest and highest of their neighbours
   for (const RunId id : workspace.selected_runs) {
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;

@@ -32,7 +32,7 @@ std::vector<std::string> groups_of(const RunEntry& entry, HistoryGroup group, co
   }
 }
 
-// Forks beneath their parents, rungs beneath their baselines.
+// Lists forks beneath their parents, rungs beneath their baselines.
 void add_tree(std::vector<HistoryRow>& rows, const std::vector<const RunEntry*>& sorted, const Workspace& workspace) {
   std::map<RunId, std::vector<const RunEntry*>> children;
   std::set<RunId> listed;
@@ -63,7 +63,7 @@ void add_tree(std::vector<HistoryRow>& rows, const std::vector<const RunEntry*>&
   for (const RunEntry* root : roots) add(root, 0);
 }
 
-// A filter that cannot be parsed (half typed, perhaps) hides nothing.
+// A filter that cannot be parsed (such as a half typed one) hides nothing.
 std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
   list.filter_problem.clear();
   std::vector<const RunEntry*> found;
@@ -85,7 +85,7 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   return found;
 }
 
-// By the chosen column; pinned ones come first.
+// Sorts by the chosen column, pinned runs first.
 std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, const HistoryRows& list,
                                     const HistoryColumns& columns, const Workspace& workspace) {
   const ColumnContext context{&workspace, list.baseline};
@@ -106,7 +106,7 @@ std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, c
     if (first.entry->curation.pinned != second.entry->curation.pinned) return first.entry->curation.pinned;
     const Keyed& a = list.ascending ? first : second;
     const Keyed& b = list.ascending ? second : first;
-    // Not a number sorts before every number, so that the order is one.
+    // NaN sorts before every number, so that the order is strict.
     const bool a_nan = a.value != a.value;
     const bool b_nan = b.value != b.value;
     if (a_nan && b_nan) return a.text != b.text ? a.text < b.text : a.entry->run.id < b.entry->run.id;
@@ -119,7 +119,7 @@ std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, c
   return entries;
 }
 
-// A head for each group, its runs beneath it unless it is folded. A run with two tags is in both groups.
+// Adds a head for each group, with its runs beneath it unless it is folded. A run with two tags is in both groups.
 void add_groups(HistoryRows& list, const std::vector<const RunEntry*>& entries, const Workspace& workspace) {
   std::vector<std::string> order;
   std::map<std::string, std::vector<const RunEntry*>> groups;

@@ -94,7 +94,7 @@ void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspac
   table.last_clicked = entry.run.id;
 }
 
-// In the middle of a row whose pills are higher than its text.
+// Moves the cursor so that text is centred in a row of higher pills.
 void middle_line() {
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
 }
@@ -148,7 +148,7 @@ bool rests_on_times(const std::string& column) {
   return column.starts_with("dt_ms") || column == "tokens_per_s" || column == "factor" || column == "mfu";
 }
 
-// Grey as in Ladder, where the times are impossible.
+// Grey if the times are impossible, as in Ladder.
 void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
   const std::string text = cell_text(column.id, entry, context);
   const bool doubted = impossible && rests_on_times(column.id);
@@ -250,7 +250,7 @@ void draw_group_head(HistoryRows& list, const HistoryRow& row) {
   ImGui::PopID();
 }
 
-// As ImGui's own, with the names of numbers over the numbers' right edge.
+// Like ImGui's own head, with right-aligned names over numbers.
 void draw_head_row(const std::vector<const RunColumn*>& columns) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < static_cast<int>(columns.size()) + 2; ++column) {

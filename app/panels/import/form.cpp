@@ -45,7 +45,7 @@ struct Place {
   int line;
 };
 
-// Where each field goes: they flow into lines like words.
+// The place of each field: they flow into lines like words.
 std::array<Place, fields.size()> places_of_fields(float room) {
   std::array<Place, fields.size()> places{};
   float used = 0;

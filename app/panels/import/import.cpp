@@ -1,5 +1,4 @@
-// Import: reads another program's runs, shows how they were understood, lets the user correct that, and only then
-// stores them.
+// Import: reads another program's runs, previews them, lets the user correct them, and then stores them.
 #include <imgui.h>
 
 #include <algorithm>
@@ -107,7 +106,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
     const ImportPreview::PreviewRun& run = import.runs[i];
     std::span<const double> x = run.steps;
     std::span<const double> y = run.series.loss;
-    if (state.was_kept) {  // then the steps are in the database
+    if (state.was_kept) {  // if so, the steps are in the database
       const RunEntry* entry = workspace.find(run.run.id);
       if (!entry) continue;
       const RunPoints kept = run_points(workspace, *entry, Quantity::loss, nullptr, commands);
@@ -131,7 +130,7 @@ void draw_loss(const State& state, const Workspace& workspace, Commands& command
   draw_chart(chart);
 }
 
-// What was imported, and buttons to open it.
+// The imported runs, and buttons to open them.
 void draw_kept(const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = workspace.import;
   begin_card("##kept", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
@@ -176,7 +175,7 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   }
   const float space = px(14);
   const bool is_low = room.y < px(330);
-  // A window too small for all of it scrolls.
+  // The cards scroll in a window that is too small for them.
   const float lower = std::clamp(room.y * 0.42f, px(150), px(380));
   const float wanted = import_rows_height(workspace.import.runs.size());
   begin_card("##runs", ImVec2(0, is_low ? px(170) : std::min(wanted, room.y - lower - space)));
@@ -206,7 +205,7 @@ std::string head_line(const ImportPreview& import) {
   return import.state == ImportPreview::State::kept ? line : "Not imported yet  -  " + line;
 }
 
-// The buttons that import or discard what is shown.
+// The buttons that import or discard the shown runs.
 struct Ending {
   std::string forget;
   std::string keep;  // empty: nothing can be imported
@@ -237,7 +236,7 @@ void draw_ending(const Ending& ending, State& state, const ImportPreview& import
   mark("import.keep");
 }
 
-// Title and source, with the buttons to their right or, where there is no room, beneath.
+// Title and source, with the buttons to their right or, if they don't fit, beneath.
 void draw_head(State& state, const Workspace& workspace, Commands& commands) {
   const ImportPreview& import = workspace.import;
   const bool is_open = import.state == ImportPreview::State::understood || import.state == ImportPreview::State::kept;

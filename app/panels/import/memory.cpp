@@ -54,7 +54,7 @@ void ImportMemory::recall(const std::string& text) {
                                                   : it.value("repeats", false) ? FilesAre::repeats
                                                                                : FilesAre::detect}});
     }
-  } catch (const Json::exception&) {  // another version's: the part that could be read is kept
+  } catch (const Json::exception&) {  // from another version: keeps the part that could be read
   }
 }
 

@@ -53,7 +53,7 @@ void draw_flags(const std::vector<Flag>& flags, float width) {
   for (const Flag& flag : flags) {
     if (!is_shown(flag)) continue;
     const std::string words(kind_of(flag.id).title);
-    if (shown == 0 && pill_size(words).x > width) {  // no room for a title
+    if (shown == 0 && pill_size(words).x > width) {  // the title doesn't fit
       pill(std::to_string(in_row) + (in_row == 1 ? " issue" : " issues"), severity_tone(flag.id));
       shown = in_row;
       break;

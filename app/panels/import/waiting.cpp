@@ -89,7 +89,7 @@ void draw_formats() {
   if (!line.empty()) draw_line();
 }
 
-// A bar that moves to and fro: how much there is to read isn't known in advance.
+// A bar that moves to and fro, since the amount to read is unknown in advance.
 void moving_bar(float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(6);

@@ -38,7 +38,7 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
          most;
 }
 
-// The factor over the previous rung in words; only the factor while its runs go on and there is no interval yet.
+// The factor over the previous rung in words; only the factor while its runs continue and it has no interval yet.
 void draw_gain_over_previous(const Gain& gain, bool is_over) {
   const std::string factor = factor_text(gain.factor) + " previous rung";
   if (gain.worst() != Trust::trusted) return toned(factor + ": " + verdict_text(gain, "previous rung"), Tone::warning);

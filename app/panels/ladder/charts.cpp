@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the rows above have the colours
 
-// All rungs, the baseline and the selected one strong, the others thin. `values` gives each run's points, and their
-// levels where they have any.
+// All rungs, the baseline and the selected one emphasised, the others thin. `values` gives each run's points, and their
+// levels if any.
 template <class Values>
 std::vector<Curve> curves(const LadderCurves& shown, Values values) {
   std::vector<Curve> list;
@@ -63,7 +63,7 @@ bool needs_log_axis(const LadderModel& model) {
 void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size, Commands& commands) {
   const LadderModel& model = shown.model;
   const float gap = px(16);
-  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone has no difference
+  const bool strip = size.y > px(290) && model.rungs.size() > 1;  // a baseline alone has no differences
   const float upper = strip ? (size.y - gap) * 0.52f : size.y;
   ImGui::BeginGroup();
   begin_card("##loss", ImVec2(size.x, upper));

@@ -28,10 +28,10 @@ struct State {
   LadderViewModel shown;
   LadderHead head;
   LadderAxis axis;
-  bool shows_operators = true;  // where there are any; else the step times
+  bool shows_operators = true;  // if there are any; else the step times
   LadderId x_of = 0;
   std::optional<std::string> project;                          // the database whose ladders are shown beside
-  std::map<std::string, std::vector<LadderId>> beside_before;  // by project, as last remembered
+  std::map<std::string, std::vector<LadderId>> beside_before;  // by project, as last saved
 };
 
 // Ladders are numbered by project, so those shown beside are kept for each.
@@ -68,14 +68,14 @@ void recall(State& state, const std::string& text) {
     state.head.waterfall = json.value("waterfall", false);
     state.shows_operators = json.value("operators", true);
     state.beside_before = json.value("beside", state.beside_before);
-  } catch (const nlohmann::json::exception&) {  // another version's: the defaults will do
+  } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
 }
 
 void draw_below(State& state, const Workspace& workspace, const LadderCurves& shown, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
-  const bool is_narrow = room.x < px(860);  // then the step times give way
+  const bool is_narrow = room.x < px(860);  // leaves out the step times
   const float loss_width = is_narrow ? (room.x - gap) * 0.56f : (room.x - 2 * gap) * 0.43f;
   const float dt_width = (room.x - 2 * gap) * 0.29f;
   draw_ladder_losses(state.axis, shown, ImVec2(loss_width, room.y), commands);

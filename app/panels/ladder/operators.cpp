@@ -11,7 +11,7 @@
 namespace stepladder {
 namespace {
 
-// The profile of the first repeat that has one; null where none has.
+// The profile of the first repeat that has one; null if none does.
 const StepProfile* profile_of(const LadderModel& model, const Workspace& workspace, int rung) {
   for (const LossCurve& curve : model.losses) {
     if (curve.rung != rung) continue;

@@ -47,8 +47,8 @@ Columns columns_for(float width, std::size_t beside) {
   return at;
 }
 
-// Bars start at zero unless the slowest would vanish beside the fastest: then their axis is logarithmic, and labelled
-// so. A waterfall is always logarithmic: equal factors are equally long.
+// Bars start at zero unless the slowest would vanish beside the fastest; their axis is then logarithmic and labelled as
+// such. A waterfall is always logarithmic: equal factors have equal lengths.
 struct BarScale {
   double most = 1;
   double least = 0;
@@ -128,13 +128,13 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   if (steps) {
     from = at.x + width * scale.share(before->judged.tokens_per_s);
     gained = end >= from;
-    // From the rung above down to this one.
+    // From the previous rung down to this one.
     draw->AddLine(ImVec2(from, at.y - px(row_height) / 2 + half), ImVec2(from, middle - half),
                   u32(palette().quiet, 0.6f));
   }
   const ImVec2 low(std::min(from, end), middle - half);
   const ImVec2 high(std::max({from, end, low.x + px(3)}), middle + half);
-  // A failed run's measurement is shown faint.
+  // A failed run's measurement is faint.
   const bool failed = rung.first.status == RunStatus::failed;
   if (!rung.trusted()) {
     hatch(low, high);
@@ -166,7 +166,7 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   loss_pill(rung.judged.loss);
 }
 
-// "8.60 of 29.8 TFLOP/s" where the hardware's peak is known, else how the clock was read.
+// "8.60 of 29.8 TFLOP/s" if the hardware's peak is known, else how the clock was read.
 void truth_pill(const LadderRung& rung) {
   if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {
     if (rung.judged.trust == Trust::impossible && rung.judged.limit.tflops <= rung.judged.limit.peak_tflops)
@@ -188,7 +188,7 @@ void truth_pill(const LadderRung& rung) {
     case Sync::unknown:
       break;
   }
-  // A run that was never started was not timed either.
+  // A run that never started wasn't timed.
   if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
 }
 
@@ -265,7 +265,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   }
   draw->AddLine(ImVec2(corner.x, corner.y + height), ImVec2(corner.x + width, corner.y + height),
                 u32(palette().line, 0.7f));
-  // The colour of its curves, which a hatched bar does not show. In a comparison colours distinguish ladders.
+  // The colour of its curves, which a hatched bar doesn't show. In a comparison colours distinguish ladders.
   if (!beside) {
     draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(12)),
                         ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(judged.rung)), px(1.5f));

@@ -34,7 +34,7 @@ void number_field(const char* name, const char* id, int& value, int least) {
   mark(std::string("launch.") + (id + 2));
 }
 
-// Tokens of a .bin are GPT-2's; everything else is bytes.
+// Whether the data are GPT-2's tokens, as in a .bin; everything else is bytes.
 bool needs_gpt2_tokens(const LaunchForm& form) {
   return form.data == LaunchData::file && std::filesystem::path(form.file.data()).extension() == ".bin";
 }

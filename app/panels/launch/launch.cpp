@@ -1,4 +1,4 @@
-// Launch: the recipe, the data and the rungs of a ladder; the queue, and how long it will take.
+// Launch: the recipe, the data and the rungs of a ladder; the queue and its estimated time.
 #include <imgui.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@
 namespace stepladder {
 namespace {
 
-// A run with its progress and, at the right, what can be done with it. `place` is its place among those that wait.
+// A run with its progress and, at the right, its buttons. `place` is its place among the queued runs.
 void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspace, Commands& commands) {
   const bool is_running = entry.run.status == RunStatus::running;
   const char* first_button = !is_running ? "Move up" : workspace.is_paused ? "Resume" : "Pause";

@@ -13,7 +13,7 @@
 namespace stepladder {
 namespace {
 
-// The plan rung by rung, with the throughput that was measured where it comes from.
+// The plan rung by rung, with the throughput measured at its source.
 void draw_plan(LaunchForm& form, const Workspace& workspace) {
   text_strong("Rungs of " + form.plan_name);
   ImGui::SameLine();
@@ -81,7 +81,7 @@ void draw_choices(LaunchForm& form, const Workspace& workspace) {
   ImGui::PopFont();
 }
 
-// A stage, what it does, and why it can't be chosen where it can't. `colour` is null where it isn't on the ladder.
+// A stage, its effect, and why it is unavailable, if so. `colour` is null if it isn't on the ladder.
 void draw_stage(const Stage& stage, const std::string& reason, const ImVec4* colour) {
   ImGui::BeginGroup();
   if (colour) {

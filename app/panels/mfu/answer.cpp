@@ -110,7 +110,7 @@ void draw_conventions(const MfuForm& form, MfuConvention& chosen, double peak) {
   ImGui::PopStyleVar();
 }
 
-// The arithmetic, for a reader to redo, and what it means.
+// The arithmetic, so that a reader can recalculate it, and its meaning.
 void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const std::string& range,
               const HardwareTable& table) {
   const ModelShape shape = shape_of(form);

@@ -107,7 +107,7 @@ ModelShape shape_of(const MfuForm& form) {
                    .d_model = whole(form.values[number_width]),
                    .seq_len = whole(form.values[number_seq]),
                    .vocab = whole(form.values[number_vocab])};
-  constexpr std::int64_t most = 10'000'000;  // keeps what follows within an int
+  constexpr std::int64_t most = 10'000'000;  // keeps the results within an int
   const bool is_given = shape.layers > 0 && shape.d_model > 0 && shape.seq_len > 0 && shape.vocab > 0;
   if (shape.params == 0 && is_given && std::max({shape.layers, shape.d_model, shape.seq_len, shape.vocab}) < most) {
     Recipe recipe;

@@ -1,5 +1,5 @@
-// MFU: the share of the device's peak that a model's arithmetic used, by every convention side by side; the project's
-// runs beside those that MosaicML has published; and the roofline, which shows what is attainable.
+// MFU: the share of the device's peak that a model's arithmetic used, by every convention; the project's runs next to
+// MosaicML's published ones; and the roofline, which shows the attainable throughput.
 #include <imgui.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace stepladder {
 namespace {
 
 struct State {
-  MfuConvention convention = MfuConvention::six_n;  // as everywhere else in the program: the lowest
+  MfuConvention convention = MfuConvention::six_n;  // the lowest, as everywhere else in the program
   bool is_filled = false;
   MfuForm form;
 
@@ -88,7 +88,7 @@ void draw(State& state, const Workspace& workspace) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float space = px(14);
   const float upper = px(310);
-  // What is too small for all four scrolls, one under the other.
+  // A window too small for all four stacks them and scrolls.
   if (room.x < px(860) || room.y < px(500)) {
     card("##calculator", 0, upper, false, calculator);
     gap(14);

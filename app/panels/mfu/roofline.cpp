@@ -32,7 +32,7 @@ struct Range {
   }
 };
 
-// 1, 2 and 5 of each decade, or the decades alone where that would be too many.
+// 1, 2 and 5 of each decade, or only the decades if that would be too many.
 std::vector<double> log_ticks(double low, double high) {
   std::vector<double> ticks;
   const bool few = std::log10(high / low) > 3;
@@ -63,7 +63,7 @@ struct Roof {
   std::vector<Ceiling> ceilings;
 };
 
-// The table's peaks of the device, or the one that was entered by hand.
+// The table's peaks of the device, or a peak entered by hand.
 Roof roof_of(const MfuForm& form, const HardwareTable& table) {
   const Hardware* hardware = hardware_of(form, table);
   Roof roof{hardware, peak_of(form, table), hardware ? hardware->bandwidth_gb_s : missing, {}};
@@ -121,7 +121,7 @@ void draw_tooltip(const RooflinePoint& point, const Hardware* hardware, MfuConve
   ImGui::EndTooltip();
 }
 
-// Points of other devices are hollow, since this roof is not theirs; points above the roof are crosses.
+// Points of other devices are hollow, since this isn't their roof; points above the roof are crosses.
 void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuConvention convention) {
   const RooflinePoint* under_mouse = nullptr;
   float nearest = px(9) * px(9);
@@ -248,7 +248,7 @@ void draw_plot(const Roofline& roofline, const Roof& roof, RunId chosen, MfuConv
   ImGui::PopFont();
 }
 
-// What bounds the run in the calculator, else what the chart leaves out.
+// The bound of the calculator's run, else the points that the chart leaves out.
 std::string foot_line(const Roofline& roofline, const Roof& roof, RunId chosen) {
   const auto point = std::find_if(roofline.points.begin(), roofline.points.end(),
                                   [&](const RooflinePoint& it) { return it.run == chosen; });

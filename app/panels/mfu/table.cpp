@@ -64,7 +64,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
 
 MfuRow row_of(const PublishedRow& published, std::size_t index, MfuConvention convention, const HardwareTable& table) {
   const Hardware* gpu = table.find(published.gpu);
-  // 6N is what the tables star; every other convention counts attention, as their MFU without a star does.
+  // The tables' starred MFU is 6N; every other convention counts attention, like their MFU without a star.
   const bool starred = convention == MfuConvention::six_n;
   const MosaicFigures again = recompute(published);
   MfuRow row{.published = index,
@@ -129,7 +129,7 @@ void take_shown(MfuTable& table) {
   });
 }
 
-// As ImGui's own, with the names of numbers over the numbers' right edge.
+// Like ImGui's own head, with right-aligned names over numbers.
 void draw_head_row(int sorted_by) {
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
@@ -204,7 +204,7 @@ void draw_head(MfuTable& table, MfuConvention convention) {
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   const float field = px(150);
   const std::size_t own = table.rows.size() - table.published.size();
-  // What the tables star is 6N; every other convention is compared with their MFU without a star.
+  // The tables' starred MFU is 6N; every other convention is compared with their MFU without a star.
   const char* figure = convention == MfuConvention::six_n ? "MFU* (6 N)" : "MFU (6 N + 4 L d T)";
   const std::string counts = table.published_problem.empty()
                                  ? grouped(static_cast<std::int64_t>(own)) + " yours, " +

@@ -32,7 +32,7 @@ Facts facts_of(const std::string& text) {
   return facts;
 }
 
-// A table of names and values, with the other run's values where there is another run.
+// A table of names and values, with the other run's values if there is one.
 void draw_facts(const char* id, const Facts& own, const Facts* other, const std::string& other_name,
                 bool only_differences) {
   std::map<std::string, std::string> theirs;
@@ -62,7 +62,7 @@ void draw_facts(const char* id, const Facts& own, const Facts* other, const std:
   if (!ImGui::BeginTable(id, other ? 3 : 2, flags, ImGui::GetContentRegionAvail())) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("setting", ImGuiTableColumnFlags_WidthFixed, px(170));
-  // Weights of their own: else a long name in the head would take the room from the values.
+  // Explicit weights, so that a long name in the head doesn't narrow the values.
   ImGui::TableSetupColumn("this run", ImGuiTableColumnFlags_WidthStretch, 1);
   if (other) ImGui::TableSetupColumn("other", ImGuiTableColumnFlags_WidthStretch, 1);
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);

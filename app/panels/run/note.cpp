@@ -20,8 +20,8 @@ int grow(ImGuiInputTextCallbackData* data) {
   return 0;
 }
 
-// A field for text of any length; `height` 0: one line. Escape keeps what was typed, where ImGui would revert it.
-// Returns whether the field is active.
+// A field for text of any length; `height` 0: one line. Escape keeps the typed text, which ImGui would revert. Returns
+// whether the field is active.
 bool text_field(const char* id, const char* hint, std::string& text, float height, double& typed_at) {
   const std::string typed = text;
   const bool changed = height > 0 ? ImGui::InputTextMultiline(
@@ -65,7 +65,7 @@ void RunNote::draw(const RunEntry& shown, Commands& commands) {
   kept_.pinned = now.pinned;
   kept_.archived = now.archived;
   kept_.deleted_at = now.deleted_at;
-  ImGui::PushID(static_cast<int>(run_));  // a field that is typed into must not take its text to another run
+  ImGui::PushID(static_cast<int>(run_));  // so that typed text doesn't move to another run
   ImGui::AlignTextToFramePadding();
   text_quiet("tags");
   ImGui::SameLine(px(60));

@@ -15,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-// The shapes that a matrix product multiplied, and how fast each was.
+// The shapes that a matrix product multiplied, and the speed of each.
 void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
   if (is_missing(row.flops) || !ImGui::BeginItemTooltip()) return;
   for (const OperatorTime& each : profile.operators) {

@@ -1,5 +1,5 @@
-// Run: one run in full. Its figures and whether they are plausible, its recipe and environment (or only what differs
-// from another run's), its console, samples and checkpoints, and buttons to run it again.
+// Run: one run in full. Its figures and their plausibility, its recipe and environment (or only the differences from
+// another run's), its console, samples and checkpoints, and buttons to run it again.
 #include <imgui.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ void take_run(State& state, const Workspace& workspace, const RunEntry& entry, C
   state.sample = -1;
   state.lanes.made_of = 0;
   state.note.show(entry, commands);
-  // Compare with the parent of a fork, else with the rung before.
+  // Compare with the parent of a fork, else with the previous rung.
   state.facts.against = entry.run.parent.value_or(0);
   if (state.facts.against == 0 && entry.run.ladder && entry.run.rung > 0) {
     for (const RunEntry* other : workspace.runs_of(*entry.run.ladder)) {
