@@ -87,7 +87,7 @@ std::string emptied_text(const EmptiedBin& emptied) {
   const std::string freed =
       emptied.freed_bytes > 0 ? bytes_text(static_cast<double>(emptied.freed_bytes)) + " of checkpoints freed" : "";
   if (emptied.runs.empty()) return freed.empty() ? "The bin was empty" : freed;
-  return "Deleted " + runs_text(emptied.runs.size()) + " for good" + (freed.empty() ? "" : ", " + freed);
+  return "Permanently deleted " + runs_text(emptied.runs.size()) + (freed.empty() ? "" : ", " + freed);
 }
 
 }  // namespace stepladder

@@ -29,7 +29,7 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store);
 // Permanently removes the runs that were deleted before `deleted_before`. Throws StorageError if it removed nothing.
 EmptiedBin empty_bin(RunStore& store, double deleted_before);
 
-// "Deleted 3 runs for good, 1.2 GB of checkpoints freed"
+// "Permanently deleted 3 runs, 1.2 GB of checkpoints freed"
 std::string emptied_text(const EmptiedBin& emptied);
 
 }  // namespace stepladder

@@ -199,7 +199,7 @@ int doctor(bool probe, const CommonOptions& common) {
 Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
   auto probe = std::make_shared<bool>(false);
   auto database = std::make_shared<bool>(false);
-  CLI::App* command = add_with_json(app, common, "doctor", "Show what this machine has");
+  CLI::App* command = add_with_json(app, common, "doctor", "Show this machine's hardware");
   command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
   command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
   return {command, [probe, database, &common] { return *database ? check_database(common) : doctor(*probe, common); }};

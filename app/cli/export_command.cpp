@@ -107,7 +107,7 @@ void check_options(const ExportRequest& request, Form form) {
   const std::string name = name_of(form);
   const bool figure = figure_format_of(form).has_value();
   const auto refuse = [&](const char* option, const std::string& why) {
-    throw UsageError(std::string(option) + " does nothing with --format " + name + ": " + why);
+    throw UsageError(std::string(option) + " has no effect with --format " + name + ": " + why);
   };
   if (request.runs.empty() == request.ladder.empty()) throw UsageError("give either runs or --ladder");
   if (is_weights(form) && request.runs.size() != 1) throw UsageError("weights can be exported from one run at a time");
@@ -210,7 +210,7 @@ FigureKind kind_of(const ExportRequest& request, const Study& study) {
   const auto asked = figure_kind(request.what);
   const FigureKind kind = asked.value_or(study.rungs.size() > 1 ? FigureKind::ladder : FigureKind::loss);
   if (!request.x.empty() && (kind == FigureKind::ladder || kind == FigureKind::dt))
-    throw UsageError("--x does nothing for --what " + std::string(to_string(kind)) +
+    throw UsageError("--x has no effect with --what " + std::string(to_string(kind)) +
                      ", which has no steps on its axis");
   if (kind == FigureKind::loss_difference && study.rungs.size() < 2)
     throw UsageError("--what loss-difference needs a baseline and another run");

@@ -14,7 +14,7 @@ constexpr Option value_options[] = {
     {"layers", "Transformer blocks"},
     {"heads", "Attention heads per block"},
     {"d_model", "Width of the residual stream"},
-    {"vocab", "Vocabulary size (GPT-2: 50257; nano: what the data needs)"},
+    {"vocab", "Vocabulary size (GPT-2: 50257; nano: as the data needs)"},
     {"init", "Initial weights: pytorch or gpt2 (as published)"},
     {"weights", "Start from a weights file instead: safetensors (Hugging Face's GPT-2) or llm.c's .bin"},
     {"batch", "Sequences per micro-batch (B)"},

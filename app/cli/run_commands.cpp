@@ -31,7 +31,7 @@ int list_runs(const std::string& words, const CommonOptions& common) {
     for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, context));
     print(list);
   } else if (runs.empty()) {
-    std::cerr << "stepladder: no runs" << (words.empty() ? " yet; `stepladder ladder` makes some\n" : " match\n");
+    std::cerr << "stepladder: no runs" << (words.empty() ? " yet; start with `stepladder ladder`\n" : " match\n");
   } else {
     std::cout << runs_table(runs);
   }
@@ -100,7 +100,7 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
   if (common.json) {
     print(check_json(checked));
   } else if (checked.empty()) {
-    std::cerr << "stepladder: no runs yet; `stepladder ladder` makes some\n";
+    std::cerr << "stepladder: no runs yet; start with `stepladder ladder`\n";
   } else {
     std::cout << check_text(checked);
   }

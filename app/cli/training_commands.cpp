@@ -36,7 +36,7 @@ struct TrainOptions {
 
 RunId start_training(Session& session, const TrainOptions& options) {
   if (!options.resume.empty()) {
-    if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; --fork makes a new one of it");
+    if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; use --fork to make a new run from it");
     const Run run = find_run(session.store(), options.resume);
     session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)));
     return run.id;

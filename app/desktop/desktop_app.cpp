@@ -23,7 +23,7 @@
 namespace stepladder {
 namespace {
 
-// At most a sixth of a narrow window.
+// A sixth of the window, within limits.
 float side_bar_width(float window_width) {
   return std::clamp(window_width / 6, px(168), px(210));
 }

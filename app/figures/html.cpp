@@ -264,15 +264,16 @@ std::string method(const Study& study) {
         std::string(
             "A run's throughput is that of its median steady step; a rung with several runs has the median of theirs. "
             "The 95 % interval is a circular block bootstrap "
-            "(block length by Politis and White, 2004), since neighbouring steps are alike; with repeats, the spread "
-            "between runs (Student's t) gives a second interval, and the wider one counts."),
+            "(block length by Politis and White, 2004), since neighbouring steps are correlated; with repeats, the "
+            "spread "
+            "between runs (Student's t) gives a second interval, and the wider one is used."),
         std::string(
-            "A rung is faster or slower where the factor is beyond 1 % and its whole interval beyond half of that; "
-            "the same where the whole interval is within 1 %. The loss is the same where the mean difference over "
+            "A rung is faster or slower if the factor is beyond 1 % and its whole interval beyond half of that; "
+            "the same if the whole interval is within 1 %. The loss is the same if the mean difference over "
             "the last quarter of the shared steps stays within the band: 0.02 nats, or the spread between "
             "repeats of the baseline."),
         std::string(
-            "A throughput is impossible where 6 N x tokens/s, N being the parameters, is over the hardware's dense "
+            "A throughput is impossible if 6 N x tokens/s, N being the parameters, is over the hardware's dense "
             "peak in that precision. 6 N is the lowest convention, so the check is lenient. Impossible and "
             "doubtful throughputs are hatched and never make the headline."),
         version_line(study)})
@@ -335,7 +336,7 @@ std::string operators_section(const Study& study) {
       heading(
           "Where does a step go?",
           "Milliseconds a step by kind of operator, measured in a few extra steps at the end. A rung that is faster "
-          "everywhere, not just where its stage works, ran on a machine that was less busy.") +
+          "everywhere, not just where its stage works, ran while the machine was less busy.") +
       "<div class=\"card scroll\"><table><thead><tr>";
   const auto row = [&](const char* name, const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) text += tag(name, cells[i], table.right[i] ? "n" : "");

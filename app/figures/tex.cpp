@@ -15,8 +15,8 @@ constexpr int columns = 400;  // points per curve: first, lowest, highest, last 
 constexpr std::array dash_names{"solid", "dashed", "densely dotted", "dash dot"};
 
 const char* preamble =
-    "% Made by Stepladder. Compiles as it is (pdflatex; lualatex where names need more than Latin letters).\n"
-    "% For a paper: these packages into its preamble, and the figure and table environments where they belong.\n"
+    "% Made by Stepladder. Compiles unchanged (pdflatex; lualatex if names need more than Latin letters).\n"
+    "% For a paper, copy these packages into its preamble, and the figure and table environments into its text.\n"
     "\\documentclass[11pt]{article}\n"
     "\\usepackage[a4paper,margin=2cm]{geometry}\n"
     "\\usepackage{iftex}\n"

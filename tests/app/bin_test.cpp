@@ -48,7 +48,7 @@ TEST_F(Bin, CheckpointsGoWithTheirRunAndNotBefore) {
   const EmptiedBin emptied = empty_bin(store_, 2000);
   EXPECT_EQ(emptied.runs, std::vector{deleted});
   EXPECT_EQ(emptied.freed_bytes, 3000);
-  EXPECT_EQ(emptied_text(emptied), "Deleted 1 run for good, 3.00 kB of checkpoints freed");
+  EXPECT_EQ(emptied_text(emptied), "Permanently deleted 1 run, 3.00 kB of checkpoints freed");
   EXPECT_FALSE(fs::exists(folder_of(deleted)));
   EXPECT_EQ(checkpoints_in(folder_of(kept)).size(), 1u);
   EXPECT_EQ(checkpoints_in(folder_of(fork)).size(), 1u);

@@ -62,7 +62,7 @@ TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
   EXPECT_TRUE(runs_in_bin(store_).empty());
   EXPECT_FALSE(store_.run(run_));
   EXPECT_FALSE(std::filesystem::exists(folder()));
-  EXPECT_TRUE(says("Deleted 1 run for good, 2.00 kB of checkpoints freed"));
+  EXPECT_TRUE(says("Permanently deleted 1 run, 2.00 kB of checkpoints freed"));
   EXPECT_EQ(app_->workspace().undoable, "") << "nothing can be undone";
   EXPECT_EQ(store_.runs().size(), 1u);
 }

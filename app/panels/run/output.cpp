@@ -12,7 +12,7 @@ namespace stepladder {
 
 void draw_run_console(const RunDetail& detail) {
   if (detail.console.empty())
-    return text_quiet_wrapped("No console output. `stepladder watch -- PROGRAM` keeps what a program prints.");
+    return text_quiet_wrapped("No console output. `stepladder watch -- PROGRAM` records a program's output.");
   ImGui::BeginChild("##console", ImVec2(0, 0), ImGuiChildFlags_None, ImGuiWindowFlags_HorizontalScrollbar);
   ImGui::PushFont(fonts().mono, 13);
   ImGuiListClipper clipper;
