@@ -1,4 +1,4 @@
-// What emptying the bin removes from the disk, and what it keeps.
+// Tests which files emptying the bin removes from the disk, and which it keeps.
 #include "app/bin.h"
 
 #include <gtest/gtest.h>

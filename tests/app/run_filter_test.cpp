@@ -24,7 +24,7 @@ TEST(RunFilter, WordsAndConditionsMustAllHold) {
   EXPECT_FALSE(accepts("nano tokens_per_s>40000"));
   EXPECT_TRUE(accepts("steps<=60 steps>=60 steps=60 steps!=61"));
   EXPECT_TRUE(accepts("stage~adamw"));
-  EXPECT_FALSE(accepts("loss_last<5"));  // not known is not less
+  EXPECT_FALSE(accepts("loss_last<5"));  // unknown isn't less
   EXPECT_TRUE(accepts("loss_last=null mfu=null"));
   EXPECT_TRUE(accepts("steps!=null"));
   EXPECT_FALSE(accepts("loss_last~null"));

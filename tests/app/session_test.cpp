@@ -240,7 +240,7 @@ TEST(Session, WhatCannotBeTrainedMakesNoRun) {
   EXPECT_TRUE(session.store().ladders().empty());
 }
 
-// As another process does it: the run goes into the bin, and the bin is emptied.
+// Does what another process would: moves the run into the bin, and empties the bin.
 void delete_for_good(const std::filesystem::path& database, RunId run) {
   RunStore other = RunStore::open(database);
   other.curate(run, {.deleted_at = 1});
@@ -289,7 +289,7 @@ TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {
   EXPECT_GT(store.series(id).size(), 0u);
 }
 
-// Keeps on for a while after it was asked to stop, as a run does that saves its last checkpoint.
+// Continues for a while after a request to stop, like a run that saves its last checkpoint.
 std::atomic<std::int64_t> steps_emitted = 0;
 void train_with_a_long_end(const TrainingJob& job, RunControl& control,
                            const std::function<void(const RunEvent&)>& emit) {

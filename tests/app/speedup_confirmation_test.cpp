@@ -20,7 +20,7 @@ using State = SpeedupConfirmation::State;
 struct Behaviour {
   double rung_factor = 1;     // step time of a rung as a multiple of the base's
   double between_runs = 0;    // relative spread between runs of a rung
-  int fails_after_runs = -1;  // how many runs finish before one fails; -1: none fails
+  int fails_after_runs = -1;  // how many runs finish before one fails; -1: no failure
   int impossible_from = -1;   // from this run on (0: the first) the throughput is over the peak; -1: none is
   Sync sync = Sync::device;
 
@@ -112,7 +112,7 @@ TEST_F(SpeedupConfirmationTest, ACleanGainIsClearAfterOneRound) {
   EXPECT_EQ(answer.repeats, 2);
   EXPECT_EQ(answer.reason, "The verdict is clear after 2 runs each.");
   EXPECT_EQ(runs(), 4u);
-  // Asked again: the runs are there, so the answer comes at once.
+  // Asked again: the runs exist, so the answer is immediate.
   EXPECT_EQ(answer_to({rung_, base_}).speedup.verdict, Verdict::faster);
   EXPECT_EQ(runs(), 4u);
   EXPECT_EQ(answer_to({base_, rung_}).speedup.verdict, Verdict::slower);

@@ -44,7 +44,7 @@ TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesItAndIsUndone) {
   EXPECT_EQ(baseline, Recipe{});
   for (std::size_t i = 1; i < all_stages().size(); ++i) {
     const Stage& stage = all_stages()[i];
-    if (stage.id == "compile-max") continue;  // nothing to choose from yet, and not available anywhere
+    if (stage.id == "compile-max") continue;  // unavailable everywhere so far
     Recipe changed = baseline;
     stage.apply(changed);
     EXPECT_NE(difference(baseline, changed), "") << stage.id;
@@ -53,7 +53,7 @@ TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesItAndIsUndone) {
     EXPECT_NO_THROW(validate(changed));
     EXPECT_EQ(changed.tokens_per_step(), baseline.tokens_per_step()) << stage.id;
     stage.undo(changed);
-    if (stage.id == "grad-accumulation") continue;  // a batch in pieces is where a recipe may well start
+    if (stage.id == "grad-accumulation") continue;  // recipes may start with a batch in pieces
     EXPECT_EQ(changed, baseline) << "nothing undoes " << stage.id;
   }
 }
@@ -64,7 +64,7 @@ std::string content(const std::filesystem::path& file) {
   return text.str();
 }
 
-// A stage's file says by which words the logs of others name it.
+// A stage's file lists the words by which other people's logs name it.
 TEST(Stages, EveryOneIsFoundByItsOwnWords) {
   ASSERT_EQ(known_stages().size(), all_stages().size());
   for (const KnownStage& known : known_stages()) {
@@ -81,7 +81,7 @@ TEST(Stages, EveryOneIsFoundByItsOwnWords) {
   EXPECT_EQ(known_stage({.title = "Flash attention", .source = "imported"}, one_more), "");
 }
 
-// One file and one line for a stage: its id in a second place would be a second list.
+// A stage is one file and one line: its id in another place would be a second list.
 TEST(Stages, NoOtherFileOfStorageOrTrainerNamesOne) {
   const std::filesystem::path root(STEPLADDER_SOURCE_DIR);
   int files = 0;

@@ -51,7 +51,7 @@ TEST(SystemMonitor, TwoSamplesWithinATickHaveNoMachineLoad) {
   EXPECT_GT(missing_loads, 0);
 }
 
-// However busy the machine is, a loop's CPU time is what the process clock says.
+// A loop's CPU time is the process clock's, even on a busy machine.
 TEST(SystemMonitor, ABusyLoopShows) {
   using namespace std::chrono;
   SystemMonitor lanes(-1);
@@ -77,7 +77,7 @@ TEST(SystemMonitor, MemoryThatIsTakenShows) {
     EXPECT_EQ(block.back(), 'x');
   }
   EXPECT_GT(during, before + (50 << 20));
-  EXPECT_GE(peak_resident_bytes(), during - (8 << 20));  // the kernel counts the two a little apart
+  EXPECT_GE(peak_resident_bytes(), during - (8 << 20));  // the kernel counts the two slightly differently
 #ifndef __SANITIZE_ADDRESS__                             // which keeps freed memory for a while
   EXPECT_LT(lanes.sample().resident_bytes, during - (50 << 20));
 #endif

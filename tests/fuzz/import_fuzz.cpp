@@ -1,4 +1,4 @@
-// libFuzzer: whatever the bytes, the importer that recognises them ends, leaks nothing, and says its runs in order.
+// libFuzzer: for any bytes, the importer that recognises them must end without leaks and report its runs in order.
 #include <cstdint>
 #include <cstdlib>
 
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     try {
       stepladder::importer_for(input, options).read(input, options, sink);
     } catch (const stepladder::ImportError&) {
-      // refused: that is an answer
+      // a refusal is fine
     }
   }
   return 0;

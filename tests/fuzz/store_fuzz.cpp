@@ -1,4 +1,4 @@
-// One libFuzzer entry point for the importers of stores: STEPLADDER_FUZZ says which. Any bytes must give runs and
+// One libFuzzer entry point for the importers of stores: STEPLADDER_FUZZ selects one. Any bytes must give runs and
 // notes, or one ImportError or StorageError. Checksums are corrected first, since no mutation would pass them.
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// A line that is read by its layout gives the same as one that is read from scratch.
+// Reading a line by its layout must give the same values as reading it from scratch.
 #include "storage/importers/logs/lines/line_layout.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(LineLayout, SaysOfEverySampleWhatIsReadAnew) {
   EXPECT_GT(checker.known(), 50);
 }
 
-// Other digits, more or fewer of them, other signs, points, spaces and letters in the place of some.
+// Replaces some characters: other digits, more or fewer of them, other signs, points, spaces and letters.
 TEST(LineLayout, SaysTheSameOfChangedLines) {
   const std::vector<std::string> lines = lines_of_samples();
   std::mt19937 random(7);

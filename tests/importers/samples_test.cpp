@@ -1,4 +1,4 @@
-// Golden samples: NAME.log or NAME.csv beside NAME.json, what it comes to. And the logs of ../shared, where they are.
+// Golden samples: NAME.log or NAME.csv with the expected NAME.json. Also the logs of ../shared, if present.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,7 @@ TEST(Samples, EachComesToWhatLiesBesideIt) {
     fs::path beside = entry.path();
     const Json got = described(import_file(entry.path()));
     beside.replace_extension(".json");
-    // To make a new one: STEPLADDER_WRITE_SAMPLES=1, and then read what was written.
+    // To make a new one, set STEPLADDER_WRITE_SAMPLES=1 and check the written file.
     if (std::getenv("STEPLADDER_WRITE_SAMPLES") && !fs::exists(beside)) std::ofstream(beside) << got.dump(1) << "\n";
     ASSERT_TRUE(fs::exists(beside)) << beside;
     expect_alike(got, Json::parse(content(beside)), entry.path().filename().string());

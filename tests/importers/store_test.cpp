@@ -1,5 +1,5 @@
-// Stores that the trackers' own writers made, read whole and compared with what the writers were given. By default
-// those that are kept in tests/importers/stores; STEPLADDER_STORES names a folder of fresh ones (peer_stores_test.py).
+// Reads stores that the trackers' own writers made, and compares them with the writers' input. By default those in
+// tests/importers/stores; STEPLADDER_STORES names a folder of fresh ones (peer_stores_test.py).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -196,7 +196,7 @@ TEST(Stores, FoldersThatAreStores) {
   EXPECT_FALSE(is_store_folder(folder.path())) << "the log would be passed over";
 }
 
-// Each importer knows its own store and no other's.
+// Each importer recognises only its own store.
 TEST(Stores, AreToldApart) {
   SKIP_WITHOUT("mlflow.db");
   const fs::path mlflow = stores() / "mlflow.db";
@@ -272,7 +272,7 @@ TEST(StoresDamaged, AreRefusedWithASentence) {
   EXPECT_NE(refusal(importers::mlflow(), std::string("SQLite format 3\0", 16)).find("from a file"), std::string::npos);
 }
 
-// A database whose changes wait in a log beside it is read with them, and log and folder stay as they are.
+// A database with changes in a log beside it is read with them; log and folder stay unchanged.
 TEST(Stores, DatabaseWithALogBesideIt) {
   TemporaryFolder folder;
   const fs::path file = folder.path() / "live.db";
@@ -296,7 +296,7 @@ TEST(Stores, DatabaseWithALogBesideIt) {
   EXPECT_EQ(bytes_of(file.string() + "-wal"), log);
 }
 
-// What could run for ever or fill the memory is not a store.
+// A file that could run forever or fill the memory isn't a store.
 TEST(StoresHostile, ViewsAndComputedColumnsAreNoTables) {
   TemporaryFolder folder;
   const fs::path view = folder.path() / "view.db";

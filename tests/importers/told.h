@@ -1,4 +1,4 @@
-// An import kept in memory, for tests: what an importer said, in order.
+// An import kept in memory, for tests: an importer's calls, in order.
 #pragma once
 
 #include <string>
@@ -41,7 +41,7 @@ struct Told : ImportSink {
   }
 };
 
-// Reads `text` by whichever importer recognises it.
+// Reads `text` by the importer that recognises it.
 inline Told import_text(std::string_view text, ImportOptions options = {}, std::string name = "run.log") {
   options.known_stages = &known_stages();
   Told told;

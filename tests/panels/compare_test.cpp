@@ -1,4 +1,4 @@
-// The Compare view's table: what a row says, without a window.
+// Tests the rows of the Compare view's table, without a window.
 #include <gtest/gtest.h>
 
 #include "app/panels/compare/numbers.h"

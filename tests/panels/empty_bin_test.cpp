@@ -1,4 +1,4 @@
-// The bin is emptied from the palette, and asks first.
+// Emptying the bin from the palette asks first.
 #include <gtest/gtest.h>
 
 #include <fstream>

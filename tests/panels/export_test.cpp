@@ -1,4 +1,4 @@
-// What the window saves and copies is made on another thread.
+// The window's exports and copies are made on another thread.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -51,7 +51,7 @@ class Exports : public testing::Test {
     }
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"ladder"}});
   }
-  // Files with this ending that are there in full.
+  // Complete files with this ending.
   std::vector<std::filesystem::path> exported(const std::string& ending) {
     std::vector<std::filesystem::path> found;
     if (!std::filesystem::exists(folder_ / "exports")) return found;
@@ -66,7 +66,7 @@ class Exports : public testing::Test {
     }
     return nullptr;
   }
-  // Frames until Ctrl+R was carried out; the last one's files are what that frame waited for.
+  // Draws frames until Ctrl+R was carried out; the last frame waits for its files.
   void save_report() {
     for (int i = 0; i < 5; ++i) imgui_.frame(*app_);
     ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return !imgui_.asked(); }));

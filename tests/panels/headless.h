@@ -53,7 +53,7 @@ class Headless {
     return ImGui::GetDrawData()->TotalVtxCount;
   }
 
-  // Draws frames until other threads have made it so, however slow the machine. Returns whether they have.
+  // Draws frames until other threads have made it true, even on a slow machine. Returns whether they have.
   bool frames_until(DesktopApp& app, const std::function<bool()>& is_so) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!is_so() && std::chrono::steady_clock::now() < patience) {
@@ -63,7 +63,7 @@ class Headless {
     return is_so();
   }
 
-  bool asked() const { return asked_; }  // for something that was carried out after the last frame
+  bool asked() const { return asked_; }  // whether a command was carried out after the last frame
 
   // Clicks like a user, as far as ImGui can tell. Returns whether the anchor exists.
   bool click(DesktopApp& app, const std::string& anchor) {

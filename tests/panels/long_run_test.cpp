@@ -24,7 +24,7 @@ class LongRun : public testing::Test {
         {.name = "long", .ladder = ladder_, .created_at = 1, .tokens_per_step = 768, .params = 1000}, steps);
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}});
   }
-  // Draws frames until nothing is requested any more; a view that never rests would keep the window drawing.
+  // Draws frames until there are no more requests; a view that never stops would keep the window drawing.
   void settle() {
     int frames = 0;
     for (int quiet = 0; quiet < 3 && frames < 200; ++frames) {
@@ -78,7 +78,7 @@ TEST_F(LongRun, IsOverlaidInHistoryBesideAKeyThatSelectsAll) {
   EXPECT_FALSE(app_->workspace().find(run_)->loaded);
 }
 
-// Twice as fast, and its loss lies 0.1 higher from the middle on.
+// Twice as fast, with a loss that is 0.1 higher from the middle on.
 class TwoLongRuns : public LongRun {
  protected:
   TwoLongRuns() {
@@ -132,7 +132,7 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   EXPECT_EQ(verdict.loss.verdict, LossVerdict::worse);
   EXPECT_NEAR(verdict.loss.tail_gap, 0.1, 1e-9);
 
-  zoom = {.low = 1235, .high = 1237};  // seconds: of the other its steps around 123,600
+  zoom = {.low = 1235, .high = 1237};  // in seconds; the other run's steps around 123,600
   follow();
   EXPECT_EQ(shown.curves.lines[1].behind[0], 0) << "the steps themselves";
   EXPECT_FALSE(workspace.find(run_)->loaded);

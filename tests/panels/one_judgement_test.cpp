@@ -1,4 +1,4 @@
-// The report, the window's models and the command line give one answer, case by case.
+// The report, the window's models and the command line must give the same answer in every case.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ struct Repeat {
   Sync sync = Sync::event;
 };
 
-// GPT-2 124M on an A100 in bf16, of which 8,192 tokens in 19.6 ms are the peak.
+// GPT-2 124M on an A100 in bf16, whose peak is 8,192 tokens in 19.6 ms.
 RunId add_run(RunStore& store, LadderId ladder, const Repeat& of, int repeat) {
   std::vector<StepRecord> steps;
   for (std::int64_t step = 1; step <= of.steps; ++step) {
@@ -101,7 +101,7 @@ class OneJudgement : public testing::TestWithParam<Case> {
     workspace_.patience = std::chrono::hours(1);
   }
 
-  // Updates a model and reads what it asks for until it asks for nothing more.
+  // Updates a model and carries out its requests until there are no more.
   void settle(const std::function<void(Commands&)>& update) {
     for (int rounds = 0; rounds < 50; ++rounds) {
       Commands asked;
@@ -190,7 +190,7 @@ TEST_P(OneJudgement, OfARunIsTheSameInCompareViewAndCommandLine) {
     EXPECT_EQ(row.at("trust"), run_json(check->run, store_.summary(check->run), context_).at("trust"));
     EXPECT_EQ(row.at("flags").size(), check->plausibility.flags.size());
   }
-  if (ids.size() > 2) return;  // else a rung is its one run
+  if (ids.size() > 2) return;  // otherwise each rung has one run
   EXPECT_EQ(json.at("runs")[0].at("verdict"), to_string(GetParam().verdict));
   EXPECT_EQ(json.at("runs")[0].at("trust"), to_string(GetParam().trust));
   EXPECT_EQ(verdict_text(shown.at(ids[1]).over_baseline), GetParam().words);

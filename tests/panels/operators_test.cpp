@@ -1,4 +1,4 @@
-// Where a step's time goes, in the Ladder and the Run view.
+// Tests the operators in the Ladder and the Run view.
 #include <gtest/gtest.h>
 
 #include "tests/panels/headless.h"

@@ -21,8 +21,8 @@ constexpr double base_ms = 10;
 struct Behaviour {
   double rung_factor = 1;     // of a rung's step time to the baseline's
   double between_runs = 0;    // a run is faster or slower than another by this share
-  int fails_after_runs = -1;  // how many runs go to their end before one fails; -1: none does
-  bool holds = false;         // until it is false, a repeat does not end
+  int fails_after_runs = -1;  // how many runs finish before one fails; -1: no failure
+  bool holds = false;         // while true, repeats don't end
   double params = 10;
   std::string hardware;
 
@@ -94,13 +94,13 @@ class QuestionTest : public testing::Test {
     }
     session_.flush();
     app_.emplace(session_.store(), &session_, DesktopSettings{.panels = {"ladder"}});
-    app_->workspace().patience = std::chrono::hours(1);  // what a slow machine makes late is there all the same
+    app_->workspace().patience = std::chrono::hours(1);  // so that results are complete even on a slow machine
   }
   void ask() {
     ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.1"));
     ASSERT_TRUE(imgui_.click(*app_, "ladder.real"));
   }
-  void ask_and_hold() {  // the first round stands at its end
+  void ask_and_hold() {  // the first round waits at its end
     open({.rung_factor = 0.98, .between_runs = 0.2, .holds = true});
     ask();
     wait_until([&] { return runs_of_rung(0) == 2 && runs_of_rung(1) == 2; });
@@ -168,7 +168,7 @@ TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
 
 TEST_F(QuestionTest, AnImpossibleRungIsNeverCalledFaster) {
   open({.rung_factor = 0.5, .between_runs = 0.002, .params = 1e15, .hardware = "NVIDIA A100-SXM4-40GB"});
-  ImGui::GetIO().DisplaySize.y = 2000;  // the reasons come before the button
+  ImGui::GetIO().DisplaySize.y = 2000;  // the reasons are above the button
   ask();
   wait_for_answer();
   ASSERT_EQ(question().answers.size(), 1u);

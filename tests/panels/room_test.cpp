@@ -1,4 +1,4 @@
-// Views with little room or nothing to show, and what Ladder remembers.
+// Views with little space or no data, and the state that Ladder remembers.
 #include <gtest/gtest.h>
 
 #include "app/desktop/widgets.h"
@@ -110,7 +110,7 @@ TEST(Ladder, LaddersThatStoodBesideComeBackInTheirProjectOnly) {
     RunStore store = RunStore::open(folder / project);
     const LadderId theirs = add_ladder(store, "theirs", {"baseline", "flash-attention"});
     const LadderId own = add_ladder(store, "own", {"baseline", "bf16"});
-    const std::string others = "ladder.others.0";  // the stage that only theirs has
+    const std::string others = "ladder.others.0";  // the stage that only the other ladder has
     {
       Headless imgui;
       DesktopApp app(store, nullptr, settings);

@@ -21,7 +21,7 @@ std::string log_of(int steps) {
 
 class ImportView : public testing::Test {
  protected:
-  // Another thread reads, so frames are drawn until it has finished, however slow the machine.
+  // Another thread reads, so this draws frames until it has finished, even on a slow machine.
   void wait_until(const std::function<bool()>& is_so) {
     ASSERT_TRUE(imgui_.frames_until(*app_, is_so));
     for (int i = 0; i < 4; ++i) corners_ = imgui_.frame(*app_);

@@ -1,5 +1,5 @@
-// Writes what PyTorch needs to repeat a run: the first weights, the batches of every step and the losses that the
-// engine saw, as one safetensors file. tests/parity/parity_test.py starts it.
+// Writes a run's data for PyTorch to repeat it: the first weights, the batches of every step and the engine's losses,
+// as one safetensors file. tests/parity/parity_test.py starts it.
 #include <iostream>
 
 #include "engine/files/tokens.h"

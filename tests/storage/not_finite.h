@@ -1,4 +1,4 @@
-// Short names for the numbers that no measurement should be.
+// Short names for NaN and infinity.
 #pragma once
 
 #include <limits>

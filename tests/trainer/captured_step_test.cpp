@@ -183,7 +183,7 @@ TEST(CapturedStep, IsTriedOnATinyModelBeforeItIsOffered) {
             "compile: the step cannot be captured: operation not permitted");
 }
 
-// Only where there is a GPU: ten steps captured and ten one by one.
+// Only with a GPU: ten steps captured and ten one by one.
 TEST(CapturedStep, CudaGraphsTrainAsTheStepItself) {
   if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
   if (const std::string& note = device_report().step_capture_note; !note.empty()) GTEST_SKIP() << note;

@@ -78,7 +78,7 @@ TEST_F(CheckpointTest, AResumedRunIsTheOneThatWasNeverStoppedBitForBit) {
 TEST_F(CheckpointTest, TheNewestAreKeptAndWhatAProcessLeftHalfWrittenGoes) {
   Recipe recipe = tiny_recipe();
   recipe.steps = 50;
-  recipe.save_every = 1;  // faster than the disk: some are passed over, the last is not
+  recipe.save_every = 1;  // faster than the disk: some are skipped, but not the last
   recipe.keep = 3;
   fs::create_directories(folder / "run-1" / "step-00000001.part");
   const Trained trained = train_here(job(recipe));
@@ -98,7 +98,7 @@ TEST_F(CheckpointTest, OneIsThereOnlyOnceItsStepsAreRecorded) {
   recipe.save_every = 1;
   recipe.keep = 1;
   TrainingJob saved = job(recipe);
-  std::vector<std::int64_t> newest;  // that could be seen while its successor waited
+  std::vector<std::int64_t> newest;  // visible while its successor waited
   saved.checkpoints.steps_recorded = [&] {
     const auto seen = checkpoints_in(folder / "run-1");
     newest.push_back(seen.empty() ? 0 : seen.back().step);
@@ -171,7 +171,7 @@ TEST_F(CheckpointTest, AFileOfWeightsIsWhereARunStarts) {
   recipe.vocab = 300;
   recipe.vocab_multiple = 128;
   const fs::path saved = saved_run(recipe);
-  Recipe tuned = tiny_recipe();  // the shape comes with the file
+  Recipe tuned = tiny_recipe();  // the file gives the shape
   tuned.layers = 7;
   tuned.weights = (saved / checkpoint_weights).string();
   const Trained trained = train_here(tuned);

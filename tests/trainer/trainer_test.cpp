@@ -178,7 +178,7 @@ TEST(Trainer, ClippingRecordsTheNormBefore) {
   recipe.clip = norm / 2;
   const Trained clipped = train_here(recipe);
   EXPECT_NEAR(clipped.steps[0].grad_norm, norm, norm * 1e-6);
-  // The first update of AdamW does not depend on the gradients' scale; later ones do where the scale changes.
+  // The first update of AdamW does not depend on the gradients' scale; later ones do if the scale changes.
   EXPECT_NE(clipped.steps[9].loss, free.steps[9].loss);
 }
 
@@ -365,7 +365,7 @@ TEST(Trainer, ReportKnowsTheMachine) {
   EXPECT_EQ(report.gpus.empty(), !report.cuda_note.empty());
 }
 
-// Only where there is a GPU: the same losses as on the CPU, and a clock that waited.
+// Only with a GPU: the same losses as on the CPU, and a synchronised clock.
 TEST(Trainer, CudaAgreesWithTheCpu) {
   if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
   Recipe recipe = tiny_recipe();
@@ -385,7 +385,7 @@ TEST(Trainer, CudaAgreesWithTheCpu) {
   }
 }
 
-// Only where there are two: gradients over NCCL, and each process its own GPU.
+// Only with two GPUs: gradients over NCCL, and one GPU per process.
 TEST(Trainer, TwoGpusTrainAsOne) {
   if (device_report().gpus.size() < 2) GTEST_SKIP() << "needs two GPUs";
   Recipe recipe = tiny_recipe();

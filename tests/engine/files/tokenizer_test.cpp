@@ -43,7 +43,7 @@ class Tokenizers : public testing::Test {
     return folder_ / name;
   }
 
-  // A tokenizer of the bytes and these merges, whose results come behind the bytes.
+  // A tokenizer of the bytes and these merges, whose tokens follow the bytes.
   static nlohmann::json tokenizer_json(const std::vector<std::pair<std::string, std::string>>& merges) {
     nlohmann::json vocab = byte_vocab(), pairs = nlohmann::json::array();
     for (const auto& [left, right] : merges) {
@@ -251,7 +251,7 @@ TEST_F(Tokenizers, AByteWithoutATokenIsASentence) {
             std::string::npos);
 }
 
-// A changed or truncated file is read, or an error names it; nothing else happens.
+// A changed or truncated file must be read, or an error must name it.
 TEST_F(Tokenizers, Damaged) {
   auto json = tokenizer_json({{"a", "b"}, {"ab", "c"}});
   json["added_tokens"] = {{{"id", 300}, {"content", "<|x|>"}}};

@@ -206,7 +206,7 @@ TEST_F(WeightsFiles, HuggingFacesLinearWeightsAreInOut) {
   const WeightsFile weights(folder_ / "x.safetensors");
   EXPECT_EQ(weights.gpt2_shape().layers, 2);
   EXPECT_TRUE(weights.tensor("h.0.attn.c_attn.weight").in_out);
-  EXPECT_TRUE(weights.tensor("h.1.attn.c_proj.weight").in_out);  // square, so its shape does not tell
+  EXPECT_TRUE(weights.tensor("h.1.attn.c_proj.weight").in_out);  // square, so its shape doesn't show it
   EXPECT_TRUE(weights.tensor("h.1.mlp.c_fc.weight").in_out);
   EXPECT_TRUE(weights.tensor("h.1.mlp.c_proj.weight").in_out);
   EXPECT_FALSE(weights.tensor("h.1.mlp.c_proj.bias").in_out);
@@ -304,7 +304,7 @@ TEST_F(WeightsFiles, AnOldFileStaysWhereANewOneFails) {
   const SmallGpt gpt;
   write("x.bin", "old");
   Gpt2Shape shape = gpt.shape;
-  shape.layers = 3;  // found out after half of the file has been written
+  shape.layers = 3;  // detected after half of the file has been written
   EXPECT_THROW(write_llmc(folder_ / "x.bin", shape, gpt.tensors, LlmcVersion::f32), DataError);
   EXPECT_EQ(file_bytes(folder_ / "x.bin"), "old");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "x.bin.part"));
@@ -453,7 +453,7 @@ TEST_F(WeightsFiles, WhatIsNoGpt2) {
             "x.safetensors: a width of 4 cannot have \"many\" heads");
 }
 
-// Truncates and changes files at many places: a file is read, or an error names it; nothing else happens.
+// Truncates and changes files at many places: each must be read, or an error must name it.
 void damage(const std::filesystem::path& file, const std::string& whole, std::size_t header_bytes) {
   int read = 0, refused = 0;
   const auto attempt = [&](const std::string& bytes) {
@@ -481,7 +481,7 @@ void damage(const std::filesystem::path& file, const std::string& whole, std::si
     changed[place] = static_cast<char>(whole[place] ^ (1 << (place % 8)));
     attempt(changed);
   }
-  EXPECT_GT(read, 10);  // a weight may be any number, and a name's letter may change where nobody looks for it
+  EXPECT_GT(read, 10);  // a weight may be any number, and some names may change unnoticed
   EXPECT_GT(refused, 100);
 }
 
@@ -515,7 +515,7 @@ TEST_F(WeightsFiles, Moves) {
 TEST(Numbers, Bf16RoundsToNearestEven) {
   EXPECT_EQ(to_bf16(1.0f), 0x3f80);
   EXPECT_EQ(to_bf16(-2.0f), 0xc000);
-  EXPECT_EQ(to_bf16(std::bit_cast<float>(0x3f808000u)), 0x3f80);  // a tie goes to the even one, here down
+  EXPECT_EQ(to_bf16(std::bit_cast<float>(0x3f808000u)), 0x3f80);  // a tie rounds to even, here down
   EXPECT_EQ(to_bf16(std::bit_cast<float>(0x3f818000u)), 0x3f82);  // and here up
   EXPECT_EQ(to_bf16(std::bit_cast<float>(0x3f808001u)), 0x3f81);
   EXPECT_EQ(to_bf16(std::bit_cast<float>(0x3f807fffu)), 0x3f80);

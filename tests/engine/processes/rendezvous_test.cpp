@@ -12,7 +12,7 @@
 namespace stepladder {
 namespace {
 
-// The placement that these variables, and no others, tell.
+// The placement from only these variables.
 std::optional<Placement> placement_with(const std::map<std::string, std::string>& variables) {
   for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "OMPI_COMM_WORLD_RANK",
                            "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_PROCID", "SLURM_NTASKS",

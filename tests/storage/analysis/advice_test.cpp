@@ -350,7 +350,7 @@ TEST(AdviceHeld, what_was_expected_and_what_came) {
   EXPECT_EQ(outcomes[0].sentence, "Expected 1.00 x to 1.05 x, measured 1.02 x: as expected.");
 }
 
-// What a new stage brings along in its own file is enough to be suggested.
+// A new stage's own file is enough for it to be suggested.
 TEST(Advice, a_stage_that_no_list_names) {
   const std::vector<KnownStage> stages{
       {.id = "quantum-cache",

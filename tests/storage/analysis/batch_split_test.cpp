@@ -5,7 +5,7 @@
 namespace stepladder {
 namespace {
 
-// A machine of which everything is known: t = a + b B, and the stage that makes both 1.5 times as fast.
+// A machine with known times: t = a + b B, and a stage that makes both 1.5 times as fast.
 double before(double tokens) {
   return 20 + 0.01 * tokens;
 }
@@ -48,7 +48,7 @@ TEST(BatchSplit, two_runs_alone_give_bounds_that_hold_the_truth) {
     EXPECT_NEAR(split->equal_batch_high * split->bigger_batch_low, speedup, 1e-12);
     EXPECT_NE(split->sentence.find("Two runs cannot tell"), std::string::npos);
   }
-  // All proportional: the upper bound is the truth; all fixed: the lower.
+  // All proportional: the upper bound is true; all fixed: the lower.
   EXPECT_DOUBLE_EQ(split_gain({1, 100, 10}, {2, 200, 20})->equal_batch_high, 1);
   EXPECT_DOUBLE_EQ(split_gain({1, 100, 10}, {2, 200, 10})->equal_batch_low, 1);
 }
@@ -57,7 +57,7 @@ TEST(BatchSplit, there_is_nothing_to_split) {
   EXPECT_FALSE(split_gain({1, 100, 10}, {2, 100, 5}));
   EXPECT_FALSE(split_gain({1, 0, 10}, {2, 100, 5}));
   EXPECT_FALSE(split_gain({1, 100, missing}, {2, 200, 5}));
-  // A third that makes no sense is left aside: a step of negative time.
+  // A third run that implies a step of negative time is ignored.
   EXPECT_FALSE(split_gain({1, 100, 10}, {2, 1000, 50}, ThirdPoint{{3, 900, 20}, ThirdIs::like_run})->third);
 }
 

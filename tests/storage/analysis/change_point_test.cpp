@@ -34,7 +34,7 @@ TEST(Warmup, is_the_fixed_minimum_where_times_are_steady_from_there) {
   EXPECT_EQ(warmup_end(dt, 10), 10);
   dt[0] = 5000;
   EXPECT_EQ(warmup_end(dt, 10), 10);
-  dt[14] = 900;  // one slow step is an outlier, no change of level
+  dt[14] = 900;  // one slow step is an outlier, not a change of level
   EXPECT_EQ(warmup_end(dt, 10), 10);
   EXPECT_EQ(warmup_end({}, 0), 0);
   EXPECT_EQ(warmup_end(steady(5), 1), 1);

@@ -133,9 +133,9 @@ TEST(LossParity, other_data_or_vocabulary_is_not_comparable) {
 TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
   Series series;
   for (int i = 1; i <= 20; ++i) series.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 500});
-  series.loss[4] = 1;  // one lucky step is not the target reached
+  series.loss[4] = 1;  // one lucky step doesn't reach the target
   const TargetReached reached = reach(series, 100, 7.5);
-  EXPECT_EQ(reached.step, 12);  // the first whose last five have a median of 7.5 or less, the lucky one being gone
+  EXPECT_EQ(reached.step, 12);  // the first whose last five, now without the lucky one, have a median of 7.5 or less
   EXPECT_DOUBLE_EQ(reached.seconds, 6);
   EXPECT_DOUBLE_EQ(reached.tokens, 1200);
   EXPECT_EQ(reach(series, 100, 1.5).step, 0);
@@ -190,7 +190,7 @@ TEST(Verdict, repeats_that_lie_apart_widen_the_interval) {
   const SpeedUp repeated = judge_speedup(1.05, slow, fast);
   EXPECT_EQ(repeated.verdict, Verdict::cannot_tell);
   EXPECT_LT(repeated.ci95.low, 0.95);
-  // The spread alone gives an interval where the steps give none.
+  // The spread alone gives an interval if the steps don't.
   EXPECT_TRUE(judge_speedup(2, {.repeats = {100, 101}}, {.repeats = {50, 50.5}}).ci95.known());
   EXPECT_FALSE(judge_speedup(2, {.repeats = {100}}, {.repeats = {50}}).ci95.known());
 }

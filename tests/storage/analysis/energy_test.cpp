@@ -13,7 +13,7 @@ SystemMetrics look(std::int64_t step, double at, double power_w) {
 }
 
 TEST(Energy, of_a_ramp_is_its_area) {
-  // From 100 W to 300 W in 10 s, looked at every half second: 2,000 J.
+  // From 100 W to 300 W in 10 s, sampled every half second: 2,000 J.
   std::vector<SystemMetrics> lanes;
   for (int i = 0; i <= 20; ++i) lanes.push_back(look(i, 1e9 + 0.5 * i, 100 + 10 * i));
   const Energy energy = energy_of(lanes, 0, 1000);

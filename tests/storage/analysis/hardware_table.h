@@ -1,4 +1,4 @@
-// The table of hardware that comes with the program.
+// The program's own hardware table.
 #pragma once
 
 #include "storage/analysis/hardware.h"

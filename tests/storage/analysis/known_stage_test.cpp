@@ -16,7 +16,7 @@ TEST(KnownStage, OfARunLaunchedHereIsItsOwn) {
             "decay-groups");
 }
 
-// What the ladders that the project starts from wrote, and others in their words.
+// The words of the example ladders' logs, and of other logs.
 TEST(KnownStage, IsFoundInWhatALogWroteAboutARung) {
   EXPECT_EQ(of("weight sharing self.transformer.wte.weights = self.lm_head.weight"), "weight-tying");
   EXPECT_EQ(of("torch.set_float32_matmul_precision('high') this trades-off precision for speed"), "tf32");

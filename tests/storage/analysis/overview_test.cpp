@@ -38,7 +38,7 @@ double curve(std::int64_t i) {
          (i % 977 == 3 ? 1000 : 0);
 }
 
-// Every bucket against the values that it says it stands for.
+// Compares every bucket with the values that it represents.
 void expect_true(const Overview& overview, const std::vector<std::pair<std::int64_t, double>>& values) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < overview.buckets.size(); ++i) {
@@ -246,7 +246,7 @@ class OverviewStoreTest : public testing::Test {
 TEST_F(OverviewStoreTest, of_a_long_run_is_kept_and_no_spike_is_lost) {
   const RunId id = long_run();
   EXPECT_GT(integer("SELECT count(*) FROM overview_chunks"), 0) << "made with the summary";
-  // Nothing but what is kept is read: the steps may be gone.
+  // Reads only the cache: the steps may be deleted.
   execute("CREATE TABLE put_aside AS SELECT * FROM steps; DELETE FROM steps");
   const Overview loss = store.overview(id, Quantity::loss);
   EXPECT_EQ(loss.width, 128);

@@ -16,7 +16,7 @@
 namespace stepladder {
 namespace {
 
-// A run as an importer makes it: its model is not known, its clock neither.
+// A run as an importer makes it: its model and its clock are unknown.
 Run imported(const std::string& hardware, std::int64_t tokens_per_step, const std::string& precision) {
   return {.name = "log",
           .status = RunStatus::finished,
@@ -55,7 +55,7 @@ TEST(Impossible, the_3080_ladder_from_speed_up_1_on) {
         Rung{"bf16", 3072, 20.77, true}, Rung{"bf16", 3072, 20.74, true}, Rung{"bf16", 3072, 14.77, true},
         Rung{"bf16", 3072, 4.33, true}, Rung{"bf16", 6144, 4.60, true}, Rung{"bf16", 6144, 4.54, true},
         Rung{"bf16", 6144, 5.61, true}}) {
-    for (const char* precision : {rung.precision, ""}) {  // "": as where the log does not say
+    for (const char* precision : {rung.precision, ""}) {  // "": the log doesn't name it
       const auto found = flags(imported("NVIDIA GeForce RTX 3080", rung.tokens, precision), steady(rung.dt_ms));
       EXPECT_EQ(trust_of(found) == Trust::impossible, rung.impossible) << rung.dt_ms;
       EXPECT_EQ(why(found, FlagId::suspicious_throughput), "") << rung.dt_ms;

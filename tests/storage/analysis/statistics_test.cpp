@@ -39,7 +39,7 @@ struct Machine {
   double rho = 0.5;     // correlation of neighbouring steps
   double warmup = 0;    // the first step's excess, which decays over some steps
   double drift = 0;     // from the first step to the last
-  double outliers = 0;  // share of steps that something else got in the way of
+  double outliers = 0;  // share of steps that something else slowed down
   std::size_t steps = 300;
 };
 
@@ -101,7 +101,7 @@ TEST(Intervals, cover_the_truth_with_few_steps_that_are_much_alike) {
     for (const Machine& machine : {Machine{.rho = 0.9, .steps = steps},
                                    Machine{.rho = 0.9, .warmup = 2, .drift = 0.01, .outliers = 0.02, .steps = steps}}) {
       const Tally tally = judge_pairs(1000, machine, 1.1, 8);
-      EXPECT_GE(tally.covered, 914) << steps;  // 93 and 97 %, give or take two standard errors of a share
+      EXPECT_GE(tally.covered, 914) << steps;  // 93 and 97 %, plus or minus two standard errors of a share
       EXPECT_LE(tally.covered, 981) << steps;
     }
   }

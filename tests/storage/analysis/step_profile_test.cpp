@@ -90,7 +90,7 @@ TEST(StepProfile, IsKeptWithItsRunAndReplaced) {
   EXPECT_EQ(read.operators[1].calls, 2);
   EXPECT_TRUE(is_missing(read.operators[2].flops));
 
-  profile.operators.resize(1);  // the run has gone on
+  profile.operators.resize(1);  // the run has continued
   store.apply(std::vector<RunEvent>{profile});
   EXPECT_EQ(store.profile(id).operators.size(), 1u);
 

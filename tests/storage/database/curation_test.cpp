@@ -70,7 +70,7 @@ TEST(Curation, TheNumberOfARunThatIsGoneIsNeverGivenAgain) {
   const RunId next = store.insert_finished({.name = "next"}, {});
   EXPECT_GT(next, gone) << "what lies beside the file under the old number is not its";
   EXPECT_GT(store.insert_finished({.name = "one more"}, {}), next);
-  store.curate(kept, {.deleted_at = 1000});  // not the newest: the mark stays where it is
+  store.curate(kept, {.deleted_at = 1000});  // not the newest: the mark stays unchanged
   EXPECT_EQ(store.empty_bin(2000).size(), 1u);
   EXPECT_EQ(store.insert_finished({.name = "and another"}, {}), next + 2);
 }

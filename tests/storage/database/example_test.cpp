@@ -26,7 +26,7 @@ TEST(Example, is_the_ladder_of_the_log) {
 
   const std::vector<std::string> stages{"baseline", "baseline-change", "tf32"};
   const std::vector<std::string> precisions{"fp32", "fp32", "tf32"};
-  // Medians of `time` over steps 6 to 50, worked out apart from this program; loss of the first and the last step.
+  // Medians of `time` over steps 6 to 50, calculated without this program; loss of the first and the last step.
   const std::vector<double> dt_ms{1298.9661693572998, 301.0420799255371, 125.82159042358398};
   const std::vector<double> loss_first{10.957832336425781, 10.953851699829102, 11.01377010345459};
   const std::vector<double> loss_last{5.6001200675964355, 5.548121929168701, 5.593912124633789};

@@ -29,7 +29,7 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(input), {}};
 }
 
-// Root may write everywhere, so for a while this process is nobody.
+// Root may write everywhere, so this process temporarily becomes the user nobody.
 class WithoutPrivileges {
  public:
   WithoutPrivileges() : was_(geteuid()) {

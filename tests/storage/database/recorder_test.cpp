@@ -148,7 +148,7 @@ TEST(Recorder, keeps_its_first_error_and_tells_once) {
   EXPECT_EQ(store.series(run).size(), 1u) << "written after the error";
 }
 
-// Steps until the recorder fails; what was said of it.
+// Posts steps until the recorder fails; returns the error.
 std::string fill(const std::filesystem::path& file, int& told) {
   RunStore store = RunStore::open(file);
   const RunId run = store.create_run({.name = "r"});

@@ -447,7 +447,7 @@ TEST_F(RunStoreTest, one_transaction_is_undone_where_its_work_throws) {
   EXPECT_TRUE(store.runs().empty());
 
   store.in_one_transaction([&] {
-    // A part that fails is undone alone where its error is caught.
+    // A part that fails is rolled back alone if its error is caught.
     const RunId id = store.insert_finished({.name = "r", .ladder = kept}, {});
     EXPECT_THROW(apply({StepRecord{.run = id, .step = 1}, StepRecord{.run = 1234, .step = 1}}), StorageError);
   });

@@ -21,7 +21,7 @@ Result differentiate(const at::Tensor& hidden, const at::Tensor& weight, double 
   return {loss.item<double>(), h.grad(), w.grad()};
 }
 
-// 20,000 columns make a chunk of 838 rows, so 2,000 rows come in three.
+// 20,000 columns make a chunk of 838 rows, so 2,000 rows are three chunks.
 TEST(Classifier, LossAndGradientsAreThoseOfThePlainWay) {
   torch::manual_seed(1);
   for (const auto [N, C, V, padding] :

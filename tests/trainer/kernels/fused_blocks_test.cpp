@@ -131,7 +131,7 @@ TEST(FusedAddNorm, IsThePlainOne) {
       const auto [sum, normed] = fused_add_norm(in[0], in[1], in[2], in[3], in[4]);
       return {sum, normed};
     };
-    // The last norm's sum goes nowhere.
+    // Nothing uses the last norm's sum.
     expect_same(one_of(fused, 1), one_of(plain, 1), inputs, what + " alone");
   }
 }
