@@ -1,4 +1,4 @@
-// Numbers and times for people: three significant digits, always with a unit, "-" where missing. storage/wording.h has
+// Numbers and times for people: three significant digits, always with a unit, "-" if missing. storage/wording.h has
 // the formats that storage's own sentences use too.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace stepladder {
 
 // A label of an axis that is `width` wide, in as many digits as tell its neighbours apart: "22.5 k", "123.405 k".
 std::string axis_text(double value, double width);
-std::string compact(double value);                  // 11.5 k, 1.34 M, 0.00102; "-" where missing
+std::string compact(double value);                  // 11.5 k, 1.34 M, 0.00102; "-" if missing
 std::string tokens_per_s_text(double value);        // "28.4 k"
 std::string milliseconds_text(double dt_ms);        // "27.0 ms", "1.52 s"
 std::string ms_figure(double ms, double whole_ms);  // "9.62", "1,204": as many decimals as a step of whole_ms needs

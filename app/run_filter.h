@@ -1,4 +1,4 @@
-// Parses and applies `runs --filter`: words and conditions, all of which must hold. "nano status=finished
+// Parses and applies `runs --filter`: words and conditions that must all hold. "nano status=finished
 // tokens_per_s>20000".
 #pragma once
 

@@ -118,7 +118,7 @@ class Session {
   OwnerThread owner_;
   RunStore store_ GUARDED_BY(owner_);
   std::optional<SpeedupConfirmation> confirmation_ GUARDED_BY(owner_);
-  std::optional<std::uint64_t> look_after_ GUARDED_BY(owner_);  // look when so many events are in the database
+  std::optional<std::uint64_t> look_after_ GUARDED_BY(owner_);  // judge once this many events are in the database
   Mailbox<RunEvent> events_;
   const std::function<void()> wake_;
   Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)

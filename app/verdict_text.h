@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" where not known
+std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not known
 
 // "faster"; "faster, doubtful" if a side is doubtful; "impossible" or "baseline impossible" if the factor is
 // meaningless; "-" without a factor. `base` names the rung that it is relative to.

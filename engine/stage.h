@@ -36,7 +36,7 @@ struct Stage {
   // "auto").
   std::function<std::string(const Recipe&, const DeviceReport&, const std::string& device)> unavailable =
       [](auto&&...) { return ""; };
-  // Whether a recipe with it cannot be trained where it is unavailable: the run's precision would be wrong.
+  // Whether a recipe with it cannot be trained if it is unavailable, since the run's precision would be wrong.
   bool needs_support = false;
   // Its names in other people's logs, and the gains that the advisor may expect. known_stages() fills in `id` and
   // `title`.
@@ -58,7 +58,7 @@ const std::vector<KnownStage>& known_stages();
 // Throws RecipeError for an unknown id, with the nearest one that exists.
 const Stage& stage_by_id(std::string_view id);
 
-// One step of a plan: a stage, and values that change with it ("batch" to "24" where the stage freed memory).
+// One step of a plan: a stage, and values that change with it ("batch" to "24" after a stage that freed memory).
 struct PlannedStage {
   std::string stage;
   std::vector<std::pair<std::string, std::string>> values;

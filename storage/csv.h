@@ -24,7 +24,7 @@ class CsvFields {
 };
 
 // A file with a header line; empty lines and those that begin with # are skipped. Lines end in LF or CR LF.
-// Everything throws StorageError "FILE, line N, ..." where the file isn't such a table.
+// Everything throws StorageError "FILE, line N, ..." if the file isn't such a table.
 class CsvFile {
  public:
   // `columns` is the header line that the file must have.

@@ -35,7 +35,7 @@ class Mailbox {
     return std::exchange(values_, {});
   }
 
-  // Any thread. Wakes the reader, which never waits again; what was posted before can still be drained.
+  // Any thread. Wakes the reader, which never waits again; values posted earlier can still be drained.
   void close() {
     {
       const MutexLock lock(mutex_);

@@ -51,8 +51,8 @@ Sync sync_from(std::string_view text);  // throws std::invalid_argument
 
 // How a log printed its throughput: evidence of the units of an imported run.
 struct PrintedUnits {
-  std::string unit;  // "tokens/ms printed as tokens/sec"; in words where none was printed or it is not known
-  double tokens_per_s = missing;  // the median of what was printed, in tokens/s
+  std::string unit;               // "tokens/ms printed as tokens/sec"; in words if none was printed or it is unknown
+  double tokens_per_s = missing;  // the median of the printed values, in tokens/s
 
   bool known() const { return !unit.empty() || !is_missing(tokens_per_s); }
 };
@@ -129,7 +129,7 @@ struct StepRecord {
   RunId run = 0;
   std::int64_t step = 0;
   double loss = missing;      // nats per token, mean over the step's tokens, before the update
-  double val_loss = missing;  // after the update, where the step was evaluated
+  double val_loss = missing;  // after the update, if the step was evaluated
   double dt_ms = missing;     // the whole step, device synchronised before the clock was read (Run::sync)
   std::int64_t tokens = 0;    // 0: not known
   double lr = missing;
@@ -212,7 +212,7 @@ struct OperatorTime {
 struct StepProfile {
   RunId run = 0;
   double at = missing;
-  int steps = 0;  // profiled; 0: there is no profile
+  int steps = 0;  // profiled; 0: no profile
   std::vector<OperatorTime> operators;
 };
 
@@ -243,7 +243,7 @@ struct Series {
   std::size_t size() const { return step.size(); }
   bool empty() const { return step.empty(); }
   void append(const StepRecord& record);
-  double tokens_per_s(std::size_t i) const;  // missing where dt or tokens are
+  double tokens_per_s(std::size_t i) const;  // missing if dt or tokens are
 };
 
 }  // namespace stepladder

@@ -29,7 +29,7 @@ std::int64_t steps_apart(const Summary& summary) {
   return (summary.last_step - summary.first_step) / std::max<std::int64_t>(1, summary.steps) + 1;
 }
 
-// A run's final loss: validation loss where there is any, else the median of the last five.
+// A run's final loss: validation loss if there is any, else the median of the last five.
 double final_loss(RunStore& store, const ComparedRun& run) {
   const Summary& summary = run.loaded.summary;
   if (std::isfinite(summary.val_loss_last)) return summary.val_loss_last;

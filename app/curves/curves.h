@@ -62,7 +62,7 @@ struct RangeStatistics {
   double mean = missing;
   double low = missing;
   double high = missing;
-  double last = missing;  // NaN or infinite where the last value is
+  double last = missing;  // NaN or infinite if the last value is
 };
 RangeStatistics statistics_between(const Points& points, double x_low, double x_high);
 

@@ -9,7 +9,7 @@ namespace stepladder::ui_test_anchors {
 
 void note(const std::string& name, float x0, float y0, float x1, float y1);
 
-// At the frame's end: writes `name x0 y0 x1 y1` lines where anything has moved (to a temporary name, then renamed).
+// At the frame's end: writes `name x0 y0 x1 y1` lines if anything has moved (to a temporary name, then renamed).
 void write_frame();
 
 // For tests in the same process: from now on `find` returns positions in the last frame. Forgets those of frames

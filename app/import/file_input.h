@@ -9,7 +9,7 @@
 
 namespace stepladder {
 
-// Reads in pieces of 256 KiB. Blocks where the input is a pipe. One thread.
+// Reads in pieces of 256 KiB. Blocks if the input is a pipe. One thread.
 class FileInput : public ImportInput {
  public:
   // Throws ImportError if the file can't be opened. The second form reads `descriptor` and doesn't close it.

@@ -198,7 +198,7 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
   }
   std::size_t held = 0;
   for (const AdviceOutcome& outcome : outcomes) held += outcome.held != Held::less ? 1 : 0;
-  text_quiet(std::to_string(held) + " of " + std::to_string(outcomes.size()) + " gained at least what was expected");
+  text_quiet(std::to_string(held) + " of " + std::to_string(outcomes.size()) + " gained at least as much as expected");
   ImGui::Dummy(ImVec2(0, px(4)));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const AdviceOutcome& outcome = outcomes[i];

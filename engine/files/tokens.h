@@ -24,7 +24,7 @@ struct Batch {
 class TokenSource {
  public:
   // Reads a .bin by its content (llm.c: magic 20240520; else nanoGPT's bare uint16), anything else as text, byte by
-  // byte. An empty path gives the synthetic source. The last tenth is validation. Throws DataError, also where a split
+  // byte. An empty path gives the synthetic source. The last tenth is validation. Throws DataError, also if a split
   // doesn't hold a sequence of `seq` + 1 tokens.
   static TokenSource open(const std::filesystem::path& file, int seq, std::uint64_t seed);
 
@@ -37,9 +37,9 @@ class TokenSource {
   // The number of batches after which validation windows repeat.
   std::int64_t validation_batches(int batch_size) const;
 
-  int vocab_needed() const;     // 256 for bytes, 50257 for GPT-2 tokens (50304 where a file uses the padding)
-  std::int64_t tokens() const;  // both splits together; 0 for the synthetic source, which is endless
-  double entropy() const;       // nats per token, the loss that no model can beat; `missing` for files
+  int vocab_needed() const;                // 256 for bytes, 50257 for GPT-2 tokens (50304 if a file uses the padding)
+  std::int64_t tokens() const;             // both splits together; 0 for the synthetic source, which is endless
+  double entropy() const;                  // nats per token, the loss that no model can beat; `missing` for files
   const std::string& description() const;  // "1,115,394 bytes of tinyshakespeare.txt"
 
   // The synthetic source: from token t the next is (5 t + 17) mod 256 with probability 3/4, else any of 256, evenly.

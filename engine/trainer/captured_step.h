@@ -21,7 +21,7 @@ struct Tokens {
   at::Tensor inputs, targets;
 };
 
-// A step's results for its record: the mean loss over its micro-batches and, where gradients are clipped, their norm
+// A step's results for its record: the mean loss over its micro-batches and, if gradients are clipped, their norm
 // before; both (), on the device.
 struct StepTensors {
   at::Tensor loss, norm;

@@ -84,7 +84,7 @@ struct Gpt : torch::nn::Module {
   std::vector<std::shared_ptr<Block>> blocks;
   std::shared_ptr<LayerNorm> ln_f;
   std::shared_ptr<Head> lm_head;
-  at::Tensor future;   // (T, T), true above the diagonal; undefined where attention doesn't need it
+  at::Tensor future;   // (T, T), true above the diagonal; undefined if attention doesn't need it
   at::Tensor padding;  // (V'), 0 for a token, -infinity beyond; undefined without padding
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 thread_local OperatorWatch* watching = nullptr;
 
-// A row for each of some forty backward functions would hide what they call.
+// A row for each of some forty backward functions would hide the operators that they call.
 std::string name_of(const at::RecordFunction& function) {
   const std::string_view name = function.name();
   const bool is_autograd =

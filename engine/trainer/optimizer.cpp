@@ -94,7 +94,7 @@ AdamW::AdamW(const Recipe& recipe, NamedTensors parameters)
     : beta1_(recipe.beta1), beta2_(recipe.beta2), eps_(recipe.eps) {
   const at::NoGradGuard no_grad;
   Group decaying{.weight_decay = recipe.weight_decay};
-  Group others;  // biases and LayerNorms, where only matrices decay
+  Group others;  // biases and LayerNorms, if only matrices decay
   for (auto& [name, parameter] : parameters) {
     Group& group = recipe.decay == Decay::everything || parameter.dim() >= 2 ? decaying : others;
     group.names.push_back(name);

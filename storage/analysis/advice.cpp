@@ -112,7 +112,7 @@ class Advisor {
     return "";
   }
 
-  // A part's share of the step; missing where it wasn't timed.
+  // A part's share of the step; missing if it wasn't timed.
   double share(double part_ms) const {
     return part_ms > 0 && summary_.dt_ms_median > 0 ? std::min(part_ms / summary_.dt_ms_median, 0.99) : missing;
   }

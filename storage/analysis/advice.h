@@ -15,7 +15,7 @@
 
 namespace stepladder {
 
-// A run and what is known about it. Runs that are not over are ignored. The caller owns what the pointers refer to.
+// A run and its figures. Runs that are not over are ignored. The caller owns what the pointers refer to.
 struct AdviceRun {
   const Run* run = nullptr;
   const Summary* summary = nullptr;
@@ -28,7 +28,7 @@ struct AdviceRun {
 // them), or calculated from the run's own numbers (a bound, not a promise).
 enum class GainSource { unknown, own_measurement, measured_elsewhere, arithmetic };
 
-// A factor of throughput between `low` and `high`; both are missing where nothing is known.
+// A factor of throughput between `low` and `high`; both are missing if nothing is known.
 struct ExpectedGain {
   double low = missing;
   double high = missing;
@@ -59,7 +59,7 @@ struct Advice {
   std::string title;
   std::string why;  // one sentence, with the numbers that led to it
   ExpectedGain gain;
-  std::string risk;  // what it may cost; empty: nothing but the time to try it
+  std::string risk;  // its possible cost; empty: only the time to try it
   std::vector<RunId> evidence;
 };
 

@@ -1,4 +1,4 @@
-// Splits a gain where the batch changed too: the part of the change itself, and the part of the bigger batch.
+// Splits a gain if the batch changed too: the part of the change itself, and the part of the bigger batch.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,7 @@ namespace stepladder {
 // Returns how many of the first step times belong to warm-up: at least `fixed_minimum`, and at most half of those after
 // it.
 //
-// MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in simulation output"): it cuts where the
+// MSER-5 (White 1997, "An effective truncation heuristic for bias reduction in simulation output"): cuts where the
 // standard error of the rest is smallest, on batches of five steps. Here it uses their medians (a single slow step
 // causes no cut) around a straight line (a slow drift isn't warm-up). The cut is used only if the steps before it were
 // slower than the rest by 1 % and by three times the batches' own scatter; it is then moved to the step at which two

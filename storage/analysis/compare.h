@@ -19,11 +19,10 @@ std::string_view to_string(LossVerdict verdict);  // "not-comparable"
 
 struct LossParity {
   LossVerdict verdict = LossVerdict::not_comparable;
-  double max_gap = missing;  // largest |loss - base loss| at an equal step; missing where no step is shared,
-                             // infinite where the run diverged
-  std::int64_t at_step = 0;  // where it was; the first such step where the run diverged
-  double tail_gap =
-      missing;  // mean (loss - base loss) over the last quarter of the shared steps; missing where diverged
+  double max_gap = missing;   // largest |loss - base loss| at an equal step; missing if no step is shared,
+                              // infinite if the run diverged
+  std::int64_t at_step = 0;   // of max_gap; the first such step if the run diverged
+  double tail_gap = missing;  // mean (loss - base loss) over the last quarter of the shared steps; missing if diverged
 };
 
 inline constexpr double loss_tolerance_nats = 0.02;  // tolerance of bf16 against fp32 over ten steps
@@ -42,7 +41,7 @@ LossParity loss_parity(const Run& base_run, const Series& base, const Run& run, 
 // repeat and each other one, and at least loss_tolerance_nats, which is the result for fewer than two repeats.
 double loss_band(std::span<const Series* const> repeats);
 
-// Where a run's loss reached `target`: validation loss where there is any, else the median of the last five training
+// Where a run's loss reached `target`: validation loss if there is any, else the median of the last five training
 // losses. `step` 0: never.
 struct TargetReached {
   std::int64_t step = 0;

@@ -23,9 +23,9 @@ struct FileGrouping {
   std::string reason;                  // a clause in lower case: "the hardware differs: NVIDIA A100, NVIDIA H100"
 };
 
-// Files are rungs where two of them name different hardware, models, precisions, source code or recipe values (a seed,
-// names and paths don't count), or where the step times of a tenth of the files differ from the median file's by more
-// than 5 % and more than twice the width between the quartiles within a file (docs/measuring.md). Otherwise they are
+// Files are rungs if two of them name different hardware, models, precisions, source code or recipe values (a seed,
+// names and paths don't count), or if the step times of a tenth of the files differ from the median file's by more than
+// 5 % and more than twice the width between the quartiles within a file (docs/measuring.md). Otherwise they are
 // repeats. A value that only one file names isn't a difference.
 FileGrouping group_files(std::span<const FileRun> files);
 

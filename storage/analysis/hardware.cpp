@@ -116,7 +116,7 @@ std::string csv_line(const Hardware& row) {
   return line + "," + csv_number(row.bandwidth_gb_s) + "," + csv_number(row.memory_gb) + "," + row.source;
 }
 
-// The number in a field; `missing` where it is empty.
+// The number in a field; `missing` if it is empty.
 double number_or_missing(const CsvFile& table, std::size_t column) {
   if (table.text(column).empty()) return missing;
   const auto value = table.number<double>(column);

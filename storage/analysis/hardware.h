@@ -29,7 +29,7 @@ struct Hardware {
 // A peak, with the device and precision that it belongs to.
 struct Peak {
   double tflops = missing;                   // of one device
-  Precision precision = Precision::unknown;  // the fastest one of bf16 or wider where the run's is not known
+  Precision precision = Precision::unknown;  // the fastest one of bf16 or wider if the run's is unknown
   bool assumed = false;                      // the run's precision is unknown, or the device lacks it
   const Hardware* hardware = nullptr;
   int devices = 1;
@@ -46,14 +46,14 @@ class HardwareTable {
   static HardwareTable read(const std::filesystem::path& file);
   void add(const std::filesystem::path& file);
 
-  // assets/hardware.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else under ~/.config)
-  // where there is one. A probe of this machine (`stepladder doctor --probe`) writes its result there, with the source
-  // "measured here".
+  // assets/hardware.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else under ~/.config) if
+  // it exists. A probe of this machine (`stepladder doctor --probe`) writes its result there, with the source "measured
+  // here".
   static HardwareTable load(const std::filesystem::path& assets_folder);
   static std::filesystem::path user_file();
 
   // Finds a device by any spelling: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the
-  // most words wins. Null where none fits; a laptop's chip isn't the desktop's. A row whose name contains a count, "2 x
+  // most words wins. Null if none fits; a laptop's chip isn't the desktop's. A row whose name contains a count, "2 x
   // Intel Xeon", was measured as a whole: only exactly that name finds it, and it is one device.
   const Hardware* find(std::string_view name) const;
 
@@ -66,10 +66,10 @@ class HardwareTable {
 };
 
 // Returns the content of such a file (empty for a new one) with `row` appended. An earlier row of that name is removed;
-// other lines and comments stay as they are. Throws StorageError where a name or source would break a line.
+// other lines and comments stay as they are. Throws StorageError if a name or source would break a line.
 std::string with_row(std::string_view csv, const Hardware& row);
 
-// 8 for "8x NVIDIA H100"; 1 where no number is given.
+// 8 for "8x NVIDIA H100"; 1 if no number is given.
 int device_count(std::string_view hardware);
 
 }  // namespace stepladder

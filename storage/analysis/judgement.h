@@ -34,7 +34,7 @@ struct Gain : SpeedUp {
 };
 
 // The median of several runs' throughputs, and their range: of one run the quartiles of its steady steps, of several
-// the slowest and the fastest run. In tokens/s; missing where no run has a throughput.
+// the slowest and the fastest run. In tokens/s; missing if no run has a throughput.
 struct Throughput {
   double median = missing;
   double low = missing;

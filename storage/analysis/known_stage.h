@@ -17,7 +17,7 @@ namespace stepladder {
 enum class StageEffect {
   other,                // a run's numbers don't predict its gain; only a measurement shows it
   faster_matmuls,       // matrix products in another precision: `precision`
-  fused_attention,      // attention scores are no longer written to memory
+  fused_attention,      // attention scores aren't written to memory
   fused_update,         // the optimiser makes one pass over the parameters
   tiled_vocabulary,     // the head's columns fill the tensor cores' tiles
   clipped_gradients,    // one bad batch cannot throw the weights far
@@ -40,7 +40,7 @@ struct KnownStage {
   std::vector<std::string> words;
   StageEffect effect = StageEffect::other;
   std::string precision;  // "tf32"
-  std::string risk;       // what it may cost; empty: nothing
+  std::string risk;       // its possible cost; empty: none
   std::vector<PublishedGain> published;
   // Whether a run is known not to use it. Without this function the advisor doesn't suggest the stage for speed.
   std::function<bool(const Run&, const RecipeFacts&)> is_off;

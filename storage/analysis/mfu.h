@@ -33,7 +33,7 @@ struct ModelShape {
   std::int64_t vocab = 0;    // 0: N stays as it is
 };
 
-// missing where the shape lacks what the convention needs.
+// missing if the shape lacks a value that the convention needs.
 double flops_per_token(MfuConvention convention, const ModelShape& shape);
 
 // The hardware's FLOPs: the same with the second forward pass of activation recomputation. Mosaic's tables define them
@@ -67,7 +67,7 @@ std::vector<PublishedRow> read_published(const std::filesystem::path& file);
 // Recomputes the figures from tokens per second, which are published with more digits than samples; A100: 312 TFLOP/s.
 MosaicFigures recompute(const PublishedRow& row);
 
-// Why a recomputed figure differs from the published one in four decimals; empty where all four agree.
+// Why a recomputed figure differs from the published one in four decimals; empty if all four agree.
 std::string disagreement(const MosaicFigures& published, const MosaicFigures& computed);
 
 }  // namespace stepladder

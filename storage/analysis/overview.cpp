@@ -122,7 +122,7 @@ auto column_of(std::span<const Bucket> buckets, F&& value) {
   return values;
 }
 
-// a + times x b, where steps that no training has must not overflow.
+// a + times x b, without overflow for absurdly large steps.
 std::int64_t stepped(std::int64_t a, std::size_t times, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + times * static_cast<std::uint64_t>(b));
 }

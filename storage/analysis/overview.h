@@ -22,7 +22,7 @@ double value_of(const StepRecord& record, Quantity quantity);
 double value_of(const Series& series, std::size_t i, Quantity quantity);
 
 // Consecutive values of one quantity. Missing values are in no bucket; NaN and infinities are counted but
-// are not in the figures, which are missing where a bucket holds nothing else.
+// are not in the figures, which are missing if a bucket holds nothing else.
 struct Bucket {
   std::int64_t first_step = 0;
   std::int64_t last_step = 0;

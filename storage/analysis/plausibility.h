@@ -17,7 +17,7 @@
 
 namespace stepladder {
 
-// How much a flag weighs where it is shown.
+// The weight with which a flag is shown.
 enum class Severity { note, warning, grave };
 
 // Whether a throughput can be trusted. The greater of two is the worse.
@@ -31,7 +31,7 @@ enum class FlagId {
   dt_throughput_mismatch,  // dt, tokens per step and printed throughput do not fit together
   nonfinite_loss,
   step_overlap,     // steps that were written more than once
-  clock_backwards,  // negative dt, or a wall clock that went back
+  clock_backwards,  // negative dt, or a wall clock that ran backwards
   missing_dt,
   no_sync,           // the clock was read without waiting for the device
   not_repeated,      // one run says nothing about the spread between runs
@@ -91,8 +91,8 @@ struct AssumedParams {
 };
 AssumedParams params_of(const Run& run, const Summary& summary);
 
-// The shape that the conventions of storage/analysis/mfu.h need: the recipe's values; where it has none, those of the
-// published GPT-2 with as many parameters as params_of says. 0: not known.
+// The shape that the conventions of storage/analysis/mfu.h need: the recipe's values or, if it has none, those of the
+// published GPT-2 with as many parameters as params_of gives. 0: not known.
 ModelShape shape_of(const Run& run, const Summary& summary);
 
 // The peak of all devices of a run together.
@@ -129,8 +129,7 @@ struct PlausibilityContext {
 };
 Plausibility plausibility_of(const Run& run, const Summary& summary, const PlausibilityContext& context);
 
-// 6 N x tokens/s and the dense peak that flags_of compares it with. N may be assumed (params_of). Missing where it is
-// not known.
+// 6 N x tokens/s and the dense peak that flags_of compares it with. N may be assumed (params_of). Missing if unknown.
 struct PhysicalLimit {
   double tflops = missing;
   double peak_tflops = missing;   // of all devices together
@@ -138,12 +137,12 @@ struct PhysicalLimit {
 };
 PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
 
-// 6 N of the peak that `hardware` knows. Missing where N, the throughput or the peak is not known; an N that only
-// the first loss suggests is not enough. `convention` names the peak where the run's own precision has none.
+// 6 N of the peak that `hardware` knows. Missing if N, the throughput or the peak is unknown; an N that only the first
+// loss suggests is not enough. `convention` names the peak if the run's own precision has none.
 struct RunUtilisation {
   double flops_per_token = missing;
   double mfu = missing;
-  std::string convention;  // empty where there is no mfu
+  std::string convention;  // empty if there is no mfu
 };
 RunUtilisation utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
 

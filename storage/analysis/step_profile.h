@@ -47,7 +47,7 @@ class KindTimes {
 double step_ms(const StepProfile& profile);  // all operators together
 
 std::string title_of(const OperatorTime& each);    // "addmm"; "outside operators"
-double gigaflops_per_s(const OperatorTime& each);  // missing where its FLOPs are unknown
+double gigaflops_per_s(const OperatorTime& each);  // missing if its FLOPs are unknown
 std::string why_no_profile(const Run& run);        // a sentence
 
 // One row for each part and name, whatever the shapes; the most expensive first.

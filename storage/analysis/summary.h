@@ -1,5 +1,5 @@
-// The figures of a run's steps: losses, step times, throughput. Derived from the steps, which remain the truth where it
-// is cached.
+// The figures of a run's steps: losses, step times, throughput. Derived from the steps, which remain the truth even if
+// a summary is cached.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct Summary {
   double dt_ms_median = missing;      // steady
   double dt_ms_p25 = missing;         // steady
   double dt_ms_p75 = missing;         // steady
-  double tokens_per_s = missing;      // tokens per step / dt_ms_median; missing where tokens or dt are not known
+  double tokens_per_s = missing;      // tokens per step / dt_ms_median; missing if tokens or dt are not known
   double tokens_per_s_p25 = missing;  // from dt_ms_p75: the slower quarter
   double tokens_per_s_p75 = missing;
   double dt_ms_p5 = missing;   // steady
   double dt_ms_p95 = missing;  // steady
-  double drift = missing;      // of dt over the steady steps: 0.02 where the last are 2 % slower than the first
+  double drift = missing;      // of dt over the steady steps: 0.02 if the last are 2 % slower than the first
 
   // Signs of trouble (storage/analysis/change_point.h, storage/analysis/plausibility.h).
   std::int64_t spikes = 0;           // steady steps far slower than the others; they count like any other
@@ -48,9 +48,8 @@ struct RunAndSummary {
   Summary summary;
 };
 
-// The minimum number of steps to exclude at the start: a tenth of the steps, at least 1 and at most 10, none where
-// there are fewer than 4 steps; `asked` (Run::warmup_steps) overrides it where it is not negative, but always leaves
-// one step.
+// The minimum number of steps to exclude at the start: a tenth of the steps, at least 1 and at most 10, none of fewer
+// than 4 steps; `asked` (Run::warmup_steps) overrides it unless negative, but always leaves one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 
 // Builds a summary step by step, in bounded memory (150 MB at most) for any number of steps.

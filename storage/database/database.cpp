@@ -36,7 +36,7 @@ bool volume_is_full(const fs::path& file) {
   return !error && space.available < 4096;
 }
 
-// The errno of the last failed read or write; 0 where it isn't known. sqlite3_system_errno is set only by opening;
+// The errno of the last failed read or write; 0 if it isn't known. sqlite3_system_errno is set only by opening;
 // later failures are kept by the file in which they happened: the database or its log.
 int error_number_of(sqlite3* connection) {
   if (const int at_opening = sqlite3_system_errno(connection)) return at_opening;

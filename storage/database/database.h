@@ -105,7 +105,7 @@ class Statement {
   int bound_ = 0;
 };
 
-// Rolls back what was not committed. Inside another transaction it is a savepoint of that one.
+// Rolls back unless committed. Inside another transaction it is a savepoint of that one.
 class Transaction {
  public:
   enum class Kind { write, read };  // read: one state of the file, even while others write

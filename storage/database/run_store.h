@@ -102,16 +102,16 @@ class RunStore {
   // --- Derived from steps, and cached by the file
 
   // A quantity of a run of any length in at most a few thousand buckets, which the file caches; the values themselves
-  // where they are few. Computed from all steps where it is missing; a run's end and an import compute it.
+  // if they are few. Computed from all steps if missing; a run's end and an import compute it.
   Overview overview(RunId id, Quantity quantity);
 
   // The same within these steps, fine enough for `columns` of pixels: from the coarsest level that has a bucket for
-  // every two columns, and the recorded values where there are fewer than 32 to those.
+  // every two columns, and the recorded values if that level has fewer than 32 to a bucket.
   Overview overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step, std::size_t columns);
 
   // From the cache if the run is over, else computed from its steps. Never writes to a read_only store.
   Summary summary(const Run& run);
-  std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query where every summary is cached
+  std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query if every summary is cached
 
   // --- Recorded besides the steps
 
@@ -120,7 +120,7 @@ class RunStore {
   // The output of a watched program: the last `most` bytes, and up to a piece more.
   std::string console(RunId id, std::size_t most = 1 << 20);
   StepProfile profile(RunId id);  // the most expensive operator first
-  // The mean time of a step's parts after the warm-up; `missing` where none of the last thousand steps has it.
+  // The mean time of a step's parts after the warm-up; `missing` if none of the last thousand steps has it.
   StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
 
   // --- Users' marks, and the bin

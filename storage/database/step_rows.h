@@ -32,12 +32,12 @@ class StepReader {
     StepRecord step;  // the newest attempt, without its parts
     bool repeated = false;
   };
-  bool read(std::vector<Row>& rows);  // replaces `rows`; false: there are no more
+  bool read(std::vector<Row>& rows);  // replaces `rows`; false: no rows left
 
  private:
   Database& database_;
   const RunId run_;
-  StepRange range_;  // what is left to read
+  StepRange range_;  // the steps left to read
   bool done_ = false;
 };
 

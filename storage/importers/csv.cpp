@@ -325,7 +325,7 @@ class Table {
   TimeStamp stamp_;
   TrimmedFields splitter_;
   std::span<const std::string_view> fields_;  // of the line
-  std::map<std::string, Gathered> gathered_;  // by run, where a column names it
+  std::map<std::string, Gathered> gathered_;  // by run, if a column names it
   std::map<std::string, Meaning, std::less<>> metrics_;
   std::int64_t rows_ = 0;
   int runs_ = 0;

@@ -46,11 +46,11 @@ class ImportInput {
  public:
   virtual ~ImportInput() = default;
 
-  // The first bytes (up to 64 KiB, fewer only where there are no more), the same at every call.
+  // The first bytes (up to 64 KiB, fewer only if the input is shorter), the same at every call.
   virtual std::string_view head() = 0;
 
-  // The next piece, the head included; valid until the next call. Blocks where the input is a pipe; empty at the end.
-  // Throws ImportError where it cannot be read.
+  // The next piece, the head included; valid until the next call. Blocks if the input is a pipe; empty at the end.
+  // Throws ImportError if it cannot be read.
   virtual std::string_view next() = 0;
 
   // The file; empty for standard input. For stores that only their own library can open (SQLite), and for names.
@@ -84,7 +84,7 @@ class ImportSink {
 struct Importer {
   std::string id;     // as in --as
   std::string title;  // in words, for lists
-  // Reads the head only (and the name, where that shows something that the content does not).
+  // Reads the head only (and the name, if it shows something that the content doesn't).
   std::function<bool(ImportInput&)> recognises;
   // Throws ImportError if the input holds nothing to import. A malformed line is a note.
   std::function<void(ImportInput&, const ImportOptions&, ImportSink&)> read;
@@ -99,7 +99,7 @@ namespace importers {
 // All importers, the most specific first: the first that recognises an input reads it.
 const std::vector<Importer>& all_importers();
 
-// The importer that `options.format` names, else the first that recognises the input. Throws ImportError where none
+// The importer that `options.format` names, else the first that recognises the input. Throws ImportError if none
 // does or the name is unknown.
 const Importer& importer_for(ImportInput& input, const ImportOptions& options);
 

@@ -24,7 +24,7 @@ struct Curve {
   bool points = false;                    // marks instead of a line (validation losses)
   int order = 0;                          // its place in the legend, independent of the drawing order
   bool is_context = false;                // the y range includes it only near the other curves
-  int dash = 0;                           // dash pattern where line styles are on; 0: solid
+  int dash = 0;                           // dash pattern if line styles are on; 0: solid
   const MinMaxPyramid* levels = nullptr;  // of y, so that a frame doesn't scan all of it; null: scan it
   std::span<const double> smoothed;       // drawn in the curve's colour, y thin behind it
   std::span<const double> low;            // a band around y, if any

@@ -49,7 +49,7 @@ struct LossCurve {
   int repeat = 0;
   std::string title;
   Points points;
-  Points gap;               // minus the baseline's; of means where either is coarse
+  Points gap;               // minus the baseline's; of means if either is coarse
   Points places;            // of a long run's steps along the comparison axis, unless that axis is the step
   std::int64_t behind = 0;  // values that a coarse curve represents
   MinMaxPyramid levels;

@@ -16,7 +16,7 @@
 namespace stepladder {
 namespace {
 
-// " of 2,048 tokens", " of 2,048 - 6,144 tokens" where rungs differ; nothing where none is known.
+// " of 2,048 tokens", " of 2,048 - 6,144 tokens" if rungs differ; empty if none is known.
 std::string tokens_text(const LadderModel& model) {
   std::set<std::int64_t> tokens;
   for (const LadderRung& rung : model.rungs) {

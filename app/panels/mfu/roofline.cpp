@@ -132,7 +132,7 @@ void draw_points(const Roofline& roofline, RunId chosen, const Roof& roof, MfuCo
     const ImVec2 at = ImPlot::PlotToPixels(point.intensity, point.tflops);
     const bool is_own = roof.hardware && point.hardware == roof.hardware->name;
     const bool is_chosen = point.run == chosen;
-    const bool is_over = is_own && point.tflops > roof.peak;  // never where the peak is missing
+    const bool is_over = is_own && point.tflops > roof.peak;  // never if the peak is missing
     const float radius = px(is_chosen ? 5.5f : 4);
     const ImU32 colour = u32(is_over     ? palette().bad
                              : is_chosen ? palette().accent

@@ -36,7 +36,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
   const ModelShape shape = shape_of(run, entry.summary);
   const Peak peak = peak_of(run, table);
   const AssumedParams params = params_of(run, entry.summary);
-  // A narrow table shows only the beginning of a name, so the stage comes first: it tells runs of one file apart.
+  // A narrow table shows only the beginning of a name, so the stage is first: it distinguishes runs of one file.
   MfuRow row{.run = run.id,
              .name = run.title.empty() ? run.name : run.title + ", " + run.name,
              .hardware = run.hardware,

@@ -30,7 +30,7 @@ void draw_shapes(const StepProfile& profile, const OperatorTime& row) {
 struct Column {
   const char* name;
   float width;
-  bool is_optional;  // left out where there is little room
+  bool is_optional;  // left out if there is little room
   std::string (*text)(const OperatorTime& row, double whole_ms);
 };
 constexpr std::array<Column, 4> figures{{

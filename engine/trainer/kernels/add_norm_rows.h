@@ -1,5 +1,5 @@
-// The loops of residual add and LayerNorm in one pass. T is float or Bf16: what a block computes in; the residual
-// stream itself is always float32.
+// The loops of residual add and LayerNorm in one pass. T is float or Bf16, the type of the block's products; the
+// residual stream itself is always float32.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct NormSums {
 
 // With n = (sum - mean) factor and g = d_out weight: d_sum = later + factor (g - mean(g) - n mean(g n)), where `later`
 // is the gradient that reaches the stream from above (null: none). d_sum is the gradient of stream and added alike;
-// `d_added` gets it in the block's type (null where that is float32 too). Adds to `sums`.
+// `d_added` gets it in the block's type (null if that is float32 too). Adds to `sums`.
 void add_norm_backward_rows(NormShape shape, const float* d_out, const float* later, const float* sum,
                             const float* mean, const float* factor, const float* weight, float* d_sum, float* d_added,
                             NormSums sums);

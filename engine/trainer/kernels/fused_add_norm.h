@@ -1,5 +1,5 @@
-// The residual add and the LayerNorm that follows it, as one pass over the rows, forward and backward: what a block
-// adds, the bias of its last product, the add, the normalisation, and in bf16 the rounding for the next product.
+// The residual add and the LayerNorm that follows it, as one pass over the rows, forward and backward: a block's
+// output, the bias of its last product, the add, the normalisation, and in bf16 the rounding for the next product.
 #pragma once
 
 #include <torch/torch.h>

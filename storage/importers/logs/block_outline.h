@@ -19,7 +19,7 @@ struct KnownStage;
 struct BlockName {
   std::string stage;  // empty: the words give no name
   std::string title;
-  std::string precision;  // "bf16", where the name says so
+  std::string precision;  // "bf16", if the name contains it
 };
 
 class BlockOutline {

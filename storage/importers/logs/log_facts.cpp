@@ -145,7 +145,7 @@ std::string setting_in_row(std::string_view line) {
 
 }  // namespace
 
-// A number of a line with what is around it.
+// A number of a line with its surroundings.
 struct LogFacts::Number {
   const Pair& pair;
   KeyWords key;

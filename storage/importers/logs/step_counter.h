@@ -1,4 +1,4 @@
-// Finds which step a line describes, also where it doesn't print the number: bars, records, epochs, losses without a
+// Finds which step a line describes, even if it doesn't print the number: bars, records, epochs, losses without a
 // count.
 #pragma once
 
@@ -42,7 +42,7 @@ class StepCounter {
   // A heading names the epoch of the lines below.
   void begin_epoch(double epoch) { epoch_ = epoch; }
 
-  // The run is over; the step that was counted last may be the first of the next.
+  // Ends the run; the step that was counted last may be the first of the next.
   void end_run();
 
   // Whether the steps that such a line counts are epochs.
@@ -79,7 +79,7 @@ class StepCounter {
 
   double epoch_ = missing;  // as printed last
   double offset_epoch_ = missing;
-  std::int64_t epoch_offset_ = 0;  // steps of the epochs before, where each counts from the start
+  std::int64_t epoch_offset_ = 0;  // steps of earlier epochs, if each counts from the start
   std::int64_t raw_step_ = -1;     // as printed
   std::int64_t step_gap_ = 1;
   TrainerBar bar_;
@@ -87,7 +87,7 @@ class StepCounter {
   std::optional<HeldBar> held_;
   bool records_are_epochs_ = false;
   double repeated_val_loss_ = missing;
-  StepLine timed_;  // a record with the time that its bar shows, or what a bar was held with
+  StepLine timed_;  // a record with its bar's time, or the line of a held bar
 };
 
 }  // namespace stepladder

@@ -28,7 +28,7 @@ class StepLog {
   // All three outlive it. Throws as LogLines does.
   StepLog(ImportInput& input, const ImportOptions& options, ImportSink& sink);
 
-  // Reads the log to its end into the sink; throws ImportError where there is no step.
+  // Reads the log to its end into the sink; throws ImportError if it has no step.
   void read();
 
  private:

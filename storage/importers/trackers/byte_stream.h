@@ -16,11 +16,11 @@ class ByteStream {
  public:
   explicit ByteStream(ImportInput& input) : input_(input) {}
 
-  // The next `size` bytes, fewer only where the input ends; valid until the next call. Memory grows with the bytes that
+  // The next `size` bytes, fewer only if the input ends; valid until the next call. Memory grows with the bytes that
   // exist rather than with `size`.
   std::string_view take(std::size_t size);
 
-  // Skips `size` bytes; false where there were fewer.
+  // Skips `size` bytes; false if there were fewer.
   bool skip(std::uint64_t size);
 
   std::uint64_t offset() const { return offset_; }  // of the next byte
@@ -34,7 +34,7 @@ class ByteStream {
   std::uint64_t offset_ = 0;
 };
 
-// A file read in pieces of 64 KiB. Throws ImportError where it cannot be opened.
+// A file read in pieces of 64 KiB. Throws ImportError if it cannot be opened.
 class StoreFile : public ImportInput {
  public:
   explicit StoreFile(std::filesystem::path path);

@@ -23,7 +23,7 @@ class MetricTable {
   void drop_from(std::int64_t step);
 
   bool empty() const;
-  double first_at() const;  // `missing` where no point has a time
+  double first_at() const;  // `missing` if no point has a time
   double last_at() const;
 
   struct Steps {

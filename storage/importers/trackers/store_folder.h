@@ -8,11 +8,11 @@
 
 namespace stepladder {
 
-// Whether `folder` itself is a store: event files (one run), a tree of nothing but event files (a ladder), MLflow's
-// "mlruns" or one of its experiments, W&B's "wandb" or one of its runs. Opens no file larger than a meta.yaml.
+// Whether `folder` itself is a store: event files (one run), a tree of only event files (a ladder), MLflow's "mlruns"
+// or one of its experiments, W&B's "wandb" or one of its runs. Opens no file larger than a meta.yaml.
 bool is_store_folder(const std::filesystem::path& folder);
 
-// The id of the importer for single files of such a store: "mlflow"; empty where it isn't a store.
+// The id of the importer for single files of such a store: "mlflow"; empty if it isn't a store.
 std::string_view store_format(const std::filesystem::path& folder);
 
 // Reads the whole folder. Throws ImportError.

@@ -8,14 +8,14 @@
 
 namespace stepladder {
 
-// The event files directly in `folder`, oldest first; empty where there are none.
+// The event files directly in `folder`, oldest first; empty if there are none.
 std::vector<std::filesystem::path> event_files_in(const std::filesystem::path& folder);
 
 // Reads them as one run: a restarted program writes another file beside the first. A file that can't be read becomes a
 // note. Throws ImportError if none can be read.
 void read_event_folder(const std::filesystem::path& folder, ImportSink& sink);
 
-// The folders in and below `folder` that hold event files; empty where they hold any other file too, so that no log is
+// The folders in and below `folder` that hold event files; empty if they hold any other file too, so that no log is
 // skipped.
 std::vector<std::filesystem::path> event_folders_in(const std::filesystem::path& folder);
 

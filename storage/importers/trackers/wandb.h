@@ -8,7 +8,7 @@
 
 namespace stepladder {
 
-// The .wandb files of `folder` and of the run folders in it, oldest first; empty where there are none.
+// The .wandb files of `folder` and of the run folders in it, oldest first; empty if there are none.
 std::vector<std::filesystem::path> wandb_files_in(const std::filesystem::path& folder);
 
 // Reads them all; the runs of one project and group are a ladder. A file that can't be read becomes a note. Throws

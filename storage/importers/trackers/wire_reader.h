@@ -46,7 +46,7 @@ class WireReader {
   std::uint64_t number() const { return number_; }
   bool malformed() const { return malformed_; }
 
-  // The field's value; 0 or empty where the field is of another kind.
+  // The field's value; 0 or empty if the field is of another kind.
   std::string_view bytes() const { return kind_ == 2 ? bytes_ : std::string_view(); }
   std::int64_t integer() const { return kind_ == 0 ? static_cast<std::int64_t>(bits_) : 0; }
   std::int64_t zigzag() const {

@@ -71,7 +71,7 @@ TEST(Hardware, every_row_is_whole_and_no_lower_precision_is_slower) {
   }
 }
 
-// Figures with sparsity, or with fp16 accumulation where fp32 is meant, are twice these.
+// Figures with sparsity, or with fp16 instead of fp32 accumulation, are twice these.
 TEST(Hardware, tensor_cores_are_a_fixed_multiple_of_float32) {
   const auto ratio = [](const Hardware& row, Precision precision) {
     return row.peak_tflops[static_cast<std::size_t>(precision)] / row.peak_tflops[0];

@@ -1,4 +1,4 @@
-// Which files open, and what the error says if a file isn't a project.
+// Tests which files open, and the error for a file that isn't a project.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@ constexpr std::size_t longest_joined = 16384;
 constexpr std::size_t longest_header = 1000;
 constexpr std::size_t most_columns = 64;
 
-// "0:         Train loss: 8.5": srun puts the process's number in front of what was indented.
+// "0:         Train loss: 8.5": srun puts the process's number in front of the indented text.
 std::string_view without_rank(std::string_view line) {
   std::size_t digits = 0;
   while (digits < line.size() && digits < 6 && is_digit(line[digits])) ++digits;
@@ -115,7 +115,7 @@ bool LineJoiner::take(std::string_view line) {
   return !columns_.empty() && take_row(line);
 }
 
-// An object opens with '{' at a line's end; what is in it has a name in quotes on each line. An inner one begins anew.
+// An object opens with '{' at a line's end; each line in it has a name in quotes. An inner object starts over.
 bool LineJoiner::take_object(std::string_view text) {
   if (text == "{" || text.ends_with("]{") || (text.front() == '"' && text.ends_with(": {"))) {
     joined_.clear();

@@ -27,7 +27,7 @@ class LineLayout {
   struct Number {
     std::uint32_t at = 0, size = 0;            // in text_
     std::uint32_t point = 0;                   // digits before the point or exponent
-    std::uint32_t fraction = 0, exponent = 0;  // digits; 0 where there is none
+    std::uint32_t fraction = 0, exponent = 0;  // digits; 0 if there is none
     bool strict = false;                       // part of a date, a clock, a version: as many digits as before
     bool fixed = false;                        // the same digits as before
   };

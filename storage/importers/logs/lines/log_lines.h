@@ -22,7 +22,7 @@ struct LogLine {
     step,          // measures a step
     bar,           // a progress bar without a loss: only counts
     epoch,         // "Epoch 3": the lines below belong to it
-    bare_loss,     // a loss without a count; words, where no step lacks a loss
+    bare_loss,     // a loss without a count; counts as words if no step lacks a loss
     summary,       // sums up the whole training
     table_header,  // names the columns of the rows below
     fence,         // ``` opens or closes a block of a document: `place` is where the next line is
@@ -35,7 +35,7 @@ struct LogLine {
   Place place = Place::outside;
   bool joined = false;  // words that looked like the first of several lines
   std::string_view text;
-  std::int64_t number = 0;  // from 1; of what was joined, where it began
+  std::int64_t number = 0;  // from 1; of a joined line, its first line's
   double at = missing;      // of a step: unix seconds of the time stamp in front
   StepLine step;            // only of the kinds step, bar, epoch, bare_loss and summary
 };

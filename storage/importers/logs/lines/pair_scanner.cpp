@@ -21,7 +21,7 @@ bool begins_date(const char* p, const char* end) {
   return p + 3 < end && (*p == '-' || *p == '/') && is_digit(p[1]) && is_digit(p[2]) && (p[3] == '-' || p[3] == '/');
 }
 
-// The rest of h:mm:ss or mm:ss, behind so many digits.
+// The rest of h:mm:ss or mm:ss, behind this many digits.
 bool begins_clock(std::size_t digits, const char* p, const char* end) {
   return p + 2 < end && *p == ':' && is_digit(p[1]) && is_digit(p[2]) && (p + 3 == end || !is_digit(p[3])) &&
          (digits <= 2 || (p + 3 < end && p[3] == ':'));

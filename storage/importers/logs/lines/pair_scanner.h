@@ -15,10 +15,10 @@ inline constexpr double largest_count = 9e15;
 struct Pair {
   std::string_view key;   // "elapsed time per iteration": the words in front, without separators; may be empty
   std::string_view hint;  // a unit in parentheses after the key: "ms"
-  std::string_view unit;  // glued to the number or one space behind it, where it is a known one
+  std::string_view unit;  // glued to the number or one space behind it, if it is known
   std::string_view text;  // the number itself
   double value = missing;
-  std::int64_t whole = -1;  // the number where it is a whole one >= 0
+  std::int64_t whole = -1;  // the number if it is a whole one >= 0
   std::int64_t total = -1;  // N of "5/N"
   std::size_t at = 0;       // where the number begins
   std::size_t end = 0;      // behind the number, its total and its unit

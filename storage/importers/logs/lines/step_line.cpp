@@ -345,7 +345,7 @@ class LineReading {
     trace_.learnable &= !leading_rank_ || line_.has_step();
     // "Epoch 1, batch 50, loss": the place in an epoch of unknown length.
     if (bare_batch_ >= 0 && !line_.has_step() && line_.batch < 0 && !is_missing(line_.epoch)) line_.step = bare_batch_;
-    // "250: loss 3.1", where nothing else counts.
+    // "250: loss 3.1", if nothing else counts.
     if (leading_rank_ && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))
       leading_ = std::exchange(line_.rank, -1);
     if (leading_ >= 0 && line_.has_loss() && !line_.has_step() && line_.batch < 0 && is_missing(line_.epoch))

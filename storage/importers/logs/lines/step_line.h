@@ -36,7 +36,7 @@ double StepValues::*value_of(Field field);
 struct StepLine : StepValues {
   std::int64_t step = -1;
   std::int64_t total = -1;  // planned steps: N of "step 5/N"
-  std::int64_t batch = -1;  // place within the epoch, where the line counts so
+  std::int64_t batch = -1;  // place within the epoch, if the line counts that way
   std::int64_t batches = -1;
   std::int64_t rank = -1;  // of the process that printed it
   double epoch = missing;
@@ -52,7 +52,7 @@ struct StepLine : StepValues {
   bool named_loss = false;       // the loss is called a training loss: "train loss", "trl"
   bool tested = false;           // its val_loss is that of a test set
   bool whole_epoch = false;      // the epoch was written as a whole number
-  bool from_perplexity = false;  // a loss is the logarithm of what was printed
+  bool from_perplexity = false;  // a loss is the logarithm of the printed value
   bool interval = false;         // the time is measured since the last line, over any number of steps
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t furthest = 64;  // no logger prints its stamp further on
 constexpr int lines_until_given_up = 64;
 
-// `count` digits at `at`; -1 where there are none.
+// `count` digits at `at`; -1 if there are none.
 int digits(std::string_view text, std::size_t at, int count) {
   int value = 0;
   for (int i = 0; i < count; ++i) {
