@@ -48,8 +48,8 @@ struct RunAndSummary {
   Summary summary;
 };
 
-// The minimum number of steps to exclude at the start: a tenth of the steps, at least 1 and at most 10, none of fewer
-// than 4 steps; `asked` (Run::warmup_steps) overrides it unless negative, but always leaves one step.
+// The minimum number of steps to exclude at the start: a tenth of the steps, at least 1 and at most 10, none if there
+// are fewer than 4 steps; `asked` (Run::warmup_steps) overrides it unless negative, but always leaves one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 
 // Builds a summary step by step, in bounded memory (150 MB at most) for any number of steps.

@@ -106,7 +106,7 @@ class RunStore {
   Overview overview(RunId id, Quantity quantity);
 
   // The same within these steps, fine enough for `columns` of pixels: from the coarsest level that has a bucket for
-  // every two columns, and the recorded values if that level has fewer than 32 to a bucket.
+  // every two columns, or the recorded values if two columns have fewer than 32.
   Overview overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step, std::size_t columns);
 
   // From the cache if the run is over, else computed from its steps. Never writes to a read_only store.
