@@ -248,7 +248,7 @@ std::string compare_table(const Comparisons& compared) {
     if (comparison.target) notes += who + target_text(*comparison.target) + "\n";
     if (comparison.batch) notes += who + "batch: " + comparison.batch->sentence + "\n";
     if (comparison.break_even_steps > 0)
-      notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pays back after " +
+      notes += who + "setup: " + milliseconds_text(loaded.run.setup_ms) + " before the first step pays off after " +
                grouped(static_cast<std::int64_t>(comparison.break_even_steps)) + " steps\n";
     notes += flag_notes(judgement, who);
   }

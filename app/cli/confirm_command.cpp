@@ -25,7 +25,7 @@ struct ConfirmOptions {
 Run baseline_of(RunStore& store, const Run& run) {
   if (!run.ladder) {
     throw UsageError("run " + std::to_string(run.id) +
-                     " belongs to no ladder; name the run to compare it with: --against RUN");
+                     " isn't in a ladder; name the run to compare it with: --against RUN");
   }
   const std::vector<Run> runs = store.runs_of(*run.ladder);  // by rung, then repeat
   if (runs.empty() || runs.front().rung == run.rung) {
@@ -107,9 +107,7 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
   command->add_option("run", options->run, "A run that was launched here; all finished repeats of its rung count")
       ->required();
   command->add_option("--against", options->base, "The run to compare with (by default the ladder's baseline)");
-  command
-      ->add_option("--max-repeats", options->max_repeats,
-                   "Runs of each of the two at most, those that exist already included")
+  command->add_option("--max-repeats", options->max_repeats, "Maximum runs of each side, existing ones included")
       ->check(between(2, 1000));
   command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 implausible.");
   return {command, [options, &common] { return confirm(*options, common); }};

@@ -299,7 +299,7 @@ std::string doctor_text(const DeviceReport& report, const std::filesystem::path&
   rows.push_back({"display", display_is_there() ? "yes" : "none: the desktop cannot open, everything else works"});
   rows.push_back(
       {"assets", assets_folder().string() + (std::filesystem::exists(assets_folder()) ? "" : "  (missing)")});
-  rows.push_back({"database", database.string() + (std::filesystem::exists(database) ? "" : "  (not made yet)")});
+  rows.push_back({"database", database.string() + (std::filesystem::exists(database) ? "" : "  (not created yet)")});
   return table(rows, {false, false});
 }
 

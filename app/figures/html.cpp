@@ -217,7 +217,7 @@ std::string flags_list(const Study& study) {
     }
     text += "</li>\n";
   }
-  if (text.empty()) return "<p class=\"note\">No flag was raised.</p>\n";
+  if (text.empty()) return "<p class=\"note\">No problems found.</p>\n";
   return "<ul class=\"flags\">\n" + text + "</ul>\n";
 }
 

@@ -479,7 +479,7 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
       "At equal steps, not smoothed. Grey band: within " + loss_text(band) +
       " nats the verdict is \"same\" (the mean over the last quarter counts)" +
       (band > loss_tolerance_nats ? ", the spread between repeats of the baseline" : "") + "." +
-      (others ? " Rungs above one that changes training results are compared with that rung." : ""));
+      (others ? " Rungs after one that changes training results are compared with that rung." : ""));
   if (!not_comparable.empty())
     figure.caption.push_back(
         "Left out, since their steps don't hold the same tokens as the baseline's: " + not_comparable + ".");

@@ -68,12 +68,12 @@ CheckpointState read_checkpoint_state(const fs::path& folder) {
   const auto number = [&](const char* name) {
     const auto member = json.find(name);
     if (member == json.end() || !member->is_number_integer()) {
-      throw DataError(file.string() + " has no " + name + ": it is cut short or isn't a checkpoint's");
+      throw DataError(file.string() + " has no " + name + ": it is cut short or isn't part of a checkpoint");
     }
     return member->get<std::int64_t>();
   };
   if (!json.is_object() || !json.contains("recipe")) {
-    throw DataError(file.string() + " is cut short or isn't a checkpoint's");
+    throw DataError(file.string() + " is cut short or isn't part of a checkpoint");
   }
   return {.step = number("step"), .optimizer_steps = number("optimizer_steps"), .recipe = json["recipe"].dump()};
 }

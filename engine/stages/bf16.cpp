@@ -12,8 +12,8 @@ Stage stages::bf16() {
   return {.id = "bf16",
           .title = "bf16 autocast",
           .why =
-              "Matrix products in 16 bits with float32's range, half the memory traffic; on a CPU it pays only where "
-              "the CPU has bf16 instructions (AVX512-BF16, AMX).",
+              "Matrix products in 16 bits with float32's range, half the memory traffic; on a CPU it pays only "
+              "with bf16 instructions (AVX512-BF16, AMX).",
           .kind = StageKind::systems_only,
           .apply = [](Recipe& recipe) { recipe.autocast = Autocast::bf16; },
           .undo = [](Recipe& recipe) { recipe.autocast = Autocast::off; },
@@ -27,7 +27,7 @@ Stage stages::bf16() {
           .known = {.words = {"bf16", "bfloat16", "autocast"},
                     .effect = StageEffect::faster_matmuls,
                     .precision = "bf16",
-                    .risk = "compare the loss with the rung below",
+                    .risk = "compare the loss with the previous rung",
                     .is_off = [](const Run& run, const RecipeFacts& recipe) {
                       if (!recipe.autocast.empty()) return recipe.autocast == "off";
                       return run.precision == "fp32" || run.precision == "tf32";

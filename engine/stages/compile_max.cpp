@@ -7,16 +7,15 @@
 namespace stepladder {
 
 Stage stages::compile_max() {
-  return {.id = "compile-max",
-          .title = "Compiled and tuned",
-          .why = "Several variants of each kernel are timed and the fastest is kept.",
-          .kind = StageKind::systems_only,
-          .apply = [](Recipe&) {},
-          .is_on = [](const Recipe&) { return false; },
-          .unavailable = [](auto&&...) -> std::string {
-            return "there is nothing to tune yet: each fused kernel has one variant";
-          },
-          .known = {.words = {"max autotune"}}};
+  return {
+      .id = "compile-max",
+      .title = "Compiled and tuned",
+      .why = "Several variants of each kernel are timed and the fastest is kept.",
+      .kind = StageKind::systems_only,
+      .apply = [](Recipe&) {},
+      .is_on = [](const Recipe&) { return false; },
+      .unavailable = [](auto&&...) -> std::string { return "nothing to tune yet: each fused kernel has one variant"; },
+      .known = {.words = {"max autotune"}}};
 }
 
 }  // namespace stepladder

@@ -368,7 +368,7 @@ class Advisor {
         summary_.dt_ms_median > 0 ? (summary_.dt_ms_p75 - summary_.dt_ms_p25) / summary_.dt_ms_median : missing;
     add({.kind = AdviceKind::certainty,
          .change = Change::repeat,
-         .title = "Repeat to know the noise",
+         .title = "Repeat to measure the noise",
          .why = "This is a single run. The quartiles of its steps are " + percent(apart) +
                 " apart; how much repeats would differ is unknown."});
   }

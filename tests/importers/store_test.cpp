@@ -121,7 +121,7 @@ TEST(Stores, TensorBoardFolderWithHparamsAndARestart) {
   read_event_folder(stores() / "tb_simple", sink);
   expect_runs(sink, "tb_simple");
   EXPECT_TRUE(sink.noted("train/accuracy"));
-  EXPECT_TRUE(sink.noted("taken up again"));
+  EXPECT_TRUE(sink.noted("resumed at an earlier step"));
 }
 
 TEST(Stores, TensorBoardTensorsOfEveryFloat) {

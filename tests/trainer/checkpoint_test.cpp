@@ -158,7 +158,7 @@ TEST_F(CheckpointTest, OneWithoutItsStateOrItsMomentsIsRefused) {
   const fs::path saved = saved_run(tiny_recipe());
   std::ofstream(saved / checkpoint_state) << "{\"step\": 5";
   EXPECT_EQ(reason(train_here(job(tiny_recipe(), saved))),
-            (saved / checkpoint_state).string() + " is cut short or isn't a checkpoint's");
+            (saved / checkpoint_state).string() + " is cut short or isn't part of a checkpoint");
   fs::remove(saved / checkpoint_state);
   EXPECT_NE(reason(train_here(job(tiny_recipe(), saved))).find("cannot be read"), std::string::npos);
   const fs::path other = folder / "run-1" / checkpoint_name(10);

@@ -134,7 +134,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     fact("Setup took " + milliseconds_text(run.setup_ms) +
          (is_missing(rung.setup_pays_back_after)
               ? "."
-              : "; pays back after " + grouped(std::llround(rung.setup_pays_back_after)) + " steps."));
+              : "; pays off after " + grouped(std::llround(rung.setup_pays_back_after)) + " steps."));
   }
   if (run.peak_memory_bytes > 0) {
     fact("Peak memory " + bytes_text(static_cast<double>(run.peak_memory_bytes)) +

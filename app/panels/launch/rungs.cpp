@@ -108,7 +108,7 @@ void draw_rungs(LaunchForm& form, const Workspace& workspace) {
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   text_quiet("cumulative");
-  ImGui::SetItemTooltip("Each rung adds its stage to those of the rungs above it");
+  ImGui::SetItemTooltip("Each rung adds its stage to those of the previous rungs");
   draw_choices(form, workspace);
   ImGui::Dummy(ImVec2(0, px(2)));
   const std::vector<Stage>& stages = all_stages();

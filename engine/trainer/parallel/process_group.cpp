@@ -20,7 +20,7 @@ std::string process_groups_note(at::DeviceType device) {
   return "this build has no process groups: Gloo's headers (libgloo-dev) were missing";
 #endif
   if (device == at::kCPU) return "";
-  if (device != at::kCUDA) return "there are process groups for CPUs and NVIDIA GPUs only";
+  if (device != at::kCUDA) return "process groups support only CPUs and NVIDIA GPUs";
   const CudaLibrary& cuda = cuda_library();
   if (!cuda.parts) return cuda.gpus.empty() ? cuda.note : cuda.parts_note;
   return cuda.parts->join_nccl ? "" : "this build has no process groups for GPUs: NCCL's header was missing";

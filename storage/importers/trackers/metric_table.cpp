@@ -194,8 +194,8 @@ std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<s
                       std::string(to_string(candidate.meaning.role)));
   }
   if (!unknown.empty())
-    notes.push_back(count(unknown.size(), "metric has", "metrics have") +
-                    " no place in a step and were not kept: " + short_list(unknown));
+    notes.push_back("left out " + count(unknown.size(), "metric", "metrics") +
+                    " that a step has no field for: " + short_list(unknown));
   return chosen;
 }
 
@@ -301,8 +301,8 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
     ++derived;
   }
   std::string note = "the store holds no step times: those of " + count(derived, "step", "steps") +
-                     " are differences of the wall times at which losses were logged, so they hold whatever the "
-                     "program did in between";
+                     " are differences of the wall times at which losses were logged, so they include everything that "
+                     "the program did in between";
   if (wall.stride > 1) note += "; a loss was logged every " + std::to_string(wall.stride) + " steps, dt is their mean";
   notes.push_back(note);
 }
@@ -355,8 +355,8 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
     steps.notes.push_back(count(bad_steps_, "point was", "points were") +
                           " left out: the step is negative or too large");
   if (dropped_ > 0)
-    steps.notes.push_back("the run was taken up again at an earlier step: " + count(dropped_, "point", "points") +
-                          " that it had logged beyond were superseded and left out");
+    steps.notes.push_back("the run was resumed at an earlier step: left out " + count(dropped_, "point", "points") +
+                          " that the new ones replace");
   std::vector<Draft> drafts = merge(chosen);
   const Column* time = chosen[static_cast<std::size_t>(MetricRole::step_time)];
   set_step_times(drafts, time ? time->name : "", !time || time->meaning.scale != 0, steps.notes);

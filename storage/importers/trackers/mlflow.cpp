@@ -234,8 +234,8 @@ void read_metric_file(const std::string& name, const fs::path& file, ForeignRun&
       ++malformed;
   }
   if (malformed > 0)
-    run.notes.push_back("metrics/" + short_list({name}) + ": " + times(malformed, "line was", "lines were") +
-                        " malformed and left out");
+    run.notes.push_back("metrics/" + short_list({name}) + ": " + "left out " +
+                        times(malformed, "malformed line", "malformed lines"));
 }
 
 ForeignRun read_run_folder(const fs::path& folder) {

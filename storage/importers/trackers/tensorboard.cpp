@@ -241,15 +241,13 @@ class EventReader {
 
   void finish() {
     if (bad_checksums_ > 0)
-      run_.notes.push_back(times(bad_checksums_, "record has", "records have") + " a wrong checksum and were left out");
-    if (malformed_ > 0)
-      run_.notes.push_back(times(malformed_, "record is no event and was", "records are no events and were") +
-                           " left out");
+      run_.notes.push_back("left out " + times(bad_checksums_, "record", "records") + " with a wrong checksum");
+    if (malformed_ > 0) run_.notes.push_back("left out " + times(malformed_, "malformed event", "malformed events"));
     if (too_large_ > 0)
-      run_.notes.push_back(times(too_large_, "record is", "records are") + " larger than 64 MiB and were left out");
+      run_.notes.push_back("left out " + times(too_large_, "record", "records") + " larger than 64 MiB");
     if (not_scalar_ > 0)
-      run_.notes.push_back(times(not_scalar_, "summary is", "summaries are") +
-                           " no single number (histogram, image, text) and were left out");
+      run_.notes.push_back("left out " + times(not_scalar_, "summary", "summaries") +
+                           " without a single number (histogram, image, text)");
   }
 
  private:

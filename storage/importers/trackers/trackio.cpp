@@ -92,8 +92,7 @@ class TrackioDatabase {
         run.metrics.add(name, rows.integer(1), number, at);
       }
     }
-    if (malformed > 0)
-      run.notes.push_back(times(malformed, "row holds", "rows hold") + " no JSON object and were left out");
+    if (malformed > 0) run.notes.push_back("left out " + times(malformed, "row", "rows") + " without a JSON object");
   }
 
   fs::path file_;

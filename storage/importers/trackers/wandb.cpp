@@ -105,7 +105,7 @@ class RecordLog {
 
   void finish() {
     if (lost_ > 0)
-      notes_.push_back(times(lost_, "record is", "records are") + " damaged and were left out, the first at byte " +
+      notes_.push_back("left out " + times(lost_, "damaged record", "damaged records") + ", the first at byte " +
                        std::to_string(first_lost_));
     if (cut_off_) notes_.push_back("the file ends in the middle of a record; the rest was read");
   }

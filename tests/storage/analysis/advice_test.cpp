@@ -264,12 +264,12 @@ TEST(Advice, repeats_are_asked_for_last_and_once) {
   rung.ladder = 1;
   Project once;
   once.add(rung, 300);
-  EXPECT_EQ(once.advice().back().title, "Repeat to know the noise");
+  EXPECT_EQ(once.advice().back().title, "Repeat to measure the noise");
   Project twice;
   twice.add(rung, 300);
   rung.repeat = 1;
   twice.add(rung, 301);
-  EXPECT_FALSE(titled(twice.advice(), "Repeat to know the noise"));
+  EXPECT_FALSE(titled(twice.advice(), "Repeat to measure the noise"));
 }
 
 TEST(Advice, nothing_to_say_is_an_answer) {
