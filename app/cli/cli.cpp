@@ -33,8 +33,14 @@ void check_project(const std::string& project, const CLI::App& app) {
 // CLI11's message in our form, with a pointer to the help.
 std::string usage_text(const CLI::App* app, const CLI::Error& error) {
   const auto given = app->get_subcommands();
-  return std::string("stepladder: ") + error.what() + "; `stepladder " +
-         (given.empty() ? "" : given.front()->get_name() + " ") + "--help` lists the options\n";
+  std::string text = error.what();
+  // Its other sentences begin with the option.
+  for (const std::string_view start :
+       {"The following argument was not expected: ", "The following arguments were not expected: "}) {
+    if (text.starts_with(start)) text = text.substr(start.size()) + " was not expected";
+  }
+  return "stepladder: " + text + "; `stepladder " + (given.empty() ? "" : given.front()->get_name() + " ") +
+         "--help` lists the options\n";
 }
 
 int dispatch(int argc, char** argv, const Desktop& desktop) {

@@ -226,14 +226,14 @@ Json compare_json(const Comparisons& compared) {
 std::string compare_table(const Comparisons& compared) {
   const LoadedRun& base = compared.base->loaded;
   std::vector<std::vector<std::string>> rows = {
-      {"run", "name", "tokens/s", "vs previous", "vs base", "95 % interval", "verdict", "loss", "largest gap"}};
+      {"run", "name", "tokens/s", "vs previous", "vs baseline", "95 % interval", "verdict", "loss", "largest gap"}};
   const RungJudgement& reference = compared.base_judgement;
   rows.push_back({std::to_string(base.run.id), base.run.name, tokens_per_s_text(base.summary.tokens_per_s), "-",
                   factor_text(reference.over_baseline.factor), "-",
-                  "base" + (reference.is_trusted() ? "" : ", " + std::string(to_string(reference.trust))), "reference",
-                  "-"});
+                  "baseline" + (reference.is_trusted() ? "" : ", " + std::string(to_string(reference.trust))),
+                  "reference", "-"});
   std::string notes = excerpt_note(*compared.base);
-  if (!reference.is_trusted()) notes += flag_notes(reference, "run " + std::to_string(base.run.id) + " (base), ");
+  if (!reference.is_trusted()) notes += flag_notes(reference, "run " + std::to_string(base.run.id) + " (baseline), ");
   for (const Comparison& comparison : compared.runs) {
     const LoadedRun& loaded = comparison.run->loaded;
     const RungJudgement& judgement = comparison.judgement;
@@ -257,17 +257,17 @@ std::string compare_table(const Comparisons& compared) {
 
 Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = add_with_json(app, common, "compare", "Compare runs with a base run");
+  CLI::App* command = add_with_json(app, common, "compare", "Compare runs with a baseline");
   command->add_option("base", options->base, "The run to compare with")->required();
   command->add_option("runs", options->runs, "The runs to compare")->required();
   command->add_option("--noise-floor", options->noise_floor, "Differences below this count as none (default 0.01)")
       ->check(between(0, 1));
   command
       ->add_option("--target-loss", options->target_loss,
-                   "Report when each run reached this loss (JSON: the base's last loss unless given)")
+                   "Report when each run reached this loss (JSON: the baseline's last loss unless given)")
       ->check(between(-1e9, 1e9));
   command->add_flag("--gate", options->gate,
-                    "Exit with 12 (implausible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");
+                    "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");
   return {command, [options, &common] { return compare(*options, common); }};
 }
 

@@ -103,13 +103,13 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
 Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<ConfirmOptions>();
   CLI::App* command =
-      add_with_json(app, common, "confirm", "Repeat a run and its base in turns until it is clear which one is faster");
+      add_with_json(app, common, "confirm", "Repeat a run and its baseline in turns until the verdict is clear");
   command->add_option("run", options->run, "A run that was launched here; all finished repeats of its rung count")
       ->required();
   command->add_option("--against", options->base, "The run to compare with (by default the ladder's baseline)");
   command->add_option("--max-repeats", options->max_repeats, "Maximum runs of each side, existing ones included")
       ->check(between(2, 1000));
-  command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 implausible.");
+  command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 impossible.");
   return {command, [options, &common] { return confirm(*options, common); }};
 }
 

@@ -263,8 +263,7 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
                                                                 : "")});
   if (const RunUtilisation used = utilisation_of(run, summary, context.hardware); !is_missing(used.mfu))
     rows.push_back({"MFU", compact(100 * used.mfu) + " % (" + used.convention + ")"});
-  if (!is_missing(run.loss_floor))
-    rows.push_back({"loss floor", loss_text(run.loss_floor) + " (entropy of the source)"});
+  if (!is_missing(run.loss_floor)) rows.push_back({"loss floor", loss_text(run.loss_floor) + " (source entropy)"});
   const Plausibility plausibility = plausibility_of(run, summary, context);
   rows.push_back({"trust", std::string(to_string(plausibility.trust))});
   for (const Flag& flag : plausibility.flags) rows.push_back({std::string(to_string(flag.id)), flag_text(flag)});

@@ -142,7 +142,7 @@ void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn)
   const auto words = [&](Wording wording) {
     return (chart.note.empty() ? "" : chart.note + "  -  ") + caption(view, drawn.off_screen, wording) +
            (chart.smoothing.empty() ? "" : ", " + chart.smoothing) +
-           (drawn.floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " is below" : "");
+           (drawn.floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " below" : "");
   };
   ImGui::PushFont(fonts().regular, small_size);
   const std::string full = words(Wording::full);

@@ -145,7 +145,8 @@ void take_run(MfuForm& form, const RunEntry& entry, const HardwareTable& table) 
   form.set(number_tokens, is_missing(entry.summary.tokens_per_s) ? 0 : entry.summary.tokens_per_s);
   const Peak peak = peak_of(entry.run, table);
   form.gpus = peak.devices;
-  form.precision = peak.known() ? peak.precision : Precision::bf16;
+  form.precision = peak.known() ? peak.precision : precision_from(entry.run.precision);
+  if (form.precision == Precision::unknown) form.precision = Precision::bf16;
   const AssumedParams params = params_of(entry.run, entry.summary);
   const auto assume = [&](const std::string& what) { form.assumed += (form.assumed.empty() ? "" : "; ") + what; };
   if (!params.why.empty()) assume(params.why);
