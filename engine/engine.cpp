@@ -149,8 +149,7 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
 
 void Engine::Impl::train(const Job& job) {
   bool ended = false;
-  std::optional<MetricsSampler>
-      sampler;  // exists from RunStarted to RunEnded, so that all its events are between these two
+  std::optional<MetricsSampler> sampler;  // from RunStarted to RunEnded, so that its events are between these two
   const auto emit = [&](const RunEvent& event) {
     if (ended) return;
     if (const auto* step = std::get_if<StepRecord>(&event); step && sampler) sampler->step_done(step->step);

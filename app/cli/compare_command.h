@@ -26,10 +26,9 @@ ComparedRun load_compared(RunStore& store, const Run& run, bool with_steps, std:
 struct Comparison {
   const ComparedRun* run = nullptr;
   RungJudgement judgement;  // of this run alone; its factors are relative to the previous run and to the base
-  std::optional<TargetReached>
-      target;  // where it reached the base's final loss, or the one asked for; unset: not searched for
-  std::optional<BatchSplit> batch;    // if the batch changed too
-  double break_even_steps = missing;  // until its compiling pays off
+  std::optional<TargetReached> target;  // of the base's final loss, or the one asked for; unset: not searched for
+  std::optional<BatchSplit> batch;      // if the batch changed too
+  double break_even_steps = missing;    // until its compiling pays off
 };
 struct Comparisons {
   const ComparedRun* base = nullptr;

@@ -97,8 +97,7 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
   add_import_options(*command, request.options);
   CLI::Option* repeats =
       command->add_flag("--repeats", flags->repeats, "Treat the files of a folder as repeats of one rung");
-  command
-      ->add_flag("--flat", flags->flat, "Treat each file of a folder as a rung (default: decided by their differences)")
+  command->add_flag("--flat", flags->flat, "Treat each file of a folder as a rung (default: by their differences)")
       ->excludes(repeats);
   return {command, [flags, &common] {
             flags->request.interrupted = interrupted;

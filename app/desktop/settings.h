@@ -1,5 +1,4 @@
-// The window's settings: $XDG_CONFIG_HOME/stepladder/desktop.json. The only facts about runs in it are the last
-// selected ones.
+// The window's settings: $XDG_CONFIG_HOME/stepladder/desktop.json. Of the runs, it keeps only the last selection.
 #pragma once
 
 #include <cstdint>

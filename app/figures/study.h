@@ -38,8 +38,9 @@ struct Study {
   Study(const Study&) = delete;  // rungs point into runs
   Study& operator=(const Study&) = delete;
 
-  // The rung with the largest factor among those that are trusted, clearly faster than the baseline, and have the same
-  // loss (a loss that cannot be compared is allowed, and the headline says so). Null if no rung qualifies.
+  // The rung with the largest factor among those that are trusted and clearly faster than the baseline, and whose loss
+  // is neither worse nor diverged (one that cannot be compared is allowed, and the headline says so). Null if no rung
+  // qualifies.
   const StudyRung* best() const;
   const StudyRung& rung_of(const Run& run) const;
 };

@@ -15,9 +15,8 @@ struct TextTable {
   std::vector<bool> right;
   std::vector<std::vector<std::string>> rows;
 };
-TextTable study_table(const Study& study);  // a row for each rung
-TextTable operators_table(
-    const Study& study);  // milliseconds of its step by kind of operator, for rungs with a profile
+TextTable study_table(const Study& study);      // a row for each rung
+TextTable operators_table(const Study& study);  // milliseconds of a step by kind of operator; profiled rungs only
 
 // GitHub's Markdown: headline, table, flags with their arithmetic, and how it was measured.
 std::string study_markdown(const Study& study);

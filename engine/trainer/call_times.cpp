@@ -64,9 +64,7 @@ CallTimes timed(const char* computation, double (Passes::*pass)(), const CallTim
                 int warmup, const StopRequested& stop_requested) {
   CallTimes times{
       .computation = computation, .precision = autocast == Autocast::bf16 ? "bf16" : "fp32", .warmup = warmup};
-  Passes passes(
-      request.recipe,
-      autocast);  // new weights each time, so that the first call finds none of this model's data in the caches
+  Passes passes(request.recipe, autocast);  // new weights, so that none of this model's data are in the caches
   for (int call = 0; call < warmup + request.calls; ++call) {
     if (stop_requested()) throw std::runtime_error("stopped before all calls were timed");
     const double ms = (passes.*pass)();

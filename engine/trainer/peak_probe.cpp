@@ -15,8 +15,7 @@ namespace {
 
 using StopRequested = std::function<bool()>;
 
-constexpr double least_sample_ms =
-    1;  // shorter ones mostly measure the launch; longer ones include more of other programs
+constexpr double least_sample_ms = 1;      // shorter ones mostly measure the launch, longer ones other programs
 constexpr double size_budget_ms = 250;     // to find the fastest size
 constexpr double best_budget_ms = 1200;    // for the figure itself
 constexpr double longest_sample_ms = 200;  // sizes that would take longer are not tried
