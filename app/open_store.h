@@ -8,8 +8,8 @@
 
 namespace stepladder {
 
-// Nothing if the file doesn't exist; it isn't created. Closes runs whose process has exited, if the file can be
-// written. Throws StorageError.
+// Returns nullopt if the file doesn't exist, and doesn't create it. Closes runs whose process has exited, if the file
+// can be written. Throws StorageError.
 std::optional<RunStore> open_to_read(const std::filesystem::path& file);
 
 // The same, but throws StorageError if the file doesn't exist.

@@ -1,5 +1,5 @@
 // The vocabulary of the whole program: plain values that cross threads and layers by copy.
-// Nothing here owns a resource, locks, or knows how a run was made.
+// None of them owns a resource, locks, or depends on how a run was made.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@ namespace stepladder {
 enum class FigureFormat { svg, png, pdf };
 std::optional<FigureFormat> figure_format(std::string_view name);
 
-// Nothing if this build can write the format; else a sentence that names the missing library.
+// Why this build cannot write the format, in a sentence; nullopt if it can.
 std::optional<std::string> why_not(FigureFormat format);
 
 // The file's bytes. PNG has two pixels for each of the figure's, PDF 0.75 points. Throws DataError.

@@ -20,7 +20,7 @@ bool is_float(TensorType type);
 using TensorShape = std::vector<std::int64_t>;
 std::string to_text(const TensorShape& shape);  // "(768, 2304)"
 
-// Nothing if a size is negative or the product doesn't fit into 63 bits.
+// The size in bytes; nullopt if a dimension is negative or the product doesn't fit into 63 bits.
 std::optional<std::int64_t> bytes_of(TensorType type, const TensorShape& shape);
 
 // Floating-point bytes as float32 (f64 is rounded); throws DataError for another type.

@@ -17,7 +17,7 @@ void bind_step(Statement& row, RunId run, const StepRecord& step) {
   row.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
 }
 
-// What read_step reads, to follow a SELECT.
+// The columns that read_step reads, for use after SELECT.
 const std::string step_columns = "step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask";
 
 StepRecord read_step(const Statement& row, RunId run) {

@@ -29,7 +29,7 @@ def warm_up(recipe):
 
 
 def python_steps(recipe):
-    """The baseline as the engine has it: explicit attention, AdamW tensor by tensor. Same timed section.
+    """The engine's baseline: explicit attention, AdamW tensor by tensor. Same timed section.
     With compile, torch.compile of the model, which leaves the optimiser as it is, as the stage does on a CPU."""
     import torch
 
@@ -62,7 +62,7 @@ def python_steps(recipe):
 
 
 def run_engine(program, recipe):
-    """Milliseconds of each step after the first fifth; of CPU time only their mean is known from outside."""
+    """Milliseconds of each step after the first fifth; for CPU time only their mean is measurable from outside."""
     def run(steps):
         before = os.times()
         lines = subprocess.run([program, json.dumps(dict(recipe, steps=steps))], check=True, capture_output=True,

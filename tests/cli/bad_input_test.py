@@ -116,7 +116,7 @@ class BadInput(unittest.TestCase):
         database = self.made()
         for name in self.place.path.glob("runs.db*"):
             name.chmod(0o444)
-        if os.geteuid() == 0:  # root may write anything but a file that is marked immutable, or a volume that is read-only
+        if os.geteuid() == 0:  # root may write anything except an immutable file or a read-only volume
             if subprocess.run(["mount", "--bind", self.place.path, self.place.path], capture_output=True).returncode != 0:
                 self.skipTest("root, and nothing can be mounted here")
             self.addCleanup(subprocess.run, ["umount", "-l", self.place.path], capture_output=True)

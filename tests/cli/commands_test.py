@@ -58,7 +58,7 @@ class Commands(unittest.TestCase):
             self.assertLess(first["ci95"][0], first["speedup"])
             self.assertGreater(first["ci95"][1], first["speedup"])
             self.assertIn(first["verdict"], ("faster", "same", "slower", "cannot-tell"))
-        else:  # real clocks beside other programs may scatter without end; numbers_test has ones that do not
+        else:  # real clocks beside other programs may scatter widely; numbers_test has steady ones
             self.assertEqual(first["verdict"], "cannot-tell")
         self.assertAlmostEqual(first["speedup"], runs[1]["tokens_per_s"] / runs[0]["tokens_per_s"], places=6)
 
@@ -223,14 +223,14 @@ class Commands(unittest.TestCase):
             flops = shown["model_flops_per_token"] * shown["tokens_per_s"]
             self.assertAlmostEqual(shown["mfu"], flops / (float(row[2]) * 1e12), places=6)
 
-        # A mistake in the user's table is named and costs nothing: neither the time nor the table.
+        # A mistake in the user's table is reported before the probe, and the table stays unchanged.
         table.write_text("\n".join(lines) + "\nMine,,fast,,,,,,,me\n")
         status, _, err = self.place.run("doctor", "--probe")
         self.assertEqual(status, 1)
         self.assertIn("hardware.csv, line 5", err)
         self.assertEqual(len(table.read_text().splitlines()), 5)
 
-        # A second probe replaces its own row; an interrupted one leaves what was there.
+        # A second probe replaces its own row; an interrupted one changes nothing.
         table.write_text("\n".join(lines[:3] + [f"{probe['row']},,123456,,,,,,,measured here"]) + "\n")
         process = self.place.start("doctor", "--probe")
         process.stderr.readline()  # it has begun

@@ -43,7 +43,7 @@ class Confirm(unittest.TestCase):
             self.assertEqual(len(repeats), answer["repeats"])
             self.assertEqual(sorted(r["repeat"] for r in repeats), list(range(len(repeats))))
 
-        # The runs are there, so the same question is answered without further ones, and any repeat may be named.
+        # The runs exist, so the same question is answered without further ones, and any repeat may be named.
         status, out, err = self.place.run("confirm", runs[-1]["id"] if runs[-1]["stage"] == rung["stage"] else rung["id"],
                                           "--against", base["id"], "--max-repeats", answer["repeats"])
         self.assertEqual(status, expected[answer["verdict"]], err)

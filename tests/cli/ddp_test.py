@@ -157,7 +157,7 @@ class DataParallel(unittest.TestCase):
         self.assert_nobody_left(children, 5)
 
     def test_ctrl_z_stops_none_of_them(self):
-        process, children = self.start_endless(2, process_group=0)  # a group of its own, as a shell starts a job
+        process, children = self.start_endless(2, process_group=0)  # in a group of its own, like a shell's job
         os.killpg(process.pid, signal.SIGTSTP)
         seen = self.newest_step()
         deadline = time.time() + 30
@@ -230,7 +230,7 @@ class DataParallel(unittest.TestCase):
         while "trainer.so" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
             self.assertLess(time.time(), deadline)
             time.sleep(0.002)
-        (self.place.path / "trainer.so").unlink()  # rank 0 has it open, rank 1 comes too late
+        (self.place.path / "trainer.so").unlink()  # rank 0 has it open, rank 1 is too late
         out, _ = process.communicate(timeout=60)
         run = json.loads(out)
         self.assertEqual(run["status"], "failed")
@@ -264,7 +264,7 @@ class DataParallel(unittest.TestCase):
 
 
 class Launched(unittest.TestCase):
-    """Started as torchrun and its kind do: the same command line for every rank, the rest in the environment."""
+    """Started as by torchrun and the like: the same command line for every rank, the rest in the environment."""
     setUp = DataParallel.setUp
     series = DataParallel.series
     assert_close = DataParallel.assert_close
@@ -280,7 +280,7 @@ class Launched(unittest.TestCase):
         return processes
 
     def finished(self, processes):
-        """The run, once all have ended well; only rank 0 has said anything or made a row."""
+        """The run, once all have exited without errors; only rank 0 has printed anything or made a row."""
         results = [(*process.communicate(timeout=120), process.returncode) for process in processes]
         self.assertEqual([status for _, _, status in results], [0, 0], results)
         self.assertEqual(results[1][0], "")

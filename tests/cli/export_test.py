@@ -225,7 +225,7 @@ class Tables(Case):
 
 
 class Page(HTMLParser):
-    """What a page says, and what it would ask of others."""
+    """A page's text, and its references to other files."""
 
     VOID = {"meta", "br", "hr", "img", "input", "link"}
 

@@ -18,7 +18,7 @@ class Kill(unittest.TestCase):
             while time.time() - started < 60 and self.newest(place, attempt) < 10 + attempt:
                 time.sleep(0.02)
             time.sleep(0.13 * attempt % 0.4)
-            # Seen from outside: what has been written, read just before the end, and the time of the end.
+            # Seen from outside: the steps written just before the end, and the time of the end.
             killed_at = time.time()
             process.send_signal(signal.SIGKILL)
             process.communicate()
@@ -30,7 +30,7 @@ class Kill(unittest.TestCase):
                 dt = database.execute(
                     "select avg(dt_ms) from steps where run_id = (select max(id) from runs)").fetchone()[0]
             self.assertEqual(count, last, "no step between is missing")
-            # Steps follow each other without a pause, so the newest one kept is 0.2 s old at most, and a step.
+            # Steps follow each other without a pause, so the newest one kept is at most 0.2 s plus a step old.
             self.assertLess(killed_at - at, 0.2 + 3 * dt / 1000 + 0.05)
             run = place.json("runs", "--filter", "killed")[attempt]
             self.assertEqual((run["status"], run["steps"], run["last_step"]), ("interrupted", count, last))

@@ -51,7 +51,7 @@ class LifeCycle(unittest.TestCase):
         resumed = self.place.json("train", "--resume", "stopped")
         self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 60))
         self.assertEqual(self.losses("stopped"), self.losses(whole["id"]))
-        # And further than planned at first.
+        # And further than originally planned.
         longer = self.place.json("train", "--resume", stopped["id"], "--steps", 70)
         self.assertEqual((longer["last_step"], longer["steps"]), (70, 70))
 
@@ -61,10 +61,10 @@ class LifeCycle(unittest.TestCase):
         for attempt in range(8):
             name = f"killed {attempt}"
             before = self.steps_now()
-            # Saved after every step, so that the kill nearly always meets a save in the middle.
+            # Saved after every step, so that the kill nearly always interrupts a save.
             process = self.place.start("train", *RECIPE, "--steps", 400, "--save-every", 1, "--keep", 2, "--name", name)
             self.wait_for_steps(before + 10 + 7 * attempt)
-            # Ten steps may be done before a busy disk has one checkpoint whole.
+            # Ten steps may be done before a busy disk has one complete checkpoint.
             folder = self.place.path / "runs.db.checkpoints"
             deadline = time.monotonic() + 60
             while len(list(folder.glob("*/step-????????"))) <= 2 * attempt and time.monotonic() < deadline:
@@ -93,8 +93,8 @@ class LifeCycle(unittest.TestCase):
 
     def test_a_fork_starts_from_its_parents_checkpoint(self):
         parent = self.place.json("train", *RECIPE, "--steps", 30, "--save-every", 10, "--keep", 0)
-        # A save that is due while the one before still goes on waits a step: the training waits for no disk.
-        # On a slow one all that comes after the first may become the last.
+        # A save that is due during the previous one waits a step, since training never waits for the disk.
+        # On a slow disk, all saves after the first may merge into the last.
         saved = [checkpoint["step"] for checkpoint in self.place.json("show", parent["id"])["checkpoints"]]
         self.assertEqual((saved[0], saved[-1]), (10, 30))
         second = saved[-2]
@@ -125,7 +125,7 @@ class LifeCycle(unittest.TestCase):
         folder = self.place.path / "runs.db.checkpoints" / f"run-{parent['id']}"
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         self.assertEqual(self.place.json("bin"), [])
-        with sqlite3.connect(self.place.database) as database:  # as the desktop does it
+        with sqlite3.connect(self.place.database) as database:  # as the desktop does
             database.execute("insert into curation (run_id, deleted_at) values (?, ?)", (parent["id"], time.time()))
         binned = self.place.json("bin")
         self.assertEqual([(run["id"], run["checkpoint_bytes"]) for run in binned], [(parent["id"], size)])
@@ -175,7 +175,7 @@ class LifeCycle(unittest.TestCase):
         self.assertLess(max(s["dt_ms"] for s in data[5:]), 1000)
 
     def test_the_time_between_ctrl_z_and_fg_is_no_step(self):
-        # A group of its own, as a shell starts a job: a group that no shell looks after cannot be stopped.
+        # In a group of its own, like a shell's job: a group without a shell cannot be stopped.
         process = self.place.start("train", *RECIPE, "--steps", 1000000, process_group=0)
         self.wait_for_steps(20)
         process.send_signal(signal.SIGTSTP)

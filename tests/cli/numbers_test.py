@@ -102,10 +102,10 @@ class Numbers(unittest.TestCase):
         self.assertLess(fast["excerpt_steps"], steps)
         self.assertAlmostEqual(fast["speedup"], 2, places=3)
         self.assertEqual((fast["verdict"], fast["loss"]["verdict"], fast["loss"]["max_gap"]), ("faster", "same", 0))
-        # What is summed up is not taken from the excerpt: the base's end is reached with the last steps.
+        # Sums use all steps rather than the excerpt: the base's end is reached with the last steps.
         self.assertAlmostEqual(fast["reached_base_loss"]["step"], steps, delta=2)
         self.assertAlmostEqual(fast["reached_base_loss"]["seconds"], 50 * steps / 1000, delta=5)
-        # Nor is a step that the excerpt leaves out lost.
+        # A step that the excerpt leaves out still counts.
         self.assertEqual((diverged["loss"]["verdict"], diverged["loss"]["at_step"]), ("diverged", 1000))
         self.assertIn("evenly spaced steps of 300,000", self.place.run("compare", base, twice)[1])
         self.assertEqual(self.place.run("compare", base, lost, "--gate")[0], 13)

@@ -19,7 +19,7 @@ ENDING = r"\.(?:cpp|csv|cuh?|def|desktop|h|json|log|md|png|py|svg|txt|xml)\b"
 FROM_THE_ROOT = re.compile(rf"(?<![\w./{{}}-])((?:{'|'.join(FOLDERS)})/[\w./*-]*{ENDING})(?!\w)")
 LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([^)\s]*))?\)")
 CODE_SPAN = re.compile(rf"`([\w./*-]+{ENDING[:-2]})`")
-# What Stepladder writes or reads elsewhere, and files that are other projects'.
+# Files that Stepladder writes or reads elsewhere, and other projects' files.
 ELSEWHERE = re.compile(r"^(?:.*/)?my_|^(?:desktop\.json|hardware\.csv|\.trace\.json|llmc/mfu\.h|tools/utils\.py|proton/specs\.py)$")
 
 

@@ -11,11 +11,11 @@ import sys
 MOST = 80
 FOLDERS = ("app", "engine", "storage", "tests")
 
-# Comments and literals become blanks of the same shape, so that braces in them do not count and lines stay where they are.
+# Comments and literals become blanks of the same shape, so that their braces don't count and line numbers stay the same.
 HIDDEN = re.compile(
     r'//[^\n]*|/\*.*?\*/|R"(?P<tag>[^()\\ ]{0,16})\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 NOT_A_FUNCTION = re.compile(r"^\s*(?:inline\s+)?(?:namespace|class|struct|union|enum|extern)\b")
-# What stands before a body: `name(...)`, then qualifiers, a trailing return type or a list of initialised members.
+# The text before a body: `name(...)`, then qualifiers, a trailing return type or a list of initialised members.
 HEAD = re.compile(r"([~\w:<>]+|operator\s*[^\s\w(]+|operator\s*\(\))\s*\(")
 
 

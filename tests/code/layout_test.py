@@ -19,13 +19,13 @@ ARROWS = {
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/analysis",
                           "storage/importers"],
-    # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which knows no schema.
+    # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
     "engine": ["storage/records.h", "storage/errors.h", "storage/mailbox.h", "storage/thread_safety.h",
                "storage/analysis/known_stage.h", "engine"],
     "app": ["storage", "engine", "app"],
 }
-# And never from these, whatever the list above allows.
+# And never from these, even if the list above allows them.
 NEVER = {
     "app": ["app/desktop", "app/panels", "engine/trainer"],
     "app/main.cpp": ["app/panels", "engine/trainer"],

@@ -1,5 +1,5 @@
 """Drags files onto a window, as a file manager does: the source's half of XDND 5 (https://freedesktop.org/wiki/Specifications/XDND)
-over libX11, which is there wherever Xvfb and xdotool are."""
+over libX11, which Xvfb and xdotool need too."""
 import ctypes
 import ctypes.util
 import pathlib
@@ -32,7 +32,7 @@ class Event(ctypes.Union):  # XEvent
 
 
 def library():
-    """libX11 with its types; None where it is not there."""
+    """libX11 with its types; None if it isn't installed."""
     name = ctypes.util.find_library("X11")
     if not name:
         return None
@@ -73,7 +73,7 @@ class DragSource:
         self.x.XFlush(self.display)
 
     def wait_for(self, name, content, seconds=30):
-        """The window's answer of that name; meanwhile it may ask for what is dragged."""
+        """The window's answer of that name; meanwhile it may ask for the dragged files."""
         deadline = time.monotonic() + seconds
         event = Event()
         while time.monotonic() < deadline:

@@ -42,7 +42,7 @@ class Drop(unittest.TestCase):
         desktop.click("import.keep")
         desktop.wait(lambda: self.imported() == [("dropped here & there 100%", 60)], "the run")
 
-        # A folder is a ladder, or repeats; two files come together.
+        # A folder is a ladder, or repeats; two files are dropped together.
         folder = desktop.path / "sweep"
         folder.mkdir()
         for name in ("a", "b"):
@@ -54,7 +54,7 @@ class Drop(unittest.TestCase):
         desktop.wait(lambda: {"import.row.2", "import.keep"} <= set(desktop.ui_test_anchors()), "three files")
         self.assertEqual(len(self.imported()), 1)
 
-        # What is gone meanwhile is said, and there is nothing to keep.
+        # A file deleted meanwhile is reported, and nothing can be imported.
         self.drop(desktop.path / "gone.log")
         def nothing_to_keep():
             return "import.forget" in desktop.ui_test_anchors() and not {"import.keep", "import.row.0"} & set(desktop.ui_test_anchors())
@@ -75,7 +75,7 @@ class Drop(unittest.TestCase):
         self.assertIn("ladder.rung.2", desktop.ui_test_anchors(), "the view stays")
         desktop.picture("dropped-project")
         self.assertEqual(project.read_bytes(), before)
-        # With a log beside it, that one is read all the same.
+        # A log dropped beside it is still read.
         log = desktop.path / "beside.log"
         log.write_text(log_of(30))
         self.drop(project, log)

@@ -63,14 +63,14 @@ class Views(unittest.TestCase):
         self.assertEqual(desktop.rows("select count(*) from steps where run_id = 2")[0][0],
                          desktop.rows("select count(*) from latest_steps where run_id = 2")[0][0])
 
-        # Groups, and columns of one's own.
+        # Groups, and the user's choice of columns.
         desktop.click("history.columns")
         desktop.wait(lambda: "history.column.precision" in desktop.ui_test_anchors(), "the list of columns")
         desktop.click("history.column.precision")
         desktop.keys("Escape")
         desktop.picture("history-columns")
 
-        # The run by itself: its name, a note.
+        # The run alone: its name, a note.
         desktop.click("history.run.3")
         self.palette("run tf32", "run.tab.Recipe")
         desktop.click("run.tab.Note")

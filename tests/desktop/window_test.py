@@ -15,12 +15,12 @@ class MainJob(unittest.TestCase):
         desktop = self.desktop
         print(f"first frame after {desktop.start():.2f} s", file=sys.stderr)
 
-        # The first launch has something to look at.
+        # The first launch shows an example.
         desktop.wait(lambda: "ladder.rung.2" in desktop.ui_test_anchors(), "the example's three rungs")
         self.assertEqual(desktop.rows("select count(*), sum(source = 'example') from runs"), [(3, 3)])
         desktop.picture("first-launch")
 
-        # Launch: fewer rungs, a name of our own, more steps than anyone waits for.
+        # Launch: fewer rungs, a custom name, more steps than anyone waits for.
         desktop.go("side.launch", "launch.rungs.none")
         desktop.click("launch.rungs.none")
         desktop.click("launch.rung.weight-tying")
@@ -97,7 +97,7 @@ class MainJob(unittest.TestCase):
         desktop.wait(lambda: "message.dismiss" not in desktop.ui_test_anchors(), "the message to go")
         self.assertEqual(desktop.stop(), 0)
 
-        # The theme was remembered, and the example comes only once.
+        # The theme was remembered, and the example isn't added again.
         desktop.start()
         desktop.wait(lambda: desktop.brightness() > 200, "the light theme again")
         self.assertEqual(desktop.rows("select count(*) from runs where source = 'example'"), [(3,)])

@@ -19,7 +19,7 @@ SKIPPED = 77
 
 
 def environment():
-    """The folder of an environment that has the writers, made where it is missing."""
+    """The folder of an environment that has the writers, created if missing."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
     folder = cache / "stepladder" / f"peer-stores-{key}"

@@ -20,13 +20,13 @@ except ImportError as error:
 from gpt2 import Gpt2
 
 STEPS = 10
-# The second has GPT-2's width and a vocabulary that is as odd as GPT-2's; the third GPT-2's own.
+# The second has GPT-2's width and an odd vocabulary like GPT-2's; the third GPT-2's own.
 NANO = dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3, tied_head=False, init="pytorch")
 WIDE = dict(layers=2, heads=12, d_model=768, vocab=5021, batch=2, seq=64, lr=3e-4, tied_head=True, init="gpt2")
 GPT2_VOCAB = dict(WIDE, vocab=50257)
 MODELS = {"nano": NANO, "wide": WIDE, "gpt2 vocabulary": GPT2_VOCAB}
 
-# What each stage changes, by its id; each on the baseline alone.
+# The change of each stage, by its id; each on the baseline alone.
 STAGES = {
     "baseline": {},
     "overfit": {"overfit": True},
@@ -140,7 +140,7 @@ def initial_weights_agree(recipe, tensors):
 
 def main():
     dump = sys.argv[1]
-    torch.set_num_threads(1)  # more would only wait for each other beside other tests
+    torch.set_num_threads(1)  # more would only wait for each other while other tests run
     known = subprocess.run([dump, "--stages"], check=True, capture_output=True, text=True).stdout.split()
     failed = set(known) - set(ELSEWHERE) != set(STAGES)
     if failed:

@@ -1,4 +1,4 @@
-"""Lets the trackers' own writers make the stores that tests/importers/ reads, and says beside each what is in it.
+"""Lets the trackers' own writers make the stores that tests/importers/ reads, and describes each one's content beside it.
 
     python write_stores.py FOLDER [tensorboard mlflow trackio wandb] [--small]
 
@@ -41,7 +41,7 @@ def save(folder, name, runs):
 
 
 def losses(seed, count):
-    """Falls, with a NaN and an infinity on the way."""
+    """A falling loss, with a NaN and an infinity on the way."""
     values = [3 + 8 * math.exp(-i / 20) + 0.05 * math.sin(i * (seed + 3)) for i in range(count)]
     values[5], values[6] = math.nan, math.inf
     return values

@@ -16,7 +16,7 @@ constexpr std::array<bool, 256> line_ends = [] {
 
 const char* find_end(const char* begin, const char* end) {
   constexpr std::uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
-  // Eight bytes at a time: a byte below 14 has to be looked at, any other ends no line.
+  // Eight bytes at a time: only a byte below 14 can end a line.
   while (end - begin >= 8) {
     std::uint64_t word;
     std::memcpy(&word, begin, 8);
