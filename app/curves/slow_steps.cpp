@@ -5,16 +5,12 @@
 #include <cmath>
 #include <cstdio>
 
+#include "storage/analysis/statistics.h"
+
 namespace stepladder {
 namespace {
 
-double median_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-std::string reason_for(const Series& series, std::size_t i, std::span<const SystemMetrics> lanes,
+std::string reason_for(const Series& series, std::size_t i, std::span<const SystemMetrics> metrics,
                        std::span<const std::int64_t> saved) {
   const std::int64_t step = series.step[i];
   if (i == 0) return "first step: memory is allocated and kernels are chosen";
@@ -23,19 +19,19 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Syst
   if (std::find(saved.begin(), saved.end(), step) != saved.end() ||
       std::find(saved.begin(), saved.end(), step - 1) != saved.end())
     return "a checkpoint was written here";
-  for (const SystemMetrics& lane : lanes) {
-    if (lane.step >= step - 1 && lane.step <= step && !lane.throttle_reason.empty())
-      return "the device was throttled: " + lane.throttle_reason;
+  for (const SystemMetrics& sample : metrics) {
+    if (sample.step >= step - 1 && sample.step <= step && !sample.throttle_reason.empty())
+      return "the device was throttled: " + sample.throttle_reason;
   }
   if (i < 3) return "one of the first steps";
   double usual = 0;
   std::size_t looks = 0;
   double here = missing;
-  for (const SystemMetrics& lane : lanes) {
-    if (is_missing(lane.gpu_clock_mhz)) continue;
-    usual += lane.gpu_clock_mhz;
+  for (const SystemMetrics& sample : metrics) {
+    if (is_missing(sample.gpu_clock_mhz)) continue;
+    usual += sample.gpu_clock_mhz;
     ++looks;
-    if (lane.step >= step - 1 && lane.step <= step) here = lane.gpu_clock_mhz;
+    if (sample.step >= step - 1 && sample.step <= step) here = sample.gpu_clock_mhz;
   }
   if (looks > 3 && !is_missing(here) && here < 0.9 * usual / static_cast<double>(looks))
     return "the GPU's clock was lower than usual";
@@ -44,7 +40,7 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Syst
 
 }  // namespace
 
-std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> lanes,
+std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> metrics,
                                  std::span<const std::int64_t> saved, std::size_t most) {
   std::vector<double> times;
   for (const double dt : series.dt_ms) {
@@ -62,7 +58,7 @@ std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMet
   std::array<char, 48> times_text{};
   for (const std::size_t i : slow) {
     std::snprintf(times_text.data(), times_text.size(), "%.1f times the median; ", series.dt_ms[i] / median);
-    found.push_back({series.step[i], series.dt_ms[i], times_text.data() + reason_for(series, i, lanes, saved)});
+    found.push_back({series.step[i], series.dt_ms[i], times_text.data() + reason_for(series, i, metrics, saved)});
   }
   return found;
 }

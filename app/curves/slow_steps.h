@@ -17,9 +17,9 @@ struct SlowStep {
 
 inline constexpr double slow_factor = 2.5;  // times the median
 
-// Returns at most `most` of them, the slowest first. `lanes` show whether the device was throttled; `saved` are the
+// Returns at most `most` of them, the slowest first. `metrics` show whether the device was throttled; `saved` are the
 // steps after which a checkpoint was written.
-std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> lanes,
+std::vector<SlowStep> slow_steps(const Series& series, std::span<const SystemMetrics> metrics,
                                  std::span<const std::int64_t> saved, std::size_t most = 40);
 
 }  // namespace stepladder

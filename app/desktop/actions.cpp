@@ -39,7 +39,7 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
   actions.push_back({.title = "Reset layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
   actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
-  if (workspace.question.open) actions.push_back({.title = "Stop verification", .command = StopAsking{}});
+  if (workspace.verification.open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
   actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first"});
   if (const RunEntry* running = workspace.running()) {
     actions.push_back({.title = workspace.is_paused ? "Resume run" : "Pause run",

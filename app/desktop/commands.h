@@ -117,7 +117,7 @@ struct ConfirmSpeedup {
   int rung = 0;
   int max_repeats = 6;
 };
-struct StopAsking {};
+struct StopVerification {};
 struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in sizes that fit this machine
   LadderId ladder = 0;
 };
@@ -184,7 +184,7 @@ using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQue
                              LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung,
                              SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun, Curate, RenameRun,
                              RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup,
-                             StopAsking, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, CopyPoints,
+                             StopVerification, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, CopyPoints,
                              SaveText, SavePoints, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles,
                              ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;

@@ -153,7 +153,7 @@ bool DesktopApp::is_busy() const {
                                    [](const Message& message) { return !message.is_error; });
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          workspace_.import.state == State::reading || workspace_.import.state == State::keeping || exports_.is_busy() ||
-         workspace_.question.open || asked_portal_.valid() ||
+         workspace_.verification.open || asked_portal_.valid() ||
          (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 

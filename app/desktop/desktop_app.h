@@ -95,7 +95,7 @@ class DesktopApp {
   void execute(const ForgetImport&);
   void execute(const Repeat& repeat);
   void execute(const ConfirmSpeedup& asked);
-  void execute(const StopAsking&);
+  void execute(const StopVerification&);
   void execute(const ProposeLadder& propose);
   void execute(const ProposeStage& propose);
   void execute(const ResumeRun& resume);

@@ -74,7 +74,7 @@ void DesktopApp::execute(const StopRun& stop) {
 
 void DesktopApp::execute(const StopAll&) {
   if (!session_) return;
-  execute(StopAsking{});
+  execute(StopVerification{});
   session_->stop_all();
 }
 
@@ -93,13 +93,13 @@ void DesktopApp::execute(const ConfirmSpeedup& asked) {
     if (entry->run.rung == asked.rung && !question.run) question.run = entry->run.id;
     if (entry->run.rung == asked.baseline && !question.base) question.base = entry->run.id;
   }
-  workspace_.question = {.asked = asked, .answers = {}, .open = false};
+  workspace_.verification = {.asked = asked, .answers = {}, .open = false};
   session_->confirm(question);
-  workspace_.question.open = true;
+  workspace_.verification.open = true;
   show_confirmation();
 }
 
-void DesktopApp::execute(const StopAsking&) {
+void DesktopApp::execute(const StopVerification&) {
   if (!session_) return;
   session_->stop_confirming();
   show_confirmation();
@@ -107,8 +107,8 @@ void DesktopApp::execute(const StopAsking&) {
 
 void DesktopApp::show_confirmation() {
   const SpeedupConfirmation* asked = session_->confirmation();
-  Question& question = workspace_.question;
-  if (!asked || !question.open) return;
+  Verification& verification = workspace_.verification;
+  if (!asked || !verification.open) return;
   std::vector<RunId> unknown;
   for (const RunId id : asked->round()) {
     if (!workspace_.find(id)) unknown.push_back(id);
@@ -117,12 +117,12 @@ void DesktopApp::show_confirmation() {
     if (!unknown.empty()) workspace_.add_runs(store_, unknown);
   } catch (const StorageError& error) {  // ingest calls this too, and doesn't catch it
     session_->stop_confirming();
-    question.open = false;
+    verification.open = false;
     return complain(error.what());
   }
-  question.answers = asked->estimates();
-  question.open = asked->is_open();
-  if (question.open) return;
+  verification.answers = asked->estimates();
+  verification.open = asked->is_open();
+  if (verification.open) return;
   using State = SpeedupConfirmation::State;
   const SpeedupAnswer& answer = asked->answer();
   if (asked->state() == State::stopped) return;  // by the user, who needs no message

@@ -129,7 +129,7 @@ void Workspace::load_excerpt(RunStore& store, RunId run, std::int64_t most) {
 void Workspace::load_detail(RunStore& store, RunId id) {
   const RunEntry* found = find(id);
   if (!found) return;
-  details_[id] = {.lanes = store.system_metrics(id),
+  details_[id] = {.metrics = store.system_metrics(id),
                   .samples = store.samples(id),
                   .checkpoints = checkpoints_in(run_checkpoint_folder(store.file(), id)),
                   .parts = store.mean_parts(found->run, found->summary.warmup_steps),
@@ -232,8 +232,8 @@ bool Workspace::ingest(const RunEvent& event) {
     }
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (RunEntry* found = entry(step->run)) found->append(*step);
-  } else if (const auto* lane = std::get_if<SystemMetrics>(&event)) {
-    details_[lane->run].lanes.push_back(*lane);
+  } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {
+    details_[sample->run].metrics.push_back(*sample);
   } else if (const auto* text = std::get_if<TextSample>(&event)) {
     details_[text->run].samples.push_back(*text);
   } else if (const auto* profile = std::get_if<StepProfile>(&event)) {

@@ -57,7 +57,7 @@ struct RunEntry {
 
 // A run's data besides its steps.
 struct RunDetail {
-  std::vector<SystemMetrics> lanes;
+  std::vector<SystemMetrics> metrics;
   std::vector<TextSample> samples;
   std::vector<Checkpoint> checkpoints;
   StepParts parts;
@@ -103,7 +103,7 @@ struct AdviceView {
 
 // A factor that is being repeated until it is clear (ConfirmSpeedup). `answers` has its interval after each
 // round.
-struct Question {
+struct Verification {
   ConfirmSpeedup asked;
   std::vector<Gain> answers;
   bool open = false;
@@ -172,7 +172,7 @@ class Workspace {
   std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
   ImportPreview import;
   AdviceView advice;
-  Question question;
+  Verification verification;
   std::optional<LadderRequest> proposal;  // for the Launch view to take over
   int proposals = 0;                      // made so far
   bool line_styles = false;               // dashes besides colours

@@ -138,7 +138,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
 void add_lane(State& state, const RunDetail& detail, const char* title, const char* unit,
               double (*value)(const SystemMetrics&)) {
   State::Lane lane{.title = title, .unit = unit, .steps = {}, .values = {}};
-  for (const SystemMetrics& sample : detail.lanes) {
+  for (const SystemMetrics& sample : detail.metrics) {
     const double read = value(sample);
     const auto step = static_cast<double>(sample.step);
     if (is_missing(read) || (!lane.steps.empty() && step < lane.steps.back())) continue;
@@ -149,7 +149,7 @@ void add_lane(State& state, const RunDetail& detail, const char* title, const ch
 }
 
 void update(State& state, const RunEntry& shown, const RunDetail* detail) {
-  const std::size_t made_of = shown.series().size() + (detail ? detail->lanes.size() : 0);
+  const std::size_t made_of = shown.series().size() + (detail ? detail->metrics.size() : 0);
   if (state.run == shown.run.id && state.made_of == made_of) return;
   if (state.run != shown.run.id) state.x = {};
   state.run = shown.run.id;
@@ -170,7 +170,7 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   }
   std::vector<std::int64_t> saved;
   for (const Checkpoint& checkpoint : known.checkpoints) saved.push_back(checkpoint.step);
-  for (const SlowStep& slow : slow_steps(shown.series(), known.lanes, saved)) {
+  for (const SlowStep& slow : slow_steps(shown.series(), known.metrics, saved)) {
     state.slow.push_back({static_cast<double>(slow.step),
                           "step " + grouped(slow.step) + " took " + milliseconds_text(slow.dt_ms) + ": " + slow.why,
                           palette().warning});
@@ -228,20 +228,20 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
 }
 
 // The gain that is being verified: its interval after each round.
-void draw_question(const Workspace& workspace, Commands& commands) {
-  const Question& question = workspace.question;
-  if (!question.open) return;
-  begin_card("##question", ImVec2(0, px(80)));
-  text_strong("Verifying the gain of rung " + std::to_string(question.asked.rung));
+void draw_verification(const Workspace& workspace, Commands& commands) {
+  const Verification& verification = workspace.verification;
+  if (!verification.open) return;
+  begin_card("##verification", ImVec2(0, px(80)));
+  text_strong("Verifying the gain of rung " + std::to_string(verification.asked.rung));
   ImGui::SameLine();
-  text_quiet("repeated in turns with rung " + std::to_string(question.asked.baseline) +
-             " until the verdict is clear, at most " + std::to_string(question.asked.max_repeats) + " times");
+  text_quiet("repeated in turns with rung " + std::to_string(verification.asked.baseline) +
+             " until the verdict is clear, at most " + std::to_string(verification.asked.max_repeats) + " times");
   const float stop_width = ImGui::CalcTextSize("Stop verification").x + 2 * ImGui::GetStyle().FramePadding.x;
   ImGui::SameLine(ImGui::GetContentRegionMax().x - stop_width);
-  if (quiet_button("Stop verification")) commands.push_back(StopAsking{});
+  if (quiet_button("Stop verification")) commands.push_back(StopVerification{});
   mark("live.stop_asking");
   std::string rounds = "95 % interval after each round:";
-  for (const SpeedUp& answer : question.answers)
+  for (const SpeedUp& answer : verification.answers)
     rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
   text_quiet(rounds);
   end_card();
@@ -313,7 +313,7 @@ Panel panels::live() {
             }
             draw_figures(workspace, *shown);
             ImGui::Dummy(ImVec2(0, px(4)));
-            draw_question(workspace, commands);
+            draw_verification(workspace, commands);
             draw_charts(*state, workspace, *shown, commands);
           }};
 }

@@ -2,12 +2,12 @@
 
 namespace stepladder {
 
-Energy energy_of(std::span<const SystemMetrics> lanes, std::int64_t last_warmup_step, double tokens_per_s) {
+Energy energy_of(std::span<const SystemMetrics> metrics, std::int64_t last_warmup_step, double tokens_per_s) {
   Energy energy;
   double joules = 0;
   double steady_joules = 0;
   const SystemMetrics* before = nullptr;
-  for (const SystemMetrics& sample : lanes) {
+  for (const SystemMetrics& sample : metrics) {
     if (!(sample.gpu_power_w >= 0) || is_missing(sample.at)) continue;
     const double seconds = before ? sample.at - before->at : 0;
     if (seconds > 0 && seconds <= longest_gap_s) {

@@ -20,9 +20,9 @@ struct Energy {
 inline constexpr double longest_gap_s = 5;  // between two samples, ten times as long as usual
 
 // Power between two samples is a straight line (the trapezoidal rule); a gap longer than `longest_gap_s` (the program
-// was paused, or another one resumed the run) isn't counted. Samples without a power are skipped. `lanes` in the order
-// of time; steady are those after `last_warmup_step` was done; `tokens_per_s` is the run's steady figure. Covers one
-// GPU, the one whose power NVML reported.
-Energy energy_of(std::span<const SystemMetrics> lanes, std::int64_t last_warmup_step, double tokens_per_s);
+// was paused, or another one resumed the run) isn't counted. Samples without a power are skipped. `metrics` in the
+// order of time; steady are those after `last_warmup_step` was done; `tokens_per_s` is the run's steady figure. Covers
+// one GPU, the one whose power NVML reported.
+Energy energy_of(std::span<const SystemMetrics> metrics, std::int64_t last_warmup_step, double tokens_per_s);
 
 }  // namespace stepladder

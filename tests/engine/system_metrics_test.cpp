@@ -20,9 +20,9 @@ double cpu_seconds() {
 }
 
 TEST(SystemMonitor, WithoutAGpuOnlyTheGpusHalfIsMissing) {
-  SystemMonitor lanes(0, no_library);
+  SystemMonitor monitor(0, no_library);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const SystemMetrics sample = lanes.sample();
+  const SystemMetrics sample = monitor.sample();
   EXPECT_NEAR(sample.at, unix_now(), 5);
   EXPECT_GE(sample.cpu_load, 0);
   EXPECT_LE(sample.cpu_load, 1);
@@ -37,10 +37,10 @@ TEST(SystemMonitor, WithoutAGpuOnlyTheGpusHalfIsMissing) {
 }
 
 TEST(SystemMonitor, TwoSamplesWithinATickHaveNoMachineLoad) {
-  SystemMonitor lanes(-1);
+  SystemMonitor monitor(-1);
   int missing_loads = 0;
   for (int i = 0; i < 200; ++i) {
-    const double load = lanes.sample().cpu_load;
+    const double load = monitor.sample().cpu_load;
     if (is_missing(load)) {
       ++missing_loads;
     } else {
@@ -54,13 +54,13 @@ TEST(SystemMonitor, TwoSamplesWithinATickHaveNoMachineLoad) {
 // A loop's CPU time is the process clock's, even on a busy machine.
 TEST(SystemMonitor, ABusyLoopShows) {
   using namespace std::chrono;
-  SystemMonitor lanes(-1);
+  SystemMonitor monitor(-1);
   std::this_thread::sleep_for(milliseconds(200));
-  const double idle = lanes.sample().process_cores;
+  const double idle = monitor.sample().process_cores;
   const auto begin = steady_clock::now();
   const double cpu_begin = cpu_seconds();
   while (cpu_seconds() - cpu_begin < 0.2) continue;
-  const SystemMetrics busy = lanes.sample();
+  const SystemMetrics busy = monitor.sample();
   const double expected = (cpu_seconds() - cpu_begin) / duration<double>(steady_clock::now() - begin).count();
   EXPECT_NEAR(busy.process_cores, expected, 0.1 * expected);
   EXPECT_GT(busy.process_cores, idle);
@@ -68,18 +68,18 @@ TEST(SystemMonitor, ABusyLoopShows) {
 }
 
 TEST(SystemMonitor, MemoryThatIsTakenShows) {
-  SystemMonitor lanes(-1);
-  const std::int64_t before = lanes.sample().resident_bytes;
+  SystemMonitor monitor(-1);
+  const std::int64_t before = monitor.sample().resident_bytes;
   std::int64_t during = 0;
   {
     const std::vector<char> block(64 << 20, 'x');
-    during = lanes.sample().resident_bytes;
+    during = monitor.sample().resident_bytes;
     EXPECT_EQ(block.back(), 'x');
   }
   EXPECT_GT(during, before + (50 << 20));
   EXPECT_GE(peak_resident_bytes(), during - (8 << 20));  // the kernel counts the two slightly differently
 #ifndef __SANITIZE_ADDRESS__                             // which keeps freed memory for a while
-  EXPECT_LT(lanes.sample().resident_bytes, during - (50 << 20));
+  EXPECT_LT(monitor.sample().resident_bytes, during - (50 << 20));
 #endif
 }
 

@@ -107,10 +107,10 @@ class QuestionTest : public testing::Test {
   }
   void wait_until(const std::function<bool()>& is_so) { ASSERT_TRUE(imgui_.frames_until(*app_, is_so)); }
   void wait_for_answer() {
-    wait_until([&] { return !question().open; });
+    wait_until([&] { return !verification().open; });
     session_.flush();
   }
-  const Question& question() { return app_->workspace().question; }
+  const Verification& verification() { return app_->workspace().verification; }
   std::size_t runs_of_rung(int rung) {
     const auto runs = session_.store().runs_of(ladder_);
     return static_cast<std::size_t>(
@@ -134,9 +134,9 @@ TEST_F(QuestionTest, ACleanGainIsClearAfterOneRound) {
   open({.rung_factor = 0.5, .between_runs = 0.002});
   ask();
   wait_for_answer();
-  ASSERT_EQ(question().answers.size(), 2u);
-  EXPECT_EQ(question().answers.back().verdict, Verdict::faster);
-  EXPECT_NEAR(question().answers.back().factor, 2, 0.05);
+  ASSERT_EQ(verification().answers.size(), 2u);
+  EXPECT_EQ(verification().answers.back().verdict, Verdict::faster);
+  EXPECT_NEAR(verification().answers.back().factor, 2, 0.05);
   EXPECT_EQ(runs_of_rung(0), 2u);
   EXPECT_EQ(runs_of_rung(1), 2u);
   EXPECT_NE(said(false).find("After 2 runs each: faster"), std::string::npos) << said(false);
@@ -146,9 +146,9 @@ TEST_F(QuestionTest, ADoubtfulOneIsRepeatedUntilTheBudgetIsSpentAndTheIntervalSh
   open({.rung_factor = 0.98, .between_runs = 0.2});
   ask();
   wait_for_answer();
-  ASSERT_EQ(question().answers.size(), 6u) << "one before, and one after each of five rounds";
-  EXPECT_EQ(question().answers.back().verdict, Verdict::cannot_tell);
-  EXPECT_LT(width(question().answers.back()), width(question().answers[1]));
+  ASSERT_EQ(verification().answers.size(), 6u) << "one before, and one after each of five rounds";
+  EXPECT_EQ(verification().answers.back().verdict, Verdict::cannot_tell);
+  EXPECT_LT(width(verification().answers.back()), width(verification().answers[1]));
   EXPECT_EQ(runs_of_rung(0), 6u);
   EXPECT_EQ(runs_of_rung(1), 6u);
   EXPECT_NE(said(false).find("After 6 runs each: inconclusive"), std::string::npos) << said(false);
@@ -162,8 +162,8 @@ TEST_F(QuestionTest, TheAnswerIsTheFactorOverTheBaselineThatWasChosen) {
   ASSERT_TRUE(imgui_.click(*app_, "ladder.rung.0"));
   ASSERT_TRUE(imgui_.click(*app_, "ladder.real"));
   wait_for_answer();
-  EXPECT_EQ(question().answers.back().verdict, Verdict::slower);
-  EXPECT_NEAR(question().answers.back().factor, 0.5, 0.02);
+  EXPECT_EQ(verification().answers.back().verdict, Verdict::slower);
+  EXPECT_NEAR(verification().answers.back().factor, 0.5, 0.02);
 }
 
 TEST_F(QuestionTest, AnImpossibleRungIsNeverCalledFaster) {
@@ -171,8 +171,8 @@ TEST_F(QuestionTest, AnImpossibleRungIsNeverCalledFaster) {
   ImGui::GetIO().DisplaySize.y = 2000;  // the reasons are above the button
   ask();
   wait_for_answer();
-  ASSERT_EQ(question().answers.size(), 1u);
-  EXPECT_EQ(question().answers.back().verdict, Verdict::cannot_tell);
+  ASSERT_EQ(verification().answers.size(), 1u);
+  EXPECT_EQ(verification().answers.back().verdict, Verdict::cannot_tell);
   EXPECT_NE(said(true).find("is impossible"), std::string::npos) << said(true);
   EXPECT_EQ(said(false).find("faster"), std::string::npos) << said(false);
   EXPECT_EQ(runs_of_rung(1), 1u) << "no repeat can make it possible";
@@ -184,28 +184,28 @@ TEST_F(QuestionTest, StopAskingLetsTheRoundEndAndBeginsNoOther) {
   ImGui::GetIO().AddInputCharactersUTF8("stop verification");
   for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
   imgui_.press(*app_, ImGuiKey_Enter);
-  EXPECT_FALSE(question().open);
+  EXPECT_FALSE(verification().open);
   {
     const std::lock_guard lock(mutex);
     behaviour.holds = false;
   }
   wait_until([&] { return !app_->workspace().running() && app_->workspace().waiting().empty(); });
   for (int i = 0; i < 10; ++i) imgui_.frame(*app_);
-  EXPECT_EQ(question().answers.size(), 1u);
+  EXPECT_EQ(verification().answers.size(), 1u);
   EXPECT_EQ(runs_of_rung(1), 2u);
 }
 
 TEST_F(QuestionTest, TheLadderHasAButtonToStopAsking) {
   ask_and_hold();
   ASSERT_TRUE(imgui_.click(*app_, "ladder.stop_asking"));
-  EXPECT_FALSE(question().open);
+  EXPECT_FALSE(verification().open);
 }
 
 TEST_F(QuestionTest, ARepeatThatFailsEndsTheQuestionAndNotTheWindow) {
   open({.rung_factor = 0.98, .between_runs = 0.2, .fails_after_runs = 4});
   ask();
   wait_for_answer();
-  EXPECT_EQ(question().answers.size(), 2u) << "the round before it counts";
+  EXPECT_EQ(verification().answers.size(), 2u) << "the round before it counts";
   EXPECT_NE(said(true).find("failed (on purpose), so no more repeats are made"), std::string::npos) << said(true);
   EXPECT_LE(runs_of_rung(1), 3u);
 }
@@ -213,7 +213,7 @@ TEST_F(QuestionTest, ARepeatThatFailsEndsTheQuestionAndNotTheWindow) {
 TEST_F(QuestionTest, ARungThatNeverWentToItsEndCannotBeAskedAbout) {
   open({.fails_after_runs = 1});
   ask();
-  EXPECT_FALSE(question().open);
+  EXPECT_FALSE(verification().open);
   EXPECT_NE(said(true).find("has no finished run; both sides need one"), std::string::npos) << said(true);
   EXPECT_EQ(runs_of_rung(1), 1u);
 }

@@ -35,8 +35,8 @@ struct LadderInput {
   int baseline = 0;
   ComparisonAxis comparison_axis = ComparisonAxis::steps;
   HardwareTable hardware;
-  std::vector<RunSnapshot> runs;                  // by rung, then repeat
-  std::vector<std::vector<SystemMetrics>> lanes;  // of each
+  std::vector<RunSnapshot> runs;                    // by rung, then repeat
+  std::vector<std::vector<SystemMetrics>> metrics;  // of each
 };
 
 // The loss along the comparison axis; differences are taken of `means`.
@@ -93,10 +93,10 @@ LadderModel model_of(const LadderInput& input) {
     place[runs[i].run.id] = i;
     measured.push_back({&runs[i].run, &summary, &series});
     model.ecdf[runs[i].run.id] = ecdf_of(series, summary);
-    if (input.lanes[i].empty()) continue;
+    if (input.metrics[i].empty()) continue;
     const auto warm = static_cast<std::size_t>(summary.warmup_steps);
     const std::int64_t last_warm = warm > 0 && warm <= series.size() ? series.step[warm - 1] : 0;
-    energies[runs[i].run.id] = energy_of(input.lanes[i], last_warm, summary.tokens_per_s);
+    energies[runs[i].run.id] = energy_of(input.metrics[i], last_warm, summary.tokens_per_s);
   }
   const LadderRung* base = nullptr;
   std::vector<RungJudgement> judged = judge_rungs(measured, input.hardware, input.baseline);
@@ -215,7 +215,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
         if (const auto& shown = coarse[entry->run.id].overview) run.overviews.push_back(shown);
         run.step_times = workspace.overview(entry->run.id, Quantity::dt_ms);
       }
-      input.lanes.push_back(detail ? detail->lanes : std::vector<SystemMetrics>{});
+      input.metrics.push_back(detail ? detail->metrics : std::vector<SystemMetrics>{});
     }
     job_.start(std::move(basis), [input = std::move(input)] { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;

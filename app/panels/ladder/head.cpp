@@ -131,20 +131,21 @@ void draw_export_popup(const Ladder& ladder, Commands& commands) {
 }
 
 // Verification of one of its rungs: the newest interval, and the answer.
-void draw_question(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
-  const Question& question = workspace.question;
-  if (question.asked.ladder != ladder.id || (!question.open && question.answers.empty())) return;
+void draw_verification(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
+  const Verification& verification = workspace.verification;
+  if (verification.asked.ladder != ladder.id || (!verification.open && verification.answers.empty())) return;
   ImGui::SameLine(0, px(16));
   ImGui::AlignTextToFramePadding();
-  std::string text = (question.open ? "Verifying rung " : "Verified rung ") + std::to_string(question.asked.rung);
-  if (!question.answers.empty()) text += "  " + ci95_text(question.answers.back().ci95);  // Live shows all
-  if (question.open) {
+  std::string text =
+      (verification.open ? "Verifying rung " : "Verified rung ") + std::to_string(verification.asked.rung);
+  if (!verification.answers.empty()) text += "  " + ci95_text(verification.answers.back().ci95);  // Live shows all
+  if (verification.open) {
     text_quiet(text + "  ...");
     ImGui::SameLine(0, px(8));
-    if (quiet_button("Stop verification")) commands.push_back(StopAsking{});
+    if (quiet_button("Stop verification")) commands.push_back(StopVerification{});
     mark("ladder.stop_asking");
   } else {
-    text_strong(text + "  " + verdict_text(question.answers.back()));
+    text_strong(text + "  " + verdict_text(verification.answers.back()));
   }
 }
 
@@ -172,7 +173,7 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   if (quiet_button("Export")) ImGui::OpenPopup("##export");
   mark("ladder.export");
   draw_export_popup(ladder, commands);
-  draw_question(workspace, ladder, commands);
+  draw_verification(workspace, ladder, commands);
 }
 
 }  // namespace

@@ -30,13 +30,13 @@ constexpr std::array<Kind, 7> kinds{{
 }};
 
 // Derived again when samples have arrived.
-void update(MachineMetrics& lanes, const RunDetail& detail) {
-  if (lanes.made_of == detail.lanes.size()) return;
-  lanes.made_of = detail.lanes.size();
-  lanes.columns.assign(kinds.size(), {});
+void update(MachineMetrics& metrics, const RunDetail& detail) {
+  if (metrics.made_of == detail.metrics.size()) return;
+  metrics.made_of = detail.metrics.size();
+  metrics.columns.assign(kinds.size(), {});
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    auto& [steps, values] = lanes.columns[k];
-    for (const SystemMetrics& sample : detail.lanes) {
+    auto& [steps, values] = metrics.columns[k];
+    for (const SystemMetrics& sample : detail.metrics) {
       const double value = kinds[k].value(sample);
       const auto step = static_cast<double>(sample.step);
       if (is_missing(value) || (!steps.empty() && step < steps.back())) continue;
@@ -48,17 +48,17 @@ void update(MachineMetrics& lanes, const RunDetail& detail) {
 
 }  // namespace
 
-void draw_run_machine(MachineMetrics& lanes, SharedX& shared, const RunDetail& detail, Commands& commands) {
-  if (detail.lanes.empty())
+void draw_run_machine(MachineMetrics& metrics, SharedX& shared, const RunDetail& detail, Commands& commands) {
+  if (detail.metrics.empty())
     return text_quiet_wrapped(
         "No machine metrics. Runs trained here record clocks, power, temperature, load and memory twice a second.");
-  update(lanes, detail);
+  update(metrics, detail);
   std::vector<std::size_t> shown;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    if (lanes.columns[k].steps.size() > 1) shown.push_back(k);
+    if (metrics.columns[k].steps.size() > 1) shown.push_back(k);
   }
   std::vector<ChartMark> throttled;
-  for (const SystemMetrics& sample : detail.lanes) {
+  for (const SystemMetrics& sample : detail.metrics) {
     if (!sample.throttle_reason.empty())
       throttled.push_back({static_cast<double>(sample.step), "throttled: " + sample.throttle_reason, palette().bad});
   }
@@ -66,7 +66,7 @@ void draw_run_machine(MachineMetrics& lanes, SharedX& shared, const RunDetail& d
   const float width = (ImGui::GetContentRegionAvail().x - gap * 2) / 3;
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const std::size_t k = shown[i];
-    const auto& [steps, values] = lanes.columns[k];
+    const auto& [steps, values] = metrics.columns[k];
     if (i % 3 != 0) ImGui::SameLine(0, gap);
     ImGui::BeginChild(kinds[k].name, ImVec2(width, px(150)));
     draw_chart({.id = kinds[k].name,

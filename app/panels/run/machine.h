@@ -18,6 +18,6 @@ struct MachineMetrics {
   std::size_t made_of = 0;      // samples
 };
 
-void draw_run_machine(MachineMetrics& lanes, SharedX& shared, const RunDetail& detail, Commands& commands);
+void draw_run_machine(MachineMetrics& metrics, SharedX& shared, const RunDetail& detail, Commands& commands);
 
 }  // namespace stepladder

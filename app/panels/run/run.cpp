@@ -32,7 +32,7 @@ struct State {
   RunHead head;
   RunFacts facts;
   RunOperators operators;
-  MachineMetrics lanes;
+  MachineMetrics metrics;
   RunNote note;
   int sample = -1;  // -1: the newest
   SharedX x;
@@ -54,7 +54,7 @@ void take_run(State& state, const Workspace& workspace, const RunEntry& entry, C
   state.x = {};
   state.head.renaming = false;
   state.sample = -1;
-  state.lanes.made_of = 0;
+  state.metrics.made_of = 0;
   state.note.show(entry, commands);
   // Compare with the parent of a fork, else with the previous rung.
   state.facts.against = entry.run.parent.value_or(0);
@@ -86,7 +86,7 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
     case Tab::environment:
       return state.facts.draw_environment(workspace, shown);
     case Tab::machine:
-      return draw_run_machine(state.lanes, state.x, detail ? *detail : none, commands);
+      return draw_run_machine(state.metrics, state.x, detail ? *detail : none, commands);
     case Tab::console:
       return draw_run_console(detail ? *detail : none);
     case Tab::samples:

@@ -19,9 +19,9 @@ TEST(SlowSteps, AreNamedWithWhatIsKnownOfThem) {
   series.dt_ms[11] = 50;  // step 12, saved
   series.dt_ms[15] = 60;  // step 16, throttled
   series.dt_ms[18] = 30;  // step 19, nothing known
-  const std::vector<SystemMetrics> lanes{{.step = 16, .throttle_reason = "power cap"}};
+  const std::vector<SystemMetrics> metrics{{.step = 16, .throttle_reason = "power cap"}};
   const std::vector<std::int64_t> saved{12};
-  const std::vector<SlowStep> slow = slow_steps(series, lanes, saved);
+  const std::vector<SlowStep> slow = slow_steps(series, metrics, saved);
   ASSERT_EQ(slow.size(), 5u);
   EXPECT_EQ(slow[0].step, 1);
   EXPECT_NE(slow[0].why.find("10.0 times the median; first step"), std::string::npos) << slow[0].why;
@@ -30,7 +30,7 @@ TEST(SlowSteps, AreNamedWithWhatIsKnownOfThem) {
   EXPECT_NE(slow[2].why.find("checkpoint"), std::string::npos);
   EXPECT_NE(slow[3].why.find("validation ran just before"), std::string::npos);
   EXPECT_NE(slow[4].why.find("reason unknown"), std::string::npos);
-  EXPECT_EQ(slow_steps(series, lanes, saved, 2).size(), 2u);
+  EXPECT_EQ(slow_steps(series, metrics, saved, 2).size(), 2u);
 }
 
 TEST(SlowSteps, NoneWhereStepsAreAlikeOrTooFew) {

@@ -14,9 +14,9 @@ SystemMetrics look(std::int64_t step, double at, double power_w) {
 
 TEST(Energy, of_a_ramp_is_its_area) {
   // From 100 W to 300 W in 10 s, sampled every half second: 2,000 J.
-  std::vector<SystemMetrics> lanes;
-  for (int i = 0; i <= 20; ++i) lanes.push_back(look(i, 1e9 + 0.5 * i, 100 + 10 * i));
-  const Energy energy = energy_of(lanes, 0, 1000);
+  std::vector<SystemMetrics> metrics;
+  for (int i = 0; i <= 20; ++i) metrics.push_back(look(i, 1e9 + 0.5 * i, 100 + 10 * i));
+  const Energy energy = energy_of(metrics, 0, 1000);
   EXPECT_NEAR(energy.wh, 2000.0 / 3600, 1e-9);
   EXPECT_DOUBLE_EQ(energy.seconds, 10);
   EXPECT_DOUBLE_EQ(energy.mean_power_w, 200);
@@ -27,24 +27,24 @@ TEST(Energy, of_a_ramp_is_its_area) {
 TEST(Energy, of_a_wave_converges) {
   // 200 + 100 sin(t) W over two periods.
   const double pi = std::acos(-1.0);
-  std::vector<SystemMetrics> lanes;
-  for (int i = 0; i <= 400; ++i) lanes.push_back(look(1, 0.01 * pi * i, 200 + 100 * std::sin(0.01 * pi * i)));
-  EXPECT_NEAR(energy_of(lanes, 0, 1).mean_power_w, 200, 1e-9);
+  std::vector<SystemMetrics> metrics;
+  for (int i = 0; i <= 400; ++i) metrics.push_back(look(1, 0.01 * pi * i, 200 + 100 * std::sin(0.01 * pi * i)));
+  EXPECT_NEAR(energy_of(metrics, 0, 1).mean_power_w, 200, 1e-9);
 }
 
 TEST(Energy, gaps_are_not_bridged) {
-  const std::vector<SystemMetrics> lanes{look(1, 0, 100), look(2, 5, 100), look(2, 10.1, 900), look(3, 11.1, 300)};
-  const Energy energy = energy_of(lanes, 0, 10);
+  const std::vector<SystemMetrics> metrics{look(1, 0, 100), look(2, 5, 100), look(2, 10.1, 900), look(3, 11.1, 300)};
+  const Energy energy = energy_of(metrics, 0, 10);
   EXPECT_DOUBLE_EQ(energy.seconds, 6);
   EXPECT_DOUBLE_EQ(energy.wh, (500.0 + 600) / 3600);
 }
 
 TEST(Energy, per_token_is_that_of_steady_steps) {
   // Five seconds of compiling at 50 W, then 400 W.
-  std::vector<SystemMetrics> lanes;
-  for (int i = 0; i <= 5; ++i) lanes.push_back(look(i < 5 ? 0 : 3, i, 50));
-  for (int i = 6; i <= 15; ++i) lanes.push_back(look(i, i, 400));
-  const Energy energy = energy_of(lanes, 6, 800);
+  std::vector<SystemMetrics> metrics;
+  for (int i = 0; i <= 5; ++i) metrics.push_back(look(i < 5 ? 0 : 3, i, 50));
+  for (int i = 6; i <= 15; ++i) metrics.push_back(look(i, i, 400));
+  const Energy energy = energy_of(metrics, 6, 800);
   EXPECT_DOUBLE_EQ(energy.steady_seconds, 9);
   EXPECT_DOUBLE_EQ(energy.mean_power_w, 400);
   EXPECT_DOUBLE_EQ(energy.joules_per_token, 0.5);
