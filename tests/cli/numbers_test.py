@@ -124,7 +124,7 @@ class Numbers(unittest.TestCase):
         self.assertAlmostEqual(high, compared["speedup"], places=6)
         self.assertIsNone(compared["batch"]["third_run"])
         self.assertEqual(compared["break_even_steps"], 100)
-        self.assertIn("Two runs cannot tell", self.place.run("compare", base, run)[1])
+        self.assertIn("Two runs can't separate", self.place.run("compare", base, run)[1])
         third = self.add_run("third", 30.48, tokens=4096, noise=0, rung=2)
         self.database.execute("update runs set ladder_id = ?, stage = 'run' where id = ?", (ladder, third))
         self.database.commit()

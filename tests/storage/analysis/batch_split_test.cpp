@@ -46,7 +46,7 @@ TEST(BatchSplit, two_runs_alone_give_bounds_that_hold_the_truth) {
     const double speedup = split->tokens_ratio / split->step_time_ratio;
     EXPECT_NEAR(split->equal_batch_low * split->bigger_batch_high, speedup, 1e-12);
     EXPECT_NEAR(split->equal_batch_high * split->bigger_batch_low, speedup, 1e-12);
-    EXPECT_NE(split->sentence.find("Two runs cannot tell"), std::string::npos);
+    EXPECT_NE(split->sentence.find("Two runs can't separate"), std::string::npos);
   }
   // All proportional: the upper bound is true; all fixed: the lower.
   EXPECT_DOUBLE_EQ(split_gain({1, 100, 10}, {2, 200, 20})->equal_batch_high, 1);
