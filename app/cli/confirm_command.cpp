@@ -107,7 +107,9 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
   command->add_option("run", options->run, "A run that was launched here; all finished repeats of its rung count")
       ->required();
   command->add_option("--against", options->base, "The run to compare with (by default the ladder's baseline)");
-  command->add_option("--max-repeats", options->max_repeats, "Maximum runs of each side, existing ones included")
+  command
+      ->add_option("--max-repeats", options->max_repeats,
+                   "Repeat until each side has this many runs, existing ones included")
       ->check(between(2, 1000));
   command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 impossible.");
   return {command, [options, &common] { return confirm(*options, common); }};
