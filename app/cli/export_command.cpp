@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -178,32 +179,55 @@ Chosen choose(RunStore& store, const ExportRequest& request) {
   return chosen;
 }
 
-// Every step of each run, one run at a time; with `table` only the runs.
-std::string steps_json_of(RunStore& store, const std::vector<Run>& runs, bool table) {
+std::string json_text(const Json& json, const std::string& indent) {
+  const std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace);
+  std::string indented = indent;
+  for (const char c : text) {
+    indented += c;
+    if (c == '\n') indented += indent;
+  }
+  return indented;
+}
+
+// The run's JSON with its steps as the last field.
+void write_run_json(RunStore& store, const Run& run, const Json& json, const std::string& indent, const Sink& sink) {
+  std::string head = json_text(json, indent);
+  head.resize(head.rfind('\n'));  // without the closing brace
+  sink(head + ",\n" + indent + "  \"data\": [");
+  bool any = false;
+  store.for_steps(run.id, [&](std::span<const StepRecord> steps) {
+    Series series;
+    for (const StepRecord& step : steps) series.append(step);
+    const std::string list = json_text(steps_json(series), indent + "  ");
+    const std::size_t first = list.find('\n');  // between the brackets, which are only written once
+    sink((any ? "," : "") + list.substr(first, list.rfind('\n') - first));
+    any = true;
+  });
+  sink((any ? "\n" + indent + "  ]" : "]") + "\n" + indent + "}");
+}
+
+// Formatted as Json::dump(2) would format all of it; with `table` only the runs.
+void write_json(RunStore& store, const std::vector<Run>& runs, bool table, const Sink& sink) {
   const PlausibilityContext context = load_plausibility_context(&store);
-  Json list = Json::array();
+  const std::string indent = runs.size() == 1 ? "" : "  ";
+  if (runs.size() != 1) sink("[\n");
   for (const Run& run : runs) {
+    if (&run != &runs.front()) sink(",\n");
     const Summary summary = store.summary(run);
     Json json = run_json(run, summary, context);
     json.update(life_cycle_json(store, {run, summary}));
-    if (!table) json["data"] = steps_json(store.series(run.id));
-    list.push_back(std::move(json));
+    if (table)
+      sink(json_text(json, indent));
+    else
+      write_run_json(store, run, json, indent, sink);
   }
-  return (runs.size() == 1 ? list.front() : list).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  sink(runs.size() == 1 ? "\n" : "\n]\n");
 }
 
-std::string steps_csv_of(RunStore& store, const std::vector<Run>& runs) {
-  std::string text = steps_csv_head();
-  for (const Run& run : runs) text += steps_csv(run, store.step_records(run.id));
-  return text;
-}
-
-std::string trace_of(RunStore& store, const std::vector<Run>& runs) {
-  std::vector<std::vector<StepRecord>> steps;
-  for (const Run& run : runs) steps.push_back(store.step_records(run.id));
-  std::vector<TracedRun> traced;
-  for (std::size_t i = 0; i < runs.size(); ++i) traced.push_back({&runs[i], &steps[i]});
-  return trace_json(traced);
+void write_steps_csv(RunStore& store, const std::vector<Run>& runs, const Sink& sink) {
+  sink(steps_csv_head());
+  for (const Run& run : runs)
+    store.for_steps(run.id, [&](std::span<const StepRecord> steps) { sink(steps_csv(run, steps)); });
 }
 
 FigureKind kind_of(const ExportRequest& request, const Study& study) {
@@ -222,10 +246,7 @@ Figure figure_of(const ExportRequest& request, const Study& study) {
   return make_figure(kind_of(request, study), study, x);
 }
 
-std::string content_of(const ExportRequest& request, Form form, RunStore& store, Chosen chosen) {
-  if (form == Form::trace) return trace_of(store, chosen.runs);
-  if (form == Form::json) return steps_json_of(store, chosen.runs, request.table);
-  if (form == Form::csv && !request.table) return steps_csv_of(store, chosen.runs);
+std::string content_of(const ExportRequest& request, Form form, RunStore& store, const Chosen& chosen) {
   const PlausibilityContext context = load_plausibility_context(&store);
   const Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), context.hardware);
   if (form == Form::csv) return summaries_csv(study, context);
@@ -236,6 +257,17 @@ std::string content_of(const ExportRequest& request, Form form, RunStore& store,
                                   ? std::nullopt
                                   : std::optional(request.theme == "dark" ? Theme::dark : Theme::light));
   return render(figure_of(request, study), *figure_format_of(form), svg_options(request));
+}
+
+// Whatever has a line for every step is written while it is read; the rest is short.
+void write_export(const ExportRequest& request, Form form, RunStore& store, const Chosen& chosen, const Sink& sink) {
+  if (form == Form::trace) {
+    const auto for_steps_of = [&](const Run& run, const auto& use) { store.for_steps(run.id, use); };
+    return write_trace(chosen.runs, for_steps_of, sink);
+  }
+  if (form == Form::json) return write_json(store, chosen.runs, request.table, sink);
+  if (form == Form::csv && !request.table) return write_steps_csv(store, chosen.runs, sink);
+  sink(content_of(request, form, store, chosen));
 }
 
 // The weights of a run's checkpoint, for other programs.
@@ -260,14 +292,13 @@ int export_runs(const ExportRequest& request) {
     if (const auto reason = why_not(*format)) throw DataError(*reason);
   }
   RunStore store = open_existing(request.database);
-  Chosen chosen = choose(store, request);
-  const std::size_t runs = chosen.runs.size();
-  const std::string content = content_of(request, form, store, std::move(chosen));
+  const Chosen chosen = choose(store, request);
+  const auto write = [&](const Sink& sink) { write_export(request, form, store, chosen, sink); };
   if (request.out != "-") {
-    write_file(request.out, content);
-    std::cerr << "stepladder: " << request.out << " holds " << runs_text(runs) << "\n";
+    write_file(request.out, write);
+    std::cerr << "stepladder: " << request.out << " holds " << runs_text(chosen.runs.size()) << "\n";
   } else {
-    std::cout << content;
+    write([](std::string_view piece) { std::cout << piece; });
   }
   return exit_done;
 }

@@ -52,19 +52,25 @@ void write_report(const Study& study, const std::filesystem::path& path, std::op
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
+  write_file(path, [&](const Sink& sink) { sink(content); });
+}
+
+void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& write) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
   if (type == fs::file_type::fifo || type == fs::file_type::character || type == fs::file_type::block) {
     std::ofstream device(path, std::ios::binary);
-    if (!device.write(content.data(), static_cast<std::streamsize>(content.size())).flush())
-      throw DataError(path.string() + " cannot be written: " + std::strerror(errno));
+    write([&](std::string_view piece) {
+      if (!device.write(piece.data(), static_cast<std::streamsize>(piece.size())).flush())
+        throw DataError(path.string() + " cannot be written: " + std::strerror(errno));
+    });
     return;
   }
   // A link keeps its target.
   const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
   OutputFile file(target);
-  file.write(std::as_bytes(std::span(content)));
+  write([&](std::string_view piece) { file.write(std::as_bytes(std::span(piece))); });
   file.commit();
 }
 

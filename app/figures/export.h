@@ -2,12 +2,14 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "app/figures/figure.h"
 #include "app/figures/html.h"
+#include "app/figures/sink.h"
 #include "app/figures/svg.h"
 
 namespace stepladder {
@@ -29,5 +31,7 @@ void write_report(const Study& study, const std::filesystem::path& path, std::op
 
 // Devices and pipes are written as they are. Throws DataError.
 void write_file(const std::filesystem::path& path, std::string_view content);
+// The same for content that `write` passes on piece by piece; if it throws, a file keeps its old content.
+void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& write);
 
 }  // namespace stepladder

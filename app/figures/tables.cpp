@@ -144,7 +144,7 @@ std::string steps_csv_head() {
          "data_ms,forward_ms,backward_ms,optimizer_ms,communication_ms\n";
 }
 
-std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps) {
+std::string steps_csv(const Run& run, std::span<const StepRecord> steps) {
   const std::string start = std::to_string(run.id) + "," + csv_field(run.name) + "," +
                             (run.ladder ? std::to_string(*run.ladder) : "") + "," + std::to_string(run.rung) + "," +
                             csv_field(run.stage) + "," + std::to_string(run.repeat) + ",";

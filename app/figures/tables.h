@@ -1,6 +1,7 @@
 // A study as tables: for people (Markdown, booktabs), and for other programs (CSV, JSON) at full precision.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ std::string study_markdown(const Study& study);
 // All steps, one row each, units in the names. Numbers have the fewest digits that give them back exactly; a value that
 // was not recorded is empty, a loss that is not finite is NaN, inf or -inf. RFC 4180, but lines end in \n.
 std::string steps_csv_head();
-std::string steps_csv(const Run& run, const std::vector<StepRecord>& steps);
+std::string steps_csv(const Run& run, std::span<const StepRecord> steps);  // all of them, or some and then the next
 
 // One row for each run: the scalar fields of `show --json`, and the gain and trust of the run's rung.
 std::string summaries_csv(const Study& study, const PlausibilityContext& context);

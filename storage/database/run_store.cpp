@@ -229,8 +229,14 @@ Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step
   return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
 }
 
-std::vector<StepRecord> RunStore::step_records(RunId id) {
-  return read_step_records(impl_->database, id);
+void RunStore::for_steps(RunId id, const UseSteps& use) {
+  StepReader reader(impl_->database, id, {}, StepReader::Parts::read);
+  std::vector<StepRecord> steps;
+  for (std::vector<StepReader::Row> rows; reader.read(rows);) {
+    steps.clear();
+    for (const StepReader::Row& row : rows) steps.push_back(row.step);
+    use(steps);
+  }
 }
 
 Summary RunStore::summary(const Run& run) {

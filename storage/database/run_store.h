@@ -92,7 +92,11 @@ class RunStore {
 
   Series series(RunId id);
   Series series(RunId id, std::int64_t first_step, std::int64_t last_step);  // both included; read by the index alone
-  std::vector<StepRecord> step_records(RunId id);  // the same steps with everything recorded: wall clock and parts too
+
+  // Passes the same steps, with everything recorded (wall clock and parts too), to `use` in order, some thousands at a
+  // time, so that a run of any length takes little memory. Holds no read lock while `use` runs.
+  using UseSteps = std::function<void(std::span<const StepRecord>)>;
+  void for_steps(RunId id, const UseSteps& use);
 
   // About `most` steps that represent a longer run: the warm-up and, evenly spread over the rest, blocks of consecutive
   // steps, at the same places in all runs. Good for medians, their intervals and mean differences, not for extremes and

@@ -20,6 +20,13 @@ void bind_step(Statement& row, RunId run, const StepRecord& step) {
 // The columns that read_step reads, for use after SELECT.
 const std::string step_columns = "step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask";
 
+// What read_parts reads, to follow step_columns.
+const std::string part_columns = ", data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms";
+
+StepParts read_parts(const Statement& row) {
+  return {row.real(9), row.real(10), row.real(11), row.real(12), row.real(13)};
+}
+
 StepRecord read_step(const Statement& row, RunId run) {
   const std::int64_t nan_mask = row.integer(8);
   return {.run = run,
@@ -90,11 +97,13 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
 
 bool StepReader::read(std::vector<Row>& rows) {
   rows.clear();
+  const bool with_parts = parts_ == Parts::read;
+  const std::string columns = step_columns + (with_parts ? part_columns : "");
   for (std::int64_t limit = rows_at_once; !done_ && rows.empty(); limit *= 2) {
     // In the order of attempts, so that the newest of each step is last.
-    Statement found(database_,
-                    "SELECT " + step_columns +
-                        " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
+    Statement found(
+        database_,
+        "SELECT " + columns + " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
     found.bind(run_).bind(range_.first).bind(range_.last).bind(limit);
     std::int64_t read = 0;
     for (; found.step(); ++read) {
@@ -102,6 +111,7 @@ bool StepReader::read(std::vector<Row>& rows) {
       const bool repeated = !rows.empty() && rows.back().step.step == step;
       if (!repeated) rows.emplace_back();
       rows.back() = {.step = read_step(found, run_), .repeated = repeated};
+      if (with_parts) rows.back().step.parts = read_parts(found);
     }
     done_ = read < limit;
     if (done_) break;
@@ -118,19 +128,6 @@ Series read_series(Database& database, RunId run, StepRange range) {
   for (std::vector<StepReader::Row> rows; reader.read(rows);)
     for (const StepReader::Row& row : rows) series.append(row.step);
   return series;
-}
-
-std::vector<StepRecord> read_step_records(Database& database, RunId run) {
-  Statement rows(database, "SELECT " + step_columns +
-                               ", data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms FROM latest_steps "
-                               "WHERE run_id = ? ORDER BY step");
-  rows.bind(run);
-  std::vector<StepRecord> records;
-  while (rows.step()) {
-    records.push_back(read_step(rows, run));
-    records.back().parts = {rows.real(9), rows.real(10), rows.real(11), rows.real(12), rows.real(13)};
-  }
-  return records;
 }
 
 StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_steps) {

@@ -25,11 +25,13 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
 // the reader itself, can write meanwhile.
 class StepReader {
  public:
-  explicit StepReader(Database& database, RunId run, StepRange range = {})
-      : database_(database), run_(run), range_(range) {}
+  enum class Parts { leave_out, read };
+
+  explicit StepReader(Database& database, RunId run, StepRange range = {}, Parts parts = Parts::leave_out)
+      : database_(database), run_(run), range_(range), parts_(parts) {}
 
   struct Row {
-    StepRecord step;  // the newest attempt, without its parts
+    StepRecord step;  // the newest attempt, without its parts unless they are asked for
     bool repeated = false;
   };
   bool read(std::vector<Row>& rows);  // replaces `rows`; false: no rows left
@@ -38,11 +40,11 @@ class StepReader {
   Database& database_;
   const RunId run_;
   StepRange range_;  // the steps left to read
+  const Parts parts_;
   bool done_ = false;
 };
 
 Series read_series(Database& database, RunId run, StepRange range = {});
-std::vector<StepRecord> read_step_records(Database& database, RunId run);
 StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_steps);  // as RunStore::mean_parts
 
 }  // namespace stepladder

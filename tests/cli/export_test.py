@@ -224,6 +224,29 @@ class Tables(Case):
         self.assertEqual(done.returncode, 0, done.stdout[-2000:])
 
 
+class LongRuns(unittest.TestCase):
+    STEPS = 300_000
+
+    def test_every_step_is_written_in_little_memory(self):
+        place = Workplace()
+        self.addCleanup(place.close)
+        log = place.path / "long.csv"
+        with log.open("w") as file:
+            file.write("step,loss,dt_ms,tokens\n")
+            file.writelines(f"{i},{2 + 9 / i:.4f},{90 + i % 20},8192\n" for i in range(1, self.STEPS + 1))
+        run, = place.json("import", log)["runs"]
+        for form, line in (("csv", b"\n1,"), ("json", b'"dt_ms": '), ("trace", b'"cat":"step"')):
+            with self.subTest(form):
+                path = place.path / f"long.{form}"
+                process = place.start("export", run["id"], "--format", form, "--out", path)
+                _, status, used = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                _, error = process.communicate()
+                self.assertEqual(process.returncode, 0, error)
+                self.assertEqual(path.read_bytes().count(line), self.STEPS)
+                self.assertLess(used.ru_maxrss / 1024, 80, "MiB")
+
+
 class Page(HTMLParser):
     """A page's text, and its references to other files."""
 

@@ -254,7 +254,7 @@ TEST_F(RunStoreTest, a_step_written_twice_is_kept_twice_and_the_newer_counts) {
   EXPECT_EQ(integer("SELECT sum(loss) FROM latest_steps"), 62);
 }
 
-TEST_F(RunStoreTest, step_records_hold_all_that_was_recorded_of_the_newest_attempts) {
+TEST_F(RunStoreTest, for_steps_passes_all_that_was_recorded_of_the_newest_attempts) {
   const RunId id = store.create_run({.name = "r"});
   const StepRecord whole{.run = id,
                          .step = 2,
@@ -268,7 +268,8 @@ TEST_F(RunStoreTest, step_records_hold_all_that_was_recorded_of_the_newest_attem
                          .parts = {1, 2, 3, 4, 5}};
   apply({StepRecord{.run = id, .step = 2, .loss = 20}, StepRecord{.run = id, .step = 1, .loss = 10}});
   apply({whole});
-  const std::vector<StepRecord> steps = store.step_records(id);
+  std::vector<StepRecord> steps;
+  store.for_steps(id, [&](std::span<const StepRecord> some) { steps.insert(steps.end(), some.begin(), some.end()); });
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].loss, 10);
   for (const double value : {steps[0].val_loss, steps[0].at, steps[0].parts.forward_ms}) EXPECT_TRUE(is_missing(value));
