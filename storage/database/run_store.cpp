@@ -208,7 +208,7 @@ Series RunStore::excerpt(RunId id, std::int64_t most) {
   do {
     begin += stride;
     found = series(id, whole.first_step, begin - stride + block - 1);
-  } while (std::ssize(found.step) < whole.warmup_steps);
+  } while (std::ssize(found.step) < whole.warmup_steps && begin <= whole.last_step);
   for (; begin <= whole.last_step; begin += stride) {
     StepReader reader(impl_->database, id, {begin, begin + block - 1});
     for (std::vector<StepReader::Row> rows; reader.read(rows);)

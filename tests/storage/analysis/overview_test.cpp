@@ -326,6 +326,13 @@ TEST_F(OverviewStoreTest, an_excerpt_is_blocks_of_steps_at_the_same_places_in_ev
   EXPECT_EQ(store.excerpt(id, steps).size(), static_cast<std::size_t>(steps));
 }
 
+TEST_F(OverviewStoreTest, an_excerpt_ends_where_steps_were_deleted_behind_the_summary) {
+  const RunId id = long_run();
+  ASSERT_EQ(store.summary(*store.run(id)).steps, steps);
+  execute("DELETE FROM steps");
+  EXPECT_TRUE(store.excerpt(id, 20'000).empty());
+}
+
 TEST_F(OverviewStoreTest, what_is_missing_stale_or_damaged_is_made_again) {
   const RunId id = long_run();
   const auto chunks = integer("SELECT count(*) FROM overview_chunks");
