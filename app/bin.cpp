@@ -1,44 +1,46 @@
 #include "app/bin.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <span>
 #include <sstream>
 
 #include "app/format.h"
-#include "engine/files/checkpoint_folder.h"
+#include "engine/files/run_checkpoints.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-// Runs whose rows are deleted and whose folders are not yet, so that a process killed in between leaves no orphaned
-// folder.
+// Runs whose rows are deleted and whose checkpoints are not yet, so that a process killed in between leaves none
+// behind: "ID/UID/CREATED_AT" for each, only "ID" in older files.
 constexpr const char* to_remove = "checkpoints_to_remove";
 
-std::vector<RunId> ids_from(const std::string& text) {
+std::vector<CheckpointOwner> owners_from(const std::string& text, const fs::path& database) {
   std::istringstream words(text);
-  std::vector<RunId> ids;
-  for (RunId id = 0; words >> id;) ids.push_back(id);
-  return ids;
-}
-
-std::string text_of(const std::vector<RunId>& ids) {
-  std::string text;
-  for (const RunId id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
-  return text;
-}
-
-// Counts files of the folder itself; links don't count, since removing them frees nothing.
-std::int64_t bytes_in(const fs::path& folder) {
-  std::int64_t bytes = 0;
-  std::error_code error;
-  if (fs::is_symlink(fs::symlink_status(folder, error))) return 0;
-  for (auto entry = fs::recursive_directory_iterator(folder, error);
-       !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    std::error_code unknown;
-    if (!fs::is_regular_file(entry->symlink_status(unknown))) continue;
-    if (const auto size = entry->file_size(unknown); !unknown) bytes += static_cast<std::int64_t>(size);
+  std::vector<CheckpointOwner> owners;
+  for (std::string word; words >> word;) {
+    std::istringstream parts(word);
+    CheckpointOwner owner{.database = database};
+    std::string created_at;
+    if (!(parts >> owner.run)) continue;
+    parts.get();
+    std::getline(parts, owner.uid, '/');
+    if (std::getline(parts, created_at)) owner.created_at = std::strtod(created_at.c_str(), nullptr);
+    owners.push_back(std::move(owner));
   }
-  return bytes;
+  return owners;
+}
+
+std::string text_of(const std::vector<CheckpointOwner>& owners) {
+  std::ostringstream text;
+  text.precision(17);
+  for (const CheckpointOwner& owner : owners) {
+    text << owner.run << "/" << owner.uid << "/";
+    if (!is_missing(owner.created_at)) text << owner.created_at;
+    text << " ";
+  }
+  return text.str();
 }
 
 }  // namespace
@@ -48,8 +50,7 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store) {
   for (const auto& [id, curation] : store.curations()) {
     const std::optional<Run> run = curation.deleted() ? store.run(id) : std::nullopt;
     if (!run) continue;
-    const std::int64_t bytes = store.file().empty() ? 0 : bytes_in(run_checkpoint_folder(store.file(), id));
-    binned.push_back({*run, curation.deleted_at, bytes});
+    binned.push_back({*run, curation.deleted_at, checkpoint_bytes(checkpoint_owner(store.file(), *run))});
   }
   std::sort(binned.begin(), binned.end(),
             [](const BinnedRun& a, const BinnedRun& b) { return a.deleted_at < b.deleted_at; });
@@ -57,27 +58,24 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store) {
 }
 
 EmptiedBin empty_bin(RunStore& store, double deleted_before) {
-  EmptiedBin emptied;
-  std::vector<RunId> folders;
-  store.in_one_transaction([&] {
-    emptied.runs = store.empty_bin(deleted_before);
-    folders = ids_from(store.setting(to_remove).value_or(""));
-    if (emptied.runs.empty()) return;
-    folders.insert(folders.end(), emptied.runs.begin(), emptied.runs.end());
-    store.set_setting(to_remove, text_of(folders));
+  EmptiedBin emptied{.before = store.space()};
+  emptied.runs = store.empty_bin(deleted_before, [&](std::span<const Run> runs) {
+    std::vector<CheckpointOwner> all = owners_from(store.setting(to_remove).value_or(""), store.file());
+    for (const Run& run : runs) all.push_back(checkpoint_owner(store.file(), run));
+    store.set_setting(to_remove, text_of(all));
   });
-  if (folders.empty() || store.file().empty()) return emptied;  // a database in memory has no folders beside it
-  std::vector<RunId> left;
-  for (const RunId id : folders) {
-    if (store.run(id)) continue;  // never an existing run's folder
-    const fs::path folder = run_checkpoint_folder(store.file(), id);
-    const std::int64_t bytes = bytes_in(folder);
-    std::error_code error;
-    fs::remove_all(folder, error);  // links in it are removed, not followed
-    emptied.freed_bytes += bytes - bytes_in(folder);
-    if (!error) continue;
-    left.push_back(id);
-    emptied.problems.push_back(folder.string() + " cannot be removed: " + error.message());
+  emptied.after = store.space();
+  const std::vector<CheckpointOwner> owners = owners_from(store.setting(to_remove).value_or(""), store.file());
+  if (owners.empty() || store.file().empty()) return emptied;  // a database in memory has no folders beside it
+  std::vector<CheckpointOwner> left;
+  for (const CheckpointOwner& owner : owners) {
+    if (store.run(owner.run)) continue;  // never an existing run's folder
+    const std::int64_t bytes = checkpoint_bytes(owner);
+    const std::string problem = remove_run_checkpoints(owner);
+    emptied.freed_bytes += bytes - checkpoint_bytes(owner);
+    if (problem.empty()) continue;
+    left.push_back(owner);
+    emptied.problems.push_back(problem);
   }
   store.set_setting(to_remove, text_of(left));
   return emptied;
@@ -88,6 +86,20 @@ std::string emptied_text(const EmptiedBin& emptied) {
       emptied.freed_bytes > 0 ? bytes_text(static_cast<double>(emptied.freed_bytes)) + " of checkpoints freed" : "";
   if (emptied.runs.empty()) return freed.empty() ? "The bin was empty" : freed;
   return "Permanently deleted " + runs_text(emptied.runs.size()) + (freed.empty() ? "" : ", " + freed);
+}
+
+std::string space_text(const fs::path& file, const EmptiedBin& emptied) {
+  constexpr std::int64_t worth_saying = 1 << 20;
+  const RunStore::Space& now = emptied.after;
+  const auto size = [](std::int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
+  std::string text = file.string() + " has " + size(now.file_bytes) + " now; it had " + size(emptied.before.file_bytes);
+  if (now.file_bytes - now.content_bytes > worth_saying)
+    text += ". It shrinks to " + size(now.content_bytes) + " when other programs no longer read it";
+  if (now.free_bytes > worth_saying)
+    text += ". " + size(now.free_bytes) +
+            " of it are unused, and new runs use them first; `stepladder doctor --compact` "
+            "makes the file smaller";
+  return text;
 }
 
 }  // namespace stepladder

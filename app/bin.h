@@ -20,16 +20,21 @@ struct BinnedRun {
 struct EmptiedBin {
   std::vector<RunId> runs;
   std::int64_t freed_bytes = 0;       // of checkpoints
+  RunStore::Space before, after;      // of the database
   std::vector<std::string> problems;  // folders that could not be removed, and why; tried again next time
 };
 
 // The runs in the bin, oldest first. Reads the disk.
 std::vector<BinnedRun> runs_in_bin(RunStore& store);
 
-// Permanently removes the runs that were deleted before `deleted_before`. Throws StorageError if it removed nothing.
+// Permanently removes the runs that were deleted before `deleted_before`. Blocks for seconds if they are long. Throws
+// StorageError; then they are in no list, and a later call removes the rest of them.
 EmptiedBin empty_bin(RunStore& store, double deleted_before);
 
 // "Permanently deleted 3 runs, 1.2 GB of checkpoints freed"
 std::string emptied_text(const EmptiedBin& emptied);
+
+// "runs.db has 12.3 MB now; it had 663 MB", and why it isn't smaller if much of it is unused.
+std::string space_text(const std::filesystem::path& file, const EmptiedBin& emptied);
 
 }  // namespace stepladder

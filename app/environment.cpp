@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "app/secrets.h"
+
 namespace stepladder {
 namespace {
 
@@ -69,8 +71,7 @@ bool display_is_there() {
 }
 
 void remember_command_line(int argc, char** argv) {
-  command_line.clear();
-  for (int i = 0; i < argc; ++i) command_line += (i ? " " : "") + std::string(argv[i]);
+  command_line = without_secrets({argv, argv + argc});
 }
 
 const std::string& environment_json() {

@@ -12,7 +12,7 @@ std::filesystem::path assets_folder();
 
 bool display_is_there();
 
-// main calls it once, for the command line in environment_json.
+// main calls it once, for the command line in environment_json, which keeps no secrets (app/secrets.h).
 void remember_command_line(int argc, char** argv);
 
 // JSON object: program, command_line, folder, host, system, git {commit, branch, dirty} of the current folder, or null

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <string_view>
 
+#include "storage/bounded_text.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -44,23 +46,41 @@ std::string compact(double value) {
   return print("%.3g", value);
 }
 
-std::string axis_text(double value, double width) {
-  const double size = std::fabs(value);
-  if (size == 0 || size < width * 1e-9) return "0";  // minus zero and what rounding left of it too
-  if (!std::isfinite(value) || size >= 999.5e9) return compact(value);
+namespace {
+
+// A label with as many digits as tell neighbours apart on an axis that is `width` wide, but at least `fewest`.
+std::string axis_label(double value, double width, double scaled, int fewest, const char* unit) {
   constexpr double labels = 8;  // on one axis, about
-  const double digits =
-      width > 0 && std::isfinite(width) ? std::floor(std::log10(size)) - std::floor(std::log10(width / labels)) + 1 : 0;
-  const auto number = [&](double scaled, int fewest, const char* unit) {
-    std::array<char, 64> text{};
-    std::snprintf(text.data(), text.size(), "%.*g%s", static_cast<int>(std::clamp(digits, double(fewest), 12.0)),
-                  scaled, unit);
-    return std::string(text.data());
-  };
-  if (size >= 999.5e6) return number(value / 1e9, 3, " G");
-  if (size >= 999.5e3) return number(value / 1e6, 3, " M");
-  if (size >= 999.5) return number(value / 1e3, 3, " k");
-  return number(value, 4, "");
+  const double digits = width > 0 && std::isfinite(width)
+                            ? std::floor(std::log10(std::fabs(value))) - std::floor(std::log10(width / labels)) + 1
+                            : 0;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*g%s", static_cast<int>(std::clamp(digits, double(fewest), 12.0)), scaled,
+                unit);
+  return text.data();
+}
+
+// Minus zero, and what rounding left of it.
+bool is_zero(double value, double width) {
+  return value == 0 || std::fabs(value) < width * 1e-9;
+}
+
+}  // namespace
+
+std::string axis_text(double value, double width) {
+  if (is_zero(value, width)) return "0";
+  const double size = std::fabs(value);
+  if (!std::isfinite(value) || size >= 999.5e9) return compact(value);
+  if (size >= 999.5e6) return axis_label(value, width, value / 1e9, 3, " G");
+  if (size >= 999.5e3) return axis_label(value, width, value / 1e6, 3, " M");
+  if (size >= 999.5) return axis_label(value, width, value / 1e3, 3, " k");
+  return axis_label(value, width, value, 4, "");
+}
+
+std::string plain_axis_text(double value, double width) {
+  if (is_zero(value, width)) return "0";
+  if (auto words = not_a_number(value); !words.empty()) return words;
+  return std::fabs(value) < 99'999.5 ? axis_label(value, width, value, 5, "") : print("%.3g", value);
 }
 
 std::string tokens_per_s_text(double value) {
@@ -74,7 +94,8 @@ std::string milliseconds_text(double dt_ms) {
 
 std::string loss_text(double loss) {
   if (auto words = not_a_number(loss); !words.empty()) return words;
-  return print(std::fabs(loss) < 1e-3 && loss != 0 ? "%.2e" : "%.4f", loss);
+  const double size = std::fabs(loss);
+  return print((size < 1e-3 && size != 0) || size >= 1e6 ? "%.2e" : "%.4f", loss);
 }
 
 std::string duration_text(double seconds) {
@@ -108,11 +129,50 @@ std::string runs_text(std::size_t count) {
   return grouped(static_cast<std::int64_t>(count)) + (count == 1 ? " run" : " runs");
 }
 
+std::string in_print(const std::string& text) {
+  const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  const auto begins = [&](std::size_t i) { return is_digit(i) || (i < text.size() && text[i] == '('); };
+  std::string printed;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool after_number = i > 0 && (is_digit(i - 1) || text[i - 1] == ')' || text[i - 1] == 'k' ||
+                                        text[i - 1] == 'M' || text[i - 1] == 'G');
+    const std::string_view rest = std::string_view(text).substr(i);
+    const bool ends_word =
+        rest.size() == 2 || (rest.size() > 2 && std::string_view(" ,.;:)").find(rest[2]) != std::string_view::npos);
+    if (after_number && rest.starts_with(" x") && ends_word) {
+      printed += begins(i + 3) && rest[2] == ' ' ? " \xC3\x97" : "\xC3\x97";
+      i += 1;
+    } else if (after_number && rest.starts_with(" - ") && begins(i + 3)) {
+      printed += " \xE2\x80\x93 ";
+      i += 2;
+    } else if (i == 0 && rest.starts_with("x ") && begins(2)) {
+      printed += "\xC3\x97";
+    } else if (rest.starts_with("+/-")) {
+      printed += "\xC2\xB1";
+      i += 2;
+    } else if (rest.starts_with(" -> ")) {
+      printed += " \xE2\x86\x92 ";
+      i += 3;
+    } else {
+      printed += text[i];
+    }
+  }
+  return printed;
+}
+
 std::string harmless(std::string text) {
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }, '.');
-  return text;
+  std::string shown;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t length = utf8_length(rest);
+    const std::string_view character = rest.substr(0, std::max<std::size_t>(length, 1));
+    if (length == 0) {
+      shown += "\xEF\xBF\xBD";  // U+FFFD
+    } else {
+      shown += is_control(character) && character != "\n" && character != "\t" ? "." : character;
+    }
+    rest.remove_prefix(character.size());
+  }
+  return shown;
 }
 
 std::string local_time_text(double unix_seconds) {

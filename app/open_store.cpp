@@ -8,6 +8,8 @@ std::optional<RunStore> open_to_read(const std::filesystem::path& file) {
     RunStore store = RunStore::open(file);
     store.close_dead_runs();
     return store;
+  } catch (const MigrationError&) {
+    throw;
   } catch (const StorageError&) {  // read-only, or damaged: then this throws the reason
     return RunStore::open(file, RunStore::Mode::read_only);
   }

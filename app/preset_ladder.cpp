@@ -33,9 +33,12 @@ void suit_cpu(LadderRequest& request) {
 
 }  // namespace
 
-LadderRequest preset_ladder(const LadderPreset& plan, const Recipe& base, const DeviceReport& report) {
-  LadderRequest request{.name = "plan " + plan.name, .notes = plan.note, .base = base, .stages = plan.stages};
-  const bool gpu = report.resolve(base.device) == "cuda" && !report.gpus.empty();
+LadderRequest preset_ladder(const LadderPreset& plan, const DeviceReport& report, const ChangeRecipe& changed) {
+  LadderRequest request{.name = "plan " + plan.name, .notes = plan.note, .base = plan.base, .stages = plan.stages};
+  const std::string device = changed ? changed(plan.base).device : plan.base.device;
+  if (report.resolve(device) == "cpu") suit_cpu(request);
+  if (changed) request.base = changed(request.base);
+  const bool gpu = report.resolve(request.base.device) == "cuda" && !report.gpus.empty();
   const std::int64_t free_bytes = gpu ? report.gpus.front().memory_bytes : available_memory_bytes();
   fit_to_memory(request.base, request.stages, report, free_bytes * 8 / 10);
   return request;
@@ -60,8 +63,7 @@ LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, c
     });
     if (plan == plans.end())
       throw RecipeError(ladder.name, "its log doesn't contain enough to train it again; choose the rungs yourself");
-    request = preset_ladder(*plan, plan->base, report);
-    if (report.resolve(request.base.device) == "cpu") suit_cpu(request);
+    request = preset_ladder(*plan, report);
   }
   request.name = ladder.name + " here";
   request.notes = "The rungs of " + ladder.name + ", measured on this machine";

@@ -52,13 +52,24 @@ Json curation_json(const Curation& curation) {
 
 }  // namespace
 
-RunFilter::RunFilter(const std::string& expression) {
+void add_recipe_names(const Run& run, std::set<std::string>& names) {
+  const Json recipe = Json::parse(run.recipe, nullptr, false);
+  if (!recipe.is_object()) return;
+  for (const auto& [name, value] : recipe.items()) names.insert(lower(name));
+}
+
+RunFilter::RunFilter(const std::string& expression, const std::function<std::set<std::string>()>& other_names) {
   Json fields = run_json({}, {});
   fields.update(curation_json({}));
   const auto recipe_values = describe(Recipe{});
+  std::optional<std::set<std::string>> others;
   const auto is_of_recipe = [&](const std::string& field) {
-    return !fields.contains(field) && std::any_of(recipe_values.begin(), recipe_values.end(),
-                                                  [&](const auto& value) { return value.first == field; });
+    if (fields.contains(field)) return false;
+    if (std::any_of(recipe_values.begin(), recipe_values.end(),
+                    [&](const auto& value) { return value.first == field; }))
+      return true;
+    if (!others) others = other_names ? other_names() : std::set<std::string>();
+    return others->contains(field);
   };
   std::istringstream words(lower(expression));
   for (std::string word; words >> word;) {
@@ -73,6 +84,7 @@ RunFilter::RunFilter(const std::string& expression) {
       std::vector<std::string> known;
       for (const auto& [name, value] : fields.items()) known.push_back(name);
       for (const auto& value : recipe_values) known.push_back(value.first);
+      if (others) known.insert(known.end(), others->begin(), others->end());
       throw FilterError("--filter: the field " + unknown_name(field, known));
     }
     const std::size_t end = word.find_first_not_of("=!<>~", at);
@@ -100,7 +112,11 @@ bool RunFilter::accepts(const Run& run, const Summary& summary, const Plausibili
     }
     if (term.of_recipe) {
       if (recipe.is_null()) recipe = Json::parse(run.recipe, nullptr, false);
-      const auto found = recipe.is_object() ? recipe.find(term.field) : recipe.end();
+      if (!recipe.is_object()) return false;
+      auto found = recipe.find(term.field);
+      for (auto it = recipe.begin(); found == recipe.end() && it != recipe.end(); ++it) {
+        if (lower(it.key()) == term.field) found = it;
+      }
       return found != recipe.end() && holds(*found, term.comparison, term.value);
     }
     if (fields.is_null()) {

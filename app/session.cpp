@@ -4,12 +4,16 @@
 #include <map>
 #include <random>
 
+#include "app/continued_ladder.h"
 #include "app/environment.h"
-#include "engine/files/checkpoint_folder.h"
+#include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
 
 namespace stepladder {
 namespace {
+
+// How long a checkpoint waits for its steps once somebody waits for the end of the run. Until then there is no limit.
+constexpr std::chrono::seconds checkpoint_patience{10};
 
 std::string absolute(const std::string& path) {  // means the same from any folder
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
@@ -30,14 +34,12 @@ void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
                                    std::to_string(from.step));
 }
 
-// The newest checkpoint whose steps are all recorded, so that the curve has no gap. A checkpoint waits for its steps,
-// so this is the newest of all unless the database could no longer be written or an older version wrote it.
-Checkpoint newest_recorded(const std::filesystem::path& database, RunId run, std::int64_t last_step) {
-  Checkpoint found = find_checkpoint(database, run);
-  for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(database, run))) {
-    if (checkpoint.step <= last_step) found = checkpoint;
+// Removes what killed processes left in the folders of runs that nobody trains.
+void remove_leftovers(RunStore& store) {
+  for (const RunId id : runs_with_checkpoint_folders(store.file())) {
+    const std::optional<Run> run = store.run(id);
+    if (run && is_over(run->status)) remove_checkpoint_leftovers(checkpoint_owner(store.file(), *run));
   }
-  return found;
 }
 
 }  // namespace
@@ -52,16 +54,14 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       wake_(wake ? std::move(wake) : [] {}),
       engine_([this](const RunEvent& event) { take_event(event); }, library),
       recorder_(
-          database,
-          [this](const std::string&) {
-            engine_.stop_all();
-            wake_();
-          },
+          database, [this](const std::string&) { wake_(); },
           [this](RunId run, RunRequest request) { apply_request(run, request); }) {
   store_.close_dead_runs();
+  remove_leftovers(store_);
 }
 
 Session::~Session() {
+  stops_ = true;
   engine_.close();
 }
 
@@ -75,6 +75,32 @@ void Session::take_event(const RunEvent& event) {
         .text = "the checkpoint of step " + std::to_string(saved->step) + " was not saved: " + saved->error + "\n"});
   }
   if (!std::holds_alternative<StepRecord>(event)) wake_();
+}
+
+void Session::note(RunId run, const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences)
+    take_event(ConsoleText{.run = run, .at = unix_now(), .text = sentence + "\n"});
+}
+
+std::string Session::store_steps() {
+  using Clock = std::chrono::steady_clock;
+  for (Clock::time_point since = Clock::now();;) {
+    if (recorder_.flush(std::chrono::milliseconds(500))) return "";
+    if (!stops_) since = Clock::now();
+    if (Clock::now() - since < checkpoint_patience) continue;
+    const std::string why = recorder_.unstored().why;
+    return "its steps are not stored yet" + (why.empty() ? "" : ": " + why);
+  }
+}
+
+void Session::stop(RunId run) {
+  stops_ = true;
+  engine_.stop(run);
+}
+
+void Session::stop_all(AtStop at_stop) {
+  stops_ = true;
+  engine_.stop_all(at_stop);
 }
 
 RunId Session::create_run(Run run, const Recipe& recipe) {
@@ -93,8 +119,7 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   return store_.create_run(run);
 }
 
-LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
-  owner_.check();
+LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
   const Recipe base = prepare(with_absolute_paths(request.base)).recipe;
   std::vector<PlannedStage> stages = request.stages;
   if (stages.empty()) {
@@ -102,10 +127,14 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
       if (stage.kind == StageKind::systems_only) stages.push_back({.stage = stage.id});
     }
   }
-  LaunchedLadder launched{.plan = plan_ladder(base, stages, report, request.climb)};
+  return plan_ladder(base, stages, report, request.climb);
+}
+
+LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
+  owner_.check();
+  LaunchedLadder launched{.plan = plan_of(request, report)};
+  const Recipe& base = launched.plan.rungs.front().recipe;
   const std::string name = request.name.empty() ? default_name(base) : request.name;
-  launched.ladder = store_.create_ladder(
-      {.name = name, .source = "launched", .source_path = base.data, .notes = request.notes, .created_at = unix_now()});
 
   struct Planned {
     int rung, repeat;
@@ -118,22 +147,31 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
     std::mt19937_64 random(base.seed);
     std::shuffle(order.begin(), order.end(), random);
   }
-  for (const auto [rung, repeat] : order) {
-    const Rung& planned = launched.plan.rungs[rung];
-    Run run;
-    run.name = name + ": " + planned.title + (request.repeats > 1 ? " #" + std::to_string(repeat + 1) : "");
-    run.ladder = launched.ladder;
-    run.rung = rung;
-    run.repeat = repeat;
-    run.loss_against = planned.loss_against;
-    run.stage = planned.stage;
-    run.title = planned.title;
-    run.changed = rung == 0 ? first_rung_text(planned.recipe) : planned.changed;
-    launched.runs.push_back(create_run(run, planned.recipe));
-  }
+  // All rows or none, so that a ladder that is killed at any moment can be continued as it was planned.
+  store_.in_one_transaction([&] {
+    owner_.check();
+    launched.ladder = store_.create_ladder({.name = name,
+                                            .source = "launched",
+                                            .source_path = base.data,
+                                            .notes = request.notes,
+                                            .created_at = unix_now()});
+    for (const auto [rung, repeat] : order) {
+      const Rung& planned = launched.plan.rungs[rung];
+      Run run;
+      run.name = name + ": " + planned.title + (request.repeats > 1 ? " #" + std::to_string(repeat + 1) : "");
+      run.ladder = launched.ladder;
+      run.rung = rung;
+      run.repeat = repeat;
+      run.loss_against = planned.loss_against;
+      run.stage = planned.stage;
+      run.title = planned.title;
+      run.changed = rung == 0 ? first_rung_text(planned.recipe) : planned.changed;
+      launched.runs.push_back(create_run(run, planned.recipe));
+    }
+  });
   // Submitted last, so that no step can arrive before all rows are there.
   for (std::size_t i = 0; i < order.size(); ++i) {
-    submit(launched.runs[i], launched.plan.rungs[order[i].rung].recipe);
+    submit(launched.runs[i], launched.plan.rungs[order[i].rung].recipe, request.quiet_patience);
   }
   return launched;
 }
@@ -156,11 +194,11 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   run.stage = last->id;
   run.title = last->title;
   run.changed = first_rung_text(recipe);
-  std::filesystem::path start_from;
+  ChosenCheckpoint chosen;
   if (asked.fork_of) {
     const Run parent = store_.existing_run(*asked.fork_of);
-    const Checkpoint from = find_checkpoint(store_.file(), parent.id, asked.fork_step);
-    start_from = from.folder;
+    chosen = choose_checkpoint(checkpoint_owner(store_.file(), parent), asked.fork_step);
+    const Checkpoint& from = chosen.checkpoint;
     run.parent = parent.id;
     run.forked_at_step = from.step;
     run.changed = difference(recipe_from_json(parent.recipe), recipe);
@@ -168,54 +206,110 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
     require_steps_left(recipe, from);
   }
   const RunId id = create_run(run, recipe);
-  submit(id, recipe, start_from);
+  note(id, chosen.passed_over);
+  submit(id, recipe, asked.quiet_patience, chosen.checkpoint.folder);
   return id;
 }
 
-std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times) {
+// The run once more by its own recipe, with the next number of its rung.
+Session::Again Session::repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat) {
+  owner_.check();
+  const Run before = store_.existing_run(id);
+  if (before.source != "launched")
+    throw RecipeError("run " + std::to_string(id), "was not launched here, so its whole recipe isn't known");
+  Again again{.run = {}, .recipe = prepare(recipe_from_json(before.recipe)).recipe};
+  again.run.name = before.name;
+  again.run.stage = before.stage;
+  again.run.title = before.title;
+  again.run.changed = before.changed;
+  if (!before.ladder) return again;
+  int& repeat = next_repeat[{*before.ladder, before.rung}];
+  for (const Run& other : store_.runs_of(*before.ladder)) {
+    if (other.rung == before.rung) repeat = std::max(repeat, other.repeat + 1);
+  }
+  again.run.ladder = before.ladder;
+  again.run.rung = before.rung;
+  again.run.loss_against = before.loss_against;
+  again.run.repeat = repeat++;
+  // "name #2" becomes "name #4", not "name #2 #4".
+  const std::string number = " #" + std::to_string(before.repeat + 1);
+  if (again.run.name.ends_with(number)) again.run.name.resize(again.run.name.size() - number.size());
+  again.run.name += " #" + std::to_string(again.run.repeat + 1);
+  return again;
+}
+
+std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience) {
   owner_.check();
   std::vector<RunId> order;
   for (const RunId id : runs) order.insert(order.end(), static_cast<std::size_t>(times), id);
   std::mt19937_64 random(std::random_device{}());
   std::shuffle(order.begin(), order.end(), random);
-  struct Again {
-    Run run;
-    Recipe recipe;
-  };
   std::vector<Again> planned;
   std::map<std::pair<LadderId, int>, int> next_repeat;
-  for (const RunId id : order) {
-    const Run before = store_.existing_run(id);
-    if (before.source != "launched")
-      throw RecipeError("run " + std::to_string(id), "was not launched here, so its whole recipe isn't known");
-    Again again{.recipe = prepare(recipe_from_json(before.recipe)).recipe};
-    again.run.name = before.name;
-    again.run.stage = before.stage;
-    again.run.title = before.title;
-    again.run.changed = before.changed;
-    if (before.ladder) {
-      int& repeat = next_repeat[{*before.ladder, before.rung}];
-      for (const Run& other : store_.runs_of(*before.ladder)) {
-        if (other.rung == before.rung) repeat = std::max(repeat, other.repeat + 1);
-      }
-      again.run.ladder = before.ladder;
-      again.run.rung = before.rung;
-      again.run.loss_against = before.loss_against;
-      again.run.repeat = repeat++;
-      // "name #2" becomes "name #4", not "name #2 #4".
-      const std::string number = " #" + std::to_string(before.repeat + 1);
-      if (again.run.name.ends_with(number)) again.run.name.resize(again.run.name.size() - number.size());
-      again.run.name += " #" + std::to_string(again.run.repeat + 1);
-    }
-    planned.push_back(std::move(again));
-  }
+  for (const RunId id : order) planned.push_back(repeated(id, next_repeat));
   std::vector<RunId> launched;
   for (const Again& again : planned) launched.push_back(create_run(again.run, again.recipe));
-  for (std::size_t i = 0; i < planned.size(); ++i) submit(launched[i], planned[i].recipe);
+  for (std::size_t i = 0; i < planned.size(); ++i) submit(launched[i], planned[i].recipe, quiet_patience);
   return launched;
 }
 
-void Session::resume(RunId id, const Recipe& recipe) {
+std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet_patience) {
+  owner_.check();
+  const std::vector<Run> runs = store_.runs_of(ladder);
+  for (const Run& run : runs) {
+    if (!is_over(run.status))
+      throw RecipeError("--continue", "run " + std::to_string(run.id) + " of the ladder is still " +
+                                          std::string(to_string(run.status)));
+  }
+  struct Left {
+    Again again;  // without an id: a new repeat
+    ChosenCheckpoint from;
+  };
+  std::vector<Left> left;
+  std::map<std::pair<LadderId, int>, int> next_repeat;
+  for (const Run& run : runs_to_continue(runs)) {
+    const Recipe recipe = recipe_from_json(run.recipe);
+    if (store_.recorded_steps(run.id).records == 0) {
+      left.push_back({.again = {.run = run, .recipe = prepare(recipe).recipe}, .from = {}});
+      continue;
+    }
+    try {
+      const ChosenCheckpoint from = checkpoint_to_resume(run);
+      prepare(recipe, Start::checkpoint);
+      left.push_back({.again = {.run = run, .recipe = recipe}, .from = from});
+    } catch (const DataError&) {
+      left.push_back({.again = repeated(run.id, next_repeat), .from = {}});
+    }
+  }
+  std::vector<RunId> launched;
+  store_.in_one_transaction([&] {
+    owner_.check();
+    for (const auto& [again, from] : left) {
+      if (again.run.id == 0) {
+        launched.push_back(create_run(again.run, again.recipe));
+      } else {
+        store_.queue_again(again.run.id, again.recipe.steps);
+        launched.push_back(again.run.id);
+      }
+    }
+  });
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    note(launched[i], left[i].from.passed_over);
+    submit(launched[i], left[i].again.recipe, quiet_patience, left[i].from.checkpoint.folder);
+  }
+  return launched;
+}
+
+// The newest one that is undamaged and whose steps are all stored.
+ChosenCheckpoint Session::checkpoint_to_resume(const Run& run) {
+  owner_.check();
+  return choose_checkpoint(checkpoint_owner(store_.file(), run), std::nullopt, [&](std::int64_t step) {
+    owner_.check();
+    return missing_steps_text(store_.missing_steps(run.id, run.forked_at_step + 1, step));
+  });
+}
+
+void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patience) {
   owner_.check();
   const Run run = store_.existing_run(id);
   if (!is_over(run.status)) {
@@ -234,20 +328,27 @@ void Session::resume(RunId id, const Recipe& recipe) {
     throw RecipeError("--resume", "continues a run unchanged; to change " + changes +
                                       ", make a new run from it: --fork " + std::to_string(id));
   }
-  const Checkpoint from = newest_recorded(store_.file(), run.id, store_.summary(run).last_step);
-  require_steps_left(recipe, from);
+  const ChosenCheckpoint from = checkpoint_to_resume(run);
+  require_steps_left(recipe, from.checkpoint);
   prepare(recipe, Start::checkpoint);
   store_.queue_again(id, recipe.steps);
-  submit(id, recipe, from.folder);
+  note(id, from.passed_over);
+  submit(id, recipe, quiet_patience, from.checkpoint.folder);
 }
 
 void Session::confirm(const SpeedupQuestion& question) {
   owner_.check();
   stop_confirming();
   look_after_.reset();
-  confirmation_.emplace(store_, question, HardwareTable::load(assets_folder()),
-                        [this](RunId run) { return repeat({run}, 1).front(); });
+  confirmation_.emplace(
+      store_, question, HardwareTable::load(assets_folder()),
+      [this, patience = question.quiet_patience](RunId run) { return repeat({run}, 1, patience).front(); });
   confirmation_->look();
+}
+
+bool Session::idle() const {
+  owner_.check();
+  return engine_.idle() && !(confirmation_ && confirmation_->is_open());
 }
 
 void Session::stop_confirming() {
@@ -267,7 +368,8 @@ std::vector<RunEvent> Session::drain() {
 }
 
 std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience) {
-  std::vector<RunEvent> events = events_.wait_and_drain(patience);
+  events_.wait(patience);
+  std::vector<RunEvent> events = events_.drain();
   carry_on_confirming(events);
   return events;
 }
@@ -276,7 +378,6 @@ std::vector<RunEvent> Session::wait_and_drain(std::chrono::milliseconds patience
 void Session::carry_on_confirming(const std::vector<RunEvent>& events) {
   owner_.check();
   if (!confirmation_ || !confirmation_->is_open()) return;
-  if (const std::string error = recorder_.error(); !error.empty()) return confirmation_->fail(error);
   const bool has_ended = std::any_of(events.begin(), events.end(),
                                      [](const RunEvent& event) { return std::holds_alternative<RunEnded>(event); });
   if (has_ended) look_after_ = recorder_.posted();
@@ -285,13 +386,16 @@ void Session::carry_on_confirming(const std::vector<RunEvent>& events) {
   confirmation_->look();
 }
 
-void Session::submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from) {
+void Session::submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
+                     const std::filesystem::path& start_from) {
   owner_.check();
+  stops_ = false;
   engine_.submit({.run = run,
                   .recipe = recipe,
-                  .checkpoints = {.folder = run_checkpoint_folder(store_.file(), run),
-                                  .steps_recorded = [this] { recorder_.flush(); }},
-                  .start_from = start_from});
+                  .checkpoints = {.owner = checkpoint_owner(store_.file(), store_.existing_run(run)),
+                                  .store_steps = [this] { return store_steps(); }},
+                  .start_from = start_from,
+                  .quiet_patience = quiet_patience});
 }
 
 void Session::apply_request(RunId run, RunRequest request) {
@@ -301,7 +405,7 @@ void Session::apply_request(RunId run, RunRequest request) {
     case RunRequest::resume:
       return engine_.pause(run, false);
     case RunRequest::stop:
-      return engine_.stop(run);
+      return stop(run);
   }
 }
 

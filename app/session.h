@@ -1,19 +1,22 @@
-// Connects an engine, a recorder and a mailbox of events for the caller that shows the runs. Window and command line
+// Connects an engine, a recorder and a ring of events for the caller that shows the runs. Window and command line
 // both use it.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/speedup_confirmation.h"
 #include "engine/engine.h"
+#include "engine/files/run_checkpoints.h"
 #include "engine/stage.h"
+#include "storage/database/events/event_ring.h"
 #include "storage/database/recorder.h"
 #include "storage/database/run_store.h"
-#include "storage/mailbox.h"
 #include "storage/thread_safety.h"
 
 namespace stepladder {
@@ -27,6 +30,7 @@ struct LadderRequest {
   Climb climb = Climb::together;
   int repeats = 1;
   bool interleave = false;  // runs in random order instead of rung after rung
+  QuietPatience quiet_patience = {};
 };
 
 struct RunSpec {
@@ -35,6 +39,7 @@ struct RunSpec {
   std::vector<std::string> stages;
   std::optional<RunId> fork_of;           // start from a checkpoint of this run
   std::optional<std::int64_t> fork_step;  // without it: the newest checkpoint
+  QuietPatience quiet_patience = {};
 };
 
 struct LaunchedLadder {
@@ -48,8 +53,8 @@ struct LaunchedLadder {
 class Session {
  public:
   // Opens the database (throws StorageError), closes runs whose process has exited, and starts the engine and the
-  // writer thread. These two call `wake` when a run has started or ended or the disk has failed, but not for every
-  // step.
+  // writer thread. These two call `wake` when a run has started or ended, or when steps begin or end to wait for the
+  // disk, but not for every step.
   explicit Session(const std::filesystem::path& database, std::function<void()> wake = {},
                    const TrainerLibrary* library = nullptr);
 
@@ -74,21 +79,30 @@ class Session {
   // Launches each of these runs `times` more by its own recipe, as repeats of its rung if it belongs to a ladder. Their
   // order is random, so that drift affects all rungs alike. Throws RecipeError for a run that was not launched here,
   // since its recipe is incomplete. Returns the new runs in the order in which they will run.
-  std::vector<RunId> repeat(const std::vector<RunId>& runs, int times);
+  std::vector<RunId> repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience = {});
 
-  // Continues a run that is over from its newest checkpoint, as the same run. `recipe` may differ from the run's own
-  // only in values that don't change the training: steps, threads, device, and the intervals of validation and
-  // checkpoints (RecipeError).
-  void resume(RunId run, const Recipe& recipe);
+  // Continues a run that is over from its newest checkpoint that is undamaged and whose steps are all stored, as the
+  // same run; a ConsoleText says why a newer one is passed over. Throws DataError if there is none. `recipe` may differ
+  // from the run's own only in values that don't change the training: steps, threads, device, and the intervals of
+  // validation and checkpoints (RecipeError).
+  void resume(RunId run, const Recipe& recipe, QuietPatience quiet_patience = {});
+
+  // Trains what is left of a ladder (app/continued_ladder.h): runs that never began from their start, others from their
+  // newest usable checkpoint, or, without any, as a new repeat of their rung. Returns the runs in the order in which
+  // they will run; none if nothing is left. Throws as `resume` and `repeat` do, before anything is written, and
+  // RecipeError while one of the ladder's runs is queued or running.
+  std::vector<RunId> continue_ladder(LadderId ladder, QuietPatience quiet_patience = {});
 
   // Holds a run before its next step, or lets it continue. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_.pause(run, paused); }
   bool paused(RunId run) const { return engine_.paused(run); }
   bool holding() const { return engine_.holding(); }  // whether nothing trains at this moment
   std::vector<RunId> queue() const { return engine_.queue(); }
+  // Whether it trains nothing, nothing waits, and no question is open that will launch more runs.
+  bool idle() const;
   void move_to(RunId run, std::size_t place) { engine_.move_to(run, place); }
-  void stop(RunId run) { engine_.stop(run); }
-  void stop_all() { engine_.stop_all(); }
+  void stop(RunId run);
+  void stop_all(AtStop at_stop = AtStop::as_recipe_says);
 
   // Begins to repeat two runs in turns until it is clear which one is faster; `drain` continues it. Ends an open
   // question. Throws as SpeedupConfirmation does.
@@ -96,21 +110,34 @@ class Session {
   void stop_confirming();
   const SpeedupConfirmation* confirmation() const;  // the last one; null before the first
 
-  // The events since the last call, in order: at once, or after waiting for at most `patience`. Reads the steps of runs
+  // The events since the last call, in order: at once, or after waiting for at most `patience` for one that isn't a
+  // step. Reads the steps of runs
   // that ended, for an open question. Never throws.
   std::vector<RunEvent> drain();
   std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience);
 
-  // Blocks until every event so far is in the database.
-  void flush() { recorder_.flush(); }
+  // Blocks until every event so far is in the database, or `patience` is over; returns whether they are.
+  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10)) { return recorder_.flush(patience); }
 
-  // Why steps can no longer be written, or empty. In that case all runs are stopped.
-  std::string storage_error() const { return recorder_.error(); }
+  // What could not be stored yet because of an error. Runs go on meanwhile.
+  Unstored unstored() const { return recorder_.unstored(); }
+
+  // Leaves what isn't stored when the session ends in a file, without waiting; the next start stores it.
+  void leave_unstored() { recorder_.give_up(); }
 
  private:
+  struct Again {
+    Run run;
+    Recipe recipe;
+  };
+  Again repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat);
+  ChosenCheckpoint checkpoint_to_resume(const Run& run);
   RunId create_run(Run run, const Recipe& recipe);
-  void submit(RunId run, const Recipe& recipe, const std::filesystem::path& start_from = {});
+  void submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
+              const std::filesystem::path& start_from = {});
   void apply_request(RunId run, RunRequest request);
+  void note(RunId run, const std::vector<std::string>& sentences);
+  std::string store_steps();  // as CheckpointPlace::store_steps
 
   void carry_on_confirming(const std::vector<RunEvent>& events);
   void take_event(const RunEvent& event);  // on the engine's threads
@@ -118,12 +145,17 @@ class Session {
   OwnerThread owner_;
   RunStore store_ GUARDED_BY(owner_);
   std::optional<SpeedupConfirmation> confirmation_ GUARDED_BY(owner_);
-  std::optional<std::uint64_t> look_after_ GUARDED_BY(owner_);  // judge once this many events are in the database
-  Mailbox<RunEvent> events_;
+  std::optional<EventRing::Position> look_after_ GUARDED_BY(owner_);  // judge once these events are in the database
+  EventRing events_;                                                  // for drain
   const std::function<void()> wake_;
+  std::atomic<bool> stops_ = false;  // somebody waits for a run to end
   Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it
 };
+
+// The rungs that a request becomes on this device, and why others are left out. Opens the data's file; throws as
+// launch_ladder does.
+LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report);
 
 // The name of a run or ladder that the user left unnamed: "nano on tinyshakespeare.txt".
 std::string default_name(const Recipe& recipe);

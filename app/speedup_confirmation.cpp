@@ -29,6 +29,11 @@ const Flag* reason_for(Trust trust, const RungJudgement& rung) {
   return flag == rung.flags.end() ? nullptr : &*flag;
 }
 
+bool is_doubted_only_for(FlagId id, const RungJudgement& rung) {
+  return std::all_of(rung.flags.begin(), rung.flags.end(),
+                     [&](const Flag& flag) { return flag.id == id || kind_of(flag.id).trust == Trust::trusted; });
+}
+
 std::string runs_each(int repeats) {
   return repeats == 1 ? "1 run each" : std::to_string(repeats) + " runs each";
 }
@@ -98,7 +103,11 @@ void SpeedupConfirmation::judge_runs() {
   const std::vector<RungJudgement> judged = judge(sides, 0, hardware_);
   const Gain& gain = judged[1].over_baseline;
   arithmetic_ = gain.verdict;
-  answer_ = {.speedup = gain, .repeats = static_cast<int>(std::min(base_.runs.size(), run_.runs.size())), .reason = {}};
+  const auto counted = [](const RungJudgement& side) { return static_cast<int>(side.runs.size()) - side.left_out; };
+  answer_ = {.speedup = gain, .repeats = std::min(counted(judged[0]), counted(judged[1])), .reason = {}};
+  left_out_ = static_cast<std::size_t>(judged[0].left_out + judged[1].left_out);
+  is_only_busy_ =
+      is_doubted_only_for(FlagId::busy_machine, judged[0]) && is_doubted_only_for(FlagId::busy_machine, judged[1]);
   doubt_.clear();
   if (const Trust trust = gain.worst(); trust != Trust::trusted) {
     answer_.speedup.verdict = Verdict::cannot_tell;
@@ -112,13 +121,19 @@ void SpeedupConfirmation::judge_runs() {
 
 void SpeedupConfirmation::decide() {
   const bool is_clear = arithmetic_ != Verdict::cannot_tell && answer_.repeats >= 2;
-  if (answer_.speedup.worst() != Trust::trusted) {  // a flag of one repeat stays, even after more repeats
+  const bool is_trusted = answer_.speedup.worst() == Trust::trusted;
+  const auto tried = static_cast<int>(std::min(base_.runs.size(), run_.runs.size()));
+  const bool may_go_on = tried < question_.max_repeats;
+  const std::string left_out =
+      left_out_ == 0 ? "" : " Left out: " + std::to_string(left_out_) + " that other programs disturbed.";
+  // Any other flag of a repeat stays, even after more repeats.
+  if (!is_trusted && !(is_only_busy_ && may_go_on)) {
     end(State::answered, doubt_);
-  } else if (is_clear) {
-    end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + ".");
-  } else if (answer_.repeats >= question_.max_repeats) {
+  } else if (is_trusted && is_clear) {
+    end(State::answered, "The verdict is clear after " + runs_each(answer_.repeats) + "." + left_out);
+  } else if (!may_go_on) {
     answer_.speedup.verdict = Verdict::cannot_tell;
-    end(State::answered, "Still inconclusive after " + runs_each(answer_.repeats) + ".");
+    end(State::answered, "Still inconclusive after " + runs_each(answer_.repeats) + "." + left_out);
   } else {
     begin_round();
   }

@@ -1,6 +1,7 @@
 // "Verify gain": repeats a run and its base in turns until it is clear which one is faster, or a limit is reached.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -8,21 +9,24 @@
 #include <vector>
 
 #include "app/loaded_runs.h"
+#include "engine/training_job.h"
 #include "storage/analysis/judgement.h"
 #include "storage/database/run_store.h"
 
 namespace stepladder {
 
-// Any repeat names its rung; all finished repeats of the rung count.
+// Any repeat names its rung; all finished repeats of the rung count, but those that others disturbed only if a side has
+// no others.
 struct SpeedupQuestion {
   RunId run = 0;
   RunId base = 0;
-  int max_repeats = 6;  // of each side, including existing ones
+  int max_repeats = 6;                                     // of each side, including existing ones
+  QuietPatience quiet_patience = std::chrono::minutes(5);  // before each repeat; then it runs anyway
 };
 
 struct SpeedupAnswer {
   Gain speedup;        // `cannot_tell` unless the verdict is clear and both sides can be trusted
-  int repeats = 0;     // finished runs of each side; the smaller number
+  int repeats = 0;     // finished runs of each side that count; the smaller number
   std::string reason;  // a sentence: why the repeats ended
 };
 
@@ -77,6 +81,8 @@ class SpeedupConfirmation {
   SpeedupAnswer answer_;
   Verdict arithmetic_ = Verdict::cannot_tell;  // the verdict before trust and the number of repeats are considered
   std::string doubt_;                          // why a side cannot be trusted
+  bool is_only_busy_ = false;                  // another repeat, on a quiet machine, may be trusted
+  std::size_t left_out_ = 0;                   // runs of both sides, since others disturbed them
   State state_ = State::open;
   std::mt19937_64 random_{std::random_device{}()};
 };

@@ -34,4 +34,14 @@ std::string loss_text(const LossParity& loss, bool reference) {
   return loss.verdict == LossVerdict::not_comparable ? "not comparable" : std::string(to_string(loss.verdict));
 }
 
+std::string fit_text(const FittedProfile& fitted) {
+  if (fitted.profile.steps == 0) return "";
+  const std::string profiled = "the profiled steps took " + milliseconds_text(fitted.profiled_ms);
+  if (is_missing(fitted.measured_ms)) return "Not comparable: " + profiled + ", and no measured step has a time.";
+  const std::string both = profiled + ", the median measured step " + milliseconds_text(fitted.measured_ms);
+  if (!fitted.is_comparable) return "Not comparable with the step's time: " + both + ". Only the shares count.";
+  if (std::fabs(fitted.profiled_ms / fitted.measured_ms - 1) < 0.1) return "";
+  return "Scaled to the measured step: " + both + ".";
+}
+
 }  // namespace stepladder

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "storage/analysis/judgement.h"
+#include "storage/analysis/step_profile.h"
 
 namespace stepladder {
 
@@ -17,5 +18,9 @@ std::string_view verdict_word(Verdict verdict);  // "inconclusive" for cannot_te
 
 // "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.
 std::string loss_text(const LossParity& loss, bool reference);
+
+// Why a profile's times are scaled, or only its shares count; empty if it took as long as the measured step, but for a
+// tenth, or there is none.
+std::string fit_text(const FittedProfile& fitted);
 
 }  // namespace stepladder

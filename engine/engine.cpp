@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/metrics_sampler.h"
+#include "engine/quiet.h"
 #include "engine/trainer_library.h"
 #include "storage/thread_safety.h"
 
@@ -70,12 +71,14 @@ struct Engine::Impl {
 
   void work(const std::stop_token& closing);
   void train(const Job& job) REQUIRES(engine_thread) EXCLUDES(mutex);
+  bool is_quiet_for(const Job& job) REQUIRES(engine_thread) EXCLUDES(mutex);
   template <class Answer>
   std::future<Answer> ask(std::function<Answer(const TrainerLibrary&)> question) REQUIRES(mutex);
   const TrainerLibrary& loaded_library() REQUIRES(engine_thread);
   std::deque<Job>::iterator place_of(RunId run) REQUIRES(mutex) {
     return std::find_if(queue.begin(), queue.end(), [&](const Job& job) { return job.run() == run; });
   }
+  bool is_idle() REQUIRES(mutex) { return queue.empty() && !running && cancelling == 0; }
   void end_cancelled(const std::vector<Job>& jobs) EXCLUDES(mutex);
 
   void emit_ended(RunId run, RunStatus status, std::string reason) {
@@ -147,6 +150,18 @@ std::future<Answer> Engine::Impl::ask(std::function<Answer(const TrainerLibrary&
   return promise->get_future();
 }
 
+// Waits if the job asks for it; false: it has to stop.
+bool Engine::Impl::is_quiet_for(const Job& job) {
+  if (!job.training.quiet_patience) return true;
+  const Recipe& recipe = job.training.recipe;
+  const DeviceReport report = loaded_library().probe();
+  const int threads = recipe.threads > 0 ? recipe.threads : report.cpu_cores;
+  const int cores = needed_cores(report.resolve(recipe.device), threads, recipe.nproc);
+  return wait_until_quiet(cores, *job.training.quiet_patience, *job.control, [&](const std::string& sentence) {
+    listener(ConsoleText{.run = job.run(), .at = unix_now(), .text = sentence + "\n"});
+  });
+}
+
 void Engine::Impl::train(const Job& job) {
   bool ended = false;
   std::optional<MetricsSampler> sampler;  // from RunStarted to RunEnded, so that its events are between these two
@@ -157,11 +172,12 @@ void Engine::Impl::train(const Job& job) {
     if (ended) sampler.reset();
     listener(event);
     if (const auto* started = std::get_if<RunStarted>(&event)) {
-      sampler.emplace(started->run, started->device == "cuda" ? 0 : -1, listener);
+      sampler.emplace(*started, listener);
     }
   };
   std::string reason = "the training library returned without an end";
   try {
+    if (!is_quiet_for(job)) return emit_ended(job.run(), RunStatus::stopped, "stopped before it started");
     loaded_library().train(job.training, *job.control, emit);
   } catch (const std::exception& error) {
     reason = error.what();
@@ -256,11 +272,11 @@ std::vector<RunId> Engine::queue() const {
   return runs;
 }
 
-void Engine::stop_all() {
+void Engine::stop_all(AtStop at_stop) {
   std::vector<Impl::Job> cancelled;
   {
     const MutexLock lock(impl_->mutex);
-    if (impl_->running) impl_->running->control->request_stop();
+    if (impl_->running) impl_->running->control->request_stop(at_stop);
     cancelled.assign(impl_->queue.begin(), impl_->queue.end());
     impl_->queue.clear();
     ++impl_->cancelling;
@@ -268,11 +284,14 @@ void Engine::stop_all() {
   impl_->end_cancelled(cancelled);
 }
 
+bool Engine::idle() const {
+  const MutexLock lock(impl_->mutex);
+  return impl_->is_idle();
+}
+
 void Engine::wait_idle() {
   MutexLock lock(impl_->mutex);
-  impl_->changed.wait(lock, [this]() REQUIRES(impl_->mutex) {
-    return impl_->queue.empty() && !impl_->running && impl_->cancelling == 0;
-  });
+  impl_->changed.wait(lock, [this]() REQUIRES(impl_->mutex) { return impl_->is_idle(); });
 }
 
 std::shared_future<DeviceReport> Engine::probe() {

@@ -44,7 +44,7 @@ class Engine {
 
   // Stops a queued run at once, the running one after its current step. Unknown runs are ignored. Never blocks.
   void stop(RunId run);
-  void stop_all();
+  void stop_all(AtStop at_stop = AtStop::as_recipe_says);
 
   // A paused run waits before its next step (a queued one before its first), and so do the runs behind it. Unknown runs
   // are ignored. Never blocks.
@@ -53,6 +53,9 @@ class Engine {
 
   // Whether nothing is training right now: no run is running, or the running one is paused between two steps.
   bool holding() const;
+
+  // Whether nothing is queued or running.
+  bool idle() const;
 
   // The queued runs, the next one first. `move_to` moves one of them to another place (0: the next).
   std::vector<RunId> queue() const;

@@ -1,8 +1,9 @@
-// Samples the machine twice a second while a run trains, on its own thread.
+// Samples the machine twice a second while a run trains, and once more when it ends, on its own thread.
 #pragma once
 
 #include <atomic>
 #include <functional>
+#include <string>
 #include <thread>
 
 #include "storage/records.h"
@@ -11,8 +12,9 @@ namespace stepladder {
 
 class MetricsSampler {
  public:
-  // `listener` is called on the sampler's thread until the destructor returns. `gpu_index`: -1 for none.
-  MetricsSampler(RunId run, int gpu_index, std::function<void(const RunEvent&)> listener);
+  // `listener` is called on the sampler's thread until the destructor returns. The device and the recipe say what the
+  // run needs.
+  MetricsSampler(const RunStarted& started, std::function<void(const RunEvent&)> listener);
   MetricsSampler(const MetricsSampler&) = delete;
   MetricsSampler& operator=(const MetricsSampler&) = delete;
 
@@ -23,5 +25,8 @@ class MetricsSampler {
   std::atomic<std::int64_t> step_ = 0;
   std::jthread thread_;
 };
+
+// The cores that a run needs: of a CPU all its threads', of a GPU one for each process.
+int needed_cores(const std::string& device, int threads, int processes);
 
 }  // namespace stepladder

@@ -1,9 +1,9 @@
 #include "engine/system_metrics.h"
 
 #include <dlfcn.h>
-#include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -15,12 +15,6 @@
 
 namespace stepladder {
 namespace {
-
-double seconds(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // The second number of /proc/self/statm, in pages.
 std::int64_t resident_bytes() {
@@ -75,11 +69,12 @@ std::optional<std::string> visible_device(int index) {
 // GPU and work for another.
 class SystemMonitor::Nvml {
  public:
-  static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library) {
+  static std::unique_ptr<Nvml> open(int gpu_index, const std::string& library, std::vector<pid_t> helpers) {
     const auto device = visible_device(gpu_index);
     void* handle = device ? ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     if (!handle) return nullptr;
-    std::unique_ptr<Nvml> nvml(new Nvml(handle));
+    helpers.push_back(::getpid());
+    std::unique_ptr<Nvml> nvml(new Nvml(handle, std::move(helpers)));
     return nvml->init(*device) ? std::move(nvml) : nullptr;
   }
 
@@ -90,7 +85,7 @@ class SystemMonitor::Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  void read(SystemMetrics& sample) const {
+  void read(SystemMetrics& sample) {
     constexpr int streaming_multiprocessors = 1, gpu_core = 0;  // of nvmlClockType_t and nvmlTemperatureSensors_t
     unsigned value = 0;
     if (call<int(Device, int, unsigned*)>("nvmlDeviceGetClockInfo", device_, streaming_multiprocessors, &value) == 0) {
@@ -111,6 +106,7 @@ class SystemMonitor::Nvml {
       sample.gpu_memory_bytes = static_cast<std::int64_t>(memory.used);
     }
     sample.throttle_reason = throttle_words(throttle_reasons());
+    sample.contention.other_gpu_load = other_load();
   }
 
  private:
@@ -125,7 +121,32 @@ class SystemMonitor::Nvml {
     unsigned long long used = 0;
   };
 
-  explicit Nvml(void* library) : library_(library) {}
+  struct ProcessLoad {  // nvmlProcessUtilizationSample_t, in percent
+    unsigned pid = 0;
+    unsigned long long at_us = 0;
+    unsigned multiprocessors = 0, memory = 0, encoder = 0, decoder = 0;
+  };
+
+  Nvml(void* library, std::vector<pid_t> own) : library_(library), own_(std::move(own)) {}
+
+  // What other processes used of the GPU's multiprocessors since the last call. Missing unless this run's own processes
+  // are among those that the driver lists: in a container it may list them under other numbers.
+  double other_load() {
+    std::array<ProcessLoad, 256> loads;
+    auto count = static_cast<unsigned>(loads.size());
+    using Ask = int(Device, ProcessLoad*, unsigned*, unsigned long long);
+    if (call<Ask>("nvmlDeviceGetProcessUtilization", device_, loads.data(), &count, seen_us_) != 0) return missing;
+    bool sees_own = false;
+    double percent = 0;
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, loads.size()); ++i) {
+      const ProcessLoad& load = loads[i];
+      const bool is_own = std::find(own_.begin(), own_.end(), static_cast<pid_t>(load.pid)) != own_.end();
+      sees_own = sees_own || is_own;
+      seen_us_ = std::max(seen_us_, load.at_us);
+      if (!is_own) percent += load.multiprocessors;
+    }
+    return sees_own ? std::min(percent, 100.0) / 100 : missing;
+  }
 
   bool init(const std::string& device) {
     initialised_ = call<int()>("nvmlInit_v2") == 0;
@@ -155,6 +176,8 @@ class SystemMonitor::Nvml {
   }
 
   void* library_;
+  const std::vector<pid_t> own_;
+  unsigned long long seen_us_ = 0;  // the newest sample of a process's load
   bool initialised_ = false;
   Device device_ = nullptr;
 };
@@ -173,11 +196,10 @@ SystemMonitor::CpuTicks SystemMonitor::cpu_ticks() {
   return ticks;
 }
 
-SystemMonitor::SystemMonitor(int gpu_index, const std::string& nvml_library)
+SystemMonitor::SystemMonitor(int gpu_index, const std::string& nvml_library, std::vector<pid_t> helpers)
     : ticks_(cpu_ticks()),
-      steady_s_(seconds(CLOCK_MONOTONIC)),
-      process_s_(seconds(CLOCK_PROCESS_CPUTIME_ID)),
-      nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library)) {}
+      others_(helpers),
+      nvml_(gpu_index < 0 ? nullptr : Nvml::open(gpu_index, nvml_library, std::move(helpers))) {}
 
 SystemMonitor::~SystemMonitor() = default;
 
@@ -185,15 +207,13 @@ SystemMetrics SystemMonitor::sample() {
   SystemMetrics sample;
   sample.at = unix_now();
   const CpuTicks ticks = cpu_ticks();
-  const double steady_s = seconds(CLOCK_MONOTONIC), process_s = seconds(CLOCK_PROCESS_CPUTIME_ID);
   // The kernel counts in hundredths of a second, so two samples may fall into one tick.
   if (ticks.all > ticks_.all) {
     sample.cpu_load = static_cast<double>(ticks.busy - ticks_.busy) / static_cast<double>(ticks.all - ticks_.all);
   }
-  if (steady_s > steady_s_) sample.process_cores = (process_s - process_s_) / (steady_s - steady_s_);
   ticks_ = ticks;
-  steady_s_ = steady_s;
-  process_s_ = process_s;
+  sample.contention = others_.look();
+  sample.process_cores = others_.process_cores();
   sample.resident_bytes = resident_bytes();
   if (nvml_) nvml_->read(sample);
   return sample;

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "engine/others_watch.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -17,12 +19,16 @@ class SystemMonitor {
  public:
   // `gpu_index` counts as CUDA does within CUDA_VISIBLE_DEVICES, in the order of the PCI bus; -1: no GPU. CUDA's own
   // order differs only on machines with different GPUs and without CUDA_DEVICE_ORDER=PCI_BUS_ID.
-  explicit SystemMonitor(int gpu_index, const std::string& nvml_library = "libnvidia-ml.so.1");
+  // `helpers`: the run's other processes on this machine.
+  static constexpr const char* usual_nvml_library = "libnvidia-ml.so.1";
+  explicit SystemMonitor(int gpu_index, const std::string& nvml_library = usual_nvml_library,
+                         std::vector<pid_t> helpers = {});
   ~SystemMonitor();
   SystemMonitor(const SystemMonitor&) = delete;
   SystemMonitor& operator=(const SystemMonitor&) = delete;
 
-  // Loads are means since the previous call, or since construction. The caller sets `run` and `step`.
+  // Loads are means since the previous call, or since construction. The caller sets `run`, `step` and the cores that
+  // the run needs.
   SystemMetrics sample();
 
  private:
@@ -36,8 +42,7 @@ class SystemMonitor {
   static CpuTicks cpu_ticks();
 
   CpuTicks ticks_;
-  double steady_s_ = 0;         // when ticks_ and process_s_ were read
-  double process_s_ = 0;        // CPU time of this process
+  OthersWatch others_;
   std::unique_ptr<Nvml> nvml_;  // null: no GPU to read
 };
 

@@ -1,12 +1,16 @@
 // A training for the engine to run, and the switch that pauses or stops it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <stop_token>
+#include <string>
 
+#include "engine/files/run_checkpoints.h"
 #include "engine/recipe.h"
 #include "storage/records.h"
 #include "storage/thread_safety.h"
@@ -16,10 +20,15 @@ namespace stepladder {
 // Where a run's checkpoints are written. A checkpoint waits until the recorder has written the steps before it, so that
 // a run that was killed resumes without a gap in its curve.
 struct CheckpointPlace {
-  std::filesystem::path folder;  // the run's own; made with the first checkpoint
-  std::function<void()>
-      steps_recorded;  // blocks until every step emitted so far is on disk; any thread; empty: no wait
+  CheckpointOwner owner;
+  // Blocks until every step emitted so far is on disk and returns an empty text, or why they aren't; any thread; empty:
+  // no wait.
+  std::function<std::string()> store_steps;
 };
+
+// How long a run waits for a quiet machine before it starts (engine/quiet.h); without a value it doesn't wait.
+using QuietPatience = std::optional<std::chrono::seconds>;
+inline constexpr std::chrono::seconds until_quiet = std::chrono::seconds::max();
 
 struct TrainingJob {
   RunId run = 0;
@@ -27,12 +36,20 @@ struct TrainingJob {
   CheckpointPlace checkpoints;  // needed if the recipe saves
   std::filesystem::path
       start_from;  // a checkpoint to resume from (engine/files/checkpoint_folder.h); empty: from the start
+  QuietPatience quiet_patience = {};
 };
+
+// Whether a run that is stopped saves a checkpoint at its last step.
+enum class AtStop { as_recipe_says, checkpoint };
 
 // Pauses or stops a run. Shared by the training thread and those that control it; any thread may call any function.
 class RunControl {
  public:
-  void request_stop() { stop_.request_stop(); }
+  void request_stop(AtStop at_stop = AtStop::as_recipe_says) {
+    if (at_stop == AtStop::checkpoint) wants_checkpoint_ = true;
+    stop_.request_stop();
+  }
+  bool wants_checkpoint() const { return wants_checkpoint_; }
   std::stop_token stop_token() const { return stop_.get_token(); }
 
   // Holds the run before its next step, or lets it continue.
@@ -64,6 +81,7 @@ class RunControl {
 
  private:
   std::stop_source stop_;
+  std::atomic<bool> wants_checkpoint_ = false;
   mutable Mutex mutex_;
   std::condition_variable_any changed_;
   bool paused_ GUARDED_BY(mutex_) = false;

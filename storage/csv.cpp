@@ -37,6 +37,32 @@ const std::vector<std::string_view>& CsvFields::split(std::string_view line, cha
   }
 }
 
+namespace {
+
+// After any apostrophes, which the writer may have added itself.
+bool looks_like_formula(std::string_view text) {
+  const std::size_t first = text.find_first_not_of('\'');
+  return text.size() > 1 && first != std::string_view::npos &&
+         std::string_view("=+-@\t\r\n").find(text[first]) != std::string_view::npos;
+}
+
+bool is_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::string guard_formula(std::string_view text) {
+  return (looks_like_formula(text) && !is_number(text) ? "'" : "") + std::string(text);
+}
+
+std::string_view unguard_formula(std::string_view field) {
+  return field.starts_with('\'') && looks_like_formula(field) ? field.substr(1) : field;
+}
+
 CsvFile::CsvFile(const std::filesystem::path& file, std::string_view columns) : file_(file), input_(file) {
   if (!input_) throw StorageError(file.string() + " could not be read: " + std::generic_category().message(errno));
   if (!next_line()) return;  // an empty table

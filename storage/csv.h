@@ -23,6 +23,11 @@ class CsvFields {
   std::string unquoted_;  // fields that differ from the line's text
 };
 
+// Spreadsheets take a field that begins with = + - @ or a control character for a formula, unless it is a number.
+// `guard_formula` puts an apostrophe before it, which makes it text; `unguard_formula` is its inverse.
+std::string guard_formula(std::string_view text);
+std::string_view unguard_formula(std::string_view field);
+
 // A file with a header line; empty lines and those that begin with # are skipped. Lines end in LF or CR LF.
 // Everything throws StorageError "FILE, line N, ..." if the file isn't such a table.
 class CsvFile {

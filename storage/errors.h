@@ -10,4 +10,14 @@ struct StorageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A file of an older version can't be brought up to date now; it is as it was.
+struct MigrationError : StorageError {
+  using StorageError::StorageError;
+};
+
+// The run isn't in the file: another process has permanently deleted it, or the file is another one by now.
+struct MissingRun : StorageError {
+  using StorageError::StorageError;
+};
+
 }  // namespace stepladder

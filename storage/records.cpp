@@ -75,6 +75,10 @@ RunRequest run_request_from(std::string_view text) {
   return value_of(request_names, text, "a request");
 }
 
+RunId run_of(const RunEvent& event) {
+  return std::visit([](const auto& each) { return each.run; }, event);
+}
+
 void Series::append(const StepRecord& record) {
   // Nearly always at the end; only a run that was resumed from an earlier step inserts elsewhere.
   const auto place =

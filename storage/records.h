@@ -60,6 +60,7 @@ struct PrintedUnits {
 // One training, launched here or imported. Empty strings and `missing` mean "not known".
 struct Run {
   RunId id = 0;
+  std::string uid;  // 32 random hex digits, also written into its checkpoints; empty: recorded before runs had one
   std::string name;
   std::optional<LadderId> ladder;
   int rung = 0;          // place in its ladder; 0 is the baseline
@@ -155,13 +156,22 @@ struct RunStarted {
   std::string torch_version;
 };
 
+// What other programs used of what a run needs, as means over some time. Missing or 0: not known.
+// storage/contention.h judges it.
+struct Contention {
+  double other_cores = missing;     // that others kept busy, of `cores`
+  double other_gpu_load = missing;  // 0..1, of the run's GPU
+  int cores = 0;                    // that the run may use
+  int needed_cores = 0;             // its computing threads; on a GPU, one for each process
+};
+
 // The machine's state at one moment of a run, sampled about twice a second.
 struct SystemMetrics {
   RunId run = 0;
   std::int64_t step = 0;  // the last one finished
   double at = missing;
   double cpu_load = missing;       // of all cores together, 0..1
-  double process_cores = missing;  // kept busy by this process
+  double process_cores = missing;  // kept busy by the run's processes
   std::int64_t resident_bytes = 0;
   double gpu_load = missing;  // 0..1
   double gpu_clock_mhz = missing;
@@ -169,6 +179,7 @@ struct SystemMetrics {
   double gpu_temperature_c = missing;
   std::int64_t gpu_memory_bytes = 0;  // in use, by all programs
   std::string throttle_reason;        // why the clock is lowered; empty: it isn't, or not known
+  Contention contention;              // since the sample before
 };
 
 // A checkpoint was written or failed (`error`); the run continues. The folder holds everything about it, the database
@@ -227,6 +238,7 @@ struct RunEnded {
 
 using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, SystemMetrics, CheckpointSaved, TextSample, ConsoleText,
                               StepProfile>;
+RunId run_of(const RunEvent& event);
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.
 // For a step that was written twice (a resumed run), it holds only the newer record.

@@ -1,14 +1,17 @@
 #include "app/cli/cli.h"
 
 #include <iostream>
+#include <string_view>
 
 #include "app/cli/commands.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/run_filter.h"
+#include "app/terminal_text.h"
 #include "engine/engine.h"
 #include "engine/nearest.h"
 #include "engine/processes/worker_processes.h"
+#include "storage/bounded_text.h"
 
 namespace stepladder {
 namespace {
@@ -39,18 +42,30 @@ std::string usage_text(const CLI::App* app, const CLI::Error& error) {
        {"The following argument was not expected: ", "The following arguments were not expected: "}) {
     if (text.starts_with(start)) text = text.substr(start.size()) + " was not expected";
   }
-  return "stepladder: " + text + "; `stepladder " + (given.empty() ? "" : given.front()->get_name() + " ") +
-         "--help` lists the options\n";
+  return "stepladder: " + bounded(std::move(text), longest_line) + "; `stepladder " +
+         (given.empty() ? "" : given.front()->get_name() + " ") + "--help` lists the options\n";
+}
+
+// CLI11 takes the next word as the value of "--db=", so an empty variable in a script would turn a command into a file.
+void refuse_empty_values(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word = argv[i];
+    if (!word.starts_with("--") || word.find('=') != word.size() - 1) continue;
+    const std::string option(word.substr(0, word.size() - 1));
+    throw UsageError(option + (option == "--db" ? ": the file name is empty" : ": the value after = is empty"));
+  }
 }
 
 int dispatch(int argc, char** argv, const Desktop& desktop) {
+  refuse_empty_values(argc, argv);
   std::string database;
   CLI::App app(
       "Stepladder measures what each training optimisation buys, whether to trust the number, and whether the loss "
       "stayed the same.",
       "stepladder");
   app.set_version_flag("--version", std::string("stepladder ") + STEPLADDER_VERSION);
-  app.add_option("--db", database, "Database file (default: $STEPLADDER_DB, else stepladder.db in your data folder)");
+  const CLI::Option* given = app.add_option(
+      "--db", database, "Database file (default: $STEPLADDER_DB, else stepladder.db in your data folder)");
   std::string project;
   app.add_option("project", project, "Project file to open: FILE.stepladder, the same as --db FILE.stepladder");
   app.failure_message(usage_text);
@@ -88,6 +103,8 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? exit_done : exit_usage;
   }
+  // An empty variable in a script must not select the user's own file.
+  if (given->count() > 0 && database.empty()) throw UsageError("--db: the file name is empty");
   check_project(project, app);
   if (database.empty()) database = project;
   common.database = database.empty() ? default_database_file() : std::filesystem::path(database);
@@ -105,6 +122,7 @@ int run_command_line(int argc, char** argv, const Desktop& desktop) {
   keep_workers_from_spinning();
   remember_command_line(argc, argv);
   catch_signals();
+  const TerminalGuard guard;
   try {
     return close_output(dispatch(argc, argv, desktop));
   } catch (const RecipeError& error) {

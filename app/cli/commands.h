@@ -32,7 +32,8 @@ Subcommand mfu_command(CLI::App& app, CommonOptions& common);
 Subcommand export_command(CLI::App& app, CommonOptions& common);
 Subcommand profile_command(CLI::App& app, CommonOptions& common);
 Subcommand doctor_command(CLI::App& app, CommonOptions& common);
-Subcommand worker_processes_command(CLI::App& app);  // hidden; worker.cpp
+int rescue_database(const std::filesystem::path& out, const CommonOptions& common);  // rescue_command.cpp
+Subcommand worker_processes_command(CLI::App& app);                                  // hidden; worker.cpp
 
 // `screenshot`: null in a build without the desktop.
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, int (*screenshot)(const ScreenshotRequest&));

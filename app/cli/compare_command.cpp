@@ -120,6 +120,10 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   std::vector<Run> found{find_run(store, options.base)};
   for (const std::string& wanted : options.runs) found.push_back(find_run(store, wanted));
   const std::int64_t most_steps = most_steps_of_each(found.size());
+  const auto itself = [&](const Run& run) { return run.id == found.front().id; };
+  if (std::any_of(found.begin() + 1, found.end(), itself))
+    throw UsageError("run " + std::to_string(found.front().id) +
+                     " is compared with itself; name another run to compare it with");
   std::vector<ComparedRun> all;
   for (const Run& run : found) all.push_back(load_compared(store, run, all.empty(), most_steps));
   const ComparedRun& base = all.front();

@@ -19,6 +19,7 @@ struct ConfirmOptions {
   std::string run;
   std::string base;  // empty: the ladder's baseline
   int max_repeats = SpeedupQuestion().max_repeats;
+  int patience_s = 300;
 };
 
 // A run of the ladder's first rung.
@@ -88,7 +89,10 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   Session session(common.database);
   const Run run = find_run(session.store(), options.run);
   const Run base = options.base.empty() ? baseline_of(session.store(), run) : find_run(session.store(), options.base);
-  session.confirm({.run = run.id, .base = base.id, .max_repeats = options.max_repeats});
+  session.confirm({.run = run.id,
+                   .base = base.id,
+                   .max_repeats = options.max_repeats,
+                   .quiet_patience = options.patience_s > 0 ? QuietPatience(options.patience_s) : std::nullopt});
   follow_rounds(session);
   if (common.json) {
     print(answer_json(*session.confirmation()));
@@ -111,6 +115,11 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
       ->add_option("--max-repeats", options->max_repeats,
                    "Repeat until each side has this many runs, existing ones included")
       ->check(between(2, 1000));
+  command
+      ->add_option(
+          "--patience", options->patience_s,
+          "Seconds that a repeat waits for a quiet machine before it starts anyway (default 300; 0: not at all)")
+      ->check(between(0, 1'000'000));
   command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 impossible.");
   return {command, [options, &common] { return confirm(*options, common); }};
 }

@@ -12,10 +12,13 @@
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/machine_load.h"
 #include "app/open_store.h"
 #include "engine/engine.h"
 #include "engine/files/files.h"
 #include "engine/peak_probe.h"
+#include "storage/damaged_file.h"
+#include "storage/database/rescue/write_ahead_log.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -147,12 +150,20 @@ std::string probe_text(const Probe& probe) {
 int check_database(const CommonOptions& common) {
   if (!std::filesystem::exists(common.database)) open_existing(common.database);  // throws the error
   const std::string file = common.database.string();
-  std::string found, sentence;
+  std::string found, sentence, hint;
   try {
-    found = open_existing(common.database).integrity_check();
-    sentence = file + (found == "ok" ? " is intact" : " is damaged: " + found);
+    // First, since opening the file removes its log.
+    sentence = found = damage_of_write_ahead_log(common.database);
+    if (found.empty()) {
+      found = open_existing(common.database).integrity_check();
+      sentence = file + (found == "ok" ? " is intact" : " is damaged: " + found);
+    }
+    if (found != "ok") hint = rescue_hint(common.database);
+  } catch (const DamagedFile& error) {
+    sentence = found = error.what();  // so damaged that it can't be opened
+    hint = rescue_hint(common.database);
   } catch (const StorageError& error) {
-    sentence = found = error.what();  // so damaged that it can't be opened, or not Stepladder's database
+    sentence = found = error.what();  // not Stepladder's database, or locked
   }
   const bool sound = found == "ok";
   if (common.json) {
@@ -160,10 +171,45 @@ int check_database(const CommonOptions& common) {
   } else {
     std::cout << sentence << "\n";
   }
+  if (!hint.empty()) std::cerr << "stepladder: " << hint << "\n";
   return sound ? exit_done : exit_failed;
 }
 
+// Writes a copy of the file while other processes may be writing to it.
+int back_up_database(const fs::path& out, const CommonOptions& common) {
+  if (out.empty()) throw UsageError("--backup: the file name is empty");
+  keep_off_database(out, common.database, "--backup");
+  const FileContents copy = open_existing(common.database).back_up(out);
+  if (common.json) {
+    print({{"database", common.database.string()},
+           {"backup", out.string()},
+           {"bytes", copy.bytes},
+           {"runs", copy.runs},
+           {"steps", copy.steps}});
+  } else {
+    std::cout << out.string() << " is a complete copy of " << common.database.string() << ", with "
+              << grouped(copy.runs) << (copy.runs == 1 ? " run and " : " runs and ") << grouped(copy.steps)
+              << (copy.steps == 1 ? " step (" : " steps (") << bytes_text(static_cast<double>(copy.bytes)) << ")\n";
+  }
+  return exit_done;
+}
+
+Json load_json(const MachineLoad& load) {
+  Json busiest = Json::array();
+  for (const BusyProcess& each : load.busiest())
+    busiest.push_back({{"pid", each.pid}, {"name", each.name}, {"cores", each.cores}});
+  return {{"cores", count_or_null(load.others().cores)},
+          {"other_cores", number(load.others().other_cores)},
+          {"busiest", busiest}};
+}
+
+std::string load_text(const MachineLoad& load) {
+  const bool is_busy = load.would_disturb(load.others().cores);
+  return load.text() + (is_busy ? ": a run on all cores would be disturbed; --when-quiet waits\n" : "\n");
+}
+
 int doctor(bool probe, const CommonOptions& common) {
+  MachineLoad load;
   DeviceReport report = describe_cpu();
   std::string problem;
   try {
@@ -172,7 +218,9 @@ int doctor(bool probe, const CommonOptions& common) {
     problem = error.what();
   }
   Json json = doctor_json(report, common.database);
-  std::string text = doctor_text(report, common.database);
+  load.wait_and_look();
+  json["load"] = load_json(load);
+  std::string text = doctor_text(report, common.database) + "\n" + load_text(load);
   if (probe && problem.empty()) {
     std::cerr << "stepladder: probing for about ten seconds; other busy programs lower the figures\n";
     try {
@@ -194,15 +242,48 @@ int doctor(bool probe, const CommonOptions& common) {
   return exit_failed;
 }
 
+int compact_database(const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const std::int64_t before = store.space().file_bytes;
+  store.compact();
+  const std::int64_t after = store.space().file_bytes;
+  if (common.json) {
+    print({{"database", common.database.string()}, {"file_bytes_before", before}, {"file_bytes", after}});
+  } else {
+    std::cout << harmless(common.database.string()) << " has " << bytes_text(static_cast<double>(after))
+              << " now; it had " << bytes_text(static_cast<double>(before)) << "\n";
+  }
+  return exit_done;
+}
+
 }  // namespace
 
 Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
   auto probe = std::make_shared<bool>(false);
   auto database = std::make_shared<bool>(false);
+  auto backup = std::make_shared<std::string>();
   CLI::App* command = add_with_json(app, common, "doctor", "Show this machine's hardware");
-  command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
-  command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
-  return {command, [probe, database, &common] { return *database ? check_database(common) : doctor(*probe, common); }};
+  CLI::Option* checking =
+      command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
+  CLI::Option* probing =
+      command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
+  CLI::Option* backing_up = command->add_option(
+      "--backup", *backup, "Write a complete copy of the database to this new file, also while runs are recorded");
+  auto out = std::make_shared<std::string>();
+  CLI::Option* rescuing =
+      command->add_option("--rescue", *out, "Save what can be read of a damaged database in this new file");
+  rescuing->excludes(checking)->excludes(probing)->excludes(backing_up);
+  backing_up->excludes(checking)->excludes(probing);
+  auto compacts = std::make_shared<bool>(false);
+  CLI::Option* compacting = command->add_flag(
+      "--compact", *compacts, "Rewrite the database without its unused space; no other program may have it open");
+  compacting->excludes(checking)->excludes(probing)->excludes(rescuing)->excludes(backing_up);
+  return {command, [=, &common] {
+            if (*rescuing) return rescue_database(*out, common);
+            if (*backing_up) return back_up_database(*backup, common);
+            if (*compacts) return compact_database(common);
+            return *database ? check_database(common) : doctor(*probe, common);
+          }};
 }
 
 }  // namespace stepladder

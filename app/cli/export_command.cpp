@@ -19,7 +19,8 @@
 #include "app/figures/trace.h"
 #include "app/format.h"
 #include "app/open_store.h"
-#include "engine/files/checkpoint_folder.h"
+#include "app/terminal_text.h"
+#include "engine/files/run_checkpoints.h"
 #include "engine/files/weights_export.h"
 
 namespace stepladder {
@@ -275,7 +276,9 @@ int export_weights_of(const ExportRequest& request) {
   const ExportFormat format = export_format(request.format.empty() ? "safetensors" : request.format);
   RunStore store = open_existing(request.database);
   const auto [run, step] = find_fork(store, request.runs.front());
-  const Checkpoint checkpoint = find_checkpoint(store.file(), run.id, step);
+  const ChosenCheckpoint chosen = choose_checkpoint(checkpoint_owner(store.file(), run), step);
+  const Checkpoint& checkpoint = chosen.checkpoint;
+  for (const std::string& sentence : chosen.passed_over) std::cerr << "stepladder: " << harmless(sentence) << "\n";
   const Recipe recipe = recipe_from_json(run.recipe);
   export_weights(WeightsFile(checkpoint.folder / checkpoint_weights), recipe.heads, request.out, format);
   std::cerr << "stepladder: " << request.out << " holds run " << run.id << " after step " << checkpoint.step << "\n";
@@ -298,7 +301,7 @@ int export_runs(const ExportRequest& request) {
     write_file(request.out, write);
     std::cerr << "stepladder: " << request.out << " holds " << runs_text(chosen.runs.size()) << "\n";
   } else {
-    write([](std::string_view piece) { std::cout << piece; });
+    write(write_data);
   }
   return exit_done;
 }

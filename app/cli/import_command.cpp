@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -16,6 +18,7 @@ struct ImportFlags {
   ImportRequest request;
   bool repeats = false;
   bool flat = false;
+  bool again = false;
 };
 
 Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& outcome,
@@ -37,6 +40,9 @@ Json outcome_json(const std::vector<RunAndSummary>& rows, const ImportOutcome& o
                          {"reason", it.decision.reason}});
   }
   if (!groupings.empty()) json["groupings"] = groupings;
+  Json skipped = Json::array();
+  for (const SkippedImport& it : outcome.skipped) skipped.push_back({{"file", it.file}, {"runs", it.runs}});
+  if (!skipped.empty()) json["skipped"] = skipped;
   return json;
 }
 
@@ -56,12 +62,29 @@ void print_notes(const ImportOutcome& outcome) {
     std::cerr << "and " << outcome.notes.size() - most_notes_shown << " more notes; --json lists all\n";
 }
 
-int run_import(const ImportRequest& request, const CommonOptions& common) {
+// The runs by number, since these undo the import.
+void print_numbers(const ImportOutcome& outcome) {
+  if (outcome.runs.empty()) return;
+  std::vector<RunId> ids;
+  for (const Run& run : outcome.runs) ids.push_back(run.id);
+  std::sort(ids.begin(), ids.end());
+  const std::string range = ids.size() > 2 && ids.back() - ids.front() + 1 == std::ssize(ids)
+                                ? std::to_string(ids.front()) + "-" + std::to_string(ids.back())
+                                : std::string();
+  std::string numbers = range;
+  for (std::size_t i = 0; range.empty() && i < ids.size(); ++i) numbers += (i ? " " : "") + std::to_string(ids[i]);
+  std::cerr << "stepladder: imported " << run_numbers_text(ids) << "; `stepladder bin " << numbers << "` undoes it\n";
+}
+
+int run_import(ImportRequest request, bool again, const CommonOptions& common) {
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
     if (!store) store.emplace(RunStore::open(common.database));
     return *store;
   };
+  if (const std::string unknown = unknown_hardware(request.options.hardware); !unknown.empty())
+    std::cerr << "stepladder: " << unknown << "\n";
+  if (!again && std::filesystem::exists(common.database)) request.in_project = imported_contents(open());
   const ImportOutcome outcome = import_into(open, request);
   for (const std::string& sentence : outcome.failures) std::cerr << "stepladder: " << sentence << "\n";
   std::vector<RunAndSummary> rows;
@@ -71,9 +94,12 @@ int run_import(const ImportRequest& request, const CommonOptions& common) {
   } else {
     if (!rows.empty()) std::cout << runs_table(rows);
     print_notes(outcome);
+    for (const SkippedImport& skipped : outcome.skipped)
+      std::cerr << "stepladder: " << harmless(skipped_text(skipped)) << "; --again imports it once more\n";
+    print_numbers(outcome);
   }
   if (outcome.interrupted) {
-    std::cerr << "stepladder: interrupted; the file that was being read was not imported\n";
+    std::cerr << "stepladder: interrupted; nothing of the file or folder that was being read was imported\n";
     return exit_interrupted;
   }
   return outcome.failures.empty() ? exit_done : exit_failed;
@@ -81,7 +107,9 @@ int run_import(const ImportRequest& request, const CommonOptions& common) {
 
 std::vector<std::string> importer_ids() {
   std::vector<std::string> ids;
-  for (const Importer& importer : all_importers()) ids.push_back(importer.id);
+  for (const Importer& importer : all_importers()) {
+    if (importer.has_runs) ids.push_back(importer.id);
+  }
   return ids;
 }
 
@@ -95,6 +123,7 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--as", request.options.format, "Format (default: detected from the content)")
       ->check(CLI::IsMember(importer_ids()));
   add_import_options(*command, request.options);
+  command->add_flag("--again", flags->again, "Also import what is in the project already");
   CLI::Option* repeats =
       command->add_flag("--repeats", flags->repeats, "Treat the files of a folder as repeats of one rung");
   command->add_flag("--flat", flags->flat, "Treat each file of a folder as a rung (default: by their differences)")
@@ -103,7 +132,7 @@ Subcommand import_command(CLI::App& app, CommonOptions& common) {
             flags->request.interrupted = interrupted;
             if (flags->repeats) flags->request.options.files = FilesAre::repeats;
             if (flags->flat) flags->request.options.files = FilesAre::rungs;
-            return run_import(flags->request, common);
+            return run_import(flags->request, flags->again, common);
           }};
 }
 

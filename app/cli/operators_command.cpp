@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -7,6 +8,7 @@
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "app/open_store.h"
+#include "app/verdict_text.h"
 #include "storage/analysis/step_profile.h"
 #include "storage/wording.h"
 
@@ -20,14 +22,14 @@ struct OperatorsOptions {
 
 struct ProfiledRun {
   Run run;
-  StepProfile profile;
+  FittedProfile fitted;
 };
 
 // Operators below this share of a step are summed in one line.
 constexpr double least_share = 0.005;
 
 Json operators_json(const ProfiledRun& profiled) {
-  const StepProfile& profile = profiled.profile;
+  const StepProfile& profile = profiled.fitted.profile;
   const KindTimes times(profile);
   Json kinds = Json::array();
   for (const OperatorKind kind : kinds_in({&times, 1}))
@@ -42,9 +44,15 @@ Json operators_json(const ProfiledRun& profiled) {
                     {"self_ms", each.self_ms},
                     {"flops", number(each.flops)}});
   }
-  return {{"id", profiled.run.id},  {"name", profiled.run.name},
-          {"steps", profile.steps}, {"step_ms", profile.steps > 0 ? Json(step_ms(profile)) : Json()},
-          {"kinds", kinds},         {"operators", rows}};
+  return {{"id", profiled.run.id},
+          {"name", profiled.run.name},
+          {"steps", profile.steps},
+          {"step_ms", profile.steps > 0 ? Json(step_ms(profile)) : Json()},
+          {"profiled_ms", number(profiled.fitted.profiled_ms)},
+          {"measured_ms", number(profiled.fitted.measured_ms)},
+          {"comparable", profiled.fitted.is_comparable},
+          {"kinds", kinds},
+          {"operators", rows}};
 }
 
 std::string heading(const ProfiledRun& profiled) {
@@ -52,7 +60,7 @@ std::string heading(const ProfiledRun& profiled) {
 }
 
 std::string operators_text(const ProfiledRun& profiled, bool shapes) {
-  const StepProfile& profile = profiled.profile;
+  const StepProfile& profile = profiled.fitted.profile;
   const double whole = step_ms(profile);
   std::vector<std::vector<std::string>> cells{{"part", "operator", "calls", "a step", "share", "GFLOP/s"}};
   std::vector<bool> right{false, false, true, true, true, true};
@@ -76,6 +84,7 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
   std::string text = heading(profiled) + ": " + std::to_string(profile.steps) +
                      (profile.steps == 1 ? " step, " : " steps, ") + milliseconds_text(whole) +
                      " each, operator by operator\n" + table(cells, right);
+  if (const std::string fit = fit_text(profiled.fitted); !fit.empty()) text += fit + "\n";
   if (small > 0)
     text += std::to_string(small) + " smaller operators: " + milliseconds_text(small_ms) + " (--shapes: all)\n";
   return text;
@@ -85,7 +94,10 @@ std::string operators_text(const ProfiledRun& profiled, bool shapes) {
 std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   std::vector<std::string> head{""};
   for (const ProfiledRun& each : runs) head.push_back("run " + std::to_string(each.run.id));
-  if (runs.size() == 2) head.emplace_back("change");
+  const bool compares =
+      std::all_of(runs.begin(), runs.end(), [](const ProfiledRun& each) { return each.fitted.is_comparable; });
+  const bool has_change = runs.size() == 2 && compares;
+  if (has_change) head.emplace_back("change");
   std::vector<std::vector<std::string>> cells{head};
   std::vector<bool> right(head.size(), true);
   right.front() = false;
@@ -93,14 +105,14 @@ std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   const auto add = [&](std::string_view title, const std::vector<double>& ms) {
     std::vector<std::string> line{std::string(title)};
     for (const double each : ms) line.push_back(milliseconds_text(each));
-    if (ms.size() == 2) line.push_back(change(ms[1] - ms[0]));
+    if (has_change) line.push_back(change(ms[1] - ms[0]));
     cells.push_back(std::move(line));
   };
   std::vector<KindTimes> times;
   std::vector<double> whole;
   for (const ProfiledRun& each : runs) {
-    times.emplace_back(each.profile);
-    whole.push_back(step_ms(each.profile));
+    times.emplace_back(each.fitted.profile);
+    whole.push_back(step_ms(each.fitted.profile));
   }
   for (const OperatorKind kind : kinds_in(times)) {
     std::vector<double> ms;
@@ -109,7 +121,10 @@ std::string kinds_text(const std::vector<ProfiledRun>& runs) {
   }
   add("a step", whole);
   std::string text;
-  for (const ProfiledRun& each : runs) text += heading(each) + "\n";
+  for (const ProfiledRun& each : runs) {
+    const std::string fit = fit_text(each.fitted);
+    text += heading(each) + (fit.empty() ? "" : ". " + fit) + "\n";
+  }
   return text + "\n" + table(cells, right);
 }
 
@@ -118,8 +133,8 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
   std::vector<ProfiledRun> runs;
   for (const std::string& wanted : options.runs) {
     Run run = find_run(store, wanted);
-    StepProfile profile = store.profile(run.id);
-    runs.push_back({std::move(run), std::move(profile)});
+    FittedProfile fitted = fit_to_step(store.profile(run.id), store.summary(run).dt_ms_median);
+    runs.push_back({std::move(run), std::move(fitted)});
   }
   if (common.json) {
     Json list = Json::array();
@@ -128,7 +143,7 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
     return exit_done;
   }
   std::erase_if(runs, [](const ProfiledRun& each) {
-    if (each.profile.steps > 0) return false;
+    if (each.fitted.profile.steps > 0) return false;
     std::cerr << "stepladder: run " << each.run.id << " has no profile: " << why_no_profile(each.run) << "\n";
     return true;
   });

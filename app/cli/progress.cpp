@@ -5,14 +5,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <set>
+#include <utility>
 
 #include "app/cli/subcommand.h"
 #include "app/cli/suspend.h"
 #include "app/format.h"
+#include "app/unstored_text.h"
+#include "storage/bounded_text.h"
 
 namespace stepladder {
 
 namespace {
+
+constexpr std::size_t longest_title = 60;  // in a line that is redrawn, which must not wrap
+constexpr double say_again_s = 30;         // that steps wait to be stored
 
 // Whether to avoid colour and rewriting: without a terminal, or if NO_COLOR is set.
 bool stdout_is_plain() {
@@ -20,30 +27,61 @@ bool stdout_is_plain() {
   return !isatty(STDOUT_FILENO) || (no_color && *no_color);
 }
 
+// The end of a run as the database has it, which may lack steps of the training.
+RunEnded as_stored(Session& session, RunEnded end) {
+  const Run run = session.store().existing_run(end.run);
+  end.status = run.status;
+  end.reason = run.reason;
+  return end;
+}
+
+[[noreturn]] void leave(Session& session, const Unstored& unstored) {
+  session.leave_unstored();
+  throw StorageError((unstored.why.empty() ? "the last steps are not stored yet." : unstored_text(unstored)) +
+                     " They are kept" + (unstored.kept_in.empty() ? "" : " in " + unstored.kept_in.string()) +
+                     ", and the next start of Stepladder stores them");
+}
+
 }  // namespace
 
-void follow(Session& session, const std::vector<RunId>& runs) {
+bool follow(Session& session, const std::vector<RunId>& runs) {
   std::vector<Run> rows;
   for (const RunId id : runs) rows.push_back(session.store().existing_run(id));
   const bool several_processes =
       std::any_of(rows.begin(), rows.end(), [](const Run& run) { return recipe_from_json(run.recipe).nproc > 1; });
+  for (const std::string& left : session.store().left_behind())
+    std::fprintf(stderr, "stepladder: %s\n", harmless(left).c_str());
   Progress progress(std::move(rows));
   Suspension suspension(session, runs, several_processes);
+  std::vector<RunEnded> unshown;   // ends that may not be stored yet
+  std::set<RunId> saved, unsaved;  // runs with a checkpoint, and with one that could not be saved
   std::size_t ended = 0;
   bool stopping = false;
-  while (ended < runs.size()) {
+  while (ended < runs.size() || !unshown.empty()) {
     for (const RunEvent& event : session.wait_and_drain(std::chrono::milliseconds(100))) {
-      progress.show(event);
-      ended += std::holds_alternative<RunEnded>(event) ? 1 : 0;
+      if (const auto* checkpoint = std::get_if<CheckpointSaved>(&event))
+        (checkpoint->error.empty() ? saved : unsaved).insert(checkpoint->run);
+      if (const auto* end = std::get_if<RunEnded>(&event))
+        unshown.push_back(*end);
+      else
+        progress.show(event);
     }
+    if (!unshown.empty() && session.flush(std::chrono::milliseconds(100))) {
+      ended += unshown.size();
+      for (const RunEnded& end : std::exchange(unshown, {})) progress.show(as_stored(session, end));
+    }
+    const Unstored unstored = session.unstored();
+    progress.show(unstored);
     if (interrupted() && !stopping) {
       stopping = true;
+      const bool nothing_trains = ended + unshown.size() == runs.size();
+      if (nothing_trains && !unshown.empty()) leave(session, unstored);
       session.stop_all();
     }
     suspension.look();
   }
-  session.flush();
-  if (const std::string error = session.storage_error(); !error.empty()) throw StorageError(error);
+  if (const std::string apart = session.unstored().kept_apart; !apart.empty()) throw StorageError(apart);
+  return std::includes(saved.begin(), saved.end(), unsaved.begin(), unsaved.end());
 }
 
 Progress::Progress(std::vector<Run> runs)
@@ -75,14 +113,33 @@ void Progress::show(const RunEvent& event) {
     std::string line = "  " + run->title + ": " + std::string(to_string(ended->status));
     if (last_.run == run->id) line += " at step " + grouped(last_.step) + ", loss " + loss_text(last_.loss);
     if (!ended->reason.empty()) line += " (" + ended->reason + ")";
-    std::fprintf(stderr, "%s\n", line.c_str());
+    std::fprintf(stderr, "%s\n", harmless(line).c_str());
   } else if (const auto* sample = std::get_if<TextSample>(&event)) {
     clear();
     std::fprintf(stderr, "  text after step %s:\n%s\n", grouped(sample->step).c_str(), harmless(sample->text).c_str());
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
     clear();
     std::fprintf(stderr, "  the checkpoint of step %s was not saved: %s\n", grouped(saved->step).c_str(),
-                 saved->error.c_str());
+                 harmless(saved->error).c_str());
+  } else if (const auto* note = std::get_if<ConsoleText>(&event)) {
+    clear();
+    std::fprintf(stderr, "  %s", harmless(note->text).c_str());
+  }
+}
+
+void Progress::show(const Unstored& unstored) {
+  const double now = unix_now();
+  if (unstored.why.empty()) {
+    if (is_missing(said_at_)) return;
+    said_at_ = missing;
+    clear();
+    std::fprintf(stderr, "stepladder: all steps are stored again\n");
+  } else if (is_missing(said_at_) || now - said_at_ > say_again_s) {
+    said_at_ = now;
+    clear();
+    std::fprintf(stderr,
+                 "stepladder: %s Stepladder keeps them and tries again; if it ends first, its next start stores them\n",
+                 unstored_text(unstored).c_str());
   }
 }
 
@@ -96,14 +153,14 @@ void Progress::draw(const StepRecord& record) {
   const int filled = std::clamp(static_cast<int>(share * bar_width), 0, bar_width);
   std::string line = "  [" + std::string(filled, '=') + std::string(bar_width - filled, ' ') + "] ";
   if (runs_.size() > 1) line += std::to_string(place + 1) + "/" + std::to_string(runs_.size()) + " ";
-  line += run->title + "  step " + grouped(record.step) + "/" + grouped(run->planned_steps) + "  loss " +
-          loss_text(record.loss) + "  " + milliseconds_text(record.dt_ms);
+  line += bounded(run->title, longest_title) + "  step " + grouped(record.step) + "/" + grouped(run->planned_steps) +
+          "  loss " + loss_text(record.loss) + "  " + milliseconds_text(record.dt_ms);
   if (done_steps_ >= 10) {
     const double left =
         (unix_now() - started_at_) / static_cast<double>(done_steps_) * static_cast<double>(all_steps_ - done_steps_);
     line += "  " + duration_text(left) + " left";
   }
-  std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  std::fprintf(stderr, "\r\033[K%s", harmless(line).c_str());
   line_is_drawn_ = true;
 }
 

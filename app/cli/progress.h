@@ -10,9 +10,10 @@
 
 namespace stepladder {
 
-// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. Throws StorageError if steps
-// could not be written. Main thread.
-void follow(Session& session, const std::vector<RunId>& runs);
+// Shows progress until each of `runs` has ended and is in the database. Ctrl-C stops them. While the
+// database cannot be written it waits, and says so. Returns false if a run's checkpoints all failed to be saved. Main
+// thread.
+bool follow(Session& session, const std::vector<RunId>& runs);
 
 // Main thread.
 class Progress {
@@ -24,6 +25,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void show(const RunEvent& event);
+  void show(const Unstored& unstored);  // says when steps begin to wait, every half minute, and when they are stored
 
  private:
   void draw(const StepRecord& record);
@@ -35,6 +37,7 @@ class Progress {
   std::int64_t all_steps_ = 0;
   double started_at_ = missing;
   double drawn_at_ = 0;
+  double said_at_ = missing;  // that steps wait
   StepRecord last_;
   bool is_terminal_;
   bool line_is_drawn_ = false;

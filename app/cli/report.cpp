@@ -8,7 +8,7 @@
 #include "app/environment.h"
 #include "app/format.h"
 #include "app/verdict_text.h"
-#include "engine/files/checkpoint_folder.h"
+#include "engine/files/run_checkpoints.h"
 #include "storage/analysis/energy.h"
 
 namespace stepladder {
@@ -58,7 +58,7 @@ Json parity_json(const LossParity& loss) {
 Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
   const StepParts parts = store.mean_parts(run.run, run.summary.warmup_steps);
   Json checkpoints = Json::array();
-  for (const Checkpoint& checkpoint : checkpoints_in(run_checkpoint_folder(store.file(), run.run.id))) {
+  for (const Checkpoint& checkpoint : run_checkpoints(checkpoint_owner(store.file(), run.run))) {
     checkpoints.push_back({{"step", checkpoint.step}, {"folder", checkpoint.folder.string()}});
   }
   Json samples = Json::array();
@@ -79,7 +79,11 @@ Json life_cycle_json(RunStore& store, const RunAndSummary& run) {
                      {"gpu_power_w", number(sample.gpu_power_w)},
                      {"gpu_temperature_c", number(sample.gpu_temperature_c)},
                      {"gpu_memory_bytes", count_or_null(sample.gpu_memory_bytes)},
-                     {"throttle_reason", text_or_null(sample.throttle_reason)}});
+                     {"throttle_reason", text_or_null(sample.throttle_reason)},
+                     {"other_cores", number(sample.contention.other_cores)},
+                     {"other_gpu_load", number(sample.contention.other_gpu_load)},
+                     {"cores", count_or_null(sample.contention.cores)},
+                     {"needed_cores", count_or_null(sample.contention.needed_cores)}});
   }
   Json mean_ms;
   for (const NamedStepPart& part : all_step_parts) mean_ms[std::string(part.name)] = number(parts.*part.ms);
@@ -213,11 +217,12 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
 
 std::string runs_table(const std::vector<RunAndSummary>& runs) {
   std::vector<std::vector<std::string>> rows = {
-      {"id", "name", "status", "steps", "loss", "val loss", "dt ms", "tokens/s", "device", "created"}};
+      {"id", "name", "status", "steps", "loss", "val loss", "step time", "tokens/s", "device", "created"}};
   for (const auto& [run, summary] : runs) {
     rows.push_back({std::to_string(run.id), run.name, std::string(to_string(run.status)), grouped(summary.steps),
-                    loss_text(summary.loss_last), loss_text(summary.val_loss_last), compact(summary.dt_ms_median),
-                    tokens_per_s_text(summary.tokens_per_s), run.device, local_time_text(run.created_at)});
+                    loss_text(summary.loss_last), loss_text(summary.val_loss_last),
+                    milliseconds_text(summary.dt_ms_median), tokens_per_s_text(summary.tokens_per_s), run.device,
+                    local_time_text(run.created_at)});
   }
   return table(rows, {true, false, false, true, true, true, true, true, false, false});
 }
@@ -240,16 +245,17 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
       {"steps", grouped(summary.steps) + (run.planned_steps > 0 ? " of " + grouped(run.planned_steps) : "")}};
   if (summary.steps == 0) return table(rows, {false, false});
   const auto known = [](double figure, const std::string& text) { return is_missing(figure) ? "-" : text; };
-  rows.insert(rows.end(),
-              {{"loss", known(summary.loss_last, loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) +
-                                                     ", min " + loss_text(summary.loss_min))},
-               {"validation loss", known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", min " +
-                                                                    loss_text(summary.val_loss_min))},
-               {"step time", known(summary.dt_ms_median, milliseconds_text(summary.dt_ms_median) + " median, " +
-                                                             compact(summary.dt_ms_p25) + " - " +
-                                                             compact(summary.dt_ms_p75) + " ms between the quartiles")},
-               {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
-               {"clock", "sync " + std::string(to_string(run.sync)) + ", " + warmup_text(summary.warmup_steps)}});
+  rows.insert(
+      rows.end(),
+      {{"loss", known(summary.loss_last, loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last) +
+                                             ", min " + loss_text(summary.loss_min))},
+       {"validation loss",
+        known(summary.val_loss_last, loss_text(summary.val_loss_last) + ", min " + loss_text(summary.val_loss_min))},
+       {"step time", known(summary.dt_ms_median, milliseconds_text(summary.dt_ms_median) + " median, " +
+                                                     milliseconds_text(summary.dt_ms_p25) + " - " +
+                                                     milliseconds_text(summary.dt_ms_p75) + " between the quartiles")},
+       {"throughput", known(summary.tokens_per_s, tokens_per_s_text(summary.tokens_per_s) + " tokens/s")},
+       {"clock", "sync " + std::string(to_string(run.sync)) + ", " + warmup_text(summary.warmup_steps)}});
   const Interval interval = median_interval(sample_median(steady_dt_ms(series, summary)));
   rows.push_back(
       {"95 % interval",

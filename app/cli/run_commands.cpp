@@ -1,24 +1,34 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "app/cli/check_command.h"
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/unread_output.h"
 #include "app/excerpt.h"
 #include "app/exit_status.h"
 #include "app/open_store.h"
 #include "app/run_filter.h"
+#include "app/terminal_text.h"
 
 namespace stepladder {
 namespace {
 
 int list_runs(const std::string& words, const CommonOptions& common) {
-  const RunFilter filter(words);
   std::vector<RunAndSummary> runs;
   auto store = open_to_read(common.database);
+  const RunFilter filter(words, [&] {
+    std::set<std::string> names;
+    if (store)
+      for (const Run& run : store->runs()) add_recipe_names(run, names);
+    return names;
+  });
   const PlausibilityContext context = load_plausibility_context(store ? &*store : nullptr);
   if (store) {
     std::map<RunId, Curation> curations = store->curations();
@@ -35,6 +45,7 @@ int list_runs(const std::string& words, const CommonOptions& common) {
   } else {
     std::cout << runs_table(runs);
   }
+  if (!common.json) tell_of_unread_outputs(common.database);
   return exit_done;
 }
 
@@ -61,13 +72,19 @@ void print_steps(const Series& series) {
   }
 }
 
+// A program's output, byte by byte; on a terminal its lines, since it must not steer that.
+void print_console(const std::string& printed) {
+  if (!::isatty(STDOUT_FILENO)) return write_data(printed);
+  for (const std::string& line : console_lines(printed)) std::cout << line << "\n";
+}
+
 int show(const ShowOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const Run found = find_run(store, options.run);
   if (options.console && !common.json) {
     const std::string printed = store.console(found.id, std::numeric_limits<std::size_t>::max());
     if (printed.empty()) std::cerr << "stepladder: no output of run " << found.id << " was kept\n";
-    std::cout << printed;
+    print_console(printed);
     return exit_done;
   }
   const PlausibilityContext context = load_plausibility_context(&store);
@@ -124,7 +141,8 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "show", "One run");
   command->add_option("run", options->run, "Its number or name")->required();
   command->add_flag("--steps", options->steps, "Add every step");
-  command->add_flag("--console", options->console, "Only the output of its program (watch), unchanged");
+  command->add_flag("--console", options->console,
+                    "Only the output of its program (watch); unchanged unless written to a terminal");
   return {command, [options, &common] { return show(*options, common); }};
 }
 

@@ -15,8 +15,16 @@
 #include <iostream>
 #include <limits>
 
+#include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/format.h"
+#include "app/terminal_text.h"
 #include "engine/engine.h"
+#include "engine/nearest.h"
+#include "storage/analysis/hardware.h"
+#include "storage/bounded_text.h"
+#include "storage/damaged_file.h"
+#include "storage/error_text.h"
 
 namespace stepladder {
 namespace {
@@ -79,16 +87,48 @@ void add_import_options(CLI::App& command, ImportOptions& options) {
   command.add_option("--tokens-per-step", options.tokens_per_step, "Batch x sequence x accumulated batches x devices")
       ->transform(positive_count());
   command.add_option("--params", options.params, "Number of model parameters")->transform(positive_count());
-  command.add_option("--gpu", options.hardware, "Hardware that it ran on");
+  command.add_option("--gpu", options.hardware, "Hardware that it ran on")->check(short_name());
+}
+
+CLI::Validator short_name() {
+  const auto check = [](std::string& text) -> std::string {
+    if (text.size() <= longest_name) return {};
+    return "must have at most " + grouped(longest_name) + " bytes, not " + grouped(std::ssize(text));
+  };
+  return {check, "TEXT"};
+}
+
+std::string unknown_hardware(const std::string& gpu) {
+  if (gpu.empty()) return {};
+  const HardwareTable table = HardwareTable::load(assets_folder());
+  if (table.find(gpu)) return {};
+  std::vector<std::string> known;
+  for (const Hardware& row : table.all()) {
+    known.push_back(row.name);
+    known.insert(known.end(), row.aliases.begin(), row.aliases.end());
+  }
+  const std::string meant = nearest_name(gpu, known);
+  return "the hardware table has no '" + bounded(gpu, longest_name) + "'" +
+         (meant.empty() ? "" : " (did you mean " + meant + "?)") +
+         ", so the runs get no MFU and are not checked against a peak; the known names are in " +
+         (assets_folder() / "hardware.csv").string() + ", and you can add yours to " +
+         HardwareTable::user_file().string();
 }
 
 void print(const Json& json) {
-  std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << "\n";
+  std::cout << harmless_json(json.dump(2, ' ', false, Json::error_handler_t::replace)) << "\n";
 }
 
 int complain(const std::exception& error, int status) {
-  std::cerr << "stepladder: " << error.what() << "\n";
+  std::cerr << "stepladder: " << bounded(error_text(error), longest_line);
+  if (const auto* damaged = dynamic_cast<const DamagedFile*>(&error)) std::cerr << "; " << rescue_hint(damaged->file);
+  std::cerr << "\n";
   return status;
+}
+
+std::string rescue_hint(const std::filesystem::path& damaged) {
+  return "`stepladder doctor --rescue OUT --db " + bounded(damaged.string(), longest_line) +
+         "` saves what can be read of a project";
 }
 
 void open_standard_streams() {
@@ -110,14 +150,15 @@ int close_output(int status) {
   return status == exit_done ? exit_failed : status;
 }
 
-void keep_off_database(const std::filesystem::path& out, const std::filesystem::path& database) {
+void keep_off_database(const std::filesystem::path& out, const std::filesystem::path& database,
+                       const std::string& option) {
   namespace fs = std::filesystem;
   std::error_code unknown;
   const fs::path target = fs::weakly_canonical(out, unknown);
   for (const std::string part : {"", "-wal", "-shm", "-journal"}) {
     const fs::path file = database.string() + part;
     if (target != fs::weakly_canonical(file, unknown) && !fs::equivalent(out, file, unknown)) continue;
-    throw UsageError("--out: " + out.string() +
+    throw UsageError(option + ": " + out.string() +
                      (part.empty() ? " is the database itself" : " belongs to the database"));
   }
 }

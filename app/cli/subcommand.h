@@ -33,16 +33,26 @@ CLI::Validator between(double low, double high);
 // Options for facts that a log lacks, for `import` and `watch`.
 void add_import_options(CLI::App& command, ImportOptions& options);
 
+// For names that the user gives: at most `longest_name` bytes (storage/bounded_text.h).
+CLI::Validator short_name();
+
+// A sentence for stderr if the hardware table lacks what --gpu names; else empty.
+std::string unknown_hardware(const std::string& gpu);
+
 void print(const Json& json);
 int complain(const std::exception& error, int status);  // prints the error on stderr; returns `status`
+
+// The way out of a damaged file: "`stepladder doctor --rescue ..." and what it does.
+std::string rescue_hint(const std::filesystem::path& damaged);
 
 // Call first: reopens standard streams that the caller has closed, so that no file gets their numbers.
 void open_standard_streams();
 // Call last: flushes stdout; returns `status`, or exit_failed if stdout couldn't be written.
 int close_output(int status);
 
-// Throws UsageError if writing `out` would overwrite the database or SQLite's files beside it.
-void keep_off_database(const std::filesystem::path& out, const std::filesystem::path& database);
+// Throws UsageError, which names the option, if writing `out` would overwrite the database or SQLite's files beside it.
+void keep_off_database(const std::filesystem::path& out, const std::filesystem::path& database,
+                       const std::string& option = "--out");
 
 DeviceReport probe_machine();  // the machine's hardware; blocks until the engine has detected it
 

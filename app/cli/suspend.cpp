@@ -49,7 +49,7 @@ void Suspension::hold() {
 }
 
 void Suspension::stop_here() {
-  session_.flush();
+  session_.flush(std::chrono::seconds(2));  // what isn't stored by then waits in this process
   // The system's own stop, as shells expect it. The system ignores it if nobody could continue the process.
   std::signal(SIGTSTP, SIG_DFL);
   std::raise(SIGTSTP);

@@ -8,6 +8,7 @@
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/worker.h"
+#include "app/continued_ladder.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/open_store.h"
@@ -19,15 +20,23 @@
 namespace stepladder {
 namespace {
 
-int exit_status(const std::vector<LoadedRun>& runs) {
+int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
   if (interrupted()) return exit_interrupted;
+  if (!have_checkpoints) return exit_failed;
   const bool failed =
       std::any_of(runs.begin(), runs.end(), [](const LoadedRun& run) { return run.run.status != RunStatus::finished; });
   return failed ? exit_failed : exit_done;
 }
 
+constexpr const char* when_quiet_help = "Wait before each run until other programs leave it the cores that it needs";
+
+QuietPatience quiet_patience(bool when_quiet) {
+  return when_quiet ? QuietPatience(until_quiet) : std::nullopt;
+}
+
 struct TrainOptions {
   RecipeOptions recipe;
+  bool when_quiet = false;
   std::string name;
   std::vector<std::string> stages;
   std::string resume;
@@ -38,10 +47,10 @@ RunId start_training(Session& session, const TrainOptions& options) {
   if (!options.resume.empty()) {
     if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; use --fork to make a new run from it");
     const Run run = find_run(session.store(), options.resume);
-    session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)));
+    session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)), quiet_patience(options.when_quiet));
     return run.id;
   }
-  RunSpec request{.name = options.name, .stages = options.stages};
+  RunSpec request{.name = options.name, .stages = options.stages, .quiet_patience = quiet_patience(options.when_quiet)};
   if (options.fork.empty()) {
     request.base = options.recipe.recipe();
     if (const auto placement = placement_from_environment()) request.base.nproc = placement->world_size;
@@ -71,18 +80,19 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
   Session session(common.database);
   const RunId id = start_training(session, options);
-  follow(session, {id});
+  const bool has_checkpoints = follow(session, {id});
   const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
   if (common.json) {
     print(run_json(runs.front().run, runs.front().summary, load_plausibility_context(&session.store())));
   } else {
     std::cout << run_text(runs.front(), load_plausibility_context(&session.store()));
   }
-  return exit_status(runs);
+  return exit_status(runs, has_checkpoints);
 }
 
 struct LadderOptions {
   RecipeOptions recipe;
+  std::string continued;
   std::string name;
   std::string plan;
   std::vector<std::string> stages;
@@ -91,6 +101,7 @@ struct LadderOptions {
   bool all = false;
   int repeats = 1;
   bool interleave = false;
+  bool when_quiet = false;
 };
 
 // The rungs asked for, in order; empty if none were.
@@ -112,10 +123,15 @@ std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
 // A preset ladder in sizes that fit this machine; values given by hand override it.
 LadderRequest ready_request(const LadderOptions& options, const DeviceReport& report) {
   const LadderPreset& plan = ladder_preset(options.plan);
-  LadderRequest request = preset_ladder(plan, options.recipe.over(plan.base), report);
+  LadderRequest request = preset_ladder(plan, report, [&](const Recipe& base) { return options.recipe.over(base); });
+  if (request.base.seq < plan.base.seq || request.base.steps < plan.base.steps || request.base.batch < plan.base.batch)
+    std::cerr << "stepladder: " << request.base.steps << " steps of " << request.base.batch << " x " << request.base.seq
+              << " tokens, smaller than the preset's " << plan.base.steps << " of " << plan.base.batch << " x "
+              << plan.base.seq << ", to suit this machine; --steps, --batch and --seq change them\n";
   if (!options.name.empty()) request.name = options.name;
   request.repeats = options.repeats;
   request.interleave = options.interleave;
+  request.quiet_patience = quiet_patience(options.when_quiet);
   return request;
 }
 
@@ -125,7 +141,8 @@ LadderRequest ladder_request(const LadderOptions& options) {
           .stages = planned_stages(options),
           .climb = options.only.empty() ? Climb::together : Climb::alone,
           .repeats = options.repeats,
-          .interleave = options.interleave};
+          .interleave = options.interleave,
+          .quiet_patience = quiet_patience(options.when_quiet)};
 }
 
 int climb(const LadderRequest& request, const CommonOptions& common, Session& session) {
@@ -134,7 +151,7 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
                      std::to_string(placement->world_size) + " times");
   }
   const LaunchedLadder launched = session.launch_ladder(request, session.probe().get());
-  follow(session, launched.runs);
+  const bool have_checkpoints = follow(session, launched.runs);
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   const PlausibilityContext context = load_plausibility_context(&session.store());
   if (common.json) {
@@ -143,10 +160,36 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
   } else {
     std::cout << ladder_table(runs, launched.plan, context.hardware);
   }
-  return exit_status(runs);
+  return exit_status(runs, have_checkpoints);
+}
+
+// Trains what is left of a ladder that was killed or stopped.
+int continue_ladder(const std::string& wanted, QuietPatience patience, const CommonOptions& common) {
+  open_existing(common.database);
+  Session session(common.database);
+  const Ladder ladder = find_ladder(session.store(), wanted);
+  const std::vector<RunId> continued = session.continue_ladder(ladder.id, patience);
+  if (continued.empty()) std::cerr << "stepladder: nothing of this ladder is left to train\n";
+  const bool have_checkpoints = follow(session, continued);
+  const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(ladder.id));
+  const PlausibilityContext context = load_plausibility_context(&session.store());
+  if (common.json) {
+    print(ladder_json(ladder, runs, {}, common.database, context));
+  } else {
+    std::cout << ladder_table(runs, {}, context.hardware);
+  }
+  // A run that was cut and has been trained again doesn't count.
+  std::vector<LoadedRun> counted;
+  for (const LoadedRun& run : runs) {
+    const bool is_continued = std::find(continued.begin(), continued.end(), run.run.id) != continued.end();
+    const bool was_cut = run.run.status == RunStatus::interrupted || run.run.status == RunStatus::stopped;
+    if (is_continued || !was_cut) counted.push_back(run);
+  }
+  return exit_status(counted, have_checkpoints);
 }
 
 int ladder(const LadderOptions& options, const CommonOptions& common) {
+  if (!options.continued.empty()) return continue_ladder(options.continued, quiet_patience(options.when_quiet), common);
   if (!options.plan.empty()) {
     ladder_preset(options.plan);  // reports mistakes before the database is touched
     options.recipe.over(Recipe{});
@@ -177,9 +220,10 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "train", "Train one run");
   options->recipe.add_to(*command);
   command->add_option("--stage", options->stages, "Stages to apply, separated by commas")->delimiter(',');
-  command->add_option("--name", options->name, "Name of the run");
+  command->add_option("--name", options->name, "Name of the run")->check(short_name());
   CLI::Option* resume =
       command->add_option("--resume", options->resume, "Continue this run from its newest checkpoint");
+  command->add_flag("--when-quiet", options->when_quiet, when_quiet_help);
   command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
   return {command, [options, &common] { return train(*options, common); }};
 }
@@ -206,7 +250,16 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
       ->excludes(plan);
   command->add_option("--repeats", options->repeats, "Runs per rung")->check(between(1, 1000));
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
-  command->add_option("--name", options->name, "Name of the ladder");
+  command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
+  const std::vector<CLI::Option*> others = command->get_options();
+  command->add_flag("--when-quiet", options->when_quiet, when_quiet_help);
+  CLI::Option* continued =
+      command->add_option("--continue", options->continued,
+                          "Train the runs of this ladder that were interrupted or stopped (number or name)");
+  for (CLI::Option* other : others) {
+    if (other != command->get_help_ptr() && !other->check_lname("json") && !other->check_lname("db"))
+      continued->excludes(other);
+  }
   return {command, [options, &common] { return ladder(*options, common); }};
 }
 

@@ -4,75 +4,89 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "app/cli/commands.h"
+#include "app/cli/find_run.h"
+#include "app/cli/unread_output.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/import/keeper.h"
 #include "app/import/live_import.h"
+#include "app/import/spool.h"
 #include "app/import/watched_program.h"
 #include "engine/stage.h"
+#include "storage/database/process.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int look_again_ms = 200;  // at a followed file, and at an output that isn't ready
+constexpr int look_again_ms = 200;  // at a followed file
 
 struct WatchRequest {
   fs::path database;
   std::string name;                  // of the run; empty: the program's or the file's
   std::vector<std::string> command;  // empty: standard input, or `follow`
   fs::path follow;                   // a growing file
+  std::string attach;                // a run whose program goes on without a tracker
   ImportOptions options;
 };
 
-// Returns the reason (an errno) if not all of it could be written.
-int write_all(int descriptor, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t count = ::write(descriptor, data, size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) {
-      pollfd ready{.fd = descriptor, .events = POLLOUT, .revents = 0};
-      ::poll(&ready, 1, look_again_ms);
-      continue;
-    }
-    if (count <= 0) return errno;
-    data += count;
-    size -= static_cast<std::size_t>(count);
-  }
-  return 0;
+bool interrupted_without_program() {
+  return signals_without_program() > 0;
 }
 
 // Passes the output on to its usual destination. Steps are recorded even if that fails; a reader that has exited
 // (EPIPE, EIO of a terminal, EBADF if it was closed) isn't reported.
 bool output_was_lost = false;
 
-void pass_on(int descriptor, const char* data, std::size_t size) {
-  const int error = write_all(descriptor, data, size);
+void report_output_error(int error) {
   if (error == 0 || error == EPIPE || error == EIO || error == EBADF || std::exchange(output_was_lost, true)) return;
   std::cerr << "stepladder: the program's output cannot be passed on: " << std::strerror(error)
             << "; its steps are still recorded\n";
 }
 
-MoreBytes output_of(WatchedProgram& program) {
-  return [&program](std::vector<char>& piece, std::size_t& size) {
-    const auto output = program.read(piece);
-    if (!output) return false;
-    size = output->size;
-    pass_on(output->descriptor, piece.data(), size);
-    return true;
+void pass_on(int descriptor, const char* data, std::size_t size) {
+  report_output_error(write_all(descriptor, data, size));
+}
+
+// A line that is cut off at both ends of a gap is no line.
+void blank_first_line(std::vector<char>& piece, std::size_t size) {
+  const auto end = piece.begin() + static_cast<std::ptrdiff_t>(size);
+  std::fill(piece.begin(), std::find(piece.begin(), end, '\n'), '\n');
+}
+
+// Shows what lies behind `show_from`: the keeper or an earlier tracker has passed on the rest.
+MoreBytes output_of(WatchedProgram& program, Recorder& recorder, LiveSink& sink, std::int64_t show_from) {
+  return [&program, &recorder, &sink, show_from, at = std::int64_t{0}](auto& piece, auto& size) mutable {
+    program.mark([&recorder, posted = recorder.posted()] { return recorder.has_written(posted); });
+    program.free_recorded();
+    size = program.read(piece);
+    report_output_error(program.output_error());
+    if (program.jumps()) {
+      sink.skip_gap();
+      blank_first_line(piece, size);
+      at = show_from;
+    }
+    const auto shown = static_cast<std::size_t>(std::clamp<std::int64_t>(show_from - at, 0, std::int64_t(size)));
+    if (size > shown) pass_on(STDOUT_FILENO, piece.data() + shown, size - shown);
+    at += static_cast<std::int64_t>(size);
+    return size > 0;
   };
 }
 
 MoreBytes standard_input() {
   return [](std::vector<char>& piece, std::size_t& size) {
-    while (signals_without_program() == 0) {
+    while (!interrupted_without_program()) {
       const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return false;
@@ -87,7 +101,7 @@ MoreBytes standard_input() {
 // Follows a growing file until interrupted; reads a truncated file again from its start.
 MoreBytes growing_file(int descriptor) {
   return [descriptor, done = off_t{0}](std::vector<char>& piece, std::size_t& size) mutable {
-    while (signals_without_program() == 0) {
+    while (!interrupted_without_program()) {
       const ssize_t count = ::pread(descriptor, piece.data(), piece.size(), done);
       if (count > 0) {
         done += count;
@@ -134,58 +148,177 @@ Run new_run(const WatchRequest& request) {
   return run;
 }
 
-struct ProgramEnd {
-  int status = exit_done;
-  std::string reason;  // why it failed; empty if it didn't
+// Tries until it succeeds: the program has started, so a busy database or a full disk is no reason to give up.
+template <class Work>
+auto persist(const Work& work) {
+  for (bool told = false;; told = true) {
+    try {
+      return work();
+    } catch (const StorageError& error) {
+      if (interrupted_without_program()) throw;
+      if (!told) std::cerr << "stepladder: " << error.what() << "; trying again until it succeeds\n";
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+// How a run ends, and this process with it.
+struct End {
+  int exit_status = exit_done;
+  RunStatus status = RunStatus::finished;
+  std::string reason;
 };
 
-ProgramEnd end_of(WatchedProgram& program) {
-  const int status = program.wait();
-  if (WIFSIGNALED(status)) return {128 + WTERMSIG(status), "killed by signal " + std::to_string(WTERMSIG(status))};
-  if (WEXITSTATUS(status) != 0) return {WEXITSTATUS(status), "exit status " + std::to_string(WEXITSTATUS(status))};
+End end_of(const WatchedProgram& program) {
+  const ProgramEnd end = program.end();
+  if (!end.known)
+    return {exit_failed, RunStatus::interrupted,
+            "the process that kept the program's output was killed, so nobody knows how the program ended"};
+  if (WIFSIGNALED(end.status))
+    return {128 + WTERMSIG(end.status), RunStatus::failed, "killed by signal " + std::to_string(WTERMSIG(end.status))};
+  if (const int status = WEXITSTATUS(end.status); status != 0)
+    return {status, RunStatus::failed, "exit status " + std::to_string(status)};
+  if (program.lost_bytes() > 0)
+    return {
+        exit_done, RunStatus::failed,
+        std::to_string(program.lost_bytes()) + " bytes of the output could not be kept, and steps in them are lost"};
   return {};
 }
 
-// Returns the exit status: with a command the command's (128 + N if signal N killed it), otherwise exit_done at the end
-// of the input or when the watching of a file is interrupted. If the database fails, the program continues.
-int watch(const WatchRequest& request) {
-  pass_signals_on();
-  const int file = request.follow.empty() ? -1 : open_followed(request.follow);
-  RunStore store = RunStore::open(request.database);
-  store.close_dead_runs();
-  std::optional<WatchedProgram> program;  // before any thread is created
-  if (!request.command.empty()) program.emplace(request.command);
-  Run run = new_run(request);
-  run.id = store.create_run(run);
+class Watch {
+ public:
+  Watch(RunStore& store, const WatchRequest& request, Run run, std::vector<RecordedRun> recorded = {},
+        bool whole = true)
+      : run_(std::move(run)),
+        recorder_(persist([&] {
+          return std::make_unique<Recorder>(request.database, [](const std::string& why) {
+            if (why.empty())
+              std::cerr << "stepladder: all steps are stored again\n";
+            else
+              std::cerr << "stepladder: " << why << "; the program continues, and its steps wait to be stored\n";
+          });
+        })),
+        recorded_console_(recorded.empty() ? 0 : store.console(run_.id, SIZE_MAX).size()),
+        sink_([&store](const Run& next) { return persist([&] { return store.create_run(next); }); }, *recorder_, run_,
+              std::move(recorded), whole) {}
 
-  ProgramEnd end;
-  std::string nothing_read;
-  {
-    Recorder recorder(request.database, [](const std::string& error) {
-      std::cerr << "stepladder: " << error << "; the program continues, but its steps are not recorded\n";
-    });
-    LiveSink sink(store, recorder, run);
-    ImportOptions options = request.options;
+  LiveSink& sink() { return sink_; }
+  Recorder& recorder() { return *recorder_; }
+
+  // Reads all into the sink. Returns why it held no step; empty if it did.
+  std::string read(const MoreBytes& source, ImportOptions options, const fs::path& path) {
     options.live = true;
     options.known_stages = &known_stages();
-    const MoreBytes more = with_console(program     ? output_of(*program)
-                                        : file >= 0 ? growing_file(file)
-                                                    : standard_input(),
-                                        recorder, run.id);
-    LiveInput input(more, request.follow);
+    const MoreBytes more = with_patience(with_console(source, *recorder_, run_.id, recorded_console_), *recorder_,
+                                         interrupted_without_program);
+    LiveInput input(more, path);
     try {
-      importers::step_log().read(input, options, sink);
+      importers::step_log().read(input, options, sink_);
     } catch (const ImportError& error) {
-      nothing_read = std::string("the output ") + error.what();
       drain(more);
+      return error.what();
     }
-    if (program) end = end_of(*program);
-    sink.end(end.reason.empty() ? RunStatus::finished : RunStatus::failed, end.reason);
-    recorder.flush();
+    return sink_.steps() == 0 ? "contains no training step" : "";
   }
+
+  // Returns whether everything is in the database.
+  bool end(const End& end) {
+    sink_.end(end.status, end.reason);
+    while (!recorder_->flush(std::chrono::milliseconds(200)))
+      if (interrupted_without_program()) return false;
+    return true;
+  }
+
+ private:
+  const Run run_;
+  const std::unique_ptr<Recorder> recorder_;
+  const std::size_t recorded_console_;
+  LiveSink sink_;
+};
+
+// A run without a step doesn't claim to be finished.
+void require_steps(End& end, const std::string& what, const std::string& nothing_read) {
+  if (nothing_read.empty()) return;
+  std::cerr << "stepladder: " << what << " " << nothing_read << ", so no step was recorded\n";
+  if (end.status != RunStatus::finished) return;
+  end.status = RunStatus::failed;
+  end.reason = "no step was recorded: " + what + " " + nothing_read;
+}
+
+// Records the program's output to its end. Returns the program's exit status (128 + N if signal N killed it).
+int track(Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::int64_t show_from) {
+  const MoreBytes source = output_of(program, watch.recorder(), watch.sink(), show_from);
+  const std::string nothing_read = watch.read(source, spool.options(), {});
+  const std::string go_on = "`stepladder watch --attach " + std::to_string(run) + "` records the rest\n";
+  if (!program.at_end()) {
+    std::cerr << "stepladder: stopped before all of the output was recorded; " << go_on;
+    return exit_interrupted;
+  }
+  End end = end_of(program);
+  require_steps(end, "the output", nothing_read);
+  if (!watch.end(end)) {
+    std::cerr << "stepladder: the last steps aren't stored yet; " << go_on;
+    return end.exit_status == exit_done ? exit_failed : end.exit_status;
+  }
+  spool.remove();
+  return end.exit_status == exit_done && output_was_lost ? exit_failed : end.exit_status;
+}
+
+int watch_program(RunStore& store, const WatchRequest& request) {
+  Spool spool(request.database, request.options);
+  WatchedProgram program(request.command, spool);  // before any thread is created
+  own_runs_as(program.keeper());
+  Run run = new_run(request);
+  run.id = persist([&] { return store.create_run(run); });
+  spool.belongs_to(run.id);
+  Watch watch(store, request, run);
+  return track(watch, program, spool, run.id, std::numeric_limits<std::int64_t>::max());
+}
+
+int attach(RunStore& store, const WatchRequest& request) {
+  const RunId id = find_run(store, request.attach).id;
+  std::optional<Spool> spool = Spool::open(request.database, id);
+  if (!spool) throw UsageError("run " + std::to_string(id) + " has no output that isn't recorded");
+  WatchedProgram program(*spool);
+  own_runs_as(program.keeper());
+  std::vector<RecordedRun> recorded;
+  std::vector<RunId> runs = store.runs_owned_by(program.keeper());
+  if (runs.empty()) runs.push_back(id);
+  for (const RunId run : runs) {
+    // The last one's end is that of the program.
+    const bool ended = run != runs.back() && store.existing_run(run).status == RunStatus::finished;
+    recorded.push_back({run, store.recorded_steps(run), ended});
+  }
+  const bool whole = spool->state().freed == 0;
+  const std::int64_t shown = spool->state().taken;
+  Watch watch(store, request, store.existing_run(id), std::move(recorded), whole);
+  return track(watch, program, *spool, id, shown);
+}
+
+// Standard input or a growing file. Returns exit_done at its end, or when the watching of a file is interrupted.
+int watch_input(RunStore& store, const WatchRequest& request) {
+  const int file = request.follow.empty() ? -1 : open_followed(request.follow);
+  Run run = new_run(request);
+  run.id = store.create_run(run);
+  Watch watch(store, request, run);
+  const std::string nothing_read =
+      watch.read(file >= 0 ? growing_file(file) : standard_input(), request.options, request.follow);
   if (file >= 0) ::close(file);
-  if (!nothing_read.empty()) std::cerr << "stepladder: " << nothing_read << "\n";
-  return end.status == exit_done && output_was_lost ? exit_failed : end.status;
+  End end;
+  require_steps(end, file >= 0 ? request.follow.string() : "standard input", nothing_read);
+  const bool stored = watch.end(end);
+  if (!stored) std::cerr << "stepladder: the last steps aren't stored\n";
+  return !stored || !nothing_read.empty() || output_was_lost ? exit_failed : exit_done;
+}
+
+int watch(const WatchRequest& request) {
+  pass_signals_on();
+  RunStore store = RunStore::open(request.database);
+  store.close_dead_runs();
+  if (!request.attach.empty()) return attach(store, request);
+  remove_unread_outputs(request.database, [&](RunId run) { return store.run(run).has_value(); });
+  tell_of_unread_outputs(request.database);
+  return request.command.empty() ? watch_input(store, request) : watch_program(store, request);
 }
 
 }  // namespace
@@ -195,13 +328,16 @@ Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command =
       app.add_subcommand("watch", "Run a program (or read standard input) and record the steps that it prints");
   command->add_option("command", request->command, "The program and its arguments, after --");
-  command->add_option("--name", request->name, "Name of the run");
+  command->add_option("--name", request->name, "Name of the run")->check(short_name());
   command->add_option("--follow", request->follow, "Follow a growing file until interrupted");
+  command->add_option("--attach", request->attach, "Go on recording this run, whose tracker was killed");
   add_import_options(*command, request->options);
   return {command, [request, &common] {
-            if (!request->follow.empty() && !request->command.empty())
-              throw UsageError("give either --follow or a command, not both");
+            if (!request->follow.empty() + !request->command.empty() + !request->attach.empty() > 1)
+              throw UsageError("give only one of --follow, --attach and a command");
             request->database = common.database;
+            if (const std::string unknown = unknown_hardware(request->options.hardware); !unknown.empty())
+              std::cerr << "stepladder: " << unknown << "\n";
             return watch(*request);
           }};
 }

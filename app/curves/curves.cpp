@@ -154,6 +154,13 @@ Points placed(const Points& by_step, const Points& places) {
   return points;
 }
 
+MeanCurve placed(const MeanCurve& by_step, const Points& places) {
+  return {.mean = placed(by_step.mean, places),
+          .low = placed(Points{by_step.mean.x, by_step.low}, places).y,
+          .high = placed(Points{by_step.mean.x, by_step.high}, places).y,
+          .runs = by_step.runs};
+}
+
 double step_at(const Points& places, double place) {
   return places.empty() ? missing : between(places.y, places.x, std::clamp(place, places.y.front(), places.y.back()));
 }

@@ -30,6 +30,15 @@ struct Points {
   bool empty() const { return x.empty(); }
 };
 
+// A mean with the lowest and highest value at every x: of several runs where all of them have a value, or of the
+// buckets of a long run (means_of).
+struct MeanCurve {
+  Points mean;
+  std::vector<double> low;
+  std::vector<double> high;
+  std::size_t runs = 1;
+};
+
 // Leaves out steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
 Points points_of(const Run& run, const Series& series, Quantity quantity, Axis axis);
 
@@ -40,6 +49,7 @@ Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, 
 
 // The points of `by_step` at these places, interpolated linearly; leaves out those beyond the ends.
 Points placed(const Points& by_step, const Points& places);
+MeanCurve placed(const MeanCurve& by_step, const Points& places);
 
 // The step at a place; beyond the ends the first and the last.
 double step_at(const Points& places, double place);
@@ -48,13 +58,7 @@ double step_at(const Points& places, double place);
 Points difference(const Points& run, const Points& base);
 Points ratio(const Points& run, const Points& base);
 
-// The mean of several runs at every x that all of them have, with the lowest and highest value.
-struct MeanCurve {
-  Points mean;
-  std::vector<double> low;
-  std::vector<double> high;
-  std::size_t runs = 0;
-};
+// The mean of several runs at every x that all of them have.
 MeanCurve mean_of(std::span<const Points> runs);
 
 struct RangeStatistics {

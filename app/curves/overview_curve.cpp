@@ -11,15 +11,15 @@ void for_each_point(const Overview& overview, Add add) {
   for (const Bucket& bucket : overview.buckets) {
     if (bucket.count == 0) continue;
     if (bucket.min == bucket.max) {
-      add(bucket, bucket.first_step, bucket.min);
+      add(bucket.first_step, bucket.min);
       if (&bucket == &overview.buckets.back() && bucket.last_step > bucket.first_step)
-        add(bucket, bucket.last_step, bucket.min);
+        add(bucket.last_step, bucket.min);
       continue;
     }
     // The one nearer to the bucket's first value is first.
     const bool falls = bucket.max - bucket.first < bucket.first - bucket.min;
-    add(bucket, bucket.first_step, falls ? bucket.max : bucket.min);
-    add(bucket, bucket.last_step, falls ? bucket.min : bucket.max);
+    add(bucket.first_step, falls ? bucket.max : bucket.min);
+    add(bucket.last_step, falls ? bucket.min : bucket.max);
   }
 }
 
@@ -27,20 +27,30 @@ void for_each_point(const Overview& overview, Add add) {
 
 OverviewCurve curve_of(Overview overview) {
   OverviewCurve curve{.overview = std::move(overview)};
-  for_each_point(curve.overview, [&](const Bucket&, std::int64_t step, double value) {
+  for_each_point(curve.overview, [&](std::int64_t step, double value) {
     curve.points.x.push_back(static_cast<double>(step));
     curve.points.y.push_back(value);
   });
   curve.levels.follow(curve.points.x, curve.points.y);
+  if (!curve.overview.exact()) curve.means = means_of(curve.overview);
   return curve;
 }
 
-Points means_of(const Overview& overview) {
-  Points means;
-  for_each_point(overview, [&](const Bucket& bucket, std::int64_t step, double) {
-    means.x.push_back(static_cast<double>(step));
-    means.y.push_back(bucket.mean);
-  });
+MeanCurve means_of(const Overview& overview) {
+  MeanCurve means;
+  const auto add = [&](double step, const Bucket& bucket) {
+    means.mean.x.push_back(step);
+    means.mean.y.push_back(bucket.mean);
+    means.low.push_back(bucket.min);
+    means.high.push_back(bucket.max);
+  };
+  const Bucket* last = nullptr;
+  for (const Bucket& bucket : overview.buckets) {
+    if (bucket.count == 0) continue;
+    add(static_cast<double>(bucket.first_step), bucket);
+    last = &bucket;
+  }
+  if (last && last->last_step > last->first_step) add(static_cast<double>(last->last_step), *last);
   return means;
 }
 

@@ -1,4 +1,5 @@
-// A run's quantity as a curve if not every step is in memory: an overview, and the points that represent it. Pure.
+// A run's quantity as a curve if not every step is in memory: an overview, and the points or means that represent it.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,15 @@ struct OverviewCurve {
   std::int64_t last = 0;
   Points points;         // lowest and highest of each bucket, in their order, over the step: keeps every spike
   MinMaxPyramid levels;  // of the points
+  MeanCurve means;       // what is drawn instead of the points, which would be a saw-tooth; empty if exact
 
   std::int64_t behind() const { return overview.exact() ? 0 : overview.values(); }  // values that the points represent
 };
 
 OverviewCurve curve_of(Overview overview);
 
-// The mean of each point's bucket, at the same steps as the points.
-Points means_of(const Overview& overview);
+// The mean, lowest and highest value of each bucket at its first step, and of the last bucket at its last step too.
+MeanCurve means_of(const Overview& overview);
 
 // The sum of all values up to each bucket's first and last step, each value weighted by the steps since the previous
 // one.

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "storage/analysis/statistics.h"
+#include "storage/contention.h"
 
 namespace stepladder {
 namespace {
@@ -23,6 +24,13 @@ std::string reason_for(const Series& series, std::size_t i, std::span<const Syst
     if (sample.step >= step - 1 && sample.step <= step && !sample.throttle_reason.empty())
       return "the device was throttled: " + sample.throttle_reason;
   }
+  ContentionOfSteps contention([&, next = std::size_t{0}](SystemMetrics& sample) mutable {
+    if (next == metrics.size()) return false;
+    sample = metrics[next++];
+    return true;
+  });
+  if (const Contention others = contention.during(series.at[i], series.dt_ms[i]); is_disturbed(others))
+    return contention_text(others);
   if (i < 3) return "one of the first steps";
   double usual = 0;
   std::size_t looks = 0;

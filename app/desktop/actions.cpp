@@ -2,12 +2,26 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "app/desktop/panel.h"
 #include "app/desktop/workspace.h"
 #include "app/format.h"
 
 namespace stepladder {
+namespace {
+
+void add_ladder_actions(std::vector<Action>& actions, const Ladder& ladder) {
+  actions.push_back({.title = "Bars or waterfall", .command = ToggleWaterfall{}, .detail = "W in Ladder"});
+  for (const auto& [title, ending] :
+       {std::pair("Export report (HTML)", ".html"), std::pair("Export table (CSV)", ".csv"),
+        std::pair("Export table (Markdown)", ".md"), std::pair("Export table and bars (LaTeX)", ".tex"),
+        std::pair("Export bars (PNG)", ".png"), std::pair("Export bars (SVG)", ".svg"),
+        std::pair("Export bars (PDF)", ".pdf")})
+    actions.push_back({.title = title, .command = SaveLadder{ladder.id, ending}, .detail = ladder.name});
+}
+
+}  // namespace
 
 std::vector<Action> window_actions(const std::vector<Panel>& panels, const Workspace& workspace) {
   std::vector<Action> actions;
@@ -48,7 +62,10 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
                        .detail = running->run.name});
     actions.push_back({.title = "Stop run", .command = StopRun{running->run.id}, .detail = running->run.name});
     actions.push_back({.title = "Stop all runs", .command = StopAll{}, .detail = "the run and the queue"});
+  } else {
+    actions.push_back({.title = "Pause run", .command = ShowPanel{"live"}, .detail = "no run is training"});
   }
+  if (const Ladder* ladder = workspace.shown_ladder()) add_ladder_actions(actions, *ladder);
   return actions;
 }
 

@@ -11,6 +11,7 @@
 #include "app/desktop/charts/points_table.h"
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
+#include "app/import/import.h"
 #include "app/session.h"
 #include "storage/analysis/overview.h"
 #include "storage/database/curation.h"
@@ -19,6 +20,9 @@
 namespace stepladder {
 
 struct LaunchLadder {
+  LadderRequest request;
+};
+struct PlanLadder {  // which rungs it would have
   LadderRequest request;
 };
 struct StopRun {
@@ -94,6 +98,9 @@ struct RenameLadder {
   LadderId ladder = 0;
   std::string name;
 };
+struct DeleteLadder {  // its runs go to the bin, with an undo
+  LadderId ladder = 0;
+};
 struct Undo {};
 
 // Reads files or pasted text without storing anything; the Import view shows the result.
@@ -101,6 +108,8 @@ struct PreviewImport {
   std::vector<std::string> paths;
   std::string text;  // instead of paths
   ImportOptions options;
+  FileChoices choices;
+  bool again = false;  // also what is in the project already
 };
 struct KeepImport {};  // reads the same input again, into the database
 struct ForgetImport {};
@@ -129,6 +138,9 @@ struct ProposeStage {  // fills the Launch view with a run's recipe as the basel
 struct ResumeRun {  // from its newest checkpoint, to this many steps in total
   RunId run = 0;
   std::int64_t steps = 0;
+};
+struct ContinueLadder {  // its runs that were interrupted or never began
+  LadderId ladder = 0;
 };
 struct ForkRun {  // a child that starts from the checkpoint of `step`
   RunId run = 0;
@@ -166,6 +178,7 @@ struct SetTheme {
 };
 struct ToggleTheme {};
 struct ToggleLineStyles {};
+struct ToggleWaterfall {};  // in Ladder, which it shows
 struct ResetLayout {};
 struct Reload {};  // the database, with other programs' changes
 struct ShowPalette {};
@@ -180,13 +193,14 @@ struct DismissMessage {
   std::size_t index = 0;
 };
 
-using Command = std::variant<LaunchLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail,
-                             LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung,
-                             SelectRun, SelectRuns, ClearSelection, SelectBaseline, OpenRun, Curate, RenameRun,
-                             RenameLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup,
-                             StopVerification, ProposeLadder, ProposeStage, ResumeRun, ForkRun, CopyText, CopyPoints,
-                             SaveText, SavePoints, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles,
-                             ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+using Command =
+    std::variant<LaunchLadder, PlanLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail,
+                 LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun,
+                 SelectRuns, ClearSelection, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder, DeleteLadder,
+                 Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification, ProposeLadder,
+                 ProposeStage, ResumeRun, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints,
+                 SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
+                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

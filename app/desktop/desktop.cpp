@@ -2,11 +2,14 @@
 
 #include <imgui.h>
 #include <png.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -23,19 +26,23 @@
 namespace stepladder {
 namespace {
 
-// Closes the window on SIGINT and SIGTERM. Made before any other thread, so that no other thread receives the signals.
+// Ends the program on SIGINT, SIGTERM and, while it has a window, SIGHUP. Made before any other thread, so that no
+// other thread receives the signals.
 class CloseSignals {
  public:
   CloseSignals() {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGINT);
     sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     waiter_ = std::thread([this] {
       int signal = 0;
-      sigwait(&signals_, &signal);
+      do {
+        sigwait(&signals_, &signal);
+      } while (signal == SIGHUP && !window_is_open_);  // the terminal was closed
       came_ = true;
-      if (window_is_open_) Window::wake();
+      wake_window();
     });
   }
   ~CloseSignals() {
@@ -46,6 +53,9 @@ class CloseSignals {
   CloseSignals(const CloseSignals&) = delete;
   CloseSignals& operator=(const CloseSignals&) = delete;
 
+  void wake_window() const {  // any thread
+    if (window_is_open_) Window::wake();
+  }
   void window_opened() { window_is_open_ = true; }
   void window_closes() { window_is_open_ = false; }
   bool came() const { return came_; }
@@ -72,17 +82,9 @@ std::string png_of(const std::vector<std::uint8_t>& rgba, int width, int height)
   return png;
 }
 
-}  // namespace
-
-int open_desktop(const std::filesystem::path& database) {
-  const DesktopSettings settings = load_settings();
-  CloseSignals close_signals;
-  Window window(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
-  if (settings.maximised) window.maximise();
-  close_signals.window_opened();
-  Session session(database, Window::wake);
+// Shows the window until it is closed. Returns what then becomes of the session's runs.
+Closing show_window(Window& window, Session& session, const DesktopSettings& settings, CloseSignals& close_signals) {
   std::string no_example;
-  const EmptiedBin emptied = empty_bin(session.store(), unix_now() - bin_days * 24 * 3600);
   try {  // so that the first launch isn't empty: a real ladder, measured elsewhere
     add_example(session.store(), assets_folder());
   } catch (const StorageError& error) {
@@ -91,15 +93,21 @@ int open_desktop(const std::filesystem::path& database) {
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(session.store(), &session, settings);
   app.set_display_scale(window.display_scale());
-  app.say_of_bin(emptied);
+  app.empty_bin(unix_now() - bin_days * 24 * 3600);
   if (!no_example.empty())
     app.workspace().messages.push_back({.text = "The example ladder could not be added: " + no_example});
 
   // ImGui settles within three frames of any input; then the next event triggers the next frame. While a run trains,
   // ten frames a second are enough for the eye and leave the cores to the training.
   constexpr double frame_seconds = 0.1;
+  constexpr double seconds_until_a_look = 2;  // at what other processes have written
   int frames_to_settle = 3;
-  while (window.is_open() && !close_signals.came()) {
+  while (!app.may_close() && !close_signals.came()) {
+    if (!window.is_open()) {
+      window.stay_open();
+      app.ask_to_close();
+      frames_to_settle = 3;
+    }
     const bool was_busy = app.is_busy();
     const bool typing = ImGui::GetIO().WantTextInput;  // the caret blinks
     if (frames_to_settle > 0) {
@@ -108,7 +116,12 @@ int open_desktop(const std::filesystem::path& database) {
     } else if (was_busy) {
       window.wait_for_input(frame_seconds);
     } else {
-      window.wait_for_input(typing ? 0.5 : -1.0);
+      const bool hovering = window.is_hovering();
+      const double patience = hovering ? 0.05 : typing ? 0.5 : seconds_until_a_look;
+      const auto begun = std::chrono::steady_clock::now();
+      window.wait_for_input(patience);
+      const bool nothing_came = std::chrono::steady_clock::now() - begun >= std::chrono::duration<double>(patience);
+      if (nothing_came && !hovering && !typing && !app.others_have_begun()) continue;  // costs no frame
       frames_to_settle = 2;
     }
     app.take_dropped(window.take_dropped());
@@ -118,12 +131,41 @@ int open_desktop(const std::filesystem::path& database) {
     const bool asked = app.execute();
     if (asked) frames_to_settle = 3;
   }
-  close_signals.window_closes();
-  app.close();
+  app.close([&] {
+    if (window.is_visible()) window.frame([&] { app.draw(); });
+    window.poll_input();
+  });
   DesktopSettings now = app.settings();
   now.maximised = window.is_maximised();
   if (!now.maximised) window.size(now.width, now.height);
   save_settings(now);
+  close_signals.window_closes();
+  return close_signals.came() ? Closing::after_step : app.closing();
+}
+
+void train_without_window(Session& session, const CloseSignals& close_signals) {
+  std::fprintf(stderr,
+               "stepladder: training goes on without a window (process %d) to the end of the queue. Start Stepladder "
+               "again to see it.\n",
+               static_cast<int>(::getpid()));
+  while (!session.idle() && !close_signals.came()) session.wait_and_drain(std::chrono::milliseconds(500));
+}
+
+}  // namespace
+
+int open_desktop(const std::filesystem::path& database) {
+  const DesktopSettings settings = load_settings();
+  CloseSignals close_signals;
+  auto window = std::make_unique<Window>(Window::Kind::on_screen, "Stepladder", settings.width, settings.height);
+  if (settings.maximised) window->maximise();
+  close_signals.window_opened();
+  Session session(database, [&close_signals] { close_signals.wake_window(); });
+  const Closing closing = show_window(*window, session, settings, close_signals);
+  if (closing == Closing::in_background) {
+    window.reset();
+    train_without_window(session, close_signals);
+  }
+  if (close_signals.came()) session.stop_all(AtStop::checkpoint);  // a logout, or the machine goes down
   return exit_done;
 }
 

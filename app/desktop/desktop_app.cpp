@@ -1,7 +1,7 @@
 #include "app/desktop/desktop_app.h"
 
 #include <imgui.h>
-#include <imgui_internal.h>  // DockBuilder
+#include <imgui_internal.h>  // DockBuilder, windows
 
 #include <algorithm>
 #include <cstdio>
@@ -18,6 +18,7 @@
 #include "app/desktop/window.h"
 #include "app/environment.h"
 #include "app/format.h"
+#include "app/unstored_text.h"
 #include "engine/files/tokens.h"
 
 namespace stepladder {
@@ -63,6 +64,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.load(store);
+  for (const std::string& left : store.left_behind()) complain(left);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
   // A screenshot waits until everything is complete.
@@ -152,9 +154,9 @@ bool DesktopApp::is_busy() const {
   const bool notices = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
                                    [](const Message& message) { return !message.is_error; });
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
-         workspace_.import.state == State::reading || workspace_.import.state == State::keeping || exports_.is_busy() ||
-         workspace_.verification.open || asked_portal_.valid() ||
-         (session_ && !workspace_.device && workspace_.device_problem.empty());
+         !workspace_.unstored.empty() || workspace_.import.state == State::reading ||
+         workspace_.import.state == State::keeping || exports_.is_busy() || workspace_.verification.open ||
+         asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
 void DesktopApp::complain(const std::string& text) {
@@ -180,18 +182,15 @@ void DesktopApp::ingest() {
     complain(error.what());
   });
   import_job_.tell_progress(workspace_.import);
-  if (ImportPreview read; import_job_.take(read)) {
-    workspace_.import = std::move(read);
-    if (workspace_.import.state == ImportPreview::State::kept) {
-      workspace_.load(store_);
-      const std::size_t count = workspace_.import.runs.size();
-      if (count > 0) notice("Imported " + runs_text(count));
-    }
-  }
+  if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
       complain("The checkpoint of step " + grouped(saved->step) + " could not be saved: " + saved->error);
+    }
+    if (const auto* note = std::get_if<ConsoleText>(&event)) {
+      const RunEntry* entry = workspace_.find(note->run);
+      complain((entry ? entry->run.name + ": " : "") + note->text.substr(0, note->text.find('\n')));
     }
     if (workspace_.ingest(event)) {
       const auto& ended = std::get<RunEnded>(event);
@@ -200,14 +199,16 @@ void DesktopApp::ingest() {
     }
   }
   show_confirmation();
-  if (const RunEntry* running = workspace_.running()) {
+  follow_others();
+  if (const RunEntry* running = workspace_.running(); running && workspace_.is_ours(running->run.id)) {
     workspace_.order_queue(session_->queue());
-    workspace_.is_paused = session_->paused(running->run.id);
+    workspace_.pause(session_->paused(running->run.id));
   }
-  if (storage_error_.empty()) {
-    storage_error_ = session_->storage_error();
-    if (!storage_error_.empty()) complain("Runs were stopped because steps can no longer be stored: " + storage_error_);
-  }
+  const bool had_waited = !workspace_.unstored.empty();
+  const Unstored unstored = session_->unstored();
+  workspace_.unstored = unstored_text(unstored);
+  if (unstored.kept_apart != std::exchange(kept_apart_, unstored.kept_apart)) complain(unstored.kept_apart);
+  if (had_waited && workspace_.unstored.empty()) notice("All steps are stored again");
   // Asked for after the first frame, so that the window is visible before LibTorch loads.
   if (!probe_.valid()) {
     if (ImGui::GetFrameCount() > 1) probe_ = session_->probe();
@@ -220,6 +221,60 @@ void DesktopApp::ingest() {
       complain(std::string("This machine cannot launch runs: ") + error.what());
     }
   }
+}
+
+// Runs that other processes train: a window that was closed meanwhile, or the command line.
+void DesktopApp::follow_others() {
+  using namespace std::chrono_literals;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_look_at_others_) return;
+  next_look_at_others_ = now + 500ms;
+  try {
+    if (!workspace_.others().empty() && now >= next_look_for_dead_) {
+      next_look_for_dead_ = now + 5s;
+      store_.close_dead_runs();
+    }
+    if (!store_.others_have_written()) return;
+    const RunEntry* before = workspace_.running();
+    workspace_.follow_others(store_, store_.runs_under_way());
+    const RunEntry* running = workspace_.running();
+    if (running && running != before && !workspace_.is_ours(running->run.id)) workspace_.is_paused = false;
+  } catch (const StorageError& error) {  // a lock passes; damage is reported by whatever needs the file next
+    if (workspace_.messages.empty()) complain(error.what());
+  }
+}
+
+bool DesktopApp::others_have_begun() {
+  if (session_) follow_others();
+  return !workspace_.others().empty();
+}
+
+void DesktopApp::ask_to_close() {
+  if (!workspace_.trains_here())
+    closing_ = Closing::after_step;
+  else
+    closing_popup_.open();
+}
+
+bool DesktopApp::may_close() const {
+  return closing_ == Closing::in_background || (closing_ == Closing::after_step && !workspace_.trains_here());
+}
+
+void DesktopApp::draw_closing() {
+  const std::vector<const RunEntry*> waiting = workspace_.waiting();
+  const RunEntry* running = workspace_.running();
+  std::string what = running ? running->run.name + " is at step " +
+                                   grouped(static_cast<std::int64_t>(running->series().size())) + " of " +
+                                   grouped(running->run.planned_steps)
+                             : "No run trains at this moment";
+  if (!waiting.empty()) what += ", and " + runs_text(waiting.size()) + (waiting.size() == 1 ? " waits" : " wait");
+  const Closing answer = closing_popup_.draw(what + ".");
+  if (answer == Closing::no) return;
+  closing_ = answer;
+  if (answer != Closing::after_step) return;
+  session_->stop_confirming();
+  session_->stop_all();
+  wait_notice("Stepladder closes when this step is done");
 }
 
 void DesktopApp::draw() {
@@ -237,7 +292,6 @@ void DesktopApp::draw() {
   draw_side_bar(width);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();
-  draw_messages();
   const ImGuiID dockspace = ImGui::GetID("dock");
   if (layout_is_stale_) lay_out(dockspace);
   ImGui::DockSpace(dockspace, ImVec2(0, 0));
@@ -245,7 +299,14 @@ void DesktopApp::draw() {
   ImGui::End();
   draw_panels();
   palette_.draw(commands_);
+  draw_messages();
+  draw_closing();
   draw_notice();
+  for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
+    if (window->Active && !window->Hidden && (window->Flags & ImGuiWindowFlags_Tooltip) != 0)
+      ui_test_anchors::note("tooltip", window->Pos.x, window->Pos.y, window->Pos.x + window->Size.x,
+                            window->Pos.y + window->Size.y);
+  }
   ui_test_anchors::write_frame();
 }
 
@@ -302,12 +363,22 @@ void DesktopApp::draw_panels() {
   }
 }
 
-void DesktopApp::close() {
+void DesktopApp::close(const std::function<void()>& frame) {
   for (const Panel& panel : panels_) {
     if (panel.leave) panel.leave(commands_);
   }
   execute();
-  exports_.finish([](const std::exception& error) { std::fprintf(stderr, "stepladder: %s\n", error.what()); });
+  bool said = false;
+  const auto waiting = [&] {
+    if (!std::exchange(said, true)) {
+      wait_notice("Stepladder will close once exports are written and deleted runs are removed...");
+      std::fputs("stepladder: writing exports and removing deleted runs before closing\n", stderr);
+    }
+    frame();
+  };
+  exports_.finish(
+      [](const std::exception& error) { std::fprintf(stderr, "stepladder: %s\n", harmless(error.what()).c_str()); },
+      waiting);
 }
 
 void DesktopApp::draw_side_bar(float width) {
@@ -376,11 +447,12 @@ void DesktopApp::draw_machine(float bar_width, float height) {
              fonts().semibold, 13.5f);
   }
   ImGui::SetCursorPosX(left);
-  std::string state = !device ? "" : device->gpus.empty() ? "no GPU  -  " : "GPU  -  ";
+  std::string state = !device ? "" : device->gpus.empty() ? "no GPU  \xE2\x80\x93  " : "GPU  \xE2\x80\x93  ";
   const RunEntry* running = workspace_.running();
   if (running) {
     const double seconds = workspace_.seconds_left_of_all();
-    state += "training" + (is_missing(seconds) ? "" : ", " + duration_text(seconds) + " left");
+    state += (workspace_.is_paused ? "paused" : "training") +
+             std::string(is_missing(seconds) ? "" : ", " + duration_text(seconds) + " left");
   } else {
     state += "idle";
   }
@@ -407,28 +479,53 @@ void DesktopApp::draw_machine(float bar_width, float height) {
   ImGui::PopStyleColor(3);
 }
 
+// Shows errors, and what couldn't be stored yet, at the bottom of the window: over the views, so that nothing moves
+// that somebody is about to click.
 void DesktopApp::draw_messages() {
-  for (std::size_t i = 0; i < workspace_.messages.size(); ++i) {
-    const Message& message = workspace_.messages[i];
-    if (!message.is_error) continue;
-    ImGui::PushID(static_cast<int>(i));
-    ImGui::PushStyleColor(ImGuiCol_ChildBg, faded(palette().bad, 0.14f));
-    ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, 0);
-    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(8)));
-    ImGui::BeginChild("##message", ImVec2(0, 0), ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_AlwaysUseWindowPadding);
-    ImGui::PopStyleVar(2);
-    ImGui::PopStyleColor();
-    const float button = px(90);
-    ImGui::AlignTextToFramePadding();
-    ImGui::PushTextWrapPos(ImGui::GetWindowWidth() - button - px(40));
-    ImGui::TextUnformatted(message.text.c_str());
-    ImGui::PopTextWrapPos();
-    ImGui::SameLine(ImGui::GetWindowWidth() - button - px(20));
-    if (quiet_button("Dismiss")) commands_.push_back(DismissMessage{i});
-    mark("message.dismiss");
-    ImGui::EndChild();
-    ImGui::PopID();
+  const bool any_error = std::any_of(workspace_.messages.begin(), workspace_.messages.end(),
+                                     [](const Message& message) { return message.is_error; });
+  if (!any_error && workspace_.unstored.empty()) return;
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const float bar = side_bar_width(viewport->WorkSize.x);
+  const float width = std::min(px(900), viewport->WorkSize.x - bar - px(32));
+  const float above_notice = px(24 + 56);
+  ImGui::SetNextWindowPos(ImVec2(viewport->WorkPos.x + bar + (viewport->WorkSize.x - bar) / 2,
+                                 viewport->WorkPos.y + viewport->WorkSize.y - above_notice),
+                          ImGuiCond_Always, ImVec2(0.5f, 1));
+  ImGui::SetNextWindowSizeConstraints(ImVec2(width, 0), ImVec2(width, viewport->WorkSize.y * 0.4f));
+  ImGui::PushStyleColor(ImGuiCol_WindowBg, palette().card);
+  ImGui::PushStyleColor(ImGuiCol_Border, palette().bad);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(8));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, px(1));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(8)));
+  ImGui::Begin("##messages", nullptr,
+               ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                   ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_AlwaysAutoResize |
+                   ImGuiWindowFlags_NoNav | ImGuiWindowFlags_NoFocusOnAppearing);
+  ImGui::PopStyleVar(3);
+  ImGui::PopStyleColor(2);
+  if (!workspace_.unstored.empty()) {
+    ImGui::TextWrapped("%s%s", workspace_.unstored.c_str(), workspace_.running() ? " Training goes on." : "");
+    mark("message.unstored");
   }
+  for (std::size_t i = 0; i < workspace_.messages.size(); ++i) {
+    if (workspace_.messages[i].is_error) draw_error(i);
+  }
+  ImGui::End();
+}
+
+void DesktopApp::draw_error(std::size_t i) {
+  ImGui::PushID(static_cast<int>(i));
+  const float button = ImGui::CalcTextSize("Dismiss").x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float right = ImGui::GetContentRegionMax().x;
+  ImGui::AlignTextToFramePadding();
+  ImGui::PushTextWrapPos(right - button - px(16));
+  ImGui::TextUnformatted(workspace_.messages[i].text.c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::SameLine(right - button);
+  if (quiet_button("Dismiss")) commands_.push_back(DismissMessage{i});
+  mark("message.dismiss");
+  ImGui::PopID();
 }
 
 // Shows the last action at the bottom of the window for some seconds.

@@ -2,6 +2,7 @@
 // out the panels' commands. UI thread.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "app/bin.h"
+#include "app/desktop/closing_popup.h"
 #include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
 #include "app/desktop/palette_popup.h"
@@ -33,24 +35,38 @@ class DesktopApp {
   // shown, or the hardware is being detected.
   bool is_busy() const;
 
+  bool others_have_begun();  // looks whether another process trains now; may touch the disk
+
   void show(const std::string& panel_id);  // throws std::out_of_range for an unknown one
   void set_display_scale(float scale);
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
-  void say_of_bin(const EmptiedBin& emptied);         // a notice, unless nothing was deleted
+  void empty_bin(double deleted_before);              // on another thread; a notice follows, unless nothing was deleted
 
-  // After the last frame: stores typed text that isn't stored yet, and waits for exports.
-  void close();
+  // The user wants to close the window: asks what becomes of the runs that train here. The window stays until may_close
+  // says so; then `closing` says whether they are trained on without it.
+  void ask_to_close();
+  bool may_close() const;
+  Closing closing() const { return closing_; }
+
+  // After the last frame: stores typed text that isn't stored yet, and waits for exports. If they take a while, says so
+  // in the terminal and in the window, for which it calls `frame` ten times a second.
+  void close(const std::function<void()>& frame = [] {});
 
   // With the current layout and the state that panels remember. Inside the ImGui context.
   DesktopSettings settings();
   Workspace& workspace() { return workspace_; }
 
  private:
+  void take_import(ImportPreview read);
+  void say_of_bin(const EmptiedBin& emptied);
   void draw_side_bar(float width);
   void draw_machine(float bar_width, float height);
   void draw_messages();
+  void draw_error(std::size_t i);  // of the messages
   void draw_notice();
   void draw_panels();
+  void draw_closing();
+  void follow_others();
   void lay_out(unsigned dockspace);
   void handle_keys();
   void apply_theme_and_scale();
@@ -68,6 +84,7 @@ class DesktopApp {
   // One per command (commands.h): desktop_run_commands.cpp has those of runs and ladders, desktop_commands.cpp the
   // others.
   void execute(const LaunchLadder& launch);
+  void execute(const PlanLadder& asked);
   void execute(const StopRun& stop);
   void execute(const StopAll&);
   void execute(const PauseRun& pause);
@@ -89,6 +106,7 @@ class DesktopApp {
   void execute(const Curate& asked);
   void execute(const RenameRun& rename);
   void execute(const RenameLadder& rename);
+  void execute(const DeleteLadder& asked);
   void execute(const Undo&);
   void execute(const PreviewImport& preview);
   void execute(const KeepImport&);
@@ -99,6 +117,7 @@ class DesktopApp {
   void execute(const ProposeLadder& propose);
   void execute(const ProposeStage& propose);
   void execute(const ResumeRun& resume);
+  void execute(const ContinueLadder& ladder);
   void execute(const ForkRun& fork);
   void execute(const CopyText& copy);
   void execute(const CopyPoints& copy);
@@ -109,6 +128,7 @@ class DesktopApp {
   void execute(const SetTheme& choice);
   void execute(const ToggleTheme&);
   void execute(const ToggleLineStyles&);
+  void execute(const ToggleWaterfall&);
   void execute(const ChangeScale& change);
   void execute(const ResetLayout&);
   void execute(const Reload&);
@@ -129,8 +149,12 @@ class DesktopApp {
   bool focus_is_stale_ = true;  // the newest panel gets the keyboard focus
   float display_scale_ = 1;
   std::shared_future<DeviceReport> probe_;
-  std::string storage_error_;
+  std::string kept_apart_;  // Unstored::kept_apart, as shown
   PalettePopup palette_;
+  ClosingPopup closing_popup_;
+  Closing closing_ = Closing::no;
+  std::chrono::steady_clock::time_point next_look_at_others_{};
+  std::chrono::steady_clock::time_point next_look_for_dead_{};
   std::function<void()> wake_;
   ImportJob import_job_;
   ExportQueue exports_;

@@ -8,12 +8,14 @@
 
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/desktop_app.h"
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/figures/export.h"
 #include "app/figures/run_figures.h"
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/format.h"
+#include "storage/error_text.h"
 
 namespace stepladder {
 namespace {
@@ -67,8 +69,10 @@ bool DesktopApp::execute() {
     if (reads_points(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       std::visit([this](const auto& asked_for) { execute(asked_for); }, command);
-    } catch (const std::exception& error) {  // RecipeError, DataError, StorageError: the window stays open
-      complain(error.what());
+    } catch (const RecipeError& error) {
+      complain(field_words(error.what()));
+    } catch (const std::exception& error) {  // DataError, StorageError: the window stays open
+      complain(error_text(error));
     }
   }
   return anything;
@@ -183,6 +187,22 @@ void DesktopApp::execute(const RenameLadder& rename) {
   can_undo("Renamed " + before + " to " + rename.name, [call, before] { call(before); });
 }
 
+void DesktopApp::execute(const DeleteLadder& asked) {
+  const Ladder* ladder = workspace_.ladder(asked.ladder);
+  if (!ladder) return;
+  Curate curate{.what = "Deleted ladder " + ladder->name, .changes = {}};
+  for (const RunEntry* entry : workspace_.runs_of(asked.ladder)) {
+    Curation changed = entry->curation;
+    changed.deleted_at = unix_now();
+    curate.changes.emplace_back(entry->run.id, std::move(changed));
+  }
+  execute(curate);
+  if (workspace_.selected_ladder != asked.ladder) return;
+  workspace_.selected_ladder = 0;
+  workspace_.selected_rung = -1;
+  workspace_.baseline_rung = 0;
+}
+
 void DesktopApp::execute(const Undo&) {
   if (undoable_.empty()) return notice("Nothing to undo");
   const Undoable last = std::move(undoable_.back());
@@ -193,7 +213,10 @@ void DesktopApp::execute(const Undo&) {
 }
 
 void DesktopApp::say_of_bin(const EmptiedBin& emptied) {
-  if (!emptied.runs.empty() || emptied.freed_bytes > 0) notice(emptied_text(emptied));
+  constexpr std::int64_t much = 1 << 20;
+  const bool is_much = emptied.before.file_bytes >= emptied.after.file_bytes + much || emptied.after.free_bytes >= much;
+  if (!emptied.runs.empty() || emptied.freed_bytes > 0)
+    notice(emptied_text(emptied) + (is_much ? ". " + space_text(store_.file(), emptied) : ""));
   for (const std::string& problem : emptied.problems) complain(problem);
 }
 
@@ -208,23 +231,58 @@ void DesktopApp::execute(const EmptyBin& bin) {
     return palette_.open({{.title = "Keep the runs in the bin", .command = ShowPalette{}},
                           {.title = "Permanently delete " + what, .command = EmptyBin{.sure = true}}});
   }
-  const EmptiedBin emptied = empty_bin(store_, unix_now() + 1);
-  // Earlier changes may concern runs that no longer exist.
-  undoable_.clear();
-  workspace_.undoable.clear();
-  workspace_.load(store_);
-  say_of_bin(emptied);
+  empty_bin(unix_now() + 1);
+}
+
+void DesktopApp::empty_bin(double deleted_before) {
+  // Deleting the rows of long runs takes seconds.
+  exports_.add([this, file = store_.file(), deleted_before]() -> ExportQueue::Then {
+    RunStore store = RunStore::open(file);
+    return [this, emptied = stepladder::empty_bin(store, deleted_before)] {
+      if (!emptied.runs.empty()) {
+        // Earlier changes may concern runs that no longer exist.
+        undoable_.clear();
+        workspace_.undoable.clear();
+        workspace_.load(store_);
+      }
+      say_of_bin(emptied);
+    };
+  });
 }
 
 void DesktopApp::execute(const PreviewImport& preview) {
   workspace_.import = {.state = ImportPreview::State::reading, .asked = preview};
-  import_job_.preview(preview);
+  import_job_.preview(workspace_.database, preview);
 }
 
 void DesktopApp::execute(const KeepImport&) {
   if (workspace_.database.empty()) throw std::runtime_error("There isn't a database to import into.");
   workspace_.import.state = ImportPreview::State::keeping;
   import_job_.keep(workspace_.database, workspace_.import.asked);
+}
+
+// The result of a preview or an import. All runs of an import can be undone together.
+void DesktopApp::take_import(ImportPreview read) {
+  workspace_.import = std::move(read);
+  if (workspace_.import.state != ImportPreview::State::kept) return;
+  workspace_.load(store_);
+  std::vector<RunId> runs;
+  for (const ImportPreview::PreviewRun& imported : workspace_.import.runs) runs.push_back(imported.run.id);
+  if (runs.empty()) return;
+  can_undo("Imported " + runs_text(runs.size()), [this, runs, number = workspace_.import.number] {
+    store_.in_one_transaction([&] {
+      for (const RunId run : runs) {
+        const RunEntry* entry = workspace_.find(run);
+        if (!entry) continue;  // deleted meanwhile
+        Curation curation = entry->curation;
+        curation.deleted_at = unix_now();
+        store_.curate(run, curation);
+      }
+    });
+    workspace_.load(store_);
+    if (workspace_.import.state == ImportPreview::State::kept && workspace_.import.number == number)
+      workspace_.import = {};
+  });
 }
 
 void DesktopApp::execute(const ForgetImport&) {
@@ -290,6 +348,11 @@ void DesktopApp::execute(const ToggleTheme&) {
 
 void DesktopApp::execute(const ToggleLineStyles&) {
   workspace_.line_styles = !workspace_.line_styles;
+}
+
+void DesktopApp::execute(const ToggleWaterfall&) {
+  ++workspace_.waterfall_toggles;
+  if (std::find(open_.begin(), open_.end(), "ladder") == open_.end()) show("ladder");
 }
 
 void DesktopApp::execute(const ChangeScale& change) {

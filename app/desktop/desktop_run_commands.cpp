@@ -23,6 +23,15 @@ void DesktopApp::execute(const LaunchLadder& launch) {
   show("live");
 }
 
+void DesktopApp::execute(const PlanLadder& asked) {
+  workspace_.launch_plan = {.asked = text_of(asked.request), .plan = {}, .problem = ""};
+  try {
+    workspace_.launch_plan.plan = plan_of(asked.request, device());
+  } catch (const std::exception& error) {  // not a message: the form shows it
+    workspace_.launch_plan.problem = error.what();
+  }
+}
+
 void DesktopApp::execute(const ProposeLadder& propose) {
   const Ladder* ladder = workspace_.ladder(propose.ladder);
   if (!ladder) return;
@@ -58,6 +67,21 @@ void DesktopApp::execute(const ResumeRun& resume) {
   show("live");
 }
 
+void DesktopApp::execute(const ContinueLadder& asked) {
+  if (!session_) return;
+  const std::vector<RunId> continued = session_->continue_ladder(asked.ladder);
+  if (continued.empty()) return notice("Nothing of this ladder is left to train");
+  std::vector<RunId> repeats;
+  for (const RunId id : continued) {
+    if (workspace_.find(id))
+      workspace_.goes_on(store_, id);
+    else
+      repeats.push_back(id);
+  }
+  workspace_.add_runs(store_, repeats);
+  show("live");
+}
+
 void DesktopApp::execute(const ForkRun& fork) {
   if (!session_) return;
   const RunEntry* entry = workspace_.find(fork.run);
@@ -69,17 +93,26 @@ void DesktopApp::execute(const ForkRun& fork) {
 }
 
 void DesktopApp::execute(const StopRun& stop) {
-  if (session_) session_->stop(stop.run);
+  if (!session_) return;
+  if (workspace_.is_ours(stop.run)) return session_->stop(stop.run);
+  store_.request(stop.run, RunRequest::stop);
+  notice("Asked the process that trains it to stop");
 }
 
 void DesktopApp::execute(const StopAll&) {
   if (!session_) return;
   execute(StopVerification{});
-  session_->stop_all();
+  if (workspace_.trains_here()) return session_->stop_all();
+  // The waiting ones first, so that none of them begins.
+  for (auto other = workspace_.others().rbegin(); other != workspace_.others().rend(); ++other)
+    store_.request(*other, RunRequest::stop);
 }
 
 void DesktopApp::execute(const PauseRun& pause) {
-  if (session_) session_->pause(pause.run, pause.paused);
+  if (!session_) return;
+  if (workspace_.is_ours(pause.run)) return session_->pause(pause.run, pause.paused);
+  store_.request(pause.run, pause.paused ? RunRequest::pause : RunRequest::resume);
+  workspace_.pause(pause.paused);
 }
 
 void DesktopApp::execute(const MoveInQueue& move) {

@@ -30,8 +30,14 @@ void ExportQueue::take(const Fail& fail) {
   if (is_busy() && making_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) take_made(fail);
 }
 
-void ExportQueue::finish(const Fail& fail) {
-  while (is_busy()) take_made(fail);
+void ExportQueue::finish(const Fail& fail, const std::function<void()>& waiting) {
+  while (is_busy()) {
+    if (making_.wait_for(std::chrono::milliseconds(100)) == std::future_status::ready) {
+      take_made(fail);
+    } else {
+      waiting();
+    }
+  }
 }
 
 void ExportQueue::take_made(const Fail& fail) {

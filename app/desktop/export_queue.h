@@ -24,8 +24,8 @@ class ExportQueue {
   // Call between frames: handles finished exports, and passes exceptions of `make` to `fail`. Never blocks.
   void take(const Fail& fail);
 
-  // Waits until every export is done.
-  void finish(const Fail& fail);
+  // Waits until every export is done, and calls `waiting` ten times a second meanwhile.
+  void finish(const Fail& fail, const std::function<void()>& waiting);
 
  private:
   void start_next();

@@ -20,11 +20,13 @@ class ImportJob {
   ImportJob(const ImportJob&) = delete;
   ImportJob& operator=(const ImportJob&) = delete;
 
-  // Stops reading, if it is; an import into the database keeps nothing of the file that it was reading.
+  // Stops reading, if it is; an import into the database keeps nothing of the path that it was reading.
   void cancel();
 
-  void preview(PreviewImport asked);
-  void keep(const std::filesystem::path& database, PreviewImport asked);  // through a connection of its own
+  // Both leave out what `database` has already, unless asked otherwise, through a connection of their own. Previews
+  // need none.
+  void preview(const std::filesystem::path& database, PreviewImport asked);
+  void keep(const std::filesystem::path& database, PreviewImport asked);
 
   // Moves the result into `into`, once. Returns whether there was one.
   bool take(ImportPreview& into);
@@ -33,7 +35,8 @@ class ImportJob {
   void tell_progress(ImportPreview& shown);
 
  private:
-  void start(PreviewImport asked, const std::filesystem::path* database);
+  void start(PreviewImport asked, const std::filesystem::path& database, bool keeps);
+  void read(const std::filesystem::path& database, bool keeps);  // on the thread
 
   std::function<void()> wake_;
   std::thread thread_;

@@ -15,33 +15,26 @@ struct Columns {
   float left, bars, bars_end, ms_right, change_right;
 };
 
-// Less than a thousandth of a step isn't a change.
-Tone tone_of(double change_ms, double whole_ms) {
-  if (std::fabs(change_ms) < 0.001 * whole_ms) return Tone::neutral;
-  return change_ms < 0 ? Tone::good : Tone::bad;
-}
-
-void draw_figures(const Columns& at, double ms, const double* before_ms, double whole_ms, ImFont* font) {
+void draw_figures(const Columns& at, double ms, const double* before_ms, double whole_ms, bool is_clear, ImFont* font) {
   ImGui::SameLine();
   text_right(ms_figure(ms, whole_ms), at.ms_right, font, small_size);
   if (!before_ms) return;
   const double change = ms - *before_ms;
-  const Tone tone = tone_of(change, whole_ms);
-  const ImVec4 colour = tone == Tone::neutral ? palette().quiet : tone_colour(tone);
+  const bool is_same = std::fabs(change) < 0.001 * whole_ms;  // less than a thousandth of a step
+  const ImVec4 colour = is_same || !is_clear ? palette().quiet : tone_colour(change < 0 ? Tone::good : Tone::bad);
   const std::string figure = ms_figure(std::fabs(change), whole_ms);
   ImGui::SameLine();
-  text_right(tone == Tone::neutral ? "=" : (change < 0 ? "- " : "+ ") + figure, at.change_right, font, small_size,
-             &colour);
+  text_right(is_same ? "=" : (change < 0 ? "- " : "+ ") + figure, at.change_right, font, small_size, &colour);
 }
 
 }  // namespace
 
-void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before) {
-  std::vector<KindTimes> times{KindTimes(shown)};
-  if (before) times.emplace_back(*before);
+void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const FittedProfile* before, bool is_clear) {
+  std::vector<KindTimes> times{KindTimes(shown.profile)};
+  if (before) times.emplace_back(before->profile);
   const std::vector<OperatorKind> kinds = kinds_in(times);
   if (kinds.empty()) return;
-  const double whole = step_ms(shown), whole_before = before ? step_ms(*before) : 0;
+  const double whole = step_ms(shown.profile), whole_before = before ? step_ms(before->profile) : 0;
   const double longest = std::max(times.front().of(kinds.front()), times.back().of(kinds.front()));
   const float left = ImGui::GetCursorPosX();
   const float right = left + ImGui::GetContentRegionAvail().x - px(4);
@@ -75,7 +68,7 @@ void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const St
       bar(ms, y - px(5), px(7), colour);
       if (before) bar(ms_before, y + px(4), px(3), palette().quiet);
     }
-    draw_figures(at, ms, before ? &ms_before : nullptr, whole, fonts().regular);
+    draw_figures(at, ms, before ? &ms_before : nullptr, whole, is_clear, fonts().regular);
     ImGui::SetCursorPos(ImVec2(left, place.y + row_height));
   }
   ImGui::Dummy(ImVec2(0, px(3)));
@@ -85,7 +78,7 @@ void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const St
   ImGui::PushFont(fonts().semibold, small_size);
   ImGui::TextUnformatted("Total");
   ImGui::PopFont();
-  draw_figures(at, whole, before ? &whole_before : nullptr, whole, fonts().semibold);
+  draw_figures(at, whole, before ? &whole_before : nullptr, whole, is_clear, fonts().semibold);
   ImGui::PopStyleVar();
 }
 

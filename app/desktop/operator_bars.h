@@ -8,7 +8,8 @@
 
 namespace stepladder {
 
-// Fills the available width. `before` (may be null) gets thin grey bars, and numbers show the change since.
-void draw_operator_bars(const StepProfile& shown, const ImVec4& colour, const StepProfile* before);
+// Fills the available width. `before` gets thin grey bars, and numbers show the change since; null unless both profiles
+// are comparable. The change's colour says better or worse only if `is_clear`: the step's own change isn't noise.
+void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const FittedProfile* before, bool is_clear);
 
 }  // namespace stepladder

@@ -6,6 +6,7 @@
 
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
+#include "app/format.h"
 
 namespace stepladder {
 namespace {
@@ -71,7 +72,7 @@ void text_toned(const std::string& text, Tone tone) {
 
 void text_sentence(const std::string& text, Tone tone) {
   ImGui::PushTextWrapPos(0);
-  text_in(text, fonts().regular, 13.5f, tone == Tone::neutral ? palette().text : tone_colour(tone));
+  text_in(in_print(text), fonts().regular, 13.5f, tone == Tone::neutral ? palette().text : tone_colour(tone));
   ImGui::PopTextWrapPos();
 }
 

@@ -42,6 +42,27 @@ void fit_on_screen(GLFWwindow* window) {
   glfwSetWindowSize(window, std::min(width, most_width), std::min(height, most_height));
 }
 
+// ImGui's NewFrame, with a modifier that is released after a key was pressed kept for the next frame: released in the
+// same frame, it would be up when the frame sees the key.
+void begin_frame_of_whole_chords() {
+  ImVector<ImGuiInputEvent>& events = ImGui::GetCurrentContext()->InputEventsQueue;
+  const auto is_modifier = [](ImGuiKey key) {
+    return (key & ImGuiMod_Mask_) != 0 || (key >= ImGuiKey_LeftCtrl && key <= ImGuiKey_RightSuper);
+  };
+  bool pressed = false;
+  int end = 0;
+  for (; end < events.Size; ++end) {
+    const ImGuiInputEvent& event = events[end];
+    if (event.Type != ImGuiInputEventType_Key) continue;
+    if (is_modifier(event.Key.Key) && !event.Key.Down && pressed) break;
+    pressed = pressed || (!is_modifier(event.Key.Key) && event.Key.Down);
+  }
+  const std::vector<ImGuiInputEvent> later(events.begin() + end, events.end());
+  events.resize(end);
+  ImGui::NewFrame();
+  for (const ImGuiInputEvent& event : later) events.push_back(event);
+}
+
 template <class Function>
 Function gl(const char* name) {
   return reinterpret_cast<Function>(glfwGetProcAddress(name));
@@ -101,6 +122,10 @@ Window::~Window() {
 bool Window::is_open() const {
   return !glfwWindowShouldClose(window_);
 }
+void Window::stay_open() {
+  glfwSetWindowShouldClose(window_, GLFW_FALSE);
+}
+
 bool Window::is_visible() const {
   return !glfwGetWindowAttrib(window_, GLFW_ICONIFIED);
 }
@@ -127,11 +152,19 @@ std::vector<std::string> Window::take_dropped() {
 }
 
 void Window::wait_for_input(double seconds) {
-  if (seconds < 0) {
+  if (ImGui::GetCurrentContext()->InputEventsQueue.Size > 0) {
+    glfwPollEvents();
+  } else if (seconds < 0) {
     glfwWaitEvents();
   } else {
     glfwWaitEventsTimeout(seconds);
   }
+}
+
+bool Window::is_hovering() const {
+  const ImGuiContext& imgui = *ImGui::GetCurrentContext();
+  return imgui.HoverItemDelayId != 0 && (imgui.HoverItemUnlockedStationaryId != imgui.HoverItemDelayId ||
+                                         imgui.HoverItemDelayTimer < imgui.Style.HoverDelayNormal);
 }
 
 bool Window::poll_input() {
@@ -145,7 +178,7 @@ void Window::wake() {
 void Window::frame(const std::function<void()>& draw) {
   ImGui_ImplOpenGL3_NewFrame();
   ImGui_ImplGlfw_NewFrame();
-  ImGui::NewFrame();
+  begin_frame_of_whole_chords();
   draw();
   ImGui::Render();
   int width = 0;

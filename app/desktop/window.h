@@ -22,6 +22,7 @@ class Window {
   Window& operator=(const Window&) = delete;
 
   bool is_open() const;
+  void stay_open();             // although the user asked to close it
   bool is_visible() const;      // false while minimised
   float display_scale() const;  // 1 on an ordinary display, 2 on a high-resolution one
   bool is_maximised() const;
@@ -33,8 +34,9 @@ class Window {
 
   // Sleeps until there is input, somebody calls wake, or `seconds` have passed (negative: no limit).
   void wait_for_input(double seconds);
-  bool poll_input();   // doesn't sleep; whether there was input, or ImGui still holds some for later frames
-  static void wake();  // any thread
+  bool is_hovering() const;  // the mouse rests on an item whose tooltip needs frames to appear
+  bool poll_input();         // doesn't sleep; whether there was input, or ImGui still holds some for later frames
+  static void wake();        // any thread
 
   // One frame: ImGui's NewFrame, `draw`, render, swap.
   void frame(const std::function<void()>& draw);

@@ -2,37 +2,53 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
+
+#include "app/terminal_text.h"
 
 namespace stepladder {
 namespace {
 
-// Mean wall time of a step, from the run's own clock: start to last step, so validation counts too.
-double seconds_per_step(const RunEntry& entry) {
-  const auto steps = static_cast<double>(entry.series().size());
-  if (steps < 10 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return missing;
-  return (entry.last_step_at - entry.run.started_at) / steps;
-}
+// What the rest of a run is predicted from: the steps of its later half, which tell most about those to come, and the
+// run's mean time between steps (validation, checkpoints), without pauses.
+struct StepPace {
+  double seconds = missing;  // a step's
+  double off = missing;      // the prediction's uncertainty
+};
 
-// Without escape sequences (ECMA-48: ESC [ ... a letter); each redraw of a bar is a line.
-std::vector<std::string> lines_of(const std::string& printed) {
-  std::vector<std::string> lines;
-  std::string line;
-  for (std::size_t i = 0; i < printed.size(); ++i) {
-    const char c = printed[i];
-    if (c == '\x1b') {
-      if (i + 1 < printed.size() && printed[i + 1] == '[') {
-        i += 2;
-        while (i < printed.size() && !(printed[i] >= '@' && printed[i] <= '~')) ++i;
-      }
-    } else if (c == '\n' || c == '\r') {
-      if (!line.empty()) lines.push_back(std::exchange(line, {}));
-    } else if (static_cast<unsigned char>(c) >= ' ' || c == '\t') {
-      line += c;
-    }
+StepPace pace_of(const RunEntry& entry) {
+  const std::vector<double>& dt = entry.series().dt_ms;
+  if (dt.size() < 10 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return {};
+  constexpr std::size_t most_looked_at = 20'000;
+  std::vector<double> known;
+  double sum = 0;
+  std::size_t timed = 0;
+  for (std::size_t i = 0; i < dt.size(); ++i) {
+    if (!std::isfinite(dt[i])) continue;
+    sum += dt[i] / 1000;
+    ++timed;
+    if (i + most_looked_at >= dt.size()) known.push_back(dt[i] / 1000);
   }
-  if (!line.empty()) lines.push_back(line);
-  return lines;
+  const auto steps = static_cast<double>(dt.size());
+  const double wall = entry.last_step_at - entry.run.started_at - entry.paused_seconds;
+  if (known.size() < 10) return {.seconds = std::max(wall, 0.0) / steps};
+  const std::size_t blocks = std::min<std::size_t>(10, known.size() / 2);
+  const std::size_t each = known.size() / 2 / blocks;
+  double mean = 0;
+  double squares = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto end = known.end() - static_cast<std::ptrdiff_t>(each * block);
+    const double of_block =
+        std::accumulate(end - static_cast<std::ptrdiff_t>(each), end, 0.0) / static_cast<double>(each);
+    mean += of_block / static_cast<double>(blocks);
+    squares += of_block * of_block / static_cast<double>(blocks);
+  }
+  const double error = std::sqrt(std::max(0.0, squares - mean * mean) / static_cast<double>(blocks - 1));
+  const double drift = std::fabs(mean - sum / static_cast<double>(timed));
+  const double between = std::max(0.0, wall - sum) / steps;
+  return {.seconds = mean + between, .off = std::max(2.3 * error, drift)};  // Student's t of ten blocks
 }
 
 constexpr std::size_t overview_buckets = 512;
@@ -86,6 +102,21 @@ void RunEntry::append(const StepRecord& record) {
   tokens_per_s.push_back(series_->tokens_per_s(series_->size() - 1));
 }
 
+const SkippedStage* LaunchPlan::skipped(const std::string& stage) const {
+  const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
+                                  [&](const SkippedStage& each) { return each.stage == stage; });
+  return found == plan.skipped.end() ? nullptr : &*found;
+}
+
+std::string text_of(const LadderRequest& request) {
+  std::string text = to_json(request.base);
+  for (const PlannedStage& planned : request.stages) {
+    text += " " + planned.stage;
+    for (const auto& [name, value] : planned.values) text += ":" + name + "=" + value;
+  }
+  return text + (request.climb == Climb::alone ? " alone" : "");
+}
+
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
   const std::map<RunId, Curation> curations = store.curations();
@@ -97,10 +128,11 @@ void Workspace::load(RunStore& store) {
     RunEntry entry;
     if (const auto known = old.find(id); known != old.end()) {
       RunEntry& kept = before[known->second];
-      const bool is_ours = std::find(queue_.begin(), queue_.end(), id) != queue_.end();
-      if (is_ours || (kept.loaded && static_cast<std::int64_t>(kept.series().size()) == read.summary.steps))
+      const bool ours = is_ours(id);
+      const bool followed = std::find(others_.begin(), others_.end(), id) != others_.end();
+      if (ours || followed || (kept.loaded && static_cast<std::int64_t>(kept.series().size()) == read.summary.steps))
         entry = std::move(kept);
-      if (is_ours) read = {entry.run, entry.summary};
+      if (ours) read = {entry.run, entry.summary};
     }
     entry.run = std::move(read.run);
     entry.summary = read.summary;
@@ -113,6 +145,7 @@ void Workspace::load(RunStore& store) {
   }
   overviews_.clear();
   zoomed_overviews_.clear();
+  for (const auto& each : details_) fit_profile(each.first);
   ++version;
   std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
 }
@@ -131,10 +164,11 @@ void Workspace::load_detail(RunStore& store, RunId id) {
   if (!found) return;
   details_[id] = {.metrics = store.system_metrics(id),
                   .samples = store.samples(id),
-                  .checkpoints = checkpoints_in(run_checkpoint_folder(store.file(), id)),
+                  .checkpoints = run_checkpoints(checkpoint_owner(store.file(), found->run)),
                   .parts = store.mean_parts(found->run, found->summary.warmup_steps),
-                  .console = lines_of(store.console(id)),
+                  .console = console_lines(store.console(id)),
                   .profile = store.profile(id)};
+  fit_profile(id);
 }
 
 void Workspace::load_overview(RunStore& store, RunId id, Quantity quantity) {
@@ -167,9 +201,16 @@ const RunDetail* Workspace::detail(RunId id) const {
   return found == details_.end() ? nullptr : &found->second;
 }
 
-const StepProfile* Workspace::profile(RunId id) const {
+void Workspace::fit_profile(RunId id) {
+  const auto detail = details_.find(id);
+  const RunEntry* found = find(id);
+  if (detail != details_.end() && found)
+    detail->second.fitted = fit_to_step(detail->second.profile, found->summary.dt_ms_median);
+}
+
+const FittedProfile* Workspace::profile(RunId id) const {
   const RunDetail* found = detail(id);
-  return found && found->profile.steps > 0 ? &found->profile : nullptr;
+  return found && found->profile.steps > 0 ? &found->fitted : nullptr;
 }
 
 void Workspace::goes_on(RunStore& store, RunId id) {
@@ -201,14 +242,75 @@ void Workspace::add_ladder(RunStore& store, LadderId ladder, const std::vector<R
 
 void Workspace::add_runs(RunStore& store, const std::vector<RunId>& runs) {
   for (const RunId id : runs) {
-    RunEntry entry;
-    entry.run = store.existing_run(id);
-    entry.loaded = true;  // every step of it will arrive here
-    index_[id] = runs_.size();
-    runs_.push_back(std::move(entry));
+    add_entry(store.existing_run(id)).loaded = true;  // every step of it will arrive here
     queue_.push_back(id);
   }
   ++version;
+}
+
+RunEntry& Workspace::add_entry(const Run& run) {
+  index_[run.id] = runs_.size();
+  RunEntry entry;
+  entry.run = run;
+  runs_.push_back(std::move(entry));
+  return runs_.back();
+}
+
+void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way) {
+  const auto goes_on = [&](RunId id) {
+    return std::any_of(under_way.begin(), under_way.end(), [&](const Run& run) { return run.id == id; });
+  };
+  for (const RunId id : std::vector<RunId>(others_)) {
+    if (!goes_on(id)) end_followed(store, id);
+  }
+  for (const Run& run : under_way) {
+    if (is_ours(run.id)) continue;
+    const bool is_new = std::find(others_.begin(), others_.end(), run.id) == others_.end();
+    RunEntry* found = entry(run.id);
+    if (!found) {
+      found = &add_entry(run);
+      if (run.ladder && !ladder(*run.ladder)) ladders_ = store.ladders();
+    }
+    if (is_new || found->run.status != run.status) ++version;
+    found->run = run;
+    if (is_new) {
+      others_.push_back(run.id);
+      found->set_series(store.series(run.id));
+    } else if (run.status == RunStatus::running) {
+      read_new_steps(store, *found);
+    }
+  }
+}
+
+void Workspace::read_new_steps(RunStore& store, RunEntry& followed) {
+  const std::int64_t last = followed.series().empty() ? 0 : followed.series().step.back();
+  const Series read = store.series(followed.run.id, last + 1, std::numeric_limits<std::int64_t>::max());
+  for (std::size_t i = 0; i < read.size(); ++i) {
+    followed.append({.run = followed.run.id,
+                     .step = read.step[i],
+                     .loss = read.loss[i],
+                     .val_loss = read.val_loss[i],
+                     .dt_ms = read.dt_ms[i],
+                     .tokens = read.tokens[i],
+                     .lr = read.lr[i],
+                     .grad_norm = read.grad_norm[i],
+                     .at = read.at[i]});
+  }
+  if (const auto shown = details_.find(followed.run.id); shown != details_.end())
+    shown->second.metrics = store.system_metrics(followed.run.id);
+}
+
+void Workspace::end_followed(RunStore& store, RunId id) {
+  std::erase(others_, id);
+  std::erase_if(overviews_, [&](const auto& kept) { return kept.first.first == id; });
+  details_.erase(id);
+  ++version;
+  RunEntry* found = entry(id);
+  const std::optional<Run> run = store.run(id);
+  if (!found || !run) return;
+  found->run = *run;
+  found->summary = store.summary(*run);
+  if (static_cast<std::int64_t>(found->series().size()) != found->summary.steps) found->set_series(store.series(id));
 }
 
 bool Workspace::ingest(const RunEvent& event) {
@@ -231,13 +333,20 @@ bool Workspace::ingest(const RunEvent& event) {
       run.recipe = started->recipe;
     }
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
-    if (RunEntry* found = entry(step->run)) found->append(*step);
+    if (RunEntry* found = entry(step->run)) {
+      if (std::exchange(was_paused_, false) && !is_missing(found->last_step_at) && step->dt_ms >= 0)
+        found->paused_seconds += std::max(0.0, step->at - found->last_step_at - step->dt_ms / 1000);
+      found->append(*step);
+    }
   } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {
     details_[sample->run].metrics.push_back(*sample);
   } else if (const auto* text = std::get_if<TextSample>(&event)) {
     details_[text->run].samples.push_back(*text);
+  } else if (const auto* note = std::get_if<ConsoleText>(&event)) {
+    for (std::string& line : console_lines(note->text)) details_[note->run].console.push_back(std::move(line));
   } else if (const auto* profile = std::get_if<StepProfile>(&event)) {
     details_[profile->run].profile = *profile;
+    fit_profile(profile->run);
   } else if (const auto* saved = std::get_if<CheckpointSaved>(&event)) {
     if (saved->error.empty()) details_[saved->run].checkpoints.push_back({saved->step, saved->folder});
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
@@ -249,8 +358,10 @@ bool Workspace::ingest(const RunEvent& event) {
       found->run.reason = ended->reason;
       found->run.peak_memory_bytes = ended->peak_memory_bytes;
       found->run.ended_at = ended->at;
-      found->summary = summarise(found->series(), found->run.warmup_steps, found->run.tokens_per_step);
+      found->summary =
+          summarise(found->series(), found->run.warmup_steps, found->run.tokens_per_step, details_[ended->run].metrics);
     }
+    fit_profile(ended->run);
     return true;
   }
   return false;
@@ -282,11 +393,24 @@ std::vector<const RunEntry*> Workspace::runs_of(LadderId ladder) const {
 }
 
 const RunEntry* Workspace::running() const {
-  for (const RunId id : queue_) {
-    const RunEntry* found = find(id);
-    if (found && found->run.status == RunStatus::running) return found;
+  for (const std::vector<RunId>* runs : {&queue_, &others_}) {
+    for (const RunId id : *runs) {
+      const RunEntry* found = find(id);
+      if (found && found->run.status == RunStatus::running) return found;
+    }
   }
   return nullptr;
+}
+
+bool Workspace::is_ours(RunId run) const {
+  return std::find(queue_.begin(), queue_.end(), run) != queue_.end();
+}
+
+bool Workspace::trains_here() const {
+  return std::any_of(queue_.begin(), queue_.end(), [this](RunId id) {
+    const RunEntry* found = find(id);
+    return found && found->goes_on();
+  });
 }
 
 const RunEntry* Workspace::shown_live() const {
@@ -318,11 +442,18 @@ std::vector<const RunEntry*> Workspace::compared() const {
 
 std::vector<const RunEntry*> Workspace::waiting() const {
   std::vector<const RunEntry*> found;
-  for (const RunId id : queue_) {
-    const RunEntry* queued = find(id);
-    if (queued && queued->run.status == RunStatus::queued) found.push_back(queued);
+  for (const std::vector<RunId>* runs : {&queue_, &others_}) {
+    for (const RunId id : *runs) {
+      const RunEntry* queued = find(id);
+      if (queued && queued->run.status == RunStatus::queued) found.push_back(queued);
+    }
   }
   return found;
+}
+
+void Workspace::pause(bool paused) {
+  is_paused = paused;
+  was_paused_ = was_paused_ || paused;
 }
 
 void Workspace::order_queue(const std::vector<RunId>& waiting) {
@@ -334,35 +465,21 @@ void Workspace::order_queue(const std::vector<RunId>& waiting) {
 }
 
 double Workspace::seconds_left(const RunEntry& run) const {
-  const double each = seconds_per_step(run);
-  if (is_missing(each)) return missing;
-  return each * static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
+  const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
+  const double each = pace_of(run).seconds;
+  return is_missing(each) ? missing : each * steps;
 }
 
 double Workspace::seconds_off(const RunEntry& run) const {
-  constexpr std::size_t blocks = 10;
-  const std::vector<double>& dt = run.series().dt_ms;
-  const std::size_t each = dt.size() / blocks;
-  if (each == 0 || is_missing(seconds_left(run))) return missing;
-  double sum = 0;
-  double squares = 0;
-  for (std::size_t block = 0; block < blocks; ++block) {
-    double mean = 0;
-    for (std::size_t i = dt.size() - each * (block + 1); i < dt.size() - each * block; ++i)
-      mean += std::isfinite(dt[i]) ? dt[i] / static_cast<double>(each) : 0;
-    sum += mean;
-    squares += mean * mean;
-  }
-  const double mean = sum / blocks;
-  if (mean <= 0) return missing;
-  const double error = std::sqrt(std::max(0.0, squares / blocks - mean * mean) / (blocks - 1));
-  return 2 * seconds_left(run) * error / mean;
+  const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
+  const double each = pace_of(run).off;
+  return is_missing(each) ? missing : each * steps;
 }
 
 double Workspace::seconds_left_of_all() const {
   const RunEntry* now_running = running();
   if (!now_running) return missing;
-  const double each = seconds_per_step(*now_running);
+  const double each = pace_of(*now_running).seconds;
   if (is_missing(each)) return missing;
   double left = seconds_left(*now_running);
   for (const RunEntry* queued : waiting()) left += each * static_cast<double>(queued->run.planned_steps);

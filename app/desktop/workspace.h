@@ -17,10 +17,11 @@
 #include "app/excerpt.h"
 #include "app/import/import.h"
 #include "engine/device.h"
-#include "engine/files/checkpoint_folder.h"
+#include "engine/files/run_checkpoints.h"
 #include "storage/analysis/advice.h"
 #include "storage/analysis/hardware.h"
 #include "storage/analysis/judgement.h"
+#include "storage/analysis/step_profile.h"
 #include "storage/analysis/summary.h"
 #include "storage/database/curation.h"
 #include "storage/database/run_store.h"
@@ -37,6 +38,7 @@ struct RunEntry {
   std::vector<double> steps;  // the series' columns as plots need them
   std::vector<double> tokens_per_s;
   double last_step_at = missing;          // unix seconds
+  double paused_seconds = 0;              // between steps, while this window looked on
   std::shared_ptr<const Series> excerpt;  // of a run that is too long to read whole (RunStore::excerpt)
   int rewritten = 0;                      // how often the series changed other than by growing
 
@@ -63,6 +65,7 @@ struct RunDetail {
   StepParts parts;
   std::vector<std::string> console;  // lines, without terminal escape sequences
   StepProfile profile;               // of no steps if the run has no profile
+  FittedProfile fitted;              // the same beside the run's step
 };
 
 struct Message {
@@ -90,6 +93,8 @@ struct ImportPreview {
   std::vector<ImportGrouping> groupings;
   std::vector<std::string> formats;  // ids of the importers that read something
   std::vector<std::string> failures;
+  std::vector<SkippedImport> skipped;     // the project has them already
+  std::vector<std::string> source_lines;  // of each note: its line of the file; empty if unknown
 };
 
 // The Advisor's suggestions for a run.
@@ -109,6 +114,16 @@ struct Verification {
   bool open = false;
 };
 
+// The rungs that the Launch view's form becomes.
+struct LaunchPlan {
+  std::string asked;  // text_of the request
+  LadderPlan plan;
+  std::string problem;  // why there is none
+
+  const SkippedStage* skipped(const std::string& stage) const;  // null if it isn't left out
+};
+std::string text_of(const LadderRequest& request);  // equal texts give equal ladders
+
 class Workspace {
  public:
   // Loads everything but the steps, which are read when a panel asks for them. Another call adds other programs'
@@ -124,6 +139,10 @@ class Workspace {
 
   void goes_on(RunStore& store, RunId run);  // a run that this session resumed
 
+  // Takes in what other processes have written about the runs that they train: new runs, steps and ends. Call now and
+  // then with the runs that are under way (RunStore::runs_under_way).
+  void follow_others(RunStore& store, const std::vector<Run>& under_way);
+
   void curate(RunId run, const Curation& curation);
   void rename(RunId run, const std::string& name);
 
@@ -131,8 +150,8 @@ class Workspace {
   bool ingest(const RunEvent& event);
 
   const RunEntry* find(RunId id) const;
-  const RunDetail* detail(RunId id) const;     // null until it has been loaded
-  const StepProfile* profile(RunId id) const;  // null if it has none, or until it has been loaded
+  const RunDetail* detail(RunId id) const;       // null until it has been loaded
+  const FittedProfile* profile(RunId id) const;  // null if it has none, or until it has been loaded
   // A quantity in a few hundred points, in finer resolution where the user zoomed in last; null until it has been
   // loaded.
   std::shared_ptr<const OverviewCurve> overview(RunId id, Quantity quantity) const;
@@ -141,7 +160,10 @@ class Workspace {
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
   std::vector<const RunEntry*> runs_of(LadderId ladder) const;  // by rung, then repeat
-  const RunEntry* running() const;                              // the run that is training now
+  const RunEntry* running() const;                              // the run that is training now, here or elsewhere
+  bool is_ours(RunId run) const;                                // this session trains it, or will
+  bool trains_here() const;                                     // any run is ours
+  const std::vector<RunId>& others() const { return others_; }  // those that other processes train, or will
   const RunEntry* shown_live() const;                           // the running one, or the last one launched here
   std::vector<const RunEntry*> waiting() const;                 // queued, in order
 
@@ -150,16 +172,19 @@ class Workspace {
   const Ladder* shown_ladder() const;  // the selected one, else the newest; null without ladders
 
   // Estimated seconds until the run, or everything queued, is done; missing in the first ten steps. seconds_off is the
-  // estimate's uncertainty: twice the standard error of the mean over ten blocks of the run's steps.
+  // estimate's uncertainty: 2.3 standard errors of the mean over ten blocks of the later half, or the difference
+  // between that half and all steps if it is larger, since a pace that has changed may change again.
   double seconds_left(const RunEntry& run) const;
   double seconds_off(const RunEntry& run) const;
   double seconds_left_of_all() const;
+
+  void pause(bool paused);  // the running run is paused, or no longer
 
   // Sorts the waiting runs by the session's order; runs that have begun or ended stay before them.
   void order_queue(const std::vector<RunId>& waiting);
 
   std::uint64_t version = 1;  // counts changes: runs added, removed, started, ended, renamed or curated
-  bool is_paused = false;     // the running run
+  bool is_paused = false;     // the running run; of another process, only if this one has asked for it
   HardwareTable hardware;     // peaks to compare throughput with
   std::optional<DeviceReport> device;
   std::string device_problem;    // why the hardware could not be detected
@@ -169,12 +194,15 @@ class Workspace {
   RunId shown_run = 0;           // in the Run view; 0: the newest
   std::set<RunId> selected_runs;
   std::vector<Message> messages;
+  std::string unstored;  // says which steps wait to be stored, and why; empty: none
   std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
   ImportPreview import;
   AdviceView advice;
   Verification verification;
+  LaunchPlan launch_plan;
   std::optional<LadderRequest> proposal;  // for the Launch view to take over
   int proposals = 0;                      // made so far
+  int waterfall_toggles = 0;              // asked of Ladder so far
   bool line_styles = false;               // dashes besides colours
   std::string database;
   std::string environment;                // JSON of this program and machine; loaded with a run's detail
@@ -182,14 +210,20 @@ class Workspace {
 
  private:
   RunEntry* entry(RunId id);
+  RunEntry& add_entry(const Run& run);
+  void fit_profile(RunId id);  // call when its profile or its summary has changed
+  void read_new_steps(RunStore& store, RunEntry& followed);
+  void end_followed(RunStore& store, RunId id);
 
+  bool was_paused_ = false;  // since the last step
   std::vector<RunEntry> runs_;
   std::map<RunId, std::size_t> index_;
   std::map<RunId, RunDetail> details_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> overviews_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
   std::vector<Ladder> ladders_;
-  std::vector<RunId> queue_;  // of this session, in the order in which they run
+  std::vector<RunId> queue_;   // of this session, in the order in which they run
+  std::vector<RunId> others_;  // under way in other processes, oldest first
 };
 
 }  // namespace stepladder

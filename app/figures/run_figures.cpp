@@ -355,7 +355,7 @@ Figure loss_figure(const Study& study, XAxis x) {
       dots.y.push_back(series.val_loss[i]);
     }
     if (overview) {
-      Points means = along(loaded, x, means_of(*overview));
+      Points means = along(loaded, x, means_of(*overview).mean);
       dots.x = std::move(means.x);
       dots.y = std::move(means.y);
       dots.not_finite = overview->not_finite();

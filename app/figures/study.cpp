@@ -28,12 +28,6 @@ std::string first_of(std::initializer_list<std::string> texts) {
   return {};
 }
 
-// A rate is the inverse of a time, so the ends of its interval are swapped.
-Interval rate_interval(double rate, const Interval& of_time) {
-  if (!of_time.known() || is_missing(rate)) return {};
-  return {rate / of_time.high, rate / of_time.low};
-}
-
 StudyRung make_rung(RungJudgement judged, const Study& study, bool tokens_are_known) {
   StudyRung rung{.judged = std::move(judged)};
   const auto first = std::find_if(study.runs.begin(), study.runs.end(), [&](const LoadedRun& candidate) {
@@ -46,7 +40,7 @@ StudyRung make_rung(RungJudgement judged, const Study& study, bool tokens_are_kn
   rung.changed = first_of({run.changed, run.precision});
   if (rung.changed == rung.label) rung.changed = run.precision;
   rung.rate = tokens_are_known ? rung.judged.tokens_per_s : rung.judged.steps_per_s;
-  rung.rate_ci95 = rate_interval(rung.rate, rung.judged.step_time_ci95);
+  rung.rate_ci95 = rung.judged.rate_ci95(rung.rate);
   if (tokens_are_known) rung.limit = rung.judged.limit.tokens_per_s;
   return rung;
 }

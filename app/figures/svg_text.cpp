@@ -2,25 +2,18 @@
 
 #include <algorithm>
 
+#include "storage/bounded_text.h"
+
 namespace stepladder {
 namespace {
 
-// Bytes of the UTF-8 character that begins here; 0 if none does, or if XML forbids it.
-std::size_t character_at(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(at);
-  if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-  const std::size_t length = first >= 0xF0 && first < 0xF5 ? 4 : first >= 0xE0 ? 3 : first >= 0xC2 ? 2 : 0;
-  if (length == 0 || first >= 0xF5 || at + length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(at + i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(at + 1);
-  const bool overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool surrogate = first == 0xED && second >= 0xA0;
-  const bool beyond = first == 0xF4 && second >= 0x90;
-  const bool not_a_character = first == 0xEF && second == 0xBF && byte(at + 2) >= 0xBE;
-  return overlong || surrogate || beyond || not_a_character ? 0 : length;
+// Bytes of the UTF-8 character that begins here; 0 if none does, if XML forbids it, or if it would reorder the text.
+std::size_t character_at(std::string_view text) {
+  const std::size_t length = utf8_length(text);
+  const std::string_view character = text.substr(0, length);
+  if (character == "\t" || character == "\n" || character == "\r") return length;
+  const bool not_a_character = character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";
+  return is_control(character) || not_a_character ? 0 : length;
 }
 
 }  // namespace
@@ -28,10 +21,10 @@ std::size_t character_at(std::string_view text, std::size_t at) {
 std::string xml_escaped(std::string_view text) {
   std::string escaped;
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = character_at(text, i);
+    const std::size_t length = character_at(text.substr(i));
     if (length == 0) {
       escaped += "\xEF\xBF\xBD";
-      ++i;
+      i += std::max<std::size_t>(utf8_length(text.substr(i)), 1);
       continue;
     }
     switch (text[i]) {

@@ -8,19 +8,10 @@
 #include "app/format.h"
 #include "app/run_json.h"
 #include "storage/analysis/step_profile.h"
+#include "storage/csv.h"
 
 namespace stepladder {
 namespace {
-
-// A cell of a Markdown table: one line, without a bar, which would end it.
-std::string markdown_cell(const std::string& text) {
-  std::string cell;
-  for (const char c : text) {
-    if (c == '|' || c == '\\' || c == '<' || c == '>' || c == '*' || c == '_' || c == '`' || c == '[') cell += '\\';
-    cell += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return cell;
-}
 
 void add_row(std::string& text, const std::vector<std::string>& cells) {
   text += "|";
@@ -88,8 +79,8 @@ TextTable operators_table(const Study& study) {
   };
   std::vector<Profiled> rungs;
   for (const StudyRung& rung : study.rungs) {
-    const StepProfile& profile = rung.first->profile;
-    if (profile.steps > 0) rungs.push_back({rung, KindTimes(profile), step_ms(profile)});
+    const FittedProfile fitted = fit_to_step(rung.first->profile, rung.first->summary.dt_ms_median);
+    if (fitted.is_comparable) rungs.push_back({rung, KindTimes(fitted.profile), step_ms(fitted.profile)});
   }
   TextTable table{.heads = {study.is_ladder ? "rung" : "run", study.is_ladder ? "stage" : "name"},
                   .right = {true, false}};
@@ -191,8 +182,18 @@ std::string summaries_csv(const Study& study, const PlausibilityContext& context
   return text;
 }
 
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+std::string markdown_cell(const std::string& text) {
+  std::string cell;
+  for (const char c : harmless(text)) {
+    if (std::string_view("|\\<>*_`[]&~$").find(c) != std::string_view::npos) cell += '\\';
+    cell += c == '\n' ? ' ' : c;
+  }
+  return cell;
+}
+
+std::string csv_field(std::string_view given) {
+  const std::string text = guard_formula(given);
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string field = "\"";
   for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
   return field + "\"";

@@ -188,13 +188,19 @@ std::string to_tex(const Figure& figure, const Study& study) {
   return text;
 }
 
-std::string tex_escaped(std::string_view text) {
+std::string tex_escaped(std::string_view foreign) {
+  const std::string harmless_text = harmless(std::string(foreign));
+  const std::string_view text = harmless_text;
   std::string escaped;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (const auto next = text.substr(i, 3);
         next == "..." || next == "\xE2\x80\xA6") {  // three full stops continue a series in pgfplots' lists
       escaped += "\\ldots{}";
+      i += 2;
+      continue;
+    } else if (next == "\xEF\xBF\xBD") {  // U+FFFD, which TeX's fonts lack
+      escaped += '?';
       i += 2;
       continue;
     }

@@ -1,13 +1,20 @@
 #include "app/import/import.h"
 
+#ifdef __linux__
+#include <sys/resource.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include "app/import/file_input.h"
 #include "app/import/store_sink.h"
 #include "engine/stage.h"
+#include "storage/database/rescue/write_ahead_log.h"
 #include "storage/importers/source_code.h"
 #include "storage/importers/trackers/store_folder.h"
 
@@ -17,7 +24,7 @@ namespace {
 
 struct Interrupted {};
 
-// Passes pieces on until the request is interrupted, and hashes the source code at the top.
+// Passes pieces on until the request is interrupted, and hashes them and the source code at the top.
 class WatchedInput : public ImportInput {
  public:
   WatchedInput(ImportInput& input, const std::function<bool()>& interrupted)
@@ -27,15 +34,25 @@ class WatchedInput : public ImportInput {
     if (interrupted_()) throw Interrupted();
     const std::string_view piece = input_.next();
     source_.take(piece);
+    content_.take(piece);
+    at_end_ = piece.empty();
     return piece;
   }
   const fs::path& path() const override { return input_.path(); }
   std::string source_hash() const { return source_.text(); }
+  // Of the whole input, also if the importer left its end or opened the file itself.
+  std::string content_hash() {
+    if (!at_end_ && !path().empty()) return stepladder::content_hash(path());
+    while (!at_end_) next();
+    return content_.text();
+  }
 
  private:
   ImportInput& input_;
   const std::function<bool()>& interrupted_;
   SourceCodeHash source_;
+  ContentHash content_;
+  bool at_end_ = false;
 };
 
 // "runs" for "/data/runs/".
@@ -71,7 +88,9 @@ FolderContents contents_of(const fs::path& folder) {
 
 class Import {
  public:
-  Import(const std::function<RunStore&()>& store, const ImportRequest& request) : request_(request), store_(store) {}
+  Import(const std::function<RunStore&()>& store, const ImportRequest& request) : request_(request), store_(store) {
+    for (const auto& [hash, runs] : request.in_project) sizes_.insert(hash.substr(0, hash.find('-')));
+  }
 
   ImportOutcome run() {
     try {
@@ -82,6 +101,10 @@ class Import {
       for (const std::string& path : request_.paths) take_path(path);
     } catch (const Interrupted&) {
       outcome_.interrupted = true;
+      drop_hidden();
+    } catch (...) {
+      drop_hidden();
+      throw;
     }
     return std::move(outcome_);
   }
@@ -92,6 +115,8 @@ class Import {
       if (path == "-") {
         FileInput input(STDIN_FILENO);
         take(input, "standard input", {});
+      } else if (std::error_code error; !named_.insert(fs::weakly_canonical(path, error)).second && !error) {
+        outcome_.notes.push_back({path, 0, "named twice, and read once"});
       } else if (fs::is_directory(path)) {
         take_folder(path);
       } else {
@@ -101,38 +126,86 @@ class Import {
     });
   }
 
-  // An input that the user named and that can't be imported is a failure.
+  // An input that the user named is shown as a whole, or a failure.
   template <class Take>
   void take_named(const std::string& shown, const Take& take) {
     try {
       take();
+      show_hidden();
     } catch (const ImportError& error) {
       outcome_.failures.push_back(shown + ": " + error.what());
+      drop_hidden();
     } catch (const fs::filesystem_error& error) {
       outcome_.failures.push_back(shown + ": " + error.code().message());
+      drop_hidden();
     }
   }
 
-  // One file, in one transaction.
+  // The runs of the input that is being read.
+  std::vector<RunId> hidden_runs() const {
+    std::vector<RunId> hidden;
+    for (std::size_t i = shown_; i < outcome_.runs.size(); ++i) hidden.push_back(outcome_.runs[i].id);
+    return hidden;
+  }
+
+  void show_hidden() {
+    const std::vector<RunId> hidden = hidden_runs();
+    if (!hidden.empty()) store_().show(hidden);
+    shown_ = outcome_.runs.size();
+  }
+
+  void drop_hidden() {
+    const std::vector<RunId> hidden = hidden_runs();
+    outcome_.runs.resize(shown_);
+    try {
+      if (!hidden.empty()) store_().delete_hidden(hidden);
+    } catch (const StorageError&) {  // a later opening deletes them
+    }
+  }
+
+  // Whether the project has the content with this hash; then it is noted as skipped.
+  bool is_in_project(const std::string& hash, const std::string& shown) {
+    const auto known = request_.in_project.find(hash);
+    if (known == request_.in_project.end()) return false;
+    outcome_.skipped.push_back({shown, known->second});
+    return true;
+  }
+
+  // The same for a file or store, before it is read. Only one of a known size is read for this.
+  bool is_path_in_project(const fs::path& path) {
+    return !sizes_.empty() && sizes_.contains(std::to_string(content_bytes(path))) &&
+           is_in_project(content_hash(path), path.string());
+  }
+
+  // One file, whole or not at all.
   void take(ImportInput& input, const std::string& shown, const fs::path& path) {
     if (request_.begins) request_.begins(shown);
     if (request_.interrupted()) throw Interrupted();
+    if (!path.empty() && is_path_in_project(path)) return;
     const Importer& importer = importer_for(input, request_.options);
+    // Another tracker's log may have gaps after a power failure, but a project's is synced with each transaction.
+    if (importer.id == "stepladder" && !damage_of_write_ahead_log(path).empty())
+      throw ImportError("has a damaged log (-wal), so that transactions would be left out; rescue it first");
     WatchedInput watched(input, request_.interrupted);
-    StoreSink sink(store_, request_.options, shown, path);
     ImportOptions options = request_.options;
+    const FileChoice choice = path.empty() ? FileChoice{} : choice_for(fs::absolute(path).lexically_normal().string());
+    if (choice.tokens_per_step > 0) options.tokens_per_step = choice.tokens_per_step;
+    StoreSink sink(store_, options, shown, path);
     options.known_stages = &known_stages();
     importer.read(watched, options, sink);
-    sink.commit(outcome_, watched.source_hash());
+    const std::string hash = watched.content_hash();
+    if (is_in_project(hash, shown)) return;  // standard input and pasted text: known only now
+    sink.finish(outcome_, watched.source_hash(), hash);
     read_by(importer.id);
   }
 
-  // A folder that is another tracker's store, in one transaction.
+  // A folder that is another tracker's store, whole or not at all.
   void take_store(const fs::path& folder) {
     if (request_.begins) request_.begins(folder.string());
+    if (is_path_in_project(folder)) return;
     StoreSink sink(store_, request_.options, folder.string(), folder);
     read_store_folder(folder, sink);
-    sink.commit(outcome_, "");
+    sink.finish(outcome_, "", content_hash(folder));
     read_by(store_format(folder));
   }
 
@@ -143,46 +216,60 @@ class Import {
 
   void take_folder(const fs::path& folder);
   std::vector<std::size_t> take_files(const std::vector<fs::path>& paths);
+  void keep_apart(std::vector<std::size_t>& files);
+  const FileChoice& choice_for(const std::string& file) const;  // Run::source_path
   FileGrouping group(const std::vector<std::size_t>& files, const std::string& folder);
   int place(const std::vector<std::size_t>& files, FilesAre are, const std::string& stage, int rung);
 
   const ImportRequest& request_;
   const std::function<RunStore&()>& store_;
   ImportOutcome outcome_;
+  std::size_t shown_ = 0;        // how many of outcome_.runs are visible to others
+  std::set<std::string> sizes_;  // of the contents in the project, in bytes
+  std::set<fs::path> named_;     // paths that were read
 };
 
 // A folder is a ladder. Its files are repeats of one rung or one rung each, and so are those of each folder within it.
 void Import::take_folder(const fs::path& folder) {
   if (is_store_folder(folder)) return take_store(folder);
   const FolderContents contents = contents_of(folder);
-  const std::size_t first = outcome_.runs.size();
+  const std::size_t first = outcome_.runs.size(), skipped = outcome_.skipped.size();
   for (const fs::path& store : contents.stores) take_store(store);
   const std::string folder_name = name_of_folder(folder);
   int rung = 0;
   for (const auto& [parent, paths] : contents.files) {
-    const std::vector<std::size_t> files = take_files(paths);
+    std::vector<std::size_t> files = take_files(paths);
+    keep_apart(files);
     const std::string stage = parent == folder ? folder_name : parent.lexically_relative(folder).string();
     rung += place(files, group(files, stage).files, stage, rung);
   }
   if (outcome_.runs.size() == first) {
-    outcome_.failures.push_back(folder.string() + ": holds no file that can be imported");
+    if (outcome_.skipped.size() == skipped)
+      outcome_.failures.push_back(folder.string() + ": holds no file that can be imported");
     return;
   }
   // Files that are ladders themselves leave the folder's own ladder without runs: then there isn't one.
   std::vector<Run*> loose;
   for (std::size_t i = first; i < outcome_.runs.size(); ++i) {
-    if (!outcome_.runs[i].ladder) loose.push_back(&outcome_.runs[i]);
+    Run& run = outcome_.runs[i];
+    if (!run.ladder && choice_for(run.source_path).role != FileChoice::Role::apart) loose.push_back(&run);
   }
   if (loose.empty()) return;
   RunStore& store = store_();
-  store.in_one_transaction([&] {
-    const LadderId ladder = store.create_ladder(
-        {.name = folder_name, .source = "import", .source_path = fs::absolute(folder).lexically_normal().string()});
-    for (Run* run : loose) {
-      run->ladder = ladder;
-      store.update_run(*run);
-    }
+  std::optional<LadderId> ladder;
+  store.in_slices([&, next = loose.begin()]() mutable {
+    if (!ladder)  // together with its first run, so that it is never without one
+      ladder = store.create_ladder(
+          {.name = folder_name, .source = "import", .source_path = fs::absolute(folder).lexically_normal().string()});
+    (*next)->ladder = ladder;
+    store.update_run(**next);
+    return ++next != loose.end();
   });
+  const auto begin = outcome_.runs.begin() + static_cast<std::ptrdiff_t>(first);
+  if (std::all_of(begin, outcome_.runs.end(), [&](const Run& run) { return run.ladder == ladder; }))
+    std::stable_sort(begin, outcome_.runs.end(), [](const Run& a, const Run& b) {
+      return std::pair(a.rung, a.repeat) < std::pair(b.rung, b.repeat);
+    });
 }
 
 // Returns the indices in `outcome_.runs` of the files that have one run each and no ladder of their own. A file that
@@ -217,19 +304,56 @@ FileGrouping Import::group(const std::vector<std::size_t>& files, const std::str
   return decision;
 }
 
-// Places the files from `rung` on, and returns how many rungs they take up. A stage that the file names stays;
-// otherwise repeats are named after their folder, and rungs after their files.
+const FileChoice& Import::choice_for(const std::string& file) const {
+  static const FileChoice none;
+  const auto choice = request_.choices.find(file);
+  return choice == request_.choices.end() ? none : choice->second;
+}
+
+// Brings the files into the order that the user chose, without those that belong to no ladder.
+void Import::keep_apart(std::vector<std::size_t>& files) {
+  const auto order = [this](std::size_t i) { return choice_for(outcome_.runs[i].source_path).order; };
+  std::stable_sort(files.begin(), files.end(), [&](std::size_t a, std::size_t b) { return order(a) < order(b); });
+  std::erase_if(files, [this](std::size_t i) {
+    Run& run = outcome_.runs[i];
+    const FileChoice& choice = choice_for(run.source_path);
+    if (choice.role != FileChoice::Role::apart) return false;
+    if (!choice.name.empty()) run.name = choice.name;
+    store_().update_run(run);
+    return true;
+  });
+}
+
+// Places the files from `rung` on, and returns how many rungs they take up. A name that the user chose counts first,
+// then the stage that the file names; otherwise repeats are named after their folder, and rungs after their files.
 int Import::place(const std::vector<std::size_t>& files, FilesAre are, const std::string& stage, int rung) {
-  const bool rungs = are == FilesAre::rungs;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    Run& run = outcome_.runs[files[i]];
-    run.rung = rung + (rungs ? static_cast<int>(i) : 0);
-    run.repeat = rungs ? 0 : static_cast<int>(i);
-    if (!run.stage.empty()) continue;
-    run.stage = rungs ? fs::path(run.source_path).stem().string() : stage;
-    if (run.changed == run.title) run.title = run.stage;
+  using Role = FileChoice::Role;
+  int last = rung - 1, repeat = 0;
+  std::string name;                 // of the rung
+  std::map<std::string, int> same;  // files that name this stage
+  for (const std::size_t i : files) ++same[outcome_.runs[i].stage];
+  for (const std::size_t i : files) {
+    Run& run = outcome_.runs[i];
+    const FileChoice& choice = choice_for(run.source_path);
+    const bool is_rung = choice.role == Role::rung || (choice.role == Role::detect && are == FilesAre::rungs);
+    if (is_rung || last < rung) {
+      ++last;
+      repeat = 0;
+      name = !choice.name.empty() ? choice.name : is_rung ? fs::path(run.source_path).stem().string() : stage;
+    } else {
+      ++repeat;
+    }
+    run.rung = last;
+    run.repeat = repeat;
+    const bool is_named = !choice.name.empty();
+    if (!run.stage.empty() && !is_named) {
+      if (is_rung && same[run.stage] > 1) run.title = name;  // else all rungs would look alike
+      continue;
+    }
+    run.stage = is_named && repeat == 0 ? choice.name : name;
+    if (is_named || run.changed == run.title) run.title = run.stage;
   }
-  return files.empty() ? 0 : rungs ? static_cast<int>(files.size()) : 1;
+  return last - rung + 1;
 }
 
 }  // namespace
@@ -240,7 +364,26 @@ std::string grouping_text(const ImportGrouping& grouping) {
          (rungs ? "a rung each" : "repeats of one rung") + (grouping.asked ? ", " : ": ") + grouping.decision.reason;
 }
 
+std::string run_numbers_text(const std::vector<RunId>& runs) {
+  std::string which;
+  for (std::size_t i = 0; i < runs.size();) {
+    std::size_t end = i + 1;
+    while (end < runs.size() && runs[end] == runs[end - 1] + 1) ++end;
+    which += (which.empty() ? "" : ", ") + std::to_string(runs[i]);
+    if (end - i > 1) which += (end - i == 2 ? ", " : " - ") + std::to_string(runs[end - 1]);
+    i = end;
+  }
+  return (runs.size() == 1 ? "run " : "runs ") + which;
+}
+
+std::string skipped_text(const SkippedImport& skipped) {
+  return skipped.file + " is in the project already (" + run_numbers_text(skipped.runs) + ")";
+}
+
 ImportOutcome import_into(const std::function<RunStore&()>& store, const ImportRequest& request) {
+#ifdef __linux__
+  ::setpriority(PRIO_PROCESS, 0, 10);  // 0: on Linux this thread alone
+#endif
   return Import(store, request).run();
 }
 

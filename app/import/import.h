@@ -4,19 +4,36 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "app/import/contents.h"
 #include "storage/analysis/file_grouping.h"
 #include "storage/database/run_store.h"
 #include "storage/importers/importer.h"
 
 namespace stepladder {
 
+// What the user decided about one file with one run; by default the evidence decides.
+struct FileChoice {
+  enum class Role { detect, rung, repeat, apart };  // repeat: of the rung before it; apart: in no ladder
+
+  Role role = Role::detect;
+  int order = 0;                     // among the files of its folder; equal ones are in the order of their names
+  std::string name;                  // of its rung or, apart, of the run; empty: as read
+  std::int64_t tokens_per_step = 0;  // 0: as ImportOptions
+
+  bool operator==(const FileChoice&) const = default;
+};
+using FileChoices = std::map<std::string, FileChoice>;  // by Run::source_path
+
 struct ImportRequest {
   std::vector<std::string> paths;  // files, folders, "-" for standard input
   std::string text;                // pasted text, read if there are no paths
   ImportOptions options;
+  FileChoices choices;
+  ImportedContents in_project;                               // these are skipped
   std::function<bool()> interrupted = [] { return false; };  // asked between pieces of input
   std::function<void(const std::string& file)> begins;       // called before each file or store; may be empty
 };
@@ -35,21 +52,34 @@ struct ImportGrouping {
   bool asked = false;  // the user decided, not the evidence
 };
 
+// A file or store that was skipped, since the project has its runs.
+struct SkippedImport {
+  std::string file;
+  std::vector<RunId> runs;
+};
+
 struct ImportOutcome {
   std::vector<Run> runs;  // as stored
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
+  std::vector<SkippedImport> skipped;
   std::vector<std::string> formats;   // ids of the importers that read something, each once
   std::vector<std::string> failures;  // a sentence for each file that was named and could not be imported
-  bool interrupted = false;           // nothing of the file that was being read is kept
+  bool interrupted = false;           // nothing of the path that was being read is kept
 };
 
 // "seeds: 3 files are repeats of one rung: the files name no difference; ..."
 std::string grouping_text(const ImportGrouping& grouping);
 
-// Imports each file in one transaction, whole or not at all; the places in a ladder follow in one transaction for each
-// folder. `store` is called when the first run is found, so that an import that fails doesn't even create a file.
-// Blocks. Throws StorageError.
+std::string run_numbers_text(const std::vector<RunId>& runs);  // "run 3", "runs 3 - 5, 9"
+
+// "a.log is in the project already (runs 3 - 5)"
+std::string skipped_text(const SkippedImport& skipped);
+
+// Imports each file whole or not at all. All runs of a path appear at once, with their ladder, when it has been read;
+// until then they are hidden, and others can write meanwhile. `store` is called when the first run is found, so that an
+// import that fails doesn't even create a file. Blocks, and lowers the calling thread's priority for good, so that a
+// training on the same cores isn't slowed. Throws StorageError.
 ImportOutcome import_into(const std::function<RunStore&()>& store, const ImportRequest& request);
 
 }  // namespace stepladder

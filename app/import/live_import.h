@@ -35,12 +35,27 @@ class LiveInput : public ImportInput {
   bool head_waits_ = false;  // next() hasn't returned it yet
 };
 
+// A run of a watched program that another tracker has recorded in part.
+struct RecordedRun {
+  RunId run = 0;
+  RecordedSteps steps;
+  bool ended = false;  // that tracker has recorded its end
+};
+
 // Posts the importer's steps to the writer thread. The first run is `first`, which has a row already; a program that
-// begins another run gets another row.
+// begins another run gets another row. A tracker that reads an output again posts only what isn't recorded yet.
 class LiveSink : public ImportSink {
  public:
-  LiveSink(RunStore& store, Recorder& recorder, const Run& first)
-      : store_(store), recorder_(recorder), template_(first), run_(first.id) {}
+  // `recorded` are the program's runs so far, `first` included, if another tracker has begun. Unless `whole`, the
+  // output has a gap between its head and the rest, where the caller calls `skip_gap`.
+  LiveSink(std::function<RunId(const Run&)> create_run, Recorder& recorder, const Run& first,
+           std::vector<RecordedRun> recorded = {}, bool whole = true)
+      : create_run_(std::move(create_run)),
+        recorder_(recorder),
+        template_(first),
+        recorded_(std::move(recorded)),
+        whole_(whole),
+        run_(first.id) {}
 
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
@@ -48,20 +63,33 @@ class LiveSink : public ImportSink {
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
+  // The output that follows belongs to the last run, and begins before the first step that isn't recorded.
+  void skip_gap();
   void end(RunStatus status, const std::string& reason);  // of the last run; earlier ones have finished
+  std::int64_t steps() const { return steps_; }           // read so far, in all runs
 
  private:
   void start(const Run& run);
+  bool has_ended(RunId run) const;
 
-  RunStore& store_;
+  const std::function<RunId(const Run&)> create_run_;
   Recorder& recorder_;
   Run template_;
+  const std::vector<RecordedRun> recorded_;
+  bool whole_;
   RunId run_;
   std::optional<RunId> previous_;
-  int begun_ = 0;
+  std::size_t begun_ = 0;
+  std::int64_t steps_ = 0;
+  std::int64_t skip_ = 0;                   // so many of the steps that follow are recorded
+  std::optional<std::int64_t> skip_until_;  // ... and those up to this one
 };
 
-// `more`, and the first 8 MiB of its bytes are recorded as the run's console output.
-MoreBytes with_console(MoreBytes more, Recorder& recorder, RunId run);
+// `more`, and the first 8 MiB of its bytes, `recorded` of them already, are recorded as the run's console output.
+MoreBytes with_console(MoreBytes more, Recorder& recorder, RunId run, std::size_t recorded = 0);
+
+// `more`, but it waits before each piece until most of the earlier ones' events are in the database, so that a flood
+// takes no memory. Stops waiting if `gives_up`.
+MoreBytes with_patience(MoreBytes more, Recorder& recorder, std::function<bool()> gives_up);
 
 }  // namespace stepladder

@@ -2,6 +2,11 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "app/format.h"
+#include "storage/bounded_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -9,7 +14,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t steps_at_once = 4096;
+constexpr std::size_t steps_in_memory = 16'384;
+constexpr std::size_t runs_in_memory = 256;
+constexpr std::ptrdiff_t steps_in_a_piece = 1024;
 
 void add_to_environment(Run& run, const char* name, const std::string& value) {
   Json environment = Json::parse(run.environment, nullptr, false);
@@ -20,46 +27,70 @@ void add_to_environment(Run& run, const char* name, const std::string& value) {
 
 }  // namespace
 
+StoreSink::~StoreSink() {
+  if (finished_ || created_ == 0) return;
+  std::vector<RunId> hidden;
+  for (const Run& run : std::span(runs_).first(created_)) hidden.push_back(run.id);
+  try {
+    store_->delete_hidden(hidden);
+  } catch (const StorageError&) {  // a later opening deletes them
+  }
+}
+
 void StoreSink::begin_run(const Run& run) {
   if (!store_) {
     store_ = &open_store_();
-    transaction_.emplace(*store_);
+    std::error_code error;
+    if (!path_.empty() && fs::equivalent(path_, store_->file(), error))
+      throw ImportError("is the file that its runs would go to");
   }
-  Run& row = runs_.emplace_back(run);
-  complete(row);
-  row.id = store_->create_run(row);
+  complete(runs_.emplace_back(run));
 }
 
 void StoreSink::step(const StepRecord& record) {
   steps_.push_back(record);
+  steps_.back().run = std::ssize(runs_) - 1;
   if (options_.tokens_per_step > 0) steps_.back().tokens = options_.tokens_per_step;
-  if (steps_.size() >= steps_at_once) write_steps();
+  if (steps_.size() >= steps_in_memory) write();
 }
 
 void StoreSink::end_run(const Run& run) {
-  write_steps();
   Run& row = runs_.back();
   const RunId id = row.id;
   row = run;
   row.id = id;
   complete(row);
-  store_->update_run(row);
+  keep_texts_short(row);
+  if (created_ == runs_.size()) changed_.push_back(runs_.size() - 1);
+  if (runs_.size() - created_ >= runs_in_memory) write();
+}
+
+void StoreSink::keep_texts_short(Run& run) {
+  for (const auto& [what, text] : {std::pair{"name", &run.name}, {"stage", &run.stage}, {"title", &run.title}}) {
+    if (text->size() <= longest_name) continue;
+    note(0, "a run's " + std::string(what) + " has " + grouped(std::ssize(*text)) + " bytes, of which the first " +
+                grouped(longest_name) + " are kept");
+    *text = bounded(std::move(*text), longest_name);
+  }
 }
 
 void StoreSink::ladder(const Ladder& ladder, std::span<const int> rungs) {
-  if (!store_) return;
+  if (runs_.empty() || rungs.empty()) return;
+  write();
   Ladder row = ladder;
   if (row.name.empty()) row.name = stem();
   row.source = "import";
   row.source_path = path_.string();
-  const LadderId id = store_->create_ladder(row);
   const auto first = runs_.end() - static_cast<std::ptrdiff_t>(std::min(rungs.size(), runs_.size()));
-  for (auto it = first; it != runs_.end(); ++it) {
+  std::optional<LadderId> id;
+  store_->in_slices([&, it = first]() mutable {
+    if (!id) id = store_->create_ladder(row);  // together with its first run, so that it is never without one
     it->ladder = id;
     it->rung = rungs[static_cast<std::size_t>(it - first)];
     it->repeat = 0;
     store_->update_run(*it);
-  }
+    return ++it != runs_.end();
+  });
   std::stable_sort(first, runs_.end(), [](const Run& a, const Run& b) { return a.rung < b.rung; });
 }
 
@@ -67,16 +98,18 @@ void StoreSink::note(std::int64_t line, std::string text) {
   notes_.push_back({shown_, line, std::move(text)});
 }
 
-void StoreSink::commit(ImportOutcome& outcome, const std::string& source_hash) {
+void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, const std::string& content_hash) {
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     Run& run = runs_[i];
     // Several runs of one file need distinct names.
     const bool needs_name = runs_.size() > 1 && run.name == stem();
     if (needs_name) run.name += " " + (run.stage.empty() ? std::to_string(i + 1) : run.stage);
     if (!source_hash.empty()) add_to_environment(run, "source_hash", source_hash);
-    if (needs_name || !source_hash.empty()) store_->update_run(run);
+    if (!content_hash.empty()) add_to_environment(run, "content_hash", content_hash);
+    if (i < created_ && (needs_name || !source_hash.empty() || !content_hash.empty())) changed_.push_back(i);
   }
-  if (transaction_) transaction_->commit();
+  if (store_) write();
+  finished_ = true;
   for (Run& run : runs_) outcome.runs.push_back(std::move(run));
   std::stable_sort(notes_.begin(), notes_.end(),
                    [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });
@@ -102,10 +135,32 @@ void StoreSink::complete(Run& run) const {
   if (run.changed == run.title && !run.stage.empty()) run.title = run.stage;
 }
 
-void StoreSink::write_steps() {
-  if (steps_.empty()) return;
-  store_->append_steps(runs_.back().id, steps_);
+bool StoreSink::write_next() {
+  if (created_ < runs_.size()) {
+    Run& run = runs_[created_];
+    run.id = store_->create_hidden_run(run);
+    ++created_;
+  } else if (written_steps_ < steps_.size()) {
+    const auto rest = std::span(steps_).subspan(written_steps_);
+    const auto of_another = [&](const StepRecord& step) { return step.run != rest.front().run; };
+    const auto end =
+        std::find_if(rest.begin(), rest.begin() + std::min(std::ssize(rest), steps_in_a_piece), of_another);
+    const auto piece = rest.first(static_cast<std::size_t>(end - rest.begin()));
+    store_->append_steps(runs_[static_cast<std::size_t>(rest.front().run)].id, piece);
+    written_steps_ += piece.size();
+  } else if (!changed_.empty()) {
+    store_->update_run(runs_[changed_.back()]);
+    changed_.pop_back();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void StoreSink::write() {
+  store_->in_slices([this] { return write_next(); });
   steps_.clear();
+  written_steps_ = 0;
 }
 
 }  // namespace stepladder

@@ -1,9 +1,8 @@
-// Writes the runs that an importer reads from one file or store to the database, in one transaction.
+// Writes the runs that an importer reads from one file or store to the database, in slices and hidden.
 #pragma once
 
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,14 +10,16 @@
 
 namespace stepladder {
 
-// One thread. The transaction begins with the first run (a table without steps has only notes, and needs no database)
-// and is rolled back without commit().
+// One thread. Opens the database for the first run: a table without steps has only notes, and needs none. Keeps some
+// thousand steps and some hundred runs in memory before it writes them, and holds no lock between two calls. Without
+// finish(), the destructor removes everything.
 class StoreSink : public ImportSink {
  public:
   // `shown` names the file in notes; `path` is empty for standard input and pasted text. References outlive the sink.
   StoreSink(const std::function<RunStore&()>& store, const ImportOptions& options, std::string shown,
             std::filesystem::path path)
       : open_store_(store), options_(options), shown_(std::move(shown)), path_(std::move(path)) {}
+  ~StoreSink() override;
 
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
@@ -26,24 +27,30 @@ class StoreSink : public ImportSink {
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
   void note(std::int64_t line, std::string text) override;
 
-  // `source_hash`: of the source code in the file; empty if it has none.
-  void commit(ImportOutcome& outcome, const std::string& source_hash);
+  // Writes the rest. The runs stay hidden until the caller shows them (RunStore::show). `source_hash`: of the source
+  // code in the file; empty if it has none. `content_hash`: of the whole file (contents.h).
+  void finish(ImportOutcome& outcome, const std::string& source_hash, const std::string& content_hash);
 
  private:
   std::string stem() const;
   void complete(Run& run) const;
-  void write_steps();
+  void keep_texts_short(Run& run);  // with a note for each that was cut
+  bool write_next();                // the next few rows, for RunStore::in_slices
+  void write();
 
   const std::function<RunStore&()>& open_store_;
   const ImportOptions& options_;
   std::string shown_;
   std::filesystem::path path_;
   RunStore* store_ = nullptr;
-  std::optional<RunStore::Batch> transaction_;
   const double imported_at_ = unix_now();
   std::vector<Run> runs_;
-  std::vector<StepRecord> steps_;
+  std::size_t created_ = 0;           // how many of them are in the file; these have their ids
+  std::vector<std::size_t> changed_;  // of those, the ones whose facts have changed since
+  std::vector<StepRecord> steps_;     // not yet written; their `run` is an index in runs_
+  std::size_t written_steps_ = 0;     // of these
   std::vector<ImportNote> notes_;
+  bool finished_ = false;
 };
 
 }  // namespace stepladder

@@ -1,170 +1,151 @@
 #include "app/import/watched_program.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <pty.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <termios.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <stdexcept>
+#include <utility>
 
-#include "app/exit_status.h"
+#include "app/import/keeper.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {
 
-constexpr int look_again_ms = 200;  // for a program that has ended while another process holds its output
-constexpr int passed_on[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr int look_at_keeper_ms = 30;
+constexpr std::int64_t between_marks = 1 << 20;
 
-std::atomic<pid_t> program{0};  // gets the signals
+// Gets the signals. A handle rather than a number, which may be another process's by now.
+std::atomic<int> program{-1};
+std::atomic<bool> in_our_job{true};  // the terminal sends its signals to the program as well
 std::atomic<int> unclaimed{0};
 
-void pass_on(int signal) {
-  const pid_t pid = program.load();
-  if (pid > 0)
-    ::kill(pid, signal);
-  else
-    ++unclaimed;
+int handle_of(std::int64_t pid) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0));
 }
 
-[[noreturn]] void fail(const char* what) {
-  throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+void pass_on(int signal, siginfo_t* info, void*) {
+  const int saved = errno;
+  const int handle = program.load();
+  if (handle < 0)
+    ++unclaimed;
+  else if (info->si_code != SI_KERNEL || !in_our_job.load())
+    ::syscall(SYS_pidfd_send_signal, handle, signal, nullptr, 0);
+  errno = saved;
 }
 
 }  // namespace
 
 void pass_signals_on() {
   struct sigaction action = {};
-  action.sa_handler = pass_on;  // without SA_RESTART: a blocking read returns
-  for (const int signal : passed_on) ::sigaction(signal, &action, nullptr);
+  action.sa_sigaction = pass_on;  // without SA_RESTART: a blocking read returns
+  action.sa_flags = SA_SIGINFO;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct sigaction before = {};
+    ::sigaction(signal, nullptr, &before);
+    const bool is_nohup = signal == SIGHUP && before.sa_handler == SIG_IGN;
+    if (!is_nohup) ::sigaction(signal, &action, nullptr);
+  }
 }
 
 int signals_without_program() {
   return unclaimed;
 }
 
-// [0] is ours, [1] the program's.
-struct WatchedProgram::Ends {
-  int out[2] = {-1, -1};
-  int err[2] = {-1, -1};      // -1: a terminal takes both
-  int failure[2] = {-1, -1};  // the errno if the program can't be started
-};
-
-WatchedProgram::Ends WatchedProgram::open_output() {
-  Ends ends;
-  const bool terminal = ::isatty(STDOUT_FILENO);
-  const bool errors_to_terminal = terminal && ::isatty(STDERR_FILENO);
-  if (terminal) {
-    winsize size = {};
-    ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
-    if (::openpty(&ends.out[0], &ends.out[1], nullptr, nullptr, &size) != 0) fail("cannot open a terminal");
-    // Our terminal turns LF into CR LF already.
-    termios mode = {};
-    if (::tcgetattr(ends.out[1], &mode) == 0) {
-      mode.c_oflag &= ~static_cast<tcflag_t>(OPOST);
-      ::tcsetattr(ends.out[1], TCSANOW, &mode);
-    }
-  } else if (::pipe(ends.out) != 0) {
-    fail("cannot open a pipe");
+WatchedProgram::WatchedProgram(const std::vector<std::string>& command, Spool& spool) : spool_(spool) {
+  try {
+    const pid_t keeper = start_keeper(command, spool);
+    keeper_ = process_identity(keeper);
+    spool.state().keeper.set(keeper_);
+  } catch (...) {
+    spool.remove();
+    throw;
   }
-  if (!errors_to_terminal && ::pipe(ends.err) != 0) fail("cannot open a pipe");
-  for (const int end : {ends.out[0], ends.err[0]})
-    if (end >= 0) ::fcntl(end, F_SETFD, FD_CLOEXEC);
-  if (::pipe2(ends.failure, O_CLOEXEC) != 0) fail("cannot open a pipe");
-  return ends;
+  take_signals(true);
 }
 
-// Runs in the new process.
-void WatchedProgram::execute(const std::vector<std::string>& command, const Ends& ends) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  for (const int signal : passed_on) ::signal(signal, SIG_DFL);
-  ::dup2(ends.out[1], STDOUT_FILENO);
-  ::dup2(ends.err[1] >= 0 ? ends.err[1] : ends.out[1], STDERR_FILENO);
-  for (const int end : {ends.out[1], ends.err[1]})
-    if (end > STDERR_FILENO) ::close(end);
-  ::setenv("PYTHONUNBUFFERED", "1", 0);
-  ::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and would be inherited
-  ::execvp(arguments[0], arguments.data());
-  const int error = errno;
-  [[maybe_unused]] const ssize_t written = ::write(ends.failure[1], &error, sizeof error);
-  ::_exit(127);
+WatchedProgram::WatchedProgram(Spool& spool) : spool_(spool), keeper_(spool.state().keeper.get()) {
+  take_signals(false);
 }
 
-WatchedProgram::WatchedProgram(const std::vector<std::string>& command) {
-  const Ends ends = open_output();
-  pid_ = ::fork();
-  if (pid_ < 0) fail("cannot start a process");
-  if (pid_ == 0) execute(command, ends);
-  for (const int end : {ends.out[1], ends.err[1], ends.failure[1]})
-    if (end >= 0) ::close(end);
-  int error = 0;
-  ssize_t count = 0;
-  while ((count = ::read(ends.failure[0], &error, sizeof error)) < 0 && errno == EINTR) {
+void WatchedProgram::take_signals(bool ours) {
+  in_our_job = ours;
+  keeper_handle_ = handle_of(keeper_.pid);
+  if (keeper_handle_ >= 0 && !is_alive(keeper_)) {  // it was the number of another process
+    ::close(keeper_handle_);
+    keeper_handle_ = -1;
   }
-  ::close(ends.failure[0]);
-  out_ = ends.out[0];
-  err_ = ends.err[0];
-  if (count > 0) {
-    ::waitpid(pid_, nullptr, 0);
-    throw UsageError("'" + command.front() + "' cannot be started: " + std::strerror(error));
-  }
-  program = pid_;
+  const int handle = handle_of(spool_.state().program.pid);
+  if (handle >= 0 && is_alive(spool_.state().program.get()))
+    program = handle;
+  else if (handle >= 0)
+    ::close(handle);
 }
 
 WatchedProgram::~WatchedProgram() {
-  for (const int end : {out_, err_})
-    if (end >= 0) ::close(end);
-}
-
-std::optional<WatchedProgram::Output> WatchedProgram::read(std::vector<char>& piece) {
-  while (out_ >= 0 || err_ >= 0) {
-    pollfd ends[2] = {{.fd = out_, .events = POLLIN, .revents = 0}, {.fd = err_, .events = POLLIN, .revents = 0}};
-    const int ready = ::poll(ends, 2, look_again_ms);
-    if (ready < 0 && errno == EINTR) continue;
-    // A program that has ended is over even if another process holds its output.
-    if (ready == 0 && has_ended()) return std::nullopt;
-    for (pollfd& end : ends) {
-      if (end.fd < 0 || (end.revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
-      const ssize_t count = ::read(end.fd, piece.data(), piece.size());
-      if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-      if (count <= 0) {  // a terminal whose program has exited gives EIO
-        int& closed = end.fd == out_ ? out_ : err_;
-        ::close(closed);
-        closed = -1;
-        continue;
-      }
-      return Output{end.fd == out_ ? STDOUT_FILENO : STDERR_FILENO, static_cast<std::size_t>(count)};
-    }
-  }
-  return std::nullopt;
-}
-
-int WatchedProgram::wait() {
-  while (!has_ended()) {
-    int status = 0;
-    const pid_t pid = ::waitpid(pid_, &status, 0);
-    if (pid == pid_) status_ = status;
-    if (pid < 0 && errno != EINTR) status_ = 0;
-  }
-  return *status_;
+  program = -1;  // its handle stays open, since a signal may be using it
+  if (keeper_handle_ >= 0) ::close(keeper_handle_);
 }
 
 bool WatchedProgram::has_ended() {
-  int status = 0;
-  if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-    status_ = status;
-    program = 0;
+  const bool ended = spool_.state().ended || !is_alive(keeper_);
+  if (ended) program = -1;
+  return ended;
+}
+
+std::size_t WatchedProgram::read(std::vector<char>& piece) {
+  while (true) {
+    const bool ended = has_ended();  // before the file: what is appended later is not missed
+    std::size_t most = piece.size();
+    if (const std::int64_t freed = spool_.state().freed; freed > read_) {
+      // Another tracker has read what was between.
+      if (read_ >= Spool::head) {
+        read_ = freed;
+        jumped_ = true;
+      } else {
+        most = std::min(most, static_cast<std::size_t>(Spool::head - read_));
+      }
+    }
+    const ssize_t count = ::pread(spool_.output(), piece.data(), most, read_);
+    if (count < 0 && errno != EINTR) throw StorageError(std::string("the output cannot be read: ") + strerror(errno));
+    if (count > 0) {
+      read_ += count;
+      spool_.state().taken = std::max<std::int64_t>(spool_.state().taken, read_);
+      return static_cast<std::size_t>(count);
+    }
+    if (ended) return 0;
+    wait_for_more();
   }
-  return status_.has_value();
+}
+
+void WatchedProgram::wait_for_more() {
+  pollfd keeper{.fd = keeper_handle_, .events = POLLIN, .revents = 0};
+  ::poll(&keeper, 1, look_at_keeper_ms);
+}
+
+bool WatchedProgram::jumps() {
+  return std::exchange(jumped_, false);
+}
+
+void WatchedProgram::mark(std::function<bool()> is_recorded) {
+  if (marks_.empty() || read_ - marks_.back().offset >= between_marks)
+    marks_.push_back({read_, std::move(is_recorded)});
+}
+
+void WatchedProgram::free_recorded() {
+  std::int64_t done = -1;
+  for (; !marks_.empty() && marks_.front().is_recorded(); marks_.pop_front()) done = marks_.front().offset;
+  // An importer may still hold a step of the last lines.
+  if (done > between_marks) spool_.free_until(done - between_marks);
+}
+
+ProgramEnd WatchedProgram::end() const {
+  return {.known = spool_.state().ended != 0, .status = spool_.state().wait_status};
 }
 
 }  // namespace stepladder

@@ -1,49 +1,72 @@
-// Runs another program and reads its output. POSIX; one program at a time in a process.
+// A watched program as its tracker sees it: the signals that it gets, its output, and its end. POSIX; one at a time in
+// a process.
 #pragma once
 
 #include <sys/types.h>
 
-#include <optional>
+#include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
+#include "app/import/spool.h"
+
 namespace stepladder {
 
-// From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, for the rest of the process.
+// From here on SIGINT, SIGTERM, SIGHUP and SIGQUIT are passed on to the program, for the rest of the process. Those of
+// our terminal reach it without us.
 void pass_signals_on();
 // The signals that arrived while no program was running; a blocking read returns with EINTR for each.
 int signals_without_program();
 
-// The program's output arrives through pipes, or through a terminal of its own if ours is one, so that it prints line
-// by line and in colour as usual. Created before any thread, since it forks.
+struct ProgramEnd {
+  bool known = false;  // false: its keeper was killed, so nobody has seen how it ended
+  int status = 0;      // as waitpid gives it
+};
+
 class WatchedProgram {
  public:
-  // Throws UsageError if it can't be started.
-  explicit WatchedProgram(const std::vector<std::string>& command);
+  // Starts it, before this process has threads; see start_keeper. The spool outlives this.
+  WatchedProgram(const std::vector<std::string>& command, Spool& spool);
+  // Attaches to one that another tracker has started; its output is read from the start.
+  explicit WatchedProgram(Spool& spool);
   ~WatchedProgram();
   WatchedProgram(const WatchedProgram&) = delete;
   WatchedProgram& operator=(const WatchedProgram&) = delete;
 
-  struct Output {
-    int descriptor;    // STDOUT_FILENO or STDERR_FILENO
-    std::size_t size;  // in bytes
-  };
+  // Fills `piece` with the next output and returns its size; 0 once everything was read and the program has ended.
+  // Blocks until then.
+  std::size_t read(std::vector<char>& piece);
 
-  // Blocks until the program prints, and reads its output into `piece`; nothing once it has closed its output or ended.
-  std::optional<Output> read(std::vector<char>& piece);
+  // Whether the next piece doesn't follow the last one, since what was between them is freed. True once.
+  bool jumps();
 
-  int wait();  // blocks until it ends; returns its status as waitpid does
+  // Everything read so far is recorded as soon as `is_recorded` returns true.
+  void mark(std::function<bool()> is_recorded);
+  void free_recorded();  // frees output that no tracker needs any more
+
+  const ProcessIdentity& keeper() const { return keeper_; }
+  bool has_ended();  // and all its output is in the spool
+  bool at_end() { return has_ended() && read_ >= spool_.size(); }
+  ProgramEnd end() const;
+  int output_error() const { return spool_.state().output_error; }  // an errno; 0: all of it was passed on
+  std::int64_t lost_bytes() const { return spool_.state().lost; }
 
  private:
-  struct Ends;
-  Ends open_output();
-  [[noreturn]] static void execute(const std::vector<std::string>& command, const Ends& ends);
-  bool has_ended();
+  void take_signals(bool ours);
+  void wait_for_more();
 
-  pid_t pid_ = 0;
-  int out_ = -1;
-  int err_ = -1;
-  std::optional<int> status_;
+  struct Mark {
+    std::int64_t offset;
+    std::function<bool()> is_recorded;
+  };
+
+  Spool& spool_;
+  ProcessIdentity keeper_;
+  int keeper_handle_ = -1;
+  std::int64_t read_ = 0;
+  bool jumped_ = false;
+  std::deque<Mark> marks_;
 };
 
 }  // namespace stepladder

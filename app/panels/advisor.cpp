@@ -95,7 +95,8 @@ void draw_gain(const ExpectedGain& gain, float width) {
     text_quiet("unknown gain");
     return;
   }
-  text_strong(gain.low == gain.high ? factor_text(gain.low) : factor_text(gain.low) + " to " + factor_text(gain.high));
+  text_strong(in_print(gain.low == gain.high ? factor_text(gain.low)
+                                             : factor_text(gain.low) + " to " + factor_text(gain.high)));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(8);
   constexpr double full = 3;  // a factor of three fills the bar
@@ -144,7 +145,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   text_cut(advice.title, text_width - px(150), palette().text, fonts().semibold, text_size);
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + text_width);
   ImGui::PushFont(fonts().regular, 13.5f);
-  ImGui::TextUnformatted(advice.why.c_str());
+  ImGui::TextUnformatted(in_print(advice.why).c_str());
   ImGui::PopFont();
   if (!advice.risk.empty()) text_quiet("Risk: " + advice.risk);
   ImGui::PopTextWrapPos();
@@ -212,7 +213,7 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
     ImGui::PushTextWrapPos(0);
     text_strong(outcome.advice.title);
     ImGui::PopTextWrapPos();
-    text_quiet_wrapped(outcome.sentence);
+    text_quiet_wrapped(in_print(outcome.sentence));
     if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left))
       commands.push_back(OpenRun{outcome.after});
     ImGui::Dummy(ImVec2(0, px(6)));

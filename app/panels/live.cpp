@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "app/curves/curves.h"
@@ -11,6 +13,7 @@
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -40,9 +43,7 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
   std::vector<Curve> curves;
   const auto add = [&](const RunEntry& entry, Curve curve) {
     const RunPoints points = run_points(workspace, entry, quantity, &state.x, commands);
-    curve.x = points.x;
-    curve.y = points.y;
-    curve.levels = points.levels;
+    points.draw_as(curve);
     if (!points.x.empty()) curves.push_back(std::move(curve));
   };
   if (shown.run.ladder) {
@@ -61,6 +62,20 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
   return curves;
 }
 
+// "rung 5 of 9, repeat 2 of 3"; empty without a ladder.
+std::string place_in_ladder(const Workspace& workspace, const Run& run) {
+  if (!run.ladder) return "";
+  std::set<int> rungs;
+  int repeats = 0;
+  for (const RunEntry* other : workspace.runs_of(*run.ladder)) {
+    rungs.insert(other->run.rung);
+    repeats += other->run.rung == run.rung ? 1 : 0;
+  }
+  const auto place = std::distance(rungs.begin(), rungs.find(run.rung)) + 1;
+  return "rung " + std::to_string(place) + " of " + std::to_string(rungs.size()) +
+         (repeats > 1 ? ", repeat " + std::to_string(run.repeat + 1) + " of " + std::to_string(repeats) : "");
+}
+
 void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   const bool is_running = shown.run.status == RunStatus::running;
   const auto button_width = [](const char* text) {
@@ -77,9 +92,12 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   text_cut(shown.run.title.empty() ? shown.run.name : shown.run.title, right - px(360), palette().text, fonts().display,
            title_size, Cut::middle);
   std::string line = shown.run.name;
-  if (!shown.run.hardware.empty()) line += "  -  " + shown.run.hardware;
-  line += "  -  " + shown.run.precision;
-  if (is_running && workspace.is_paused) line += "  -  paused";
+  if (const std::string place = place_in_ladder(workspace, shown.run); !place.empty())
+    line += "  \xE2\x80\x93  " + place;
+  if (!shown.run.hardware.empty()) line += "  \xE2\x80\x93  " + shown.run.hardware;
+  line += "  \xE2\x80\x93  " + shown.run.precision;
+  if (is_running && !workspace.is_ours(shown.run.id)) line += "  \xE2\x80\x93  trained by another process";
+  if (is_running && workspace.is_paused) line += "  \xE2\x80\x93  paused";
   text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();
   ImGui::SameLine(right - stop_width);
@@ -98,13 +116,38 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
       mark("live.stop_all");
     }
   } else {
-    const Tone tone = shown.run.status == RunStatus::finished ? Tone::good
-                      : shown.run.status == RunStatus::failed ? Tone::bad
-                                                              : Tone::warning;
     const std::string words(to_string(shown.run.status));
     ImGui::SetCursorPosX(right - pill_size(words).x);
-    pill(words, tone);
+    pill(words, status_tone(shown.run.status));
   }
+}
+
+double share_done(const RunEntry& entry) {
+  const std::int64_t steps = entry.goes_on() ? std::ssize(entry.series().step) : entry.summary.steps;
+  return static_cast<double>(steps) / static_cast<double>(std::max<std::int64_t>(1, entry.run.planned_steps));
+}
+
+// A part for each run of the ladder, in the order of its rungs; without a ladder one bar.
+void draw_progress(const Workspace& workspace, const RunEntry& shown) {
+  const auto runs = shown.run.ladder ? workspace.runs_of(*shown.run.ladder) : std::vector<const RunEntry*>{};
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float gap = px(3);
+  const float each =
+      (width - gap * static_cast<float>(runs.size())) / static_cast<float>(std::max<std::size_t>(runs.size(), 1));
+  if (runs.size() < 2 || each < px(4)) return progress_bar(share_done(shown), width);
+  ImVec2 at = ImGui::GetCursorScreenPos();
+  const float height = px(6);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  for (const RunEntry* run : runs) {
+    const auto part = static_cast<float>(std::clamp(share_done(*run), 0.0, 1.0));
+    draw->AddRectFilled(at, ImVec2(at.x + each, at.y + height), u32(palette().line), px(2));
+    if (part > 0)
+      draw->AddRectFilled(at, ImVec2(at.x + each * part, at.y + height),
+                          u32(run == &shown ? palette().accent : faded(rung_colour(run->run.rung), 0.7f)), px(2));
+    at.x += each + gap;
+  }
+  ImGui::Dummy(ImVec2(width, height));
+  mark("live.strip");
 }
 
 void draw_figures(const Workspace& workspace, const RunEntry& shown) {
@@ -126,13 +169,10 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
        {is_running ? "time left" : "status",
         is_running ? (is_missing(left)  ? "estimating..."
                       : is_missing(off) ? duration_text(left)
-                                        : duration_text(left) + " +/- " + duration_text(off))
+                                        : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
                    : std::string(to_string(shown.run.status))}}};
   figure_tiles(tiles);
-  if (is_running || shown.run.status != RunStatus::finished) {
-    progress_bar(static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, shown.run.planned_steps)),
-                 ImGui::GetContentRegionAvail().x);
-  }
+  if (is_running || shown.run.status != RunStatus::finished) draw_progress(workspace, shown);
 }
 
 void add_lane(State& state, const RunDetail& detail, const char* title, const char* unit,
@@ -178,8 +218,10 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
 }
 
 // A chart over the run's steps in its own card; all of them zoom together.
-void draw_in_card(const char* card, ImVec2 size, Chart chart, SharedX& x, Commands& commands) {
+void draw_in_card(const char* card, ImVec2 size, Chart chart, const RunEntry& shown, SharedX& x, Commands& commands) {
   chart.x_label = "step";
+  if (shown.run.status == RunStatus::running && shown.run.planned_steps > 0)
+    chart.x_until = static_cast<double>(shown.run.planned_steps);
   chart.shared = &x;
   chart.commands = &commands;
   begin_card(card, size);
@@ -221,9 +263,11 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
                               .y = small[i].y,
                               .colour = palette().accent,
                               .levels = small[i].levels}},
+                  .whole = small[i].unit == "%" ? 100 : missing,
+                  .from_zero = small[i].unit == "W" || small[i].unit == "GB",
                   .legend = false,
                   .x_labelled = false},
-                 state.x, commands);
+                 shown, state.x, commands);
   }
 }
 
@@ -243,7 +287,7 @@ void draw_verification(const Workspace& workspace, Commands& commands) {
   std::string rounds = "95 % interval after each round:";
   for (const SpeedUp& answer : verification.answers)
     rounds += "   " + factor_text(answer.factor) + " (" + ci95_text(answer.ci95) + ")";
-  text_quiet(rounds);
+  text_quiet(in_print(rounds));
   end_card();
 }
 
@@ -277,12 +321,12 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   }
   Chart dt = chart("dt", Quantity::dt_ms);
   dt.marks = state.slow;
-  draw_in_card("##loss", ImVec2(loss_width, room.y), std::move(loss), state.x, commands);
+  draw_in_card("##loss", ImVec2(loss_width, room.y), std::move(loss), shown, state.x, commands);
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  draw_in_card("##throughput", ImVec2(0, half), chart("throughput", Quantity::tokens_per_s), state.x, commands);
+  draw_in_card("##throughput", ImVec2(0, half), chart("throughput", Quantity::tokens_per_s), shown, state.x, commands);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
-  draw_in_card("##dt", ImVec2(0, half), std::move(dt), state.x, commands);
+  draw_in_card("##dt", ImVec2(0, half), std::move(dt), shown, state.x, commands);
   ImGui::EndGroup();
   if (has_room) draw_lanes(state, shown, commands);
 }

@@ -84,12 +84,17 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 void OutputFile::commit() {
   if (::fsync(descriptor_) != 0 || ::rename(part_.c_str(), path_.c_str()) != 0) fail();
   ::close(std::exchange(descriptor_, -1));
-  // The folder too, or the new name may be gone after a power cut. Some file systems cannot do this; the data is safe.
-  const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_descriptor < 0) return;
-  ::fsync(folder_descriptor);
-  ::close(folder_descriptor);
+  // Or the new name may be gone after a power failure.
+  sync_folder(path_.has_parent_path() ? path_.parent_path() : std::filesystem::path("."));
+}
+
+void sync_folder(const std::filesystem::path& folder) {
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (error == EIO || error == ENOSPC || error == EDQUOT)
+    throw DataError(folder.string() + " cannot be synced: " + std::strerror(error));
 }
 
 }  // namespace stepladder

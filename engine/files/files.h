@@ -51,4 +51,7 @@ class OutputFile {
   int descriptor_ = -1;
 };
 
+// Waits until the folder's names are on the disk; does nothing on file systems that cannot do this. Throws DataError.
+void sync_folder(const std::filesystem::path& folder);
+
 }  // namespace stepladder

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "engine/files/files.h"
+#include "storage/bounded_text.h"
 
 namespace stepladder {
 namespace {
@@ -22,24 +23,6 @@ constexpr std::int64_t largest_file = 256 << 20;                    // GPT-2's h
 constexpr int most_tokens = 1 << 20;                                // GPT-2's are 50,257
 
 // --- UTF-8 and GPT-2's letters for bytes -----------------------------------------------------------------------------
-
-// Length of the character at the text's beginning; 0 if the bytes aren't UTF-8 (RFC 3629, table in section 4).
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(i < text.size() ? text[i] : 0); };
-  const auto continues = [&](std::size_t i) { return (byte(i) & 0xc0) == 0x80; };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xc2 || first > 0xf4) return 0;
-  if (first < 0xe0) return continues(1) ? 2 : 0;
-  if (first < 0xf0) {
-    const bool overlong = first == 0xe0 && byte(1) < 0xa0;
-    const bool surrogate = first == 0xed && byte(1) > 0x9f;
-    return continues(1) && continues(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  const bool overlong = first == 0xf0 && byte(1) < 0x90;
-  const bool too_large = first == 0xf4 && byte(1) > 0x8f;
-  return continues(1) && continues(2) && continues(3) && !overlong && !too_large ? 4 : 0;
-}
 
 // GPT-2 writes each byte of a token as a visible letter: printable Latin-1 as itself, the 68 others as U+0100 and up.
 class ByteLetters {
@@ -549,7 +532,7 @@ Tokenizer Tokenizer::bytes() {
 }
 
 Tokenizer Tokenizer::open(const std::filesystem::path& path) {
-  const auto wrap = [](Bpe bpe) { return Tokenizer(std::make_shared<const Content>(std::move(bpe))); };
+  const auto wrap = [](Bpe bpe) { return Tokenizer(std::make_shared<const Content>(Content{std::move(bpe)})); };
   const auto file = std::filesystem::is_directory(path) ? file_in_folder(path) : path;
   const std::string text = read_text(file);
   const auto first = text.find_first_not_of(" \t\r\n");

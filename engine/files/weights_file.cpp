@@ -78,8 +78,9 @@ void WeightsFile::mark_in_out() {
   if (!first || first->shape.size() != 2 || first->shape[0] >= first->shape[1]) return;
   for (TensorInfo& tensor : tensors_) {
     const auto [layer, rest] = split_layer(tensor.name);
-    const bool linear = std::any_of(gpt2_parts.begin(), gpt2_parts.end(),
-                                    [&](const Gpt2Part& part) { return part.is_linear() && part.name == rest; });
+    const bool linear = std::any_of(gpt2_parts.begin(), gpt2_parts.end(), [&, name = rest](const Gpt2Part& part) {
+      return part.is_linear() && part.name == name;
+    });
     tensor.in_out = layer >= 0 && linear;
   }
 }

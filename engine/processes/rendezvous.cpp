@@ -3,6 +3,7 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -87,6 +88,8 @@ std::optional<Placement> placement_from_environment() {
     if (!variable("MASTER_PORT").empty()) placement.master_port = number("MASTER_PORT", 1, 65'535);
     placement.store_is_served = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
     if (!variable("TORCHELASTIC_RESTART_COUNT").empty()) placement.attempt = variable("TORCHELASTIC_RESTART_COUNT");
+    if (!variable(store_descriptor_variable).empty())
+      placement.store_descriptor = number(store_descriptor_variable, 0, 1 << 20);
     return placement;
   }
   return std::nullopt;
@@ -95,6 +98,16 @@ std::optional<Placement> placement_from_environment() {
 std::optional<int> gpu_of(const Placement& placement, int gpus_in_sight) {
   if (placement.local_rank < gpus_in_sight) return placement.local_rank;
   return gpus_in_sight == 1 ? std::optional(0) : std::nullopt;
+}
+
+MemoryFile::MemoryFile() : descriptor_(::memfd_create("stepladder", MFD_CLOEXEC)) {
+  if (descriptor_ < 0)
+    throw std::runtime_error(std::string("the memory that the processes share cannot be created: ") +
+                             std::strerror(errno));
+}
+
+MemoryFile::~MemoryFile() {
+  ::close(descriptor_);
 }
 
 ListeningSocket::ListeningSocket(const std::string& host, int port) {

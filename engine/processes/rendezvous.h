@@ -16,6 +16,7 @@ struct Placement {
   int master_port = 29500;
   bool store_is_served = false;  // torchrun serves the store, and rank 0 only joins it
   std::string attempt = "0";     // counts torchrun's restarts, so that keys of an earlier one are not read
+  int store_descriptor = -1;     // of the MemoryFile that is the store; -1: the store is at the address
 
   bool operator==(const Placement&) const = default;
 };
@@ -27,6 +28,24 @@ std::optional<Placement> placement_from_environment();
 // The visible GPU of this process: the one of LOCAL_RANK or, if its launcher shows each process just one (Slurm's
 // --gpus-per-task), that one. Nothing if it has none. NCCL refuses two processes on one GPU and names it.
 std::optional<int> gpu_of(const Placement& placement, int gpus_in_sight);
+
+// The environment variable in which a worker gets store_descriptor.
+inline constexpr const char* store_descriptor_variable = "STEPLADDER_STORE_DESCRIPTOR";
+
+// A file without a name, in memory. Only processes that inherit its descriptor can open it, so no other user can read
+// or write what the processes of one machine tell each other; and nothing is left when they have exited.
+class MemoryFile {
+ public:
+  MemoryFile();  // throws std::runtime_error with a sentence
+  ~MemoryFile();
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  int descriptor() const { return descriptor_; }  // closed in child processes that don't duplicate it
+
+ private:
+  int descriptor_ = -1;
+};
 
 // A TCP socket that listens on one address only and is closed in child processes.
 class ListeningSocket {

@@ -48,6 +48,9 @@ struct Pipe {
   Pipe& operator=(const Pipe&) = delete;
 };
 
+// The store's descriptor in a worker.
+constexpr int inherited_store = STDERR_FILENO + 1;
+
 // This process's environment plus a worker's placement.
 std::vector<std::string> worker_environment(const Placement& rank0, int rank) {
   const std::vector<std::pair<std::string, std::string>> own = {
@@ -58,6 +61,7 @@ std::vector<std::string> worker_environment(const Placement& rank0, int rank) {
       {"MASTER_PORT", std::to_string(rank0.master_port)},
       {"TORCHELASTIC_USE_AGENT_STORE", "False"},
       {"TORCHELASTIC_RESTART_COUNT", rank0.attempt},
+      {store_descriptor_variable, std::to_string(inherited_store)},
       {worker_parent_variable, std::to_string(::getpid())},
   };
   std::vector<std::string> lines;
@@ -131,7 +135,8 @@ void WorkerProcesses::start(Worker& worker, const Placement& rank0, const std::s
   ::posix_spawn_file_actions_adddup2(&files, input.read, STDIN_FILENO);
   ::posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   ::posix_spawn_file_actions_adddup2(&files, errors.write, STDERR_FILENO);
-  ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+  ::posix_spawn_file_actions_adddup2(&files, rank0.store_descriptor, inherited_store);
+  ::posix_spawn_file_actions_addclosefrom_np(&files, inherited_store + 1);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -25,8 +25,8 @@ inline constexpr const char* lost_contact = "lost contact with ";
 
 class WorkerProcesses {
  public:
-  // Starts ranks 1 to world_size - 1 of this program. The system kills them when the calling thread ends. Throws
-  // std::runtime_error if one cannot be started.
+  // Starts ranks 1 to world_size - 1 of this program, with rank 0's store_descriptor. The system kills them when the
+  // calling thread ends. Throws std::runtime_error if one cannot be started.
   WorkerProcesses(const Placement& rank0, const std::string& recipe_json);
 
   // Kills the workers that still run; all have ended when it returns.

@@ -3,9 +3,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "engine/files/checkpoint_folder.h"
 #include "engine/files/files.h"
+#include "engine/files/run_checkpoints.h"
 #include "engine/trainer/weights.h"
+#include "storage/error_text.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -65,26 +66,18 @@ std::int64_t bytes_in(const fs::path& folder) {
 
 CheckpointSaved write_checkpoint(RunId run, const CheckpointPlace& place, const Snapshot& snapshot) {
   CheckpointSaved saved{.run = run, .step = snapshot.state.step};
-  const fs::path folder = place.folder / checkpoint_name(saved.step);
-  saved.folder = folder.string();
-  fs::path part = folder;
-  part += ".part";
+  const auto write = [&](const fs::path& folder) {
+    write_model(folder / checkpoint_weights, snapshot.weights, snapshot.recipe);
+    write_tensors(folder / checkpoint_optimizer, snapshot.optimizer);
+    write_text(folder / checkpoint_config, config_json(snapshot.recipe));
+    write_text(folder / checkpoint_state, to_json(snapshot.state));
+  };
   try {
-    fs::remove_all(part);
-    fs::create_directories(part);
-    write_model(part / checkpoint_weights, snapshot.weights, snapshot.recipe);
-    write_tensors(part / checkpoint_optimizer, snapshot.optimizer);
-    write_text(part / checkpoint_config, config_json(snapshot.recipe));
-    write_text(part / checkpoint_state, to_json(snapshot.state));
-    if (place.steps_recorded) place.steps_recorded();  // before it counts, and before older ones are deleted
-    fs::remove_all(folder);                            // of an earlier attempt at the same step
-    fs::rename(part, folder);
-    prune_checkpoints(place.folder, snapshot.recipe.keep);
+    const fs::path folder = save_checkpoint(place.owner, saved.step, snapshot.recipe.keep, write, place.store_steps);
+    saved.folder = folder.string();
     saved.bytes = bytes_in(folder);
   } catch (const std::exception& error) {
-    saved.error = error.what();
-    std::error_code ignored;
-    fs::remove_all(part, ignored);
+    saved.error = error_text(error);
   }
   saved.at = unix_now();
   return saved;
@@ -93,6 +86,7 @@ CheckpointSaved write_checkpoint(RunId run, const CheckpointPlace& place, const 
 }  // namespace
 
 std::int64_t restore_checkpoint(const fs::path& folder, const Recipe& recipe, Gpt& model, AdamW& optimizer) {
+  verify_checkpoint(folder);
   const CheckpointState state = read_checkpoint_state(folder);
   const WeightsFile weights(folder / checkpoint_weights);
   const WeightsFile moments(folder / checkpoint_optimizer);
@@ -118,9 +112,10 @@ void CheckpointSaver::after_step(std::int64_t step, const Gpt& model, const Adam
   if (due_ && !writing_.valid()) start(step, model, optimizer);
 }
 
-void CheckpointSaver::finish(std::int64_t step, const Gpt& model, const AdamW& optimizer) {
+void CheckpointSaver::finish(std::int64_t step, const Gpt& model, const AdamW& optimizer, AtStop at_stop) {
   wait();
-  if (recipe_.save_every == 0 || step == saved_step_) return;
+  const bool is_wanted = recipe_.save_every > 0 || at_stop == AtStop::checkpoint;
+  if (!is_wanted || step == saved_step_) return;
   start(step, model, optimizer);
   wait();
 }
@@ -137,7 +132,10 @@ void CheckpointSaver::wait() {
 void CheckpointSaver::start(std::int64_t step, const Gpt& model, const AdamW& optimizer) {
   due_ = false;
   saved_step_ = step;
-  Snapshot snapshot{.state = {.step = step, .optimizer_steps = optimizer.steps(), .recipe = to_json(recipe_)},
+  Snapshot snapshot{.state = {.step = step,
+                              .optimizer_steps = optimizer.steps(),
+                              .recipe = to_json(recipe_),
+                              .uid = place_.owner.uid},
                     .recipe = recipe_,
                     .weights = copied(named_parameters(model)),
                     .optimizer = copied(optimizer.state())};

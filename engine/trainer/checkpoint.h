@@ -1,4 +1,4 @@
-// Saves runs and resumes them. Layout: engine/files/checkpoint_folder.h.
+// Saves runs and resumes them. Layout: engine/files/checkpoint_folder.h, run_checkpoints.h.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,8 +15,8 @@
 
 namespace stepladder {
 
-// Restores weights, moments and the random generator, and returns the step after which they were saved.
-// Throws DataError with a sentence that names the file, and the tensor if one is at fault.
+// Verifies the checkpoint, restores weights, moments and the random generator, and returns the step after which they
+// were saved. Throws DataError with a sentence that names the file, and the tensor if one is at fault.
 std::int64_t restore_checkpoint(const std::filesystem::path& folder, const Recipe& recipe, Gpt& model,
                                 AdamW& optimizer);
 
@@ -33,7 +33,7 @@ class CheckpointSaver {
   void after_step(std::int64_t step, const Gpt& model, const AdamW& optimizer);
 
   // Call at the end of the run: saves the last step if necessary, and waits for the disk.
-  void finish(std::int64_t step, const Gpt& model, const AdamW& optimizer);
+  void finish(std::int64_t step, const Gpt& model, const AdamW& optimizer, AtStop at_stop);
 
   // Checkpoints that have reached the disk since the last call.
   std::vector<CheckpointSaved> results();

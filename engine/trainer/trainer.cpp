@@ -103,6 +103,7 @@ class Training {
 
   const TrainingJob& job_;
   const DeviceReport& report_;
+  const RunControl& control_;
   const Emit& emit_;
   const StepGraphMaker& make_graph_;
   const RunId run_;
@@ -118,6 +119,8 @@ class Training {
   CheckpointSaver saver_;
   StepTimer timer_;
   std::int64_t done_ = 0;                   // the last step
+  bool has_checkpoint_ = false;             // one was saved
+  std::string save_error_;                  // why the last one that failed could not be saved
   std::unique_ptr<CapturedStep> captured_;  // null: each step starts its kernels one by one
 };
 
@@ -125,6 +128,7 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
                    const Emit& emit, const StepGraphMaker& make_graph)
     : job_(job),
       report_(report),
+      control_(control),
       emit_(emit),
       make_graph_(make_graph),
       run_(job.run),
@@ -162,9 +166,13 @@ Outcome Training::run() {
   }
 
   if (outcome.status != RunStatus::failed && done_ > 0 && parallel_.is_rank0()) {
-    saver_.finish(done_, *model_, *optimizer_);
+    saver_.finish(done_, *model_, *optimizer_,
+                  control_.wants_checkpoint() ? AtStop::checkpoint : AtStop::as_recipe_says);
   }
   emit_checkpoints();
+  if (!save_error_.empty() && !has_checkpoint_) {
+    outcome.reason += (outcome.reason.empty() ? "" : "; ") + ("no checkpoint could be saved: " + save_error_);
+  }
   outcome.peak_memory_bytes = peak_memory_bytes(device_);
   if (outcome.status == RunStatus::finished) watch_operators();
   return outcome;
@@ -309,7 +317,11 @@ double Training::evaluate() {
 }
 
 void Training::emit_checkpoints() {
-  for (const CheckpointSaved& saved : saver_.results()) emit_(saved);
+  for (const CheckpointSaved& saved : saver_.results()) {
+    has_checkpoint_ |= saved.error.empty();
+    if (!saved.error.empty()) save_error_ = saved.error;
+    emit_(saved);
+  }
 }
 
 // Times the operators of a few more steps after everything is done and saved, and keeps nothing else of these steps.

@@ -58,6 +58,20 @@ Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hard
   return ladders;
 }
 
+// The gain of each of a ladder's rungs over the one before it: the one judgement's, so that the Ladder view shows the
+// same.
+std::map<int, Gain> gains_of(std::span<const AdviceRun> project, LadderId ladder, const HardwareTable& hardware) {
+  static const Series not_read;  // throughput needs summaries only
+  std::vector<MeasuredRun> runs;
+  for (const AdviceRun& run : project) {
+    if (run.run->ladder == ladder) runs.push_back({run.run, run.summary, &not_read});
+  }
+  std::map<int, Gain> gains;
+  for (const RungJudgement& rung : judge_rungs(runs, hardware, -1, {.intervals = Intervals::no}))
+    gains[rung.rung] = rung.over_previous;
+  return gains;
+}
+
 // The largest factor from removing a share of the step, or making it `times` as fast (Amdahl 1967).
 double amdahl(double share, double times = INFINITY) {
   return 1 / (1 - share + share / times);
@@ -416,13 +430,14 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
                                        std::span<const KnownStage> stages) {
   std::vector<AdviceOutcome> outcomes;
   for (const auto& [id, rungs] : ladders_of(project, hardware)) {
+    const std::map<int, Gain> gains = gains_of(project, id, hardware);
     for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
       if (rung == rungs.begin()) continue;
       const MeasuredRung& before = std::prev(rung)->second;
       const MeasuredRung& after = rung->second;
       const Run& run = *after.runs.front()->run;
-      if (before.impossible || after.impossible || !(before.tokens_per_s() > 0) || !(after.tokens_per_s() > 0))
-        continue;
+      const Gain& gain = gains.at(rung->first);
+      if (gain.worst() == Trust::impossible || is_missing(gain.factor)) continue;
       std::vector<AdviceRun> known;
       for (const AdviceRun& other : project) {
         const bool earlier =
@@ -434,7 +449,7 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
         AdviceOutcome outcome;
         outcome.before = before.runs.front()->run->id;
         outcome.after = run.id;
-        outcome.factor = after.tokens_per_s() / before.tokens_per_s();
+        outcome.factor = gain.factor;
         outcome.held = judge(advice.gain, outcome.factor);
         outcome.sentence =
             (advice.gain.known() ? "Expected " + factor(advice.gain.low) + " to " + factor(advice.gain.high)

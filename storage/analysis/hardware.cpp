@@ -175,6 +175,13 @@ void HardwareTable::add(const fs::path& file) {
       *known = std::move(row);
     }
   }
+  // Now, since a list of a thousand runs looks up a thousand names.
+  spellings_.clear();
+  for (const Hardware& row : rows_) {
+    std::vector<std::vector<std::string>>& spellings = spellings_.emplace_back();
+    spellings.push_back(model_words(row.name));
+    for (const std::string& alias : row.aliases) spellings.push_back(words_of(alias));
+  }
 }
 
 fs::path HardwareTable::user_file() {
@@ -204,13 +211,12 @@ const Hardware* HardwareTable::find(std::string_view name) const {
     best = fitting;
     found = &hardware;
   };
-  for (const Hardware& hardware : rows_) {
-    if (leading_count(hardware.name)) {
-      if (hardware.name == name) return &hardware;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (leading_count(rows_[i].name)) {
+      if (rows_[i].name == name) return &rows_[i];
       continue;
     }
-    consider(hardware, model_words(hardware.name));
-    for (const std::string& alias : hardware.aliases) consider(hardware, words_of(alias));
+    for (const std::vector<std::string>& spelling : spellings_[i]) consider(rows_[i], spelling);
   }
   return found;
 }

@@ -63,6 +63,7 @@ class HardwareTable {
 
  private:
   std::vector<Hardware> rows_;
+  std::vector<std::vector<std::vector<std::string>>> spellings_;  // of each row: the words of its name and aliases
 };
 
 // Returns the content of such a file (empty for a new one) with `row` appended. An earlier row of that name is removed;

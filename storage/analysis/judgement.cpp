@@ -12,7 +12,6 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
   std::vector<const Summary*> summaries;
   std::vector<double> steps_per_s;
   for (const MeasuredRun& run : subject.runs) {
-    rung.runs.push_back(run.run);
     summaries.push_back(run.summary);
     if (run.summary->dt_ms_median > 0) steps_per_s.push_back(1000 / run.summary->dt_ms_median);
   }
@@ -25,7 +24,7 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
 
 // A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
 void take_plausibility(RungJudgement& rung, const Subject& subject, const HardwareTable& hardware) {
-  const int repeats = subject.repeats.value_or(static_cast<int>(subject.runs.size() + subject.siblings.size()));
+  const int repeats = subject.repeats.value_or(0);
   rung.is_checked = true;
   for (const MeasuredRun& run : subject.runs) {
     Plausibility found = plausibility_of(*run.run, *run.summary, repeats, hardware);
@@ -45,6 +44,21 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, const Hardwa
   const std::int64_t params = params_of(*first.run, *first.summary).count;
   if (!is_missing(rung.limit.tflops) && !is_missing(rung.tokens_per_s))
     rung.limit.tflops = 6 * static_cast<double>(params) * rung.tokens_per_s / 1e12;
+}
+
+// Without the repeats that others disturbed, unless none is left: measuring again on a quiet machine is the remedy.
+Subject without_disturbed(Subject subject) {
+  const auto is_out = [](const MeasuredRun& run) { return is_disturbed(*run.summary); };
+  const bool any_quiet = !std::all_of(subject.runs.begin(), subject.runs.end(), is_out);
+  if (!subject.repeats) subject.repeats = static_cast<int>(subject.runs.size() + subject.siblings.size());
+  std::erase_if(subject.siblings, is_out);
+  if (any_quiet) std::erase_if(subject.runs, is_out);
+  return subject;
+}
+
+bool is_busy(const RungJudgement& rung) {
+  return std::any_of(rung.flags.begin(), rung.flags.end(),
+                     [](const Flag& flag) { return flag.id == FlagId::busy_machine; });
 }
 
 Sample sample_of(const Subject& subject) {
@@ -89,6 +103,12 @@ Throughput throughput_of(std::span<const Summary* const> repeats) {
   return {median_of(std::move(figures)), range.low, range.high};
 }
 
+// A rate is the inverse of a time, so the ends of its interval are swapped.
+Interval RungJudgement::rate_ci95(double rate) const {
+  if (!step_time_ci95.known() || is_missing(rate)) return {};
+  return {rate / step_time_ci95.high, rate / step_time_ci95.low};
+}
+
 double factor_over(const RungJudgement& base, const RungJudgement& rung) {
   const auto ratio = [](double numerator, double denominator) {
     return numerator > 0 && denominator > 0 ? numerator / denominator : missing;
@@ -115,14 +135,18 @@ Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, s
   return sample;
 }
 
-std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t baseline, const HardwareTable& hardware,
-                                 const JudgementOptions& options) {
+std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::size_t baseline,
+                                 const HardwareTable& hardware, const JudgementOptions& options) {
+  std::vector<Subject> subjects;
+  for (const Subject& subject : all_subjects) subjects.push_back(without_disturbed(subject));
   const bool with_intervals = options.intervals == Intervals::yes;
   std::vector<RungJudgement> rungs;
   std::vector<Sample> samples;
   for (const Subject& subject : subjects) {
     RungJudgement& rung = rungs.emplace_back();
     rung.rung = subject.rung;
+    for (const MeasuredRun& run : all_subjects[rungs.size() - 1].runs) rung.runs.push_back(run.run);
+    rung.left_out = static_cast<int>(rung.runs.size() - subject.runs.size());
     take_throughput(rung, subject);
     take_plausibility(rung, subject, hardware);
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
@@ -133,6 +157,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> subjects, std::size_t 
     const double over = factor_over(rungs[base], rungs[of]);
     static_cast<SpeedUp&>(found) =
         with_intervals ? judge_speedup(over, samples[base], samples[of], options.noise_floor) : SpeedUp{.factor = over};
+    if (is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
     found.trust = rungs[of].trust;
     found.base_trust = rungs[base].trust;
     return found;

@@ -24,7 +24,7 @@ struct MeasuredRun {
 };
 
 // A factor of throughput over another rung, and the trust in both sides of it. The verdict is arithmetic; it counts
-// only where both sides can be trusted.
+// only where both sides can be trusted. Where others disturbed a side (`busy-machine`), it is always `cannot_tell`.
 struct Gain : SpeedUp {
   Trust trust = Trust::trusted;       // in the rung
   Trust base_trust = Trust::trusted;  // in the rung that it is relative to
@@ -45,6 +45,7 @@ Throughput throughput_of(std::span<const Summary* const> repeats);
 struct RungJudgement {
   int rung = 0;
   std::vector<const Run*> runs;  // its repeats, in order
+  int left_out = 0;              // of these, since others disturbed them; 0 if they disturbed all
   double tokens_per_s = missing;
   double low = missing;  // see Throughput
   double high = missing;
@@ -60,6 +61,9 @@ struct RungJudgement {
   PhysicalLimit limit;      // at tokens_per_s
 
   bool is_trusted() const { return trust == Trust::trusted; }
+
+  // The 95 % interval of a rate of this rung (tokens_per_s or steps_per_s); unknown if step_time_ci95 is.
+  Interval rate_ci95(double rate) const;
 };
 
 enum class Intervals { yes, no };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <ranges>
 
 namespace stepladder {
 namespace {
@@ -38,9 +37,9 @@ std::string known_stage(const Run& run, std::span<const KnownStage> stages) {
     const std::string words = in_plain_words(*text);
     // A line about timing before a change ("calculating the time at tf32 precision") doesn't name the change.
     if (words.starts_with(" calculating") || words.starts_with(" changing the baseline")) return "";
-    for (const KnownStage& stage : std::views::reverse(stages)) {
-      const auto shown = [&](const std::string& sign) { return shows(words, sign); };
-      if (std::any_of(stage.words.begin(), stage.words.end(), shown)) return stage.id;
+    const auto shown = [&](const std::string& sign) { return shows(words, sign); };
+    for (auto stage = stages.rbegin(); stage != stages.rend(); ++stage) {
+      if (std::any_of(stage->words.begin(), stage->words.end(), shown)) return stage->id;
     }
   }
   return "";

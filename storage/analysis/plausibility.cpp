@@ -8,6 +8,7 @@
 
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/recipe_facts.h"
+#include "storage/contention.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -119,12 +120,30 @@ void check_unit(const Run& run, const Summary& summary, std::vector<Flag>& flags
                                                        " times that)."});
 }
 
-void check_steps(const Summary& summary, std::vector<Flag>& flags) {
+// A run that was launched here records every step; a log may print every tenth, so other runs aren't judged.
+void check_missing_steps(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
+  if (run.source != "launched") return;
+  const std::int64_t first = run.forked_at_step + 1;
+  const std::int64_t last =
+      run.status == RunStatus::finished ? std::max(run.planned_steps, summary.last_step) : summary.last_step;
+  const std::int64_t expected = last - first + 1;
+  const std::int64_t missing_steps = expected - summary.steps;
+  if (missing_steps <= 0) return;
+  const bool unbroken = summary.last_step - summary.first_step + 1 == summary.steps;
+  const std::int64_t from = unbroken && summary.first_step == first ? summary.last_step + 1 : first;
+  const std::int64_t to = unbroken && summary.last_step == last ? summary.first_step - 1 : last;
+  flags.push_back({FlagId::missing_steps, grouped(summary.steps) + " of " + grouped(expected) + " steps are stored; " +
+                                              grouped(missing_steps) + " between " + grouped(from) + " and " +
+                                              grouped(to) + (missing_steps == 1 ? " is missing." : " are missing.")});
+}
+
+void check_steps(const Run& run, const Summary& summary, std::vector<Flag>& flags) {
   const auto of_all = [&](std::int64_t count) { return grouped(count) + " of " + grouped(summary.steps) + " steps"; };
   if (summary.nonfinite_steps > 0)
     flags.push_back({FlagId::nonfinite_loss, "The loss of " + of_all(summary.nonfinite_steps) +
                                                  " is NaN or infinite, first at step " +
                                                  grouped(summary.first_nonfinite_step) + "."});
+  check_missing_steps(run, summary, flags);
   if (summary.repeated_steps > 0)
     flags.push_back({FlagId::step_overlap, of_all(summary.repeated_steps) +
                                                " were written more than once, first step " +
@@ -136,11 +155,36 @@ void check_steps(const Summary& summary, std::vector<Flag>& flags) {
   if (summary.untimed_steps > 0)
     flags.push_back(
         {FlagId::missing_dt, of_all(summary.untimed_steps) + " have no step time" +
-                                 (summary.untimed_steps == summary.steps ? ", so there is no throughput."
-                                                                         : "; the throughput leaves them out.")});
+                                 (summary.untimed_steps == summary.steps
+                                      ? is_missing(summary.tokens_per_s)
+                                            ? ", so there is no throughput."
+                                            : ", so the throughput is the printed one, and its unit can't be checked."
+                                      : "; the throughput leaves them out.")});
+}
+
+double disturbed_share(const Summary& summary) {
+  return summary.watched_steps == 0
+             ? 0
+             : static_cast<double>(summary.disturbed_steps) / static_cast<double>(summary.watched_steps);
+}
+
+void check_contention(const Summary& summary, std::vector<Flag>& flags) {
+  if (!is_disturbed(summary)) return;
+  const double share = disturbed_share(summary);
+  std::string why = contention_text(summary.disturbance, " during " + percent(share) + " of the steps that count (" +
+                                                             grouped(summary.disturbed_steps) + " of " +
+                                                             grouped(summary.watched_steps) + ")");
+  why.front() = 'O';
+  why += share >= too_disturbed_share ? ": its median is a disturbed step, so it cannot be judged"
+                                      : ": its times may be too long";
+  flags.push_back({FlagId::busy_machine, why + ". Measure it again on a quiet machine."});
 }
 
 }  // namespace
+
+bool is_disturbed(const Summary& summary) {
+  return summary.disturbed_steps > 0 && disturbed_share(summary) >= least_disturbed_share;
+}
 
 std::string_view to_string(Trust trust) {
   switch (trust) {
@@ -205,8 +249,9 @@ std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, 
   if (summary.steps == 0 || !is_over(run.status)) return flags;
   check_throughput(run, summary, hardware, flags);
   check_unit(run, summary, flags);
-  check_steps(summary, flags);
+  check_steps(run, summary, flags);
   const bool timed = summary.untimed_steps < summary.steps;
+  check_contention(summary, flags);
   if (run.sync == Sync::none && timed && !is_cpu(run))
     flags.push_back(
         {FlagId::no_sync, "The clock was read without waiting for the device, so it shows how fast work was queued."});
@@ -263,15 +308,25 @@ PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTab
 }
 
 RunUtilisation utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware) {
+  return params_of(run, summary).from_loss_alone ? RunUtilisation{} : assumed_utilisation_of(run, summary, hardware);
+}
+
+RunUtilisation assumed_utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware,
+                                      MfuConvention convention) {
   RunUtilisation result;
   const AssumedParams params = params_of(run, summary);
-  if (params.count == 0 || params.from_loss_alone) return result;
-  result.flops_per_token = flops_per_token(MfuConvention::six_n, {.params = params.count});
+  if (params.count == 0) return result;
+  result.flops_per_token = flops_per_token(convention, shape_of(run, summary));
   const Peak peak = peak_of(run, hardware);
-  if (!peak.known() || is_missing(summary.tokens_per_s)) return result;
+  if (!peak.known() || is_missing(summary.tokens_per_s) || is_missing(result.flops_per_token)) return result;
   result.mfu = utilisation(result.flops_per_token, summary.tokens_per_s, peak.total_tflops());
-  result.convention = to_string(MfuConvention::six_n);
-  if (peak.assumed) result.convention += " of the " + std::string(to_string(peak.precision)) + " peak";
+  result.convention = to_string(convention);
+  if (!params.why.empty()) result.assumed = "Assumed: " + params.why + ".";
+  if (peak.assumed) {
+    result.convention += " of the " + std::string(to_string(peak.precision)) + " peak";
+    result.assumed += (result.assumed.empty() ? "" : " ") + std::string("Assumed: ") +
+                      std::string(to_string(peak.precision)) + " peak, since the run's precision is unknown.";
+  }
   return result;
 }
 

@@ -30,9 +30,11 @@ enum class FlagId {
   unit_tokens_per_ms,      // the log calls tokens per millisecond tokens per second
   dt_throughput_mismatch,  // dt, tokens per step and printed throughput do not fit together
   nonfinite_loss,
+  missing_steps,    // of a run that was launched here
   step_overlap,     // steps that were written more than once
   clock_backwards,  // negative dt, or a wall clock that ran backwards
   missing_dt,
+  busy_machine,      // others took cores or the GPU from it during at least a quarter of the steps that count
   no_sync,           // the clock was read without waiting for the device
   not_repeated,      // one run says nothing about the spread between runs
   unknown_hardware,  // no peak to compare the throughput with
@@ -56,9 +58,11 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::dt_throughput_mismatch, "dt-throughput-mismatch", "Step time and throughput disagree",
              Severity::warning, Trust::doubtful},
     FlagKind{FlagId::nonfinite_loss, "nonfinite-loss", "NaN or infinite loss", Severity::grave, Trust::trusted},
+    FlagKind{FlagId::missing_steps, "missing-steps", "Missing steps", Severity::grave, Trust::trusted},
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
     FlagKind{FlagId::clock_backwards, "clock-backwards", "Clock ran backwards", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::missing_dt, "missing-dt", "Missing step times", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::busy_machine, "busy-machine", "Busy machine", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::no_sync, "no-sync", "Timed without device sync", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::not_repeated, "not-repeated", "Not repeated", Severity::note, Trust::trusted},
     FlagKind{FlagId::unknown_hardware, "unknown-hardware", "Hardware peak unknown", Severity::note, Trust::trusted}};
@@ -75,6 +79,9 @@ struct Flag {
   std::string why;  // one sentence or two
   std::optional<Remedy> remedy = {};
 };
+
+// Whether others disturbed so many of its steps that it is flagged `busy-machine`.
+bool is_disturbed(const Summary& summary);
 
 // The worst trust of any of them.
 Trust trust_of(std::span<const Flag> flags);
@@ -137,13 +144,20 @@ struct PhysicalLimit {
 };
 PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
 
-// 6 N of the peak that `hardware` knows. Missing if N, the throughput or the peak is unknown; an N that only the first
-// loss suggests is not enough. `convention` names the peak if the run's own precision has none.
+// A run's share of the peak that `hardware` knows. Missing if N, another value that the convention needs, the
+// throughput or the peak is unknown. `convention` names the peak if the run's own precision has none.
 struct RunUtilisation {
   double flops_per_token = missing;
   double mfu = missing;
   std::string convention;  // empty if there is no mfu
+  std::string assumed;     // sentences that name what it rests on besides the run's own facts; empty: nothing
 };
+
+// 6 N; an N that only the first loss suggests is not enough.
 RunUtilisation utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
+
+// For views, which mark an assumption with ~: by any convention, and from such an N too.
+RunUtilisation assumed_utilisation_of(const Run& run, const Summary& summary, const HardwareTable& hardware,
+                                      MfuConvention convention = MfuConvention::six_n);
 
 }  // namespace stepladder

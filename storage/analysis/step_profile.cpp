@@ -125,6 +125,18 @@ double step_ms(const StepProfile& profile) {
                          [](double sum, const OperatorTime& each) { return sum + each.self_ms; });
 }
 
+FittedProfile fit_to_step(StepProfile profile, double median_ms) {
+  constexpr double most = 1.5;
+  FittedProfile fitted{.profile = std::move(profile), .measured_ms = median_ms};
+  if (fitted.profile.steps == 0) return fitted;
+  fitted.profiled_ms = step_ms(fitted.profile);
+  const double factor = median_ms / fitted.profiled_ms;
+  fitted.is_comparable = factor <= most && factor >= 1 / most;
+  if (!fitted.is_comparable) return fitted;
+  for (OperatorTime& each : fitted.profile.operators) each.self_ms *= factor;
+  return fitted;
+}
+
 std::string title_of(const OperatorTime& each) {
   if (each.name.empty()) return "outside operators";
   return each.name.starts_with("aten::") ? each.name.substr(6) : each.name;

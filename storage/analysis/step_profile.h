@@ -46,6 +46,17 @@ class KindTimes {
 
 double step_ms(const StepProfile& profile);  // all operators together
 
+// A profile beside the run's measured step. Timing each operator costs time, and the profiled steps are few, so they
+// rarely take as long as the median step does. Times are scaled to that, unless the two differ by more than half: then
+// only the shares mean anything.
+struct FittedProfile {
+  StepProfile profile;           // as it was measured if it isn't comparable
+  double profiled_ms = missing;  // a profiled step
+  double measured_ms = missing;  // the median of the steady steps
+  bool is_comparable = false;    // with the step's time, and with another run's profile
+};
+FittedProfile fit_to_step(StepProfile profile, double median_ms);
+
 std::string title_of(const OperatorTime& each);    // "addmm"; "outside operators"
 double gigaflops_per_s(const OperatorTime& each);  // missing if its FLOPs are unknown
 std::string why_no_profile(const Run& run);        // a sentence

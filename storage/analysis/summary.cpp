@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "storage/analysis/change_point.h"
+#include "storage/contention.h"
 
 namespace stepladder {
 namespace {
@@ -36,8 +37,17 @@ std::vector<double> steady_dt_ms(const Series& series, const Summary& summary) {
 SummaryBuilder::SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps)
     : asked_warmup_(asked_warmup), tokens_per_step_(tokens_per_step), exact_steps_(exact_steps) {}
 
-void SummaryBuilder::add(const StepRecord& record) {
+void SummaryBuilder::add(const StepRecord& record, const Contention& contention) {
   const std::int64_t place = summary_.steps++;
+  Others others;
+  if (is_known(contention)) {
+    others = {.cores = static_cast<float>(contention.other_cores),
+              .gpu_load = static_cast<float>(contention.other_gpu_load),
+              .known = true,
+              .disturbed = is_disturbed(contention)};
+    summary_.disturbance.cores = contention.cores;
+    summary_.disturbance.needed_cores = contention.needed_cores;
+  }
   if (place == 0) summary_.first_step = record.step;
   summary_.last_step = record.step;
   if (place == 0 || record.tokens != tokens_) tokens_changed_ = place;
@@ -61,8 +71,12 @@ void SummaryBuilder::add(const StepRecord& record) {
     head_.step.push_back(record.step);
     head_.dt_ms.push_back(record.dt_ms);
     head_.val_loss.push_back(record.val_loss);
+    if (others.known) {
+      others_.resize(static_cast<std::size_t>(place));
+      others_.push_back(others);
+    }
   } else if (place >= summary_.warmup_steps) {
-    take_steady(record.dt_ms);
+    take_steady(record.dt_ms, others);
   }
   last_dt_ms_ = record.dt_ms;
 }
@@ -77,12 +91,27 @@ void SummaryBuilder::leave_exactness() {
   }
   const auto first_steady = static_cast<std::size_t>(std::min(summary_.warmup_steps, steps));
   if (!head_.empty()) summary_.spike_period = static_cast<std::int64_t>(find_spikes(head_, first_steady).period);
-  for (std::size_t i = first_steady; i < head_.size(); ++i) take_steady(head_.dt_ms[i]);
+  for (std::size_t i = first_steady; i < head_.size(); ++i) take_steady(head_.dt_ms[i], others_at(i));
   head_ = {};
+  others_ = {};
 }
 
-void SummaryBuilder::take_steady(double dt_ms) {
+// The sums in `disturbance` become means in `finish`.
+void SummaryBuilder::count_disturbed(double dt_ms, const Others& others) {
+  if (!others.known || !is_time(dt_ms)) return;
+  ++summary_.watched_steps;
+  if (!others.disturbed) return;
+  ++summary_.disturbed_steps;
+  const auto add = [](double& sum, float value) {
+    if (!std::isnan(value)) sum = (is_missing(sum) ? 0 : sum) + value;
+  };
+  add(summary_.disturbance.other_cores, others.cores);
+  add(summary_.disturbance.other_gpu_load, others.gpu_load);
+}
+
+void SummaryBuilder::take_steady(double dt_ms, const Others& others) {
   if (!is_time(dt_ms)) return;
+  count_disturbed(dt_ms, others);
   steady_.add(dt_ms);
   if (until_next_-- > 0) return;
   if (every_kth_.size() == most_kept_for_drift) {
@@ -103,6 +132,8 @@ void SummaryBuilder::finish_exact() {
   }
   std::vector<double> steady = steady_dt_ms(head_, summary_);
   if (steady.empty()) return;
+  for (auto i = static_cast<std::size_t>(summary_.warmup_steps); i < others_.size(); ++i)
+    count_disturbed(head_.dt_ms[i], others_[i]);
   summary_.drift = std::expm1(log_trend(steady) * static_cast<double>(steady.size() - 1));
   const Spikes spikes = find_spikes(head_, static_cast<std::size_t>(summary_.warmup_steps));
   summary_.spikes = static_cast<std::int64_t>(spikes.at.size());
@@ -118,7 +149,7 @@ void SummaryBuilder::finish_exact() {
 void SummaryBuilder::finish_bounded() {
   if (summary_.warmup_steps >= summary_.steps) {  // as asked; but one step always counts
     summary_.warmup_steps = summary_.steps - 1;
-    take_steady(last_dt_ms_);
+    take_steady(last_dt_ms_, {});
   }
   if (steady_.count() == 0) return;
   summary_.drift = std::expm1(log_trend(every_kth_) * static_cast<double>(every_kth_.size() - 1));
@@ -136,6 +167,9 @@ Summary SummaryBuilder::finish() {
     finish_bounded();
   else
     finish_exact();
+  if (summary_.disturbed_steps == 0) summary_.disturbance = {};
+  for (double* sum : {&summary_.disturbance.other_cores, &summary_.disturbance.other_gpu_load})
+    if (!is_missing(*sum)) *sum /= static_cast<double>(summary_.disturbed_steps);
   if (is_missing(summary_.dt_ms_median)) return summary_;
 
   const bool alike = tokens_changed_ <= summary_.warmup_steps;  // a changing batch has no single figure
@@ -148,14 +182,21 @@ Summary SummaryBuilder::finish() {
   return summary_;
 }
 
-Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step) {
+Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step,
+                  std::span<const SystemMetrics> metrics) {
   SummaryBuilder builder(asked_warmup, tokens_per_step);
+  ContentionOfSteps contention([&, next = std::size_t{0}](SystemMetrics& sample) mutable {
+    if (next == metrics.size()) return false;
+    sample = metrics[next++];
+    return true;
+  });
   for (std::size_t i = 0; i < series.size(); ++i)
     builder.add({.step = series.step[i],
                  .loss = series.loss[i],
                  .val_loss = series.val_loss[i],
                  .dt_ms = series.dt_ms[i],
-                 .tokens = series.tokens[i]});
+                 .tokens = series.tokens[i]},
+                contention.during(series.at[i], series.dt_ms[i]));
   return builder.finish();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "storage/analysis/fine_histogram.h"
@@ -24,7 +25,7 @@ struct Summary {
   double dt_ms_median = missing;      // steady
   double dt_ms_p25 = missing;         // steady
   double dt_ms_p75 = missing;         // steady
-  double tokens_per_s = missing;      // tokens per step / dt_ms_median; missing if tokens or dt are not known
+  double tokens_per_s = missing;      // tokens per step / dt_ms_median; if either is unknown, as the log prints it
   double tokens_per_s_p25 = missing;  // from dt_ms_p75: the slower quarter
   double tokens_per_s_p75 = missing;
   double dt_ms_p5 = missing;   // steady
@@ -41,6 +42,11 @@ struct Summary {
   std::int64_t backwards_step = 0;  // the first step whose clock ran backwards; 0: none
   std::int64_t repeated_steps = 0;  // steps that were written more than once
   std::int64_t first_repeated_step = 0;
+
+  // Whether other programs disturbed it (storage/contention.h).
+  std::int64_t watched_steps = 0;    // timed steady steps during which the others' use is known
+  std::int64_t disturbed_steps = 0;  // of these, by others
+  Contention disturbance;            // means over the disturbed steps
 };
 
 struct RunAndSummary {
@@ -52,7 +58,7 @@ struct RunAndSummary {
 // are fewer than 4 steps; `asked` (Run::warmup_steps) overrides it unless negative, but always leaves one step.
 std::int64_t warmup_steps(std::int64_t steps, std::int64_t asked);
 
-// Builds a summary step by step, in bounded memory (150 MB at most) for any number of steps.
+// Builds a summary step by step, in bounded memory (200 MB at most) for any number of steps.
 //
 // Warm-up is the fixed minimum or, if no number was asked for, the warm-up found in the times if that is longer
 // (storage/analysis/change_point.h). The time figures exclude steps without a positive, finite dt. If tokens_per_step
@@ -68,12 +74,21 @@ class SummaryBuilder {
   static constexpr std::size_t most_exact_steps = 2'000'000;
 
   SummaryBuilder(std::int64_t asked_warmup, std::int64_t tokens_per_step, std::size_t exact_steps = most_exact_steps);
-  void add(const StepRecord& record);  // in the order of steps
+  void add(const StepRecord& record, const Contention& contention = {});  // in the order of steps
   Summary finish();
 
  private:
+  struct Others {  // a step's contention, in less space
+    float cores = 0;
+    float gpu_load = 0;
+    bool known = false;
+    bool disturbed = false;
+  };
+  Others others_at(std::size_t place) const { return place < others_.size() ? others_[place] : Others{}; }
+
   void leave_exactness();
-  void take_steady(double dt_ms);
+  void take_steady(double dt_ms, const Others& others);
+  void count_disturbed(double dt_ms, const Others& others);
   void finish_exact();
   void finish_bounded();
 
@@ -82,6 +97,7 @@ class SummaryBuilder {
   const std::size_t exact_steps_;
   Summary summary_;
   Series head_;                      // step, dt_ms and val_loss of all steps; empty from exact_steps_ on
+  std::vector<Others> others_;       // of these steps, as far as it is known
   std::int64_t tokens_ = 0;          // of the last step
   std::int64_t tokens_changed_ = 0;  // index of the first step after which `tokens_` didn't change
   double last_dt_ms_ = missing;
@@ -91,7 +107,9 @@ class SummaryBuilder {
   std::int64_t until_next_ = 0;
 };
 
-Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step);
+// `metrics`: the samples of the machine during the run, in the order of time.
+Summary summarise(const Series& series, std::int64_t asked_warmup, std::int64_t tokens_per_step,
+                  std::span<const SystemMetrics> metrics = {});
 
 // The dt of the steady steps that have one, in order.
 std::vector<double> steady_dt_ms(const Series& series, const Summary& summary);

@@ -1,5 +1,8 @@
 #include "storage/database/attachment_rows.h"
 
+#include <limits>
+
+#include "storage/bounded_text.h"
 #include "storage/database/column_values.h"
 
 namespace stepladder {
@@ -7,12 +10,14 @@ namespace stepladder {
 void insert_system_metrics(Database& database, const SystemMetrics& sample) {
   Statement insert(database,
                    "INSERT OR REPLACE INTO lanes (run_id, at, step, cpu_load, process_cores, resident_bytes, gpu_load, "
-                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason) "
-                   "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+                   "gpu_clock_mhz, gpu_power_w, gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, "
+                   "other_gpu_load, cores, needed_cores) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(sample.run).bind(sample.at).bind(sample.step).bind(sample.cpu_load).bind(sample.process_cores);
   insert.bind(known(sample.resident_bytes)).bind(sample.gpu_load).bind(sample.gpu_clock_mhz);
   insert.bind(sample.gpu_power_w).bind(sample.gpu_temperature_c).bind(known(sample.gpu_memory_bytes));
-  insert.bind(known(sample.throttle_reason)).run();
+  insert.bind(known(sample.throttle_reason));
+  insert.bind(sample.contention.other_cores).bind(sample.contention.other_gpu_load);
+  insert.bind(known(sample.contention.cores)).bind(known(sample.contention.needed_cores)).run();
 }
 
 void insert_text_sample(Database& database, const TextSample& sample) {
@@ -40,11 +45,12 @@ void replace_profile(Database& database, const StepProfile& profile) {
   }
 }
 
-std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run) {
+std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run, double after, std::int64_t most) {
   Statement rows(database,
                  "SELECT step, at, cpu_load, process_cores, resident_bytes, gpu_load, gpu_clock_mhz, gpu_power_w, "
-                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason FROM lanes WHERE run_id = ? ORDER BY at");
-  rows.bind(run);
+                 "gpu_temperature_c, gpu_memory_bytes, throttle_reason, other_cores, other_gpu_load, cores, "
+                 "needed_cores FROM lanes WHERE run_id = ? AND at > ? ORDER BY at LIMIT ?");
+  rows.bind(run).bind(after).bind(most);
   std::vector<SystemMetrics> samples;
   while (rows.step()) {
     samples.push_back({.run = run,
@@ -58,9 +64,24 @@ std::vector<SystemMetrics> read_system_metrics(Database& database, RunId run) {
                        .gpu_power_w = rows.real(7),
                        .gpu_temperature_c = rows.real(8),
                        .gpu_memory_bytes = rows.integer(9),
-                       .throttle_reason = rows.text(10)});
+                       .throttle_reason = rows.text(10),
+                       .contention = {.other_cores = rows.real(11),
+                                      .other_gpu_load = rows.real(12),
+                                      .cores = static_cast<int>(rows.integer(13)),
+                                      .needed_cores = static_cast<int>(rows.integer(14))}});
   }
   return samples;
+}
+
+bool SystemMetricsReader::next(SystemMetrics& sample) {
+  if (place_ == samples_.size()) {
+    const double after = samples_.empty() ? -std::numeric_limits<double>::infinity() : samples_.back().at;
+    samples_ = read_system_metrics(database_, run_, after, 4096);
+    place_ = 0;
+  }
+  if (samples_.empty()) return false;
+  sample = samples_[place_++];
+  return true;
 }
 
 std::vector<TextSample> read_text_samples(Database& database, RunId run) {
@@ -98,9 +119,9 @@ StepProfile read_profile(Database& database, RunId run) {
       "SELECT part, name, shapes, calls, self_ms, flops FROM operators WHERE run_id = ? ORDER BY self_ms DESC");
   rows.bind(run);
   while (rows.step()) {
-    profile.operators.push_back({.part = rows.text(0),
-                                 .name = rows.text(1),
-                                 .shapes = rows.text(2),
+    profile.operators.push_back({.part = bounded(rows.text(0), longest_name),
+                                 .name = bounded(rows.text(1), longest_name),
+                                 .shapes = bounded(rows.text(2), longest_name),
                                  .calls = rows.real(3),
                                  .self_ms = rows.real(4),
                                  .flops = rows.real(5)});

@@ -4,22 +4,50 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <system_error>
 #include <thread>
 
+#include "storage/damaged_file.h"
 #include "storage/records.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int busy_timeout_ms = 5000;
+constexpr std::size_t longest_path = 504;  // SQLite's 512 bytes, less the ending of a journal's name
+
+// A statement may run this many of SQLite's instructions, in thousands of thousands, and as many more as the file has
+// bytes times a hundred: a row of 20 bytes takes about 20 instructions to read.
+constexpr int instructions_a_call = 1'000'000;
+constexpr std::int64_t calls_at_least = 20;
+constexpr std::int64_t bytes_a_call = instructions_a_call / 100;
+
+struct Limit {
+  int id;
+  int most;
+};
+constexpr Limit limits[] = {
+    {SQLITE_LIMIT_LENGTH, 64 << 20},
+    {SQLITE_LIMIT_SQL_LENGTH, 256 << 10},
+    {SQLITE_LIMIT_EXPR_DEPTH, 100},
+    {SQLITE_LIMIT_COLUMN, 200},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 20},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 10},
+    {SQLITE_LIMIT_ATTACHED, 1},  // VACUUM attaches one
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+};
 
 [[noreturn]] void throw_no_space(const fs::path& file) {
   throw StorageError("no space is left on the volume of " + file.string());
+}
+
+[[noreturn]] void throw_damaged(const fs::path& file, Database::Mode mode, const std::string& sentence) {
+  if (mode == Database::Mode::foreign) throw StorageError(sentence);  // another program's: not ours to rescue
+  throw DamagedFile(file, sentence);
 }
 
 std::string reason_of(int error_number) {
@@ -36,6 +64,13 @@ bool volume_is_full(const fs::path& file) {
   return !error && space.available < 4096;
 }
 
+// The write-ahead log or journal; null if there is none.
+sqlite3_file* open_log_of(sqlite3* connection) {
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  return log && log->pMethods ? log : nullptr;
+}
+
 // The errno of the last failed read or write; 0 if it isn't known. sqlite3_system_errno is set only by opening;
 // later failures are kept by the file in which they happened: the database or its log.
 int error_number_of(sqlite3* connection) {
@@ -43,9 +78,7 @@ int error_number_of(sqlite3* connection) {
   int number = 0;
   sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
   if (number) return number;
-  sqlite3_file* log = nullptr;
-  sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-  if (log && log->pMethods) log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+  if (sqlite3_file* log = open_log_of(connection)) log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
   return number;
 }
 
@@ -53,6 +86,9 @@ int error_number_of(sqlite3* connection) {
 void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (file.empty()) throw StorageError("the database's file name is empty");
   std::error_code error;
+  if (const std::size_t bytes = fs::absolute(file, error).string().size(); bytes > longest_path)
+    throw StorageError("the database's path has " + std::to_string(bytes) + " bytes, of which SQLite takes at most " +
+                       std::to_string(longest_path) + "; choose a shorter one: " + file.string());
   const fs::file_status status = fs::status(file, error);
   if (fs::is_directory(status)) throw StorageError(file.string() + " is a folder, not a database file");
   if (fs::exists(status)) {
@@ -64,6 +100,21 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (mode != Database::Mode::read_write) throw StorageError(file.string() + " does not exist");
   fs::create_directories(folder_of(file), error);
   if (error) throw StorageError("the folder of " + file.string() + " could not be created: " + error.message());
+  // Command lines and environments may hold secrets. SQLite gives the files beside it the same permissions. If this
+  // fails, SQLite fails too and reports why.
+  if (const int created = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); created >= 0)
+    ::close(created);
+}
+
+// With what other programs have left in the log beside it.
+std::int64_t bytes_of(const fs::path& file) {
+  std::int64_t all = 0;
+  for (const char* ending : {"", "-wal"}) {
+    std::error_code error;
+    const auto bytes = fs::file_size(file.string() + ending, error);
+    if (!error) all += static_cast<std::int64_t>(bytes);
+  }
+  return all;
 }
 
 // A file name as a "file:" address, the only form in which SQLite accepts "immutable".
@@ -109,11 +160,12 @@ Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
       // SQLite silently opens a file that it may not write for reading only.
       if (sqlite3_db_readonly(connection_, "main") == 1)
         throw StorageError(file.string() + " is read-only and cannot be written");
-      integer("PRAGMA schema_version");
-      execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL");
+      // Only an empty file can be told to give back the space of deleted rows, and to have small pages: a commit of a
+      // second's steps writes whole pages.
+      if (integer("PRAGMA page_count") == 0) execute("PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL");
+      execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL");
     } else if (mode == Mode::foreign) {
       connect(immutable_address(file), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
-      distrust();
       integer("PRAGMA schema_version");
     } else {
       connect(address, SQLITE_OPEN_READONLY);
@@ -153,25 +205,50 @@ void Database::connect(const std::string& address, int flags) {
   if (!connection_) throw std::bad_alloc();
   sqlite3_extended_result_codes(connection_, 1);
   if (code != SQLITE_OK) fail(sqlite3_extended_errcode(connection_));
-  sqlite3_busy_timeout(connection_, busy_timeout_ms);
+  sqlite3_busy_handler(connection_, wait_for_lock, &wait_);
+  distrust();
 }
 
-// Pages that point at each other in a circle would be read forever, so reading stops after a hundred times the file's
-// size.
+int Database::wait_for_lock(void* state, int times_before) {
+  auto& wait = *static_cast<Wait*>(state);
+  const auto now = std::chrono::steady_clock::now();
+  if (times_before == 0) wait.begun = now;
+  if (now - wait.begun >= wait.patience) return 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds(times_before < 50 ? 1 : 2));
+  return 1;
+}
+
+// Defends against what a file may hold: expressions in its schema, gigabytes in one value, and pages that point at the
+// same pages again and again, which would be read forever.
 void Database::distrust() {
-  constexpr int instructions_a_call = 1'000'000;
-  std::error_code error;
-  const auto bytes = fs::file_size(file_, error);
-  calls_left_ = 200 + (error ? 0 : static_cast<std::int64_t>(bytes / (instructions_a_call / 100)));
-  const auto count = [](void* calls_left) { return --*static_cast<std::int64_t*>(calls_left) < 0 ? 1 : 0; };
-  sqlite3_progress_handler(connection_, instructions_a_call, count, &calls_left_);
-  sqlite3_limit(connection_, SQLITE_LIMIT_LENGTH, 64 << 20);
+  for (const Limit& limit : limits) sqlite3_limit(connection_, limit.id, limit.most);
   sqlite3_db_config(connection_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   execute("PRAGMA cell_size_check = ON");
+  if (file_.empty()) return;
+  known_bytes_ = bytes_of(file_);
+  calls_left_ = calls_at_least + known_bytes_ / bytes_a_call;
+  const auto interrupt = [](void* database) { return static_cast<Database*>(database)->has_patience() ? 0 : 1; };
+  sqlite3_progress_handler(connection_, instructions_a_call, interrupt, this);
+}
+
+// Statements of our own file are each given their time; those of a foreign file share it.
+void Database::begin_statement() {
+  if (open_statements_ == 0 && mode_ != Mode::foreign) calls_left_ = calls_at_least + known_bytes_ / bytes_a_call;
+}
+
+bool Database::has_patience() {
+  if (--calls_left_ >= 0) return true;
+  if (mode_ == Mode::foreign) return false;
+  // The file may have grown since.
+  const std::int64_t bytes = bytes_of(file_);
+  calls_left_ = (bytes - known_bytes_) / bytes_a_call;
+  known_bytes_ = std::max(bytes, known_bytes_);
+  return calls_left_ > 0;
 }
 
 void Database::execute(const std::string& sql) {
+  begin_statement();
   const int code = sqlite3_exec(connection_, sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(code);
 }
@@ -189,7 +266,7 @@ std::int64_t Database::integer(const std::string& sql) {
 void Database::use_write_ahead_log() {
   if (text("PRAGMA journal_mode") == "wal") return;
   // Where two processes do this to a new file at once, SQLite answers "busy" without calling its busy handler.
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(busy_timeout_ms);
+  const auto give_up = std::chrono::steady_clock::now() + wait_.patience;
   while (true) {
     const int code = sqlite3_exec(connection_, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
     if (code == SQLITE_OK) return;
@@ -216,15 +293,17 @@ void Database::fail(int code) const {
   const int error_number = error_number_of(connection_);
   switch (code & 0xff) {
     case SQLITE_NOTADB:
-      throw StorageError(name + " is not a SQLite database");
+      throw_damaged(file_, mode_, name + " is not a SQLite database");
     case SQLITE_CORRUPT:
-      throw StorageError(name + " is damaged: " + message);
+      throw_damaged(file_, mode_, name + " is damaged: " + message);
     case SQLITE_READONLY:
       throw StorageError(name + " is read-only and cannot be written");
     case SQLITE_FULL:
       throw_no_space(file_);
     case SQLITE_BUSY:
-      throw StorageError(name + " was locked by another process for " + std::to_string(busy_timeout_ms / 1000) + " s");
+      if (wait_.patience < std::chrono::seconds(1)) throw StorageError(name + " is locked by another process");
+      throw StorageError(name + " was locked by another process for " + std::to_string(wait_.patience.count() / 1000) +
+                         " s");
     case SQLITE_IOERR:
       if (error_number == ENOSPC || error_number == EDQUOT || volume_is_full(file_)) throw_no_space(file_);
       throw StorageError(name + " could not be read or written: " + (error_number ? reason_of(error_number) : message));
@@ -234,7 +313,7 @@ void Database::fail(int code) const {
         throw StorageError(name + " cannot be written: its folder is read-only (" + reason_of(errno) + ")");
       throw StorageError(name + " could not be opened: " + (error_number ? reason_of(error_number) : message));
     case SQLITE_INTERRUPT:
-      throw StorageError(name + " is damaged: reading it would never end");
+      throw_damaged(file_, mode_, name + " is damaged: reading it would never end");
     case SQLITE_CONSTRAINT:
       throw StorageError(name + " cannot hold this: " + message);
     default:
@@ -251,6 +330,7 @@ sqlite3_stmt* Database::compile(std::string_view sql) {
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(database) {
+  database_.begin_statement();
   auto found = database.kept_.find(sql);
   if (found == database.kept_.end())
     found = database.kept_.emplace(sql, Database::Kept{.statement = database.compile(sql)}).first;
@@ -262,9 +342,11 @@ Statement::Statement(Database& database, std::string_view sql) : database_(datab
     kept_->in_use = true;
     statement_ = kept_->statement;
   }
+  ++database_.open_statements_;
 }
 
 Statement::~Statement() {
+  --database_.open_statements_;
   if (!kept_) {
     sqlite3_finalize(statement_);
     return;
@@ -318,6 +400,9 @@ void Statement::run() {
   }
   sqlite3_reset(statement_);
   bound_ = 0;
+  --database_.open_statements_;
+  database_.begin_statement();
+  ++database_.open_statements_;
 }
 
 bool Statement::is_null(int column) const {

@@ -1,6 +1,7 @@
 // Three small RAII classes over SQLite. Inside storage/ only; nothing else sees sqlite3.h.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -16,13 +17,16 @@ struct sqlite3_stmt;
 namespace stepladder {
 
 // One connection. One thread at a time. Opening checks only that the file is SQLite; schema.h checks that it is ours.
+// No connection trusts its file: expressions in its schema may call only harmless functions, values and statements have
+// a largest size, and a statement that visits far more than the file holds ends with StorageError.
 class Database {
  public:
   enum class Mode { read_write, read_only, foreign };
 
-  // foreign: another program's file. Locks, writes and creates nothing, ignores logs beside it, and ends statements
-  // that would never finish in a file that was damaged on purpose. read_write creates a missing file and its folder.
-  // Waits up to 5 s for other processes' locks.
+  // foreign: another program's file. Locks, writes and creates nothing, ignores logs beside it, and all of its
+  // statements together may visit the file's bytes only so often. read_write creates a missing file, which only its
+  // owner may read, and its folder. Waits up to 5 s for other processes' locks (set_patience). A commit is on the disk
+  // when it returns.
   Database(const std::filesystem::path& file, Mode mode);
 
   // A database in memory, gone with this connection; its file() is empty.
@@ -41,6 +45,7 @@ class Database {
   std::int64_t last_insert_id() const;
   std::int64_t changes() const;  // rows that the last statement inserted, updated or deleted
   bool in_transaction() const;
+  void set_patience(std::chrono::milliseconds patience) { wait_.patience = patience; }  // for other processes' locks
   bool read_only() const { return mode_ != Mode::read_write; }
   const std::filesystem::path& file() const { return file_; }
 
@@ -51,6 +56,8 @@ class Database {
   void connect(const std::string& address, int flags);
   void disconnect();
   void distrust();
+  void begin_statement();
+  bool has_patience();
   sqlite3_stmt* compile(std::string_view sql);
 
   struct Kept {
@@ -58,10 +65,20 @@ class Database {
     bool in_use = false;
   };
 
+  // SQLite's own waiting pauses for up to 100 ms, in which others can take a lock again and again.
+  struct Wait {
+    std::chrono::milliseconds patience{5000};
+    std::chrono::steady_clock::time_point begun;
+  };
+  static int wait_for_lock(void* wait, int times_before);
+
   std::filesystem::path file_;  // as the caller named it
   Mode mode_;
   sqlite3* connection_ = nullptr;
-  std::int64_t calls_left_ = 0;                    // foreign: how long statements may still run
+  Wait wait_;
+  int open_statements_ = 0;
+  std::int64_t calls_left_ = 0;                    // how long statements may still run
+  std::int64_t known_bytes_ = 0;                   // the file's size that calls_left_ was derived from
   std::map<std::string, Kept, std::less<>> kept_;  // prepared once, by their text
 };
 

@@ -5,7 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "storage/contention.h"
+#include "storage/database/attachment_rows.h"
 #include "storage/database/column_values.h"
+#include "storage/database/removal.h"
 
 namespace stepladder {
 namespace {
@@ -81,11 +84,11 @@ class Derived::Chunks {
   // Uses the open transaction, or its own if it has something to write.
   void write() {
     if (waiting_.empty()) return;
-    Transaction transaction(database_);
     if (!std::exchange(begun_, true)) {  // left there by an earlier attempt, or another version
       Statement(database_, "DELETE FROM overviews WHERE run_id = ?").bind(run_).run();
-      Statement(database_, "DELETE FROM overview_chunks WHERE run_id = ?").bind(run_).run();
+      if (count() > 0) delete_rows(database_, "overview_chunks", run_);
     }
+    Transaction transaction(database_);
     for (const Waiting& chunk : waiting_) {
       Statement insert(
           database_,
@@ -95,10 +98,20 @@ class Derived::Chunks {
       insert.bind(chunk.first_step).bind(chunk.last_step).bind_blob(chunk.bytes).run();
     }
     transaction.commit();
+    written_ += std::ssize(waiting_);
     waiting_.clear();
   }
 
+  // Whether all are in the file: another process may have begun to write them anew.
+  bool are_complete() { return written_ == count(); }
+
  private:
+  std::int64_t count() {
+    Statement rows(database_, "SELECT count(*) FROM overview_chunks WHERE run_id = ?");
+    rows.bind(run_).step();
+    return rows.integer(0);
+  }
+
   struct Waiting {
     Quantity quantity;
     int level;
@@ -110,6 +123,7 @@ class Derived::Chunks {
   const RunId run_;
   std::vector<OverviewBuilder> builders_;
   std::vector<Waiting> waiting_;
+  std::int64_t written_ = 0;
   bool begun_ = false;
 };
 
@@ -117,7 +131,8 @@ const std::string Derived::summary_columns =
     "summaries.nan_mask, summaries.steps, first_step, last_step, summaries.warmup_steps, loss_first, loss_last, "
     "loss_min, val_loss_last, val_loss_min, dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, "
     "tokens_per_s_p75, dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-    "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step";
+    "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, disturbed_steps, "
+    "summaries.other_cores, summaries.other_gpu_load, summaries.cores, summaries.needed_cores";
 
 const std::string Derived::counts_for_run =
     "status NOT IN ('queued', 'running') AND asked_warmup = coalesce(runs.warmup_steps, -1) "
@@ -153,6 +168,12 @@ Summary Derived::read(const Statement& row, int column) {
   summary.backwards_step = row.integer(column++);
   summary.repeated_steps = row.integer(column++);
   summary.first_repeated_step = row.integer(column++);
+  summary.watched_steps = row.integer(column++);
+  summary.disturbed_steps = row.integer(column++);
+  summary.disturbance.other_cores = row.real(column++);
+  summary.disturbance.other_gpu_load = row.real(column++);
+  summary.disturbance.cores = static_cast<int>(row.integer(column++));
+  summary.disturbance.needed_cores = static_cast<int>(row.integer(column++));
   return summary;
 }
 
@@ -171,9 +192,10 @@ void Derived::keep(const Run& run, const Summary& summary) {
                    "first_step, last_step, warmup_steps, loss_first, loss_last, loss_min, val_loss_last, val_loss_min, "
                    "dt_ms_median, dt_ms_p25, dt_ms_p75, tokens_per_s, tokens_per_s_p25, tokens_per_s_p75, "
                    "dt_ms_p5, dt_ms_p95, drift, spikes, spike_period, pauses, untimed_steps, nonfinite_steps, "
-                   "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step) "
+                   "first_nonfinite_step, backwards_step, repeated_steps, first_repeated_step, watched_steps, "
+                   "disturbed_steps, other_cores, other_gpu_load, cores, needed_cores) "
                    "SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, "
-                   "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31 "
+                   "?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?33, ?34, ?35, ?36, ?37, ?38 "
                    "FROM runs WHERE id = ?1 AND status NOT IN ('queued', 'running') "
                    "AND coalesce(runs.warmup_steps, -1) = ?2 AND coalesce(tokens_per_step, 0) = ?3 "
                    "AND ended_at IS ?32");
@@ -189,13 +211,17 @@ void Derived::keep(const Run& run, const Summary& summary) {
   insert.bind(summary.spikes).bind(summary.spike_period).bind(summary.pauses).bind(summary.untimed_steps);
   insert.bind(summary.nonfinite_steps).bind(summary.first_nonfinite_step).bind(summary.backwards_step);
   insert.bind(summary.repeated_steps).bind(summary.first_repeated_step).bind(run.ended_at);
+  insert.bind(summary.watched_steps).bind(summary.disturbed_steps);
+  insert.bind(summary.disturbance.other_cores).bind(summary.disturbance.other_gpu_load);
+  insert.bind(known(summary.disturbance.cores)).bind(known(summary.disturbance.needed_cores));
   insert.run();
+}
 
-  // Records that the chunks are complete.
+void Derived::note_complete_chunks(const Run& run, std::int64_t steps) {
   Statement complete(database_,
                      "INSERT OR REPLACE INTO overviews (run_id, format, steps) SELECT id, ?, ? FROM runs "
                      "WHERE id = ? AND status NOT IN ('queued', 'running') AND ended_at IS ?");
-  complete.bind(chunk_format).bind(summary.steps).bind(run.id).bind(run.ended_at).run();
+  complete.bind(chunk_format).bind(steps).bind(run.id).bind(run.ended_at).run();
 }
 
 Summary Derived::make(const Run& run) {
@@ -211,10 +237,12 @@ Summary Derived::make(const Run& run) {
       keeping = false;  // it is rebuilt next time
     }
   };
+  SystemMetricsReader samples(database_, run.id);
+  ContentionOfSteps contention([&](SystemMetrics& sample) { return samples.next(sample); });
   StepReader reader(database_, run.id);
   for (std::vector<StepReader::Row> rows; reader.read(rows);) {
     for (const StepReader::Row& row : rows) {
-      builder.add(row.step);
+      builder.add(row.step, contention.during(row.step.at, row.step.dt_ms));
       checks.add(row);
       if (keeping) chunks.add(row.step);
     }
@@ -222,6 +250,7 @@ Summary Derived::make(const Run& run) {
   }
   Summary summary = builder.finish();
   checks.complete(summary);
+  if (is_missing(summary.tokens_per_s)) summary.tokens_per_s = run.printed.tokens_per_s;  // the log's own figure
   try_to([&] {
     Transaction transaction(database_);
     if (summary.steps >= fewest_for_chunks) {
@@ -229,6 +258,7 @@ Summary Derived::make(const Run& run) {
       chunks.write();
     }
     keep(run, summary);
+    if (summary.steps < fewest_for_chunks || chunks.are_complete()) note_complete_chunks(run, summary.steps);
     transaction.commit();
   });
   return summary;
@@ -242,8 +272,9 @@ void Derived::refresh(const Run& run) {
 }
 
 void Derived::forget(RunId run) {
-  for (const char* sql : {"DELETE FROM summaries WHERE run_id = ?", "DELETE FROM overviews WHERE run_id = ?",
-                          "DELETE FROM overview_chunks WHERE run_id = ?"})
+  // Without its row in `overviews`, a run's chunks don't count; they may be many, and are removed when new ones are
+  // made.
+  for (const char* sql : {"DELETE FROM summaries WHERE run_id = ?", "DELETE FROM overviews WHERE run_id = ?"})
     Statement(database_, sql).bind(run).run();
 }
 

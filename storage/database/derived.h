@@ -44,6 +44,7 @@ class Derived {
   bool ensure_overviews(const Run& run);
   std::optional<Overview> kept_overview(RunId run, Quantity quantity, int level, StepRange range);
   void keep(const Run& run, const Summary& summary);
+  void note_complete_chunks(const Run& run, std::int64_t steps);
 
   Database& database_;
 };

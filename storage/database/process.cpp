@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace stepladder {
@@ -38,11 +39,24 @@ std::string boot_id() {
   return id;
 }
 
+std::optional<ProcessIdentity> other_owner;
+
 }  // namespace
 
 ProcessIdentity this_process() {
-  const std::int64_t pid = getpid();
+  return process_identity(getpid());
+}
+
+ProcessIdentity process_identity(std::int64_t pid) {
   return {.pid = pid, .start = stat_of(pid).start, .boot = boot_id()};
+}
+
+ProcessIdentity run_owner() {
+  return other_owner ? *other_owner : this_process();
+}
+
+void own_runs_as(const ProcessIdentity& owner) {
+  other_owner = owner;
 }
 
 bool is_alive(const ProcessIdentity& process) {

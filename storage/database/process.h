@@ -14,6 +14,12 @@ struct ProcessIdentity {
 };
 
 ProcessIdentity this_process();
+ProcessIdentity process_identity(std::int64_t pid);
+
+// The process that owns the runs that this one creates or starts: this one or, after own_runs_as, that one. A watched
+// program's runs belong to its keeper, which outlives the process that records them.
+ProcessIdentity run_owner();
+void own_runs_as(const ProcessIdentity& owner);  // call before any thread writes runs
 
 // False if the machine was restarted, the process has exited, or its pid now belongs to a later one.
 bool is_alive(const ProcessIdentity& process);

@@ -1,115 +1,267 @@
 #include "storage/database/recorder.h"
 
-#include <chrono>
+#include <algorithm>
 #include <exception>
 #include <utility>
-#include <vector>
+
+#include "storage/wording.h"
 
 namespace stepladder {
 namespace {
 
-// After the first event of a batch the writer waits for more, so that fast runs do not pay for a transaction per step.
-constexpr std::chrono::milliseconds gather_time{25};
-constexpr std::chrono::milliseconds between_requests{500};
-constexpr std::chrono::hours forever{24};
+using namespace std::chrono_literals;
+
+// While a run trains the writer wakes this often. Steps needn't wake it sooner: the ring does when it is half full.
+constexpr std::chrono::milliseconds look_interval = 500ms;
+// A commit costs a write of whole pages and a wait for the disk, so steps are committed together.
+constexpr auto between_commits = 3 * look_interval - 50ms;
+constexpr std::chrono::milliseconds look_interval_in_trouble = 200ms;
+constexpr auto between_spills = 1000ms;
+constexpr auto between_requests = look_interval - 50ms;
+constexpr std::chrono::milliseconds forever = 24h;
+constexpr auto lock_patience = 250ms;  // the writer tries again, so it needn't wait long
+constexpr std::size_t at_once = 4096;  // events in a transaction, so that nobody waits long for the lock
+constexpr std::chrono::milliseconds first_pause = 100ms;
+constexpr std::chrono::milliseconds longest_pause = 5s;
+constexpr std::chrono::milliseconds longest_pause_while_flushing = 250ms;
+constexpr double worth_saying_s = 1;
+constexpr double patience_at_the_end_s = 5;
 
 }  // namespace
 
-Recorder::Recorder(const std::filesystem::path& file, std::function<void(const std::string&)> on_error,
+Recorder::Recorder(const std::filesystem::path& file, std::function<void(const std::string&)> on_trouble,
                    std::function<void(RunId, RunRequest)> on_request)
     : store_(RunStore::open(file)),
-      on_error_(std::move(on_error)),
+      on_trouble_(std::move(on_trouble)),
       on_request_(std::move(on_request)),
+      ring_(origin_of_this_process(file)),
+      spill_(origin_of_this_process(file), "events"),
+      apart_(origin_of_this_process(file), "apart"),
       writer_([this] { write_until_closed(); }) {}
 
 Recorder::~Recorder() {
-  events_.close();
   {
     const MutexLock lock(mutex_);
-    hurry_ = true;
+    closing_ = true;
   }
-  hurried_.notify_one();
+  ring_.wake();
   writer_.join();
 }
 
-void Recorder::post(RunEvent event) {
-  // Counted before it is queued, so that a thread that reads the count after a post waits at least for that post.
-  posted_.fetch_add(1);
-  events_.post(std::move(event));
+void Recorder::post(const RunEvent& event) {
+  if (!ring_.post(event)) refuse(run_of(event));
 }
 
-void Recorder::flush() {
-  const std::uint64_t until = posted_.load();
+void Recorder::refuse(RunId run) {
+  const MutexLock lock(mutex_);
+  ++refused_[run];
+  ++unstored_.refused;
+}
+
+bool Recorder::flush(std::chrono::milliseconds patience) {
+  const EventRing::Position until = ring_.posted();
   MutexLock lock(mutex_);
-  if (handled_ >= until) return;
+  if (stored_.reaches(until)) return true;
   hurry_ = true;
-  hurried_.notify_one();
-  written_.wait(lock, [&]() REQUIRES(mutex_) { return handled_ >= until; });
+  ++flushing_;
+  lock.unlock();
+  ring_.wake();
+  lock.lock();
+  const bool is_stored = written_.wait_for(lock, patience, [&]() REQUIRES(mutex_) { return stored_.reaches(until); });
+  --flushing_;
+  return is_stored;
 }
 
-bool Recorder::has_written(std::uint64_t count) const {
+bool Recorder::has_written(const EventRing::Position& position) const {
   const MutexLock lock(mutex_);
-  return handled_ >= count;
+  return stored_.reaches(position);
 }
 
-std::string Recorder::error() const {
+Unstored Recorder::unstored() const {
   const MutexLock lock(mutex_);
-  return error_;
+  return unstored_;
+}
+
+void Recorder::give_up() {
+  const MutexLock lock(mutex_);
+  gives_up_ = true;
 }
 
 void Recorder::write_until_closed() {
   writer_thread_.enter();
-  auto next_look = std::chrono::steady_clock::now();
+  store_.set_patience(lock_patience);
+  bool loud = false;
   while (true) {
-    if (!under_way_.empty() && std::chrono::steady_clock::now() >= next_look) {
-      look_for_requests();
-      next_look = std::chrono::steady_clock::now() + between_requests;
+    bool closing = false;
+    bool hurry = false;
+    bool gives_up = false;
+    {
+      const MutexLock lock(mutex_);
+      closing = closing_;
+      hurry = std::exchange(hurry_, false);
+      gives_up = gives_up_;
     }
-    // Read before draining: nothing is posted after closing, so an empty drain is then the end.
-    const bool closed = events_.closed();
-    std::vector<RunEvent> batch =
-        under_way_.empty() ? events_.wait_and_drain(forever) : events_.wait_and_drain(between_requests);
-    if (!batch.empty()) {
-      {
-        MutexLock lock(mutex_);
-        hurried_.wait_for(lock, gather_time, [&]() REQUIRES(mutex_) { return hurry_ || closed; });
-        hurry_ = false;
-      }
-      for (RunEvent& event : events_.drain()) batch.push_back(std::move(event));
-      write(batch);
-      {
-        const MutexLock lock(mutex_);
-        handled_ += batch.size();
-      }
-      written_.notify_all();
-    } else if (closed) {
+    // Read after `closing`: nothing is posted after closing.
+    const bool waits = ring_.size() > 0 || !spill_.empty();
+    if (!waits) empty_at_ = Clock::now();
+    something_waits_ = waits;
+    const bool is_failing = !failing_.why.empty();
+    const bool in_haste = hurry || closing || (loud && !is_failing);
+    if (waits && (in_haste || is_due()) && write_everything()) something_waits_ = ring_.size() > 0;
+    if (!failing_.why.empty()) {
+      const double failing_for_s = unix_now() - failing_.since;
+      const bool ends = closing && (gives_up || failing_for_s > patience_at_the_end_s);
+      const bool waits_long = failing_for_s > worth_saying_s && Clock::now() - last_spill_ > between_spills;
+      if (ends || waits_long || ring_.size() > EventRing::slot_count / 2) spill();
+      publish_trouble();
+      if (ends) return;
+    } else if (closing && !something_waits_) {
       return;
     }
+    if (!under_way_.empty() && Clock::now() >= next_look_) {
+      look_for_requests();
+      next_look_ = Clock::now() + between_requests;
+    }
+    const auto pause = pause_until_next(closing);
+    const auto before = Clock::now();
+    ring_.wait(pause, pause == forever);
+    loud = Clock::now() - before < pause;
   }
 }
 
-void Recorder::write(const std::vector<RunEvent>& events) {
+bool Recorder::is_due() {
+  if (!failing_.why.empty()) return Clock::now() >= retry_at_;
+  return Clock::now() - empty_at_ >= between_commits || ring_.size() >= EventRing::slot_count / 2;
+}
+
+std::chrono::milliseconds Recorder::pause_until_next(bool closing) {
+  if (!failing_.why.empty()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(retry_at_ - Clock::now());
+    return std::clamp<std::chrono::milliseconds>(left, 1ms, look_interval_in_trouble);
+  }
+  if (closing) return 1ms;
+  return something_waits_ || !under_way_.empty() ? look_interval : forever;
+}
+
+// Oldest first: what was spilled, then the ring. Returns whether everything that was there is committed.
+bool Recorder::write_everything() {
+  try {
+    while (!spill_.empty()) {
+      if (!spill_.read(batch_, at_once)) throw StorageError(spill_.file().string() + " could not be read");
+      write(batch_);
+      spill_.forget();
+    }
+    const EventRing::Position until = ring_.posted();
+    while (!ring_.released().reaches(until)) {
+      ring_.peek(batch_, at_once);
+      if (batch_.empty()) break;  // a slot is being filled right now
+      write(batch_);
+      ring_.release();
+      note_success();
+    }
+    note_success();
+    return true;
+  } catch (const std::exception& error) {
+    note_failure(error.what());
+    return false;
+  }
+}
+
+void Recorder::write(std::vector<RunEvent>& events) {
+  note_refused(events);
+  const std::vector<RunId> missing_runs = store_.apply(events);
+  if (!missing_runs.empty()) keep_apart(events, missing_runs);
   for (const RunEvent& event : events) {
     if (const auto* started = std::get_if<RunStarted>(&event)) under_way_.insert(started->run);
     if (const auto* ended = std::get_if<RunEnded>(&event)) under_way_.erase(ended->run);
   }
-  if (!error().empty()) return;
-  std::string message;
-  try {
-    store_.apply(events);
-    return;
-  } catch (const std::exception& error) {
-    message = error.what();
+}
+
+// A run that lacks steps isn't finished, whatever its training says.
+void Recorder::note_refused(std::vector<RunEvent>& events) {
+  for (RunEvent& event : events) {
+    auto* ended = std::get_if<RunEnded>(&event);
+    if (!ended) continue;
+    const MutexLock lock(mutex_);
+    const auto refused = refused_.find(ended->run);
+    if (refused == refused_.end()) continue;
+    ended->status = RunStatus::failed;
+    ended->reason = wording::grouped(refused->second) +
+                    " of its events are lost, since memory and disk were full while the database could not be written" +
+                    (failing_.why.empty() ? "" : ": " + failing_.why);
   }
+}
+
+void Recorder::keep_apart(const std::vector<RunEvent>& events, const std::vector<RunId>& runs) {
+  std::vector<RunEvent> without_run;
+  for (const RunEvent& event : events)
+    if (std::find(runs.begin(), runs.end(), run_of(event)) != runs.end()) without_run.push_back(event);
+  runs_apart_.insert(runs.begin(), runs.end());
+  std::string names;
+  for (const RunId run : runs_apart_) names += (names.empty() ? "" : ", ") + std::to_string(run);
+  std::string text = (runs_apart_.size() == 1 ? "run " : "runs ") + names + (runs_apart_.size() == 1 ? " is" : " are") +
+                     " not in " + store_.file().string();
+  // The others' events are committed, so this must not fail.
+  if (apart_.append(without_run, text))
+    text += "; " + wording::grouped(apart_.steps()) + " steps are kept in " + apart_.file().string();
+  else
+    text += "; steps are lost, since no file could be written for them";
+  const MutexLock lock(mutex_);
+  unstored_.kept_apart = text;
+}
+
+void Recorder::note_success() {
+  if (!failing_.why.empty() || pause_ > 0ms) {
+    failing_ = {};
+    pause_ = 0ms;
+    publish_trouble();
+  }
+  empty_at_ = Clock::now();
   {
     const MutexLock lock(mutex_);
-    error_ = message;
+    stored_ = ring_.released();
   }
-  if (on_error_) on_error_(message);
+  written_.notify_all();
+}
+
+void Recorder::note_failure(const std::string& why) {
+  if (failing_.why.empty()) failing_.since = unix_now();
+  failing_.why = why;
+  pause_ = std::clamp(2 * pause_, first_pause, longest_pause);
+  const MutexLock lock(mutex_);
+  retry_at_ = Clock::now() + (flushing_ > 0 || closing_ ? std::min(pause_, longest_pause_while_flushing) : pause_);
+}
+
+// Moves what waits from the ring into the file, so that the ring has room again. If that fails, it stays there.
+void Recorder::spill() {
+  last_spill_ = Clock::now();
+  while (ring_.size() > 0) {
+    ring_.peek(batch_, at_once);
+    if (batch_.empty()) return;
+    note_refused(batch_);
+    if (!spill_.append(batch_, failing_.why)) return;
+    ring_.release();
+  }
+}
+
+void Recorder::publish_trouble() {
+  const bool is_worth_saying = !failing_.why.empty() && unix_now() - failing_.since > worth_saying_s;
+  std::string why;
+  {
+    const MutexLock lock(mutex_);
+    const bool was_said = !unstored_.why.empty();
+    unstored_.why = is_worth_saying ? failing_.why : "";
+    unstored_.since = failing_.since;
+    unstored_.steps = spill_.steps() + static_cast<std::int64_t>(ring_.size());
+    unstored_.kept_in = spill_.file();
+    if (was_said == is_worth_saying) return;
+    why = unstored_.why;
+  }
+  if (on_trouble_) on_trouble_(why);
 }
 
 void Recorder::look_for_requests() {
-  if (!on_request_ || !error().empty()) return;
+  if (!on_request_) return;
   try {
     for (const auto& [run, request] : store_.take_requests()) on_request_(run, request);
   } catch (const std::exception&) {

@@ -1,10 +1,12 @@
 #include "storage/database/run_rows.h"
 
 #include <nlohmann/json.hpp>
+#include <random>
 #include <stdexcept>
 
+#include "storage/bounded_text.h"
+#include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
-#include "storage/errors.h"
 
 namespace stepladder {
 namespace {
@@ -15,7 +17,7 @@ const std::string learnt_columns =
     "ended_at, planned_steps, tokens_per_step, warmup_steps, params, model_flops_per_token, loss_floor, device, "
     "hardware, precision, sync, recipe, environment";
 const std::string settled_columns =
-    "created_at, parent_id, forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes";
+    "created_at, parent_id, forked_at_step, loss_against, attention, setup_ms, peak_memory_bytes, uid";
 
 // "?, ?, ?" for as many columns.
 std::string places(const std::string& columns) {
@@ -61,6 +63,27 @@ void read_environment_column(std::string text, Run& run) {
   run.environment = json.empty() ? "" : json.dump();
 }
 
+// 128 random bits: no two runs share them, on any machine.
+std::string random_uid() {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::random_device random;
+  std::string uid;
+  for (int word = 0; word < 4; ++word) {
+    std::uint32_t bits = random();
+    for (int digit = 0; digit < 8; ++digit, bits >>= 4) uid += digits[bits & 15];
+  }
+  return uid;
+}
+
+// Cuts the texts of a run, and not its JSON, to their longest (storage/bounded_text.h).
+void bound_texts(Run& run) {
+  for (std::string* text : {&run.name, &run.stage, &run.title, &run.device, &run.hardware, &run.precision,
+                            &run.attention, &run.source, &run.printed.unit})
+    *text = bounded(std::move(*text), longest_name);
+  for (std::string* text : {&run.changed, &run.reason, &run.source_path})
+    *text = bounded(std::move(*text), longest_line);
+}
+
 void bind_learnt(Statement& row, const Run& run) {
   row.bind(run.name).bind(run.ladder).bind(run.rung).bind(run.repeat);
   row.bind(known(run.stage)).bind(known(run.title)).bind(known(run.changed));
@@ -75,7 +98,7 @@ void bind_learnt(Statement& row, const Run& run) {
 void bind_settled(Statement& row, const Run& run) {
   row.bind(is_missing(run.created_at) ? unix_now() : run.created_at).bind(run.parent).bind(known(run.forked_at_step));
   row.bind(known(std::int64_t{run.loss_against})).bind(known(run.attention)).bind(run.setup_ms);
-  row.bind(known(run.peak_memory_bytes));
+  row.bind(known(run.peak_memory_bytes)).bind(run.uid.empty() ? random_uid() : run.uid);
 }
 
 // In the order of run_columns.
@@ -118,13 +141,14 @@ Run read(const Statement& row) {
   run.attention = row.text(column++);
   run.setup_ms = row.real(column++);
   run.peak_memory_bytes = row.integer(column++);
+  run.uid = row.text(column++);
+  bound_texts(run);
   return run;
 }
 
 // Call after a statement that should have changed this run.
 void require_run(const Database& database, RunId id) {
-  if (database.changes() == 0)
-    throw StorageError("run " + std::to_string(id) + " is not in " + database.file().string());
+  if (database.changes() == 0) throw MissingRun("run " + std::to_string(id) + " is not in " + database.file().string());
 }
 
 }  // namespace
@@ -135,7 +159,7 @@ Run read_run(const Database& database, const Statement& row) {
   try {
     return read(row);
   } catch (const std::invalid_argument& unknown) {
-    throw StorageError(database.file().string() + " is damaged: " + unknown.what());
+    throw DamagedFile(database.file(), database.file().string() + " is damaged: " + unknown.what());
   }
 }
 
@@ -151,8 +175,10 @@ Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>
   return statement.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
 }
 
-RunId insert_run(Database& database, const Run& run, const std::optional<ProcessIdentity>& owner) {
-  static const std::string columns = learnt_columns + ", " + settled_columns + ", owner_pid, owner_start, owner_boot";
+RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden) {
+  bound_texts(run);
+  static const std::string columns =
+      learnt_columns + ", " + settled_columns + ", owner_pid, owner_start, owner_boot, hidden";
   // A number is never used twice, even after the newest run was deleted: checkpoints are stored under it.
   static const std::string number =
       "(SELECT max(coalesce(max(id), 0), coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE key = "
@@ -162,11 +188,12 @@ RunId insert_run(Database& database, const Run& run, const std::optional<Process
   Statement insert(database, sql);
   bind_learnt(insert, run);
   bind_settled(insert, run);
-  bind_owner(insert, owner).run();
+  bind_owner(insert, owner).bind(static_cast<int>(hidden)).run();
   return database.last_insert_id();
 }
 
-void update_run(Database& database, const Run& run) {
+void update_run(Database& database, Run run) {
+  bound_texts(run);
   static const std::string sql =
       "UPDATE runs SET (" + learnt_columns + ") = (" + places(learnt_columns) + ") WHERE id = ?";
   Statement update(database, sql);
@@ -175,8 +202,8 @@ void update_run(Database& database, const Run& run) {
   require_run(database, run.id);
 }
 
-void start_run(Database& database, const RunStarted& started) {
-  // A resumed run starts again: this process owns it from now on, and it is no longer over.
+void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner) {
+  // A resumed run starts again: `owner` owns it from now on, and it is no longer over.
   Statement update(database,
                    "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
                    "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
@@ -190,7 +217,7 @@ void start_run(Database& database, const RunStarted& started) {
   update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));
   update.bind(known(started.attention)).bind(started.setup_ms);
   update.bind(to_string(started.sync)).bind(known(started.recipe));
-  bind_owner(update, this_process()).bind(started.run).run();
+  bind_owner(update, owner).bind(started.run).run();
   require_run(database, started.run);
 
   if (started.torch_version.empty()) return;
@@ -204,7 +231,8 @@ void end_run(Database& database, const RunEnded& ended) {
   Statement update(database,
                    "UPDATE runs SET status = ?, reason = ?, ended_at = ?, "
                    "peak_memory_bytes = coalesce(?, peak_memory_bytes) WHERE id = ?");
-  update.bind(to_string(ended.status)).bind(known(ended.reason)).bind(ended.at);
+  const std::string reason = bounded(ended.reason, longest_line);
+  update.bind(to_string(ended.status)).bind(known(reason)).bind(ended.at);
   update.bind(known(ended.peak_memory_bytes)).bind(ended.run).run();
   require_run(database, ended.run);
   Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(ended.run).run();

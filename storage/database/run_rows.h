@@ -6,22 +6,24 @@
 
 #include "storage/database/database.h"
 #include "storage/database/process.h"
+#include "storage/database/removal.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 // The columns that `read_run` reads, for a SELECT in which the table has its own name.
 extern const std::string run_columns;
-inline constexpr int run_column_count = 33;
+inline constexpr int run_column_count = 34;
 
-Run read_run(const Database& database, const Statement& row);  // throws StorageError if the file is damaged
+// Texts are bounded (storage/bounded_text.h), when written and when read. Throws StorageError if the file is damaged.
+Run read_run(const Database& database, const Statement& row);
 std::optional<Run> read_run(Database& database, RunId id);
 
-RunId insert_run(Database& database, const Run& run, const std::optional<ProcessIdentity>& owner);
+RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden = Hidden::no);
 
 // These throw StorageError if there is no such run.
-void update_run(Database& database, const Run& run);  // all but its owner and what only a training sets
-void start_run(Database& database, const RunStarted& started);
+void update_run(Database& database, Run run);  // all but its owner and what only a training sets
+void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner);
 void end_run(Database& database, const RunEnded& ended);
 
 // Binds the three columns of a process; without one they are NULL.

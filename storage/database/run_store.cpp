@@ -5,26 +5,88 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
+#include "storage/bounded_text.h"
+#include "storage/damaged_file.h"
 #include "storage/database/attachment_rows.h"
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
 #include "storage/database/derived.h"
+#include "storage/database/events/event_rows.h"
+#include "storage/database/events/left_events.h"
 #include "storage/database/process.h"
+#include "storage/database/removal.h"
+#include "storage/database/rescue/lost_steps.h"
+#include "storage/database/rescue/write_ahead_log.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/schema.h"
+#include "storage/database/slices.h"
 #include "storage/database/step_rows.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-const std::string not_in_bin = "runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
+const std::string is_listed =
+    "runs.hidden = 0 AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
+
+Ladder bounded_ladder(Ladder ladder) {
+  ladder.name = bounded(std::move(ladder.name), longest_name);
+  ladder.source_path = bounded(std::move(ladder.source_path), longest_line);
+  ladder.notes = bounded(std::move(ladder.notes), longest_note);
+  return ladder;
+}
 
 std::vector<Run> read_all(const Database& database, Statement& rows) {
   std::vector<Run> runs;
   while (rows.step()) runs.push_back(read_run(database, rows));
+  return runs;
+}
+
+// SQLite would drop committed transactions without a word.
+const fs::path& with_sound_log(const fs::path& file) {
+  const std::string damage = damage_of_write_ahead_log(file);
+  if (!damage.empty()) throw DamagedFile(file, damage);
+  return file;
+}
+
+// A run whose owner has exited.
+struct DeadRun {
+  RunId id;
+  ProcessIdentity owner;
+  std::string reason;  // why it is closed
+  double last_at = missing;
+};
+
+std::vector<DeadRun> dead_runs(Database& database, const std::string& condition) {
+  Statement rows(
+      database, "SELECT id, owner_pid, owner_start, owner_boot FROM runs WHERE owner_pid IS NOT NULL AND " + condition);
+  std::vector<DeadRun> dead;
+  while (rows.step()) {
+    ProcessIdentity owner{.pid = rows.integer(1), .start = rows.integer(2), .boot = rows.text(3)};
+    if (!is_alive(owner)) dead.push_back({rows.integer(0), std::move(owner), {}});
+  }
+  return dead;
+}
+
+void hide_for_deletion(Database& database, RunId run) {
+  // A fork outlives its parent and stops naming it.
+  Statement(database, "UPDATE runs SET parent_id = NULL WHERE parent_id = ?").bind(run).run();
+  Statement(database, "DELETE FROM curation WHERE run_id = ?").bind(run).run();
+  Statement hide(database, "UPDATE runs SET hidden = ?, owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
+  bind_owner(hide.bind(static_cast<int>(Hidden::being_deleted)), this_process()).bind(run).run();
+}
+
+std::vector<RunId> being_deleted_here(Database& database) {
+  Statement rows(database,
+                 "SELECT id FROM runs WHERE hidden <> 0 AND hidden = ? AND owner_pid = ? AND owner_start IS ? "
+                 "ORDER BY id");
+  const ProcessIdentity own = this_process();
+  rows.bind(static_cast<int>(Hidden::being_deleted)).bind(own.pid).bind(known(own.start));
+  std::vector<RunId> runs;
+  while (rows.step()) runs.push_back(rows.integer(0));
   return runs;
 }
 
@@ -33,12 +95,15 @@ std::vector<Run> read_all(const Database& database, Statement& rows) {
 struct RunStore::Impl {
   explicit Impl(Database::InMemory in_memory) : database(in_memory) { prepare_schema(database); }
   Impl(const fs::path& path, Mode mode)
-      : database(path, mode == Mode::read_only ? Database::Mode::read_only : Database::Mode::read_write) {
+      : database(with_sound_log(path),
+                 mode == Mode::read_only ? Database::Mode::read_only : Database::Mode::read_write) {
     prepare_schema(database);
   }
 
   Database database;
   Derived derived{database};
+  std::vector<std::string> left_behind;
+  std::int64_t seen_version = 0;  // of PRAGMA data_version
 };
 
 RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -57,64 +122,76 @@ RunStore RunStore::in_memory() {
 LadderId RunStore::create_ladder(const Ladder& ladder) {
   Statement insert(impl_->database,
                    "INSERT INTO ladders (name, source, source_path, notes, created_at) VALUES (?, ?, ?, ?, ?)");
-  insert.bind(ladder.name).bind(known(ladder.source)).bind(known(ladder.source_path)).bind(known(ladder.notes));
+  const Ladder kept = bounded_ladder(ladder);
+  insert.bind(kept.name).bind(known(kept.source)).bind(known(kept.source_path)).bind(known(kept.notes));
   insert.bind(is_missing(ladder.created_at) ? unix_now() : ladder.created_at).run();
   return impl_->database.last_insert_id();
 }
 
 RunId RunStore::create_run(const Run& run) {
-  return insert_run(impl_->database, run, is_over(run.status) ? std::nullopt : std::optional(this_process()));
+  return insert_run(impl_->database, run, is_over(run.status) ? std::nullopt : std::optional(run_owner()));
+}
+
+std::vector<RunId> RunStore::runs_owned_by(const ProcessIdentity& owner) {
+  Statement rows(impl_->database,
+                 "SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ? AND owner_boot IS ? AND hidden = 0 "
+                 "ORDER BY id");
+  bind_owner(rows, owner);
+  std::vector<RunId> runs;
+  while (rows.step()) runs.push_back(rows.integer(0));
+  return runs;
+}
+
+RecordedSteps RunStore::recorded_steps(RunId id) {
+  RecordedSteps recorded;
+  for (const char* table : {"steps", "superseded_steps"}) {
+    Statement rows(impl_->database,
+                   "SELECT count(*), coalesce(max(step), 0) FROM " + std::string(table) + " WHERE run_id = ?");
+    rows.bind(id);
+    rows.step();
+    recorded.records += rows.integer(0);
+    recorded.last_step = std::max(recorded.last_step, rows.integer(1));
+  }
+  return recorded;
+}
+
+MissingSteps RunStore::missing_steps(RunId id, std::int64_t first, std::int64_t last) {
+  return stepladder::missing_steps(impl_->database, id, first, last);
 }
 
 void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
   Statement update(impl_->database,
                    "UPDATE runs SET status = 'queued', planned_steps = ?, owner_pid = ?, owner_start = ?, "
-                   "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running')");
+                   "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running') AND hidden = 0");
   bind_owner(update.bind(planned_steps), this_process()).bind(run).run();
   if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is still queued or running");
 }
 
-void RunStore::apply(std::span<const RunEvent> events) {
-  if (events.empty()) return;
+std::vector<RunId> RunStore::apply(std::span<const RunEvent> events) {
+  if (events.empty()) return {};
+  const auto counted = count_steps_of_finished(impl_->database, events);
   Transaction transaction(impl_->database);
-  std::map<RunId, bool> ended;  // the runs that these events change, and whether they end them
-  for (const RunEvent& event : events) {
-    if (const auto* started = std::get_if<RunStarted>(&event)) {
-      start_run(impl_->database, *started);
-      ended[started->run] = false;
-    } else if (const auto* step = std::get_if<StepRecord>(&event)) {
-      insert_step(impl_->database, step->run, *step);
-      ended.try_emplace(step->run, false);
-    } else if (const auto* end = std::get_if<RunEnded>(&event)) {
-      end_run(impl_->database, *end);
-      ended[end->run] = true;
-    } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {
-      insert_system_metrics(impl_->database, *sample);
-    } else if (const auto* text = std::get_if<TextSample>(&event)) {
-      insert_text_sample(impl_->database, *text);
-    } else if (const auto* printed = std::get_if<ConsoleText>(&event)) {
-      insert_console(impl_->database, *printed);
-    } else if (const auto* profile = std::get_if<StepProfile>(&event)) {
-      replace_profile(impl_->database, *profile);
-    }
-  }
-  for (const auto& [id, over] : ended) impl_->derived.forget(id);
+  const WrittenEvents written = write_events(impl_->database, events, std::nullopt, counted);
+  for (const RunId id : written.outdated) impl_->derived.forget(id);
   transaction.commit();
   // After the commit, since reading the steps of a long run takes a while and others want to write too.
-  for (const auto& [id, over] : ended)
-    if (over) refresh(id);
+  for (const RunId id : written.ended) refresh(id);
+  return written.missing;
 }
 
 // Another process may have deleted the run since the transaction that ended it.
 void RunStore::refresh(RunId id) {
-  if (const auto ended = run(id)) impl_->derived.refresh(*ended);
+  try {
+    if (const auto ended = run(id)) impl_->derived.refresh(*ended);
+  } catch (const StorageError&) {  // only a cache: computed when somebody asks for it
+  }
 }
 
 RunId RunStore::insert_finished(Run run, std::span<const StepRecord> steps) {
   if (!is_over(run.status)) run.status = RunStatus::finished;
   Transaction transaction(impl_->database);
   run.id = insert_run(impl_->database, run, std::nullopt);
-  for (const StepRecord& step : steps) insert_step(impl_->database, run.id, step);
+  insert_steps(impl_->database, run.id, steps);
   transaction.commit();
   impl_->derived.refresh(run);
   return run.id;
@@ -130,11 +207,47 @@ void RunStore::update_run(const Run& run) {
   impl_->derived.forget(run.id);
 }
 
-RunStore::Batch::Batch(RunStore& store) : transaction_(std::make_unique<Transaction>(store.impl_->database)) {}
-RunStore::Batch::~Batch() = default;
+RunId RunStore::create_hidden_run(const Run& run) {
+  return insert_run(impl_->database, run, this_process(), Hidden::being_written);
+}
 
-void RunStore::Batch::commit() {
-  transaction_->commit();
+void RunStore::show(std::span<const RunId> hidden_runs) {
+  Transaction transaction(impl_->database);
+  for (const RunId id : hidden_runs) {
+    Statement update(impl_->database,
+                     "UPDATE runs SET hidden = 0, owner_pid = NULL, owner_start = NULL, owner_boot = NULL WHERE id = ? "
+                     "AND hidden = ?");
+    update.bind(id).bind(static_cast<int>(Hidden::being_written)).run();
+    if (impl_->database.changes() == 0)
+      throw StorageError("another process has removed a run from " + file().string() + " while it was being written");
+  }
+  transaction.commit();
+}
+
+void RunStore::delete_hidden(std::span<const RunId> hidden_runs) {
+  // A run that was created in a slice that failed isn't in the file, and its number may be another's by now.
+  {
+    Transaction transaction(impl_->database);
+    Statement take(impl_->database, "UPDATE runs SET hidden = ? WHERE id = ? AND hidden = ? AND owner_pid = ?");
+    for (const RunId id : hidden_runs) {
+      take.bind(static_cast<int>(Hidden::being_deleted)).bind(id);
+      take.bind(static_cast<int>(Hidden::being_written)).bind(this_process().pid).run();
+    }
+    transaction.commit();
+  }
+  delete_hidden_runs();
+}
+
+// Those of this process that are being deleted, also what an earlier attempt left.
+void RunStore::delete_hidden_runs() {
+  const std::vector<RunId> runs = being_deleted_here(impl_->database);
+  if (runs.empty()) return;
+  delete_runs(impl_->database, runs);
+  give_back_space(impl_->database);
+}
+
+void RunStore::in_slices(const std::function<bool()>& piece) {
+  stepladder::in_slices(impl_->database, piece);
 }
 
 void RunStore::in_one_transaction(const std::function<void()>& work) {
@@ -148,39 +261,53 @@ std::vector<Ladder> RunStore::ladders() {
                  "SELECT id, name, source, source_path, notes, created_at FROM ladders WHERE "
                  "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
                  "ladder_id = ladders.id AND " +
-                     not_in_bin + ") ORDER BY created_at, id");
+                     is_listed + ") ORDER BY created_at, id");
   std::vector<Ladder> ladders;
   while (rows.step())
-    ladders.push_back({.id = rows.integer(0),
-                       .name = rows.text(1),
-                       .source = rows.text(2),
-                       .source_path = rows.text(3),
-                       .notes = rows.text(4),
-                       .created_at = rows.real(5)});
+    ladders.push_back(bounded_ladder({.id = rows.integer(0),
+                                      .name = rows.text(1),
+                                      .source = rows.text(2),
+                                      .source_path = rows.text(3),
+                                      .notes = rows.text(4),
+                                      .created_at = rows.real(5)}));
   return ladders;
 }
 
 std::vector<Run> RunStore::runs() {
   Statement rows(impl_->database,
-                 "SELECT " + run_columns + " FROM runs WHERE " + not_in_bin + " ORDER BY created_at, id");
+                 "SELECT " + run_columns + " FROM runs WHERE " + is_listed + " ORDER BY created_at, id");
   return read_all(impl_->database, rows);
 }
 
+std::vector<Run> RunStore::runs_under_way() {
+  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE status IN ('queued', 'running') AND " +
+                                      is_listed + " ORDER BY created_at, id");
+  return read_all(impl_->database, rows);
+}
+
+bool RunStore::others_have_written() {
+  const std::int64_t now = impl_->database.integer("PRAGMA data_version");
+  return std::exchange(impl_->seen_version, now) != now;
+}
+
 std::optional<Run> RunStore::run(RunId id) {
-  return read_run(impl_->database, id);
+  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE id = ? AND hidden = 0");
+  rows.bind(id);
+  if (!rows.step()) return std::nullopt;
+  return read_run(impl_->database, rows);
 }
 
 Run RunStore::existing_run(RunId id) {
   std::optional<Run> found = run(id);
   if (!found) {
-    throw StorageError("Run " + std::to_string(id) +
-                       " is no longer in the database: somebody has emptied the bin that it was in.");
+    throw MissingRun("Run " + std::to_string(id) +
+                     " is no longer in the database: somebody has emptied the bin that it was in.");
   }
   return std::move(*found);
 }
 
 std::vector<Run> RunStore::runs_of(LadderId ladder) {
-  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + not_in_bin +
+  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE ladder_id = ? AND " + is_listed +
                                       " ORDER BY rung, repeat, id");
   rows.bind(ladder);
   return read_all(impl_->database, rows);
@@ -252,7 +379,7 @@ std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   {
     Statement rows(impl_->database, "SELECT " + run_columns + ", " + Derived::summary_columns +
                                         " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " +
-                                        Derived::counts_for_run + " WHERE " + not_in_bin +
+                                        Derived::counts_for_run + " WHERE " + is_listed +
                                         " ORDER BY created_at, runs.id");
     while (rows.step()) {
       const bool is_kept = !rows.is_null(run_column_count);
@@ -264,54 +391,102 @@ std::vector<RunAndSummary> RunStore::runs_with_summaries() {
   return all;
 }
 
+// Returns what was wrong with the database when their processes exited, by process id.
+std::map<std::int64_t, std::string> RunStore::take_in_left_events() {
+  impl_->left_behind.clear();
+  std::map<std::int64_t, std::string> troubles;
+  for (const auto& left : LeftEvents::of_database(file())) {
+    const EventOrigin& origin = left->origin();
+    if (!origin.why.empty()) troubles[origin.process.pid] = origin.why;
+    std::set<RunId> missing_runs;
+    std::size_t taken = 0;
+    for (std::vector<RunEvent> events; left->next(events);) {
+      Transaction transaction(impl_->database);
+      const WrittenEvents written = write_events(impl_->database, events, origin.process);
+      for (const RunId id : written.outdated) impl_->derived.forget(id);
+      transaction.commit();
+      for (const RunId id : written.ended) refresh(id);
+      missing_runs.insert(written.missing.begin(), written.missing.end());
+      taken += events.size();
+    }
+    const bool is_of_a_replaced_file = left->is_ring() && identity_of(file()) != origin.file;
+    if (left->is_whole() && (missing_runs.empty() || is_of_a_replaced_file)) {
+      left->remove();
+    } else if (!left->is_whole()) {
+      impl_->left_behind.push_back(left->file().string() + " is damaged; " + std::to_string(taken) +
+                                   " of its events are stored, and it is kept");
+    } else {
+      impl_->left_behind.push_back(left->file().string() + " holds events of run " +
+                                   std::to_string(*missing_runs.begin()) + ", which isn't in " + file().string() +
+                                   "; delete it if you don't need them");
+    }
+  }
+  return troubles;
+}
+
+const std::vector<std::string>& RunStore::left_behind() const {
+  return impl_->left_behind;
+}
+
 int RunStore::close_dead_runs() {
   Database& database = impl_->database;
-  if (database.read_only()) return 0;
-
-  struct Dead {
-    RunId id;
-    ProcessIdentity owner;
-  };
-  std::vector<Dead> dead;
-  {
-    Statement rows(database,
-                   "SELECT id, owner_pid, owner_start, owner_boot FROM runs WHERE status IN ('queued', 'running') "
-                   "AND owner_pid IS NOT NULL");
-    while (rows.step()) {
-      ProcessIdentity owner{.pid = rows.integer(1), .start = rows.integer(2), .boot = rows.text(3)};
-      if (!is_alive(owner)) dead.push_back({rows.integer(0), std::move(owner)});
+  if (database.read_only() || database.file().empty()) return 0;
+  const std::map<std::int64_t, std::string> troubles = take_in_left_events();
+  std::vector<DeadRun> dead = dead_runs(database, "status IN ('queued', 'running') AND hidden = 0");
+  // Before the transaction, since reading the steps of a long run takes a while.
+  for (DeadRun& run : dead) {
+    run.reason = "the process that ran it (pid " + std::to_string(run.owner.pid) + ") has exited; ";
+    Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at_ms DESC, step DESC LIMIT 1");
+    last.bind(run.id);
+    if (last.step()) {
+      run.reason += "last step " + std::to_string(last.integer(0));
+      run.last_at = last.real(1);
+    } else {
+      run.reason += "it recorded no step";
     }
+    if (const auto trouble = troubles.find(run.owner.pid); trouble != troubles.end())
+      run.reason += "; its last steps had waited to be stored, since " + trouble->second;
   }
-  if (dead.empty()) return 0;  // the usual case takes no write lock
-
   std::vector<RunId> closed;
-  Transaction transaction(database);
-  for (const auto& [id, owner] : dead) {
-    std::string reason = "the process that ran it (pid " + std::to_string(owner.pid) + ") has exited; ";
-    double last_at = missing;
-    {
-      Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at DESC, step DESC LIMIT 1");
-      last.bind(id);
-      if (last.step()) {
-        reason += "last step " + std::to_string(last.integer(0));
-        last_at = last.real(1);
-      } else {
-        reason += "it recorded no step";
-      }
+  if (!dead.empty()) {  // the usual case takes no write lock
+    Transaction transaction(database);
+    for (const auto& [id, owner, reason, last_at] : dead) {
+      // Checks the owner again: since the query above, another process may have closed or resumed the run.
+      Statement update(database,
+                       "UPDATE runs SET status = 'interrupted', reason = ?, "
+                       "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
+                       "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?");
+      update.bind(reason).bind(last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
+      if (database.changes() == 0) continue;
+      closed.push_back(id);
+      impl_->derived.forget(id);
     }
-    // Checks the owner again: since the query above, another process may have closed or resumed the run.
-    Statement update(database,
-                     "UPDATE runs SET status = 'interrupted', reason = ?, "
-                     "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
-                     "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?");
-    update.bind(reason).bind(last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
-    if (database.changes() == 0) continue;
-    closed.push_back(id);
-    impl_->derived.forget(id);
+    transaction.commit();
+    for (const RunId id : closed) refresh(id);
   }
-  transaction.commit();
-  for (const RunId id : closed) refresh(id);
+  delete_dead_hidden_runs();
   return static_cast<int>(closed.size());
+}
+
+// A later opening tries again what fails here.
+void RunStore::delete_dead_hidden_runs() {
+  Database& database = impl_->database;
+  const std::vector<DeadRun> dead = dead_runs(database, "hidden <> 0");
+  if (dead.empty()) return;
+  try {
+    Transaction transaction(database);
+    for (const DeadRun& run : dead) {
+      // Checks the owner again: another process may have begun to delete it.
+      Statement take(database,
+                     "UPDATE runs SET hidden = ?, owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ? AND "
+                     "hidden <> 0 AND owner_pid IS ? AND owner_start IS ?");
+      bind_owner(take.bind(static_cast<int>(Hidden::being_deleted)), this_process());
+      take.bind(run.id).bind(run.owner.pid).bind(known(run.owner.start)).run();
+    }
+    transaction.commit();
+    delete_hidden_runs();
+  } catch (const StorageError&) {
+  }
 }
 
 std::vector<SystemMetrics> RunStore::system_metrics(RunId id) {
@@ -338,8 +513,8 @@ std::map<RunId, Curation> RunStore::curations() {
   Statement rows(impl_->database, "SELECT run_id, tags, note, pinned, archived, deleted_at FROM curation");
   std::map<RunId, Curation> curations;
   while (rows.step()) {
-    curations[rows.integer(0)] = {.tags = tags_from(rows.text(1)),
-                                  .note = rows.text(2),
+    curations[rows.integer(0)] = {.tags = tags_from(bounded(rows.text(1), longest_line)),
+                                  .note = bounded(rows.text(2), longest_note),
                                   .pinned = rows.integer(3) != 0,
                                   .archived = rows.integer(4) != 0,
                                   .deleted_at = rows.real(5)};
@@ -352,39 +527,48 @@ void RunStore::curate(RunId run, const Curation& curation) {
                   "INSERT INTO curation (run_id, tags, note, pinned, archived, deleted_at) VALUES (?, ?, ?, ?, ?, ?) "
                   "ON CONFLICT (run_id) DO UPDATE SET tags = excluded.tags, note = excluded.note, "
                   "pinned = excluded.pinned, archived = excluded.archived, deleted_at = excluded.deleted_at");
-  write.bind(run).bind(known(tags_text(curation.tags))).bind(known(curation.note));
+  const std::string tags = bounded(tags_text(curation.tags), longest_line);
+  const std::string note = bounded(curation.note, longest_note);
+  write.bind(run).bind(known(tags)).bind(known(note));
   write.bind(curation.pinned ? 1 : 0).bind(curation.archived ? 1 : 0).bind(curation.deleted_at).run();
 }
 
 void RunStore::rename_run(RunId run, const std::string& name) {
-  Statement(impl_->database, "UPDATE runs SET name = ? WHERE id = ?").bind(name).bind(run).run();
+  Statement(impl_->database, "UPDATE runs SET name = ? WHERE id = ?").bind(bounded(name, longest_name)).bind(run).run();
 }
 
 void RunStore::rename_ladder(LadderId ladder, const std::string& name) {
-  Statement(impl_->database, "UPDATE ladders SET name = ? WHERE id = ?").bind(name).bind(ladder).run();
+  Statement(impl_->database, "UPDATE ladders SET name = ? WHERE id = ?")
+      .bind(bounded(name, longest_name))
+      .bind(ladder)
+      .run();
 }
 
-std::vector<RunId> RunStore::empty_bin(double deleted_before) {
-  Transaction transaction(impl_->database);
+std::vector<RunId> RunStore::empty_bin(double deleted_before, const NoteRuns& also) {
+  Database& database = impl_->database;
   std::vector<RunId> gone;
   {
-    Statement rows(impl_->database,
-                   "SELECT run_id FROM curation JOIN runs ON runs.id = run_id WHERE deleted_at < ? AND status NOT IN "
-                   "('queued', 'running') AND run_id NOT IN (SELECT parent_id FROM runs WHERE status = 'queued' AND "
-                   "parent_id IS NOT NULL) ORDER BY run_id");
-    rows.bind(deleted_before);
-    while (rows.step()) gone.push_back(rows.integer(0));
+    Transaction transaction(database);
+    {
+      Statement rows(database,
+                     "SELECT run_id FROM curation JOIN runs ON runs.id = run_id WHERE deleted_at < ? AND status NOT IN "
+                     "('queued', 'running') AND hidden = 0 AND run_id NOT IN (SELECT parent_id FROM runs WHERE status "
+                     "= 'queued' AND parent_id IS NOT NULL) ORDER BY run_id");
+      rows.bind(deleted_before);
+      while (rows.step()) gone.push_back(rows.integer(0));
+    }
+    std::vector<Run> runs;
+    for (const RunId id : gone) {
+      runs.push_back(*read_run(database, id));
+      hide_for_deletion(database, id);
+    }
+    // Otherwise SQLite would reuse its number for the next run (see insert_run).
+    if (!gone.empty() && gone.back() == database.integer("SELECT max(id) FROM runs"))
+      set_setting("highest_run", std::to_string(gone.back()));
+    if (!gone.empty() && also) also(runs);
+    transaction.commit();
   }
-  if (gone.empty()) return gone;
-  const std::int64_t newest = impl_->database.integer("SELECT max(id) FROM runs");
-  for (const RunId id : gone) {
-    // A fork outlives its parent and stops naming it.
-    Statement(impl_->database, "UPDATE runs SET parent_id = NULL WHERE parent_id = ?").bind(id).run();
-    Statement(impl_->database, "DELETE FROM runs WHERE id = ?").bind(id).run();
-  }
-  // Otherwise SQLite would reuse its number for the next run (see insert_run).
-  if (gone.back() == newest) set_setting("highest_run", std::to_string(newest));
-  transaction.commit();
+  delete_hidden_runs();
   return gone;
 }
 
@@ -428,11 +612,58 @@ std::string RunStore::integrity_check() {
   Statement rows(impl_->database, "PRAGMA integrity_check");
   std::string found;
   while (rows.step()) found += (found.empty() ? "" : "; ") + rows.text(0);
-  return found;
+  std::string lost;
+  try {
+    lost = lost_steps(impl_->database);
+  } catch (const StorageError&) {  // damaged, as SQLite has found
+  }
+  if (lost.empty()) return found;
+  return found == "ok" ? lost : found + "; " + lost;
+}
+
+RunStore::Space RunStore::space() {
+  Database& database = impl_->database;
+  std::error_code unknown;
+  const auto bytes = fs::file_size(file(), unknown);
+  const std::int64_t page = database.integer("PRAGMA page_size");
+  return {.file_bytes = unknown ? 0 : static_cast<std::int64_t>(bytes),
+          .content_bytes = page * database.integer("PRAGMA page_count"),
+          .free_bytes = page * database.integer("PRAGMA freelist_count")};
+}
+
+void RunStore::compact() {
+  Database& database = impl_->database;
+  database.execute("PRAGMA locking_mode = EXCLUSIVE");
+  try {
+    // Succeeds only if no other connection has the file open, and keeps others out from here on.
+    database.execute("PRAGMA journal_mode = DELETE");
+  } catch (const StorageError& error) {
+    database.execute("PRAGMA locking_mode = NORMAL");
+    throw StorageError(file().string() + " can be compacted only while no other program has it open (" + error.what() +
+                       ")");
+  }
+  std::string failure;
+  try {
+    database.execute("PRAGMA auto_vacuum = INCREMENTAL; VACUUM");
+  } catch (const StorageError& error) {
+    failure = error.what();
+  }
+  database.execute("PRAGMA locking_mode = NORMAL");
+  database.use_write_ahead_log();
+  if (!failure.empty()) throw StorageError("nothing was changed: " + failure);
+}
+
+FileContents RunStore::back_up(const fs::path& out) {
+  stepladder::back_up(impl_->database, out);
+  return contents_of(out);
 }
 
 const fs::path& RunStore::file() const {
   return impl_->database.file();
+}
+
+void RunStore::set_patience(std::chrono::milliseconds patience) {
+  impl_->database.set_patience(patience);
 }
 
 bool RunStore::read_only() const {

@@ -1,6 +1,7 @@
 // Runs, ladders and steps in one SQLite file (docs/database.md describes every table).
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -12,22 +13,30 @@
 
 #include "storage/analysis/overview.h"
 #include "storage/analysis/summary.h"
+#include "storage/database/backup.h"
 #include "storage/database/curation.h"
+#include "storage/database/missing_steps.h"
 #include "storage/errors.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-class Transaction;
+struct ProcessIdentity;
+
+// How much of a run is in the file. A step that was written twice has two records.
+struct RecordedSteps {
+  std::int64_t records = 0;
+  std::int64_t last_step = 0;
+};
 
 // One connection to one file. Used by one thread at a time; several processes and threads may each have their own (WAL,
-// with a busy timeout). Every verb may block on the disk. Every verb throws StorageError.
+// waiting for each other). Every verb may block on the disk. Every verb throws StorageError.
 class RunStore {
  public:
   enum class Mode { read_write, read_only };
 
-  // read_write creates a missing file and its folder and brings an older file up to date, in one transaction per
-  // migration. A file that cannot be written must be opened as read_only.
+  // read_write creates a missing file and its folder and brings an older file up to date, after a backup (schema.h):
+  // throws MigrationError if that isn't possible now. A file that cannot be written must be opened as read_only.
   static RunStore open(const std::filesystem::path& file, Mode mode = Mode::read_write);
   static RunStore in_memory();  // gone with this object
   RunStore(RunStore&&) noexcept;
@@ -36,17 +45,23 @@ class RunStore {
 
   // --- Runs and ladders
 
-  // Lists leave out runs in the bin, and ladders whose runs are all there; run() finds them.
+  // Lists leave out runs in the bin, and ladders whose runs are all there; run() finds them. A hidden run (see
+  // create_hidden_run) is in no list, and run() doesn't find it.
   std::vector<Ladder> ladders();  // oldest first
   std::vector<Run> runs();        // oldest first
   std::optional<Run> run(RunId id);
   Run existing_run(RunId id);                 // throws StorageError if another process has deleted it
   std::vector<Run> runs_of(LadderId ladder);  // by rung, then repeat
 
-  // Ignore the argument's `id` and return the new one. A run is owned by this process until it has ended. A missing
+  // Ignore the argument's `id` and return the new one. A run is owned by run_owner() (process.h). A missing
   // created_at becomes now.
   LadderId create_ladder(const Ladder& ladder);
   RunId create_run(const Run& run);
+
+  // Oldest first; also those that are over.
+  std::vector<RunId> runs_owned_by(const ProcessIdentity& owner);
+  RecordedSteps recorded_steps(RunId id);
+  MissingSteps missing_steps(RunId id, std::int64_t first, std::int64_t last);
 
   // Queues a run that is over again, owned by this process, for `planned_steps` steps in total.
   void queue_again(RunId run, std::int64_t planned_steps);
@@ -60,30 +75,27 @@ class RunStore {
   // --- Writing steps
 
   // Writes events in one transaction: all or none. A run's steps may arrive in any order; a step that exists already is
-  // kept, and the newer one counts.
-  void apply(std::span<const RunEvent> events);
+  // kept, and the newer one counts. Returns the runs that aren't in the file: their events, and only theirs, are not
+  // written. Once the transaction is committed nothing throws. A launched run that ends as finished although the file
+  // lacks some of its steps is stored as failed, with their numbers as the reason.
+  std::vector<RunId> apply(std::span<const RunEvent> events);
 
   // Writes a run that is already over (an example, an import) and its steps in one transaction. Its ladder, if any,
   // must exist. Ignores the steps' `run`; a status that isn't over becomes `finished`.
   RunId insert_finished(Run run, std::span<const StepRecord> steps);
 
-  // For runs that are over but whose steps arrive piece by piece (imports): call create_run, append_steps, and
-  // update_run with the facts known by then, in one transaction. Ignores the steps' `run`.
-  void append_steps(RunId run, std::span<const StepRecord> steps);
+  // For runs that are over but whose rows are too many for one transaction (imports). Such runs are hidden and owned by
+  // this process while create_hidden_run, append_steps and update_run write them, in pieces of in_slices; `show` makes
+  // them visible, all in one transaction, and `delete_hidden` removes them. If the process exits without either,
+  // close_dead_runs of a later one removes them.
+  RunId create_hidden_run(const Run& run);
+  void append_steps(RunId run, std::span<const StepRecord> steps);  // ignores the steps' `run`
+  void show(std::span<const RunId> hidden_runs);
+  void delete_hidden(std::span<const RunId> hidden_runs);
 
-  // One transaction for everything that is written through the store during its lifetime; rolled back without commit().
-  // Must not outlive the store.
-  class Batch {
-   public:
-    explicit Batch(RunStore& store);
-    ~Batch();
-    Batch(const Batch&) = delete;
-    Batch& operator=(const Batch&) = delete;
-    void commit();
-
-   private:
-    std::unique_ptr<Transaction> transaction_;
-  };
+  // Calls `piece`, which writes through this store for a few milliseconds, until it returns false. Others can write
+  // every 50 ms meanwhile. If a piece throws, those of the last 50 ms may be undone.
+  void in_slices(const std::function<bool()>& piece);
 
   // Writes everything that `work` writes through this store, or nothing if it throws.
   void in_one_transaction(const std::function<void()>& work);
@@ -134,11 +146,20 @@ class RunStore {
   void curate(RunId run, const Curation& curation);
 
   // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
-  // and returns them. A run whose checkpoint a queued fork needs stays. The caller removes files beside the database
-  // (app/bin.h); no later run gets one of their numbers.
-  std::vector<RunId> empty_bin(double deleted_before);
+  // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their
+  // rows in slices and gives back their space. If it can't (StorageError), a later call or close_dead_runs goes on. A
+  // run whose checkpoint a queued fork needs stays. The caller removes files beside the database (app/bin.h); no later
+  // run gets one of their numbers.
+  using NoteRuns = std::function<void(std::span<const Run>)>;
+  std::vector<RunId> empty_bin(double deleted_before, const NoteRuns& also = {});
 
   // --- Other processes
+
+  // Queued and running ones, whoever owns them, oldest first.
+  std::vector<Run> runs_under_way();
+
+  // Whether another connection, of this process or not, has written since the last call. Costs microseconds.
+  bool others_have_written();
 
   // `request` asks the process that owns a run; `take_requests` returns the requests of other processes about runs of
   // this one, each once.
@@ -146,8 +167,13 @@ class RunStore {
   std::vector<std::pair<RunId, RunRequest>> take_requests();
 
   // Closes queued and running runs of processes that have exited as `interrupted`, at their last step. Returns how
-  // many. Leaves runs of other live processes alone.
+  // many. Leaves runs of other live processes alone. First stores the events that such processes left behind (see
+  // left_events.h); what is stored already isn't stored again. Last, deletes the rows of runs that such processes hid
+  // and neither showed nor deleted, in slices.
   int close_dead_runs();
+
+  // After close_dead_runs: a sentence for each file of left events that could not be stored, and is kept.
+  const std::vector<std::string>& left_behind() const;
 
   // --- The file
 
@@ -155,14 +181,35 @@ class RunStore {
   std::optional<std::string> setting(const std::string& key);
   void set_setting(const std::string& key, const std::string& value);
 
-  std::string integrity_check();  // "ok", or SQLite's findings
+  std::string integrity_check();  // "ok", or SQLite's findings and the runs that have lost steps
+
+  // Writes a complete copy of the file's present state to `out`, which must not exist, while others go on writing. It
+  // is on the disk when this returns. Returns what the copy holds.
+  FileContents back_up(const std::filesystem::path& out);
+
   const std::filesystem::path& file() const;
+
+  struct Space {
+    std::int64_t file_bytes = 0;     // of the database's file alone
+    std::int64_t content_bytes = 0;  // what it will have when the log is in it
+    std::int64_t free_bytes = 0;     // of these, unused until new rows need them
+  };
+  Space space();
+
+  // Writes the whole file anew without unused space; from then on deletions make it smaller. Throws StorageError if
+  // another connection has it open. Needs as much space again meanwhile.
+  void compact();
+
+  void set_patience(std::chrono::milliseconds patience);  // how long a verb waits for other processes' locks; 5 s
   bool read_only() const;
 
  private:
   struct Impl;
   explicit RunStore(std::unique_ptr<Impl> impl);
-  void refresh(RunId id);
+  std::map<std::int64_t, std::string> take_in_left_events();
+  void delete_dead_hidden_runs();
+  void delete_hidden_runs();
+  void refresh(RunId id);  // never throws
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,8 +1,15 @@
 #include "storage/database/schema.h"
 
 #include <array>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
+
+#include "storage/database/backup.h"
+#include "storage/database/process.h"
+#include "storage/database/schema_check.h"
+#include "storage/database/step_move.h"
 
 namespace stepladder {
 namespace {
@@ -229,8 +236,108 @@ CREATE TABLE operators (
 ) WITHOUT ROWID;
 )sql";
 
-constexpr std::array migration_list{first_tables, life_cycle, summaries_with_checks, curation, overviews,
-                                    console,      profiles};
+// A random identity of each run, and a mark for runs that no list shows, since their rows are still being written or
+// deleted in batches.
+constexpr const char* identities = R"sql(
+ALTER TABLE runs ADD COLUMN uid TEXT;
+ALTER TABLE runs ADD COLUMN hidden INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+// Steps in less space (step_rows.h says how their values are stored). The old rows are moved by move_steps, then the
+// old table goes.
+constexpr const char* compact_steps = R"sql(
+DROP VIEW latest_steps;
+ALTER TABLE steps RENAME TO steps_to_move;
+
+CREATE TABLE steps (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  loss REAL,
+  val_loss REAL,
+  dt_ns INTEGER,
+  tokens INTEGER,
+  lr_e12 INTEGER,
+  grad_norm_e9 INTEGER,
+  at_ms INTEGER,
+  data_us INTEGER,
+  forward_us INTEGER,
+  backward_us INTEGER,
+  optimizer_us INTEGER,
+  communication_us INTEGER,
+  dt_ms REAL GENERATED ALWAYS AS (dt_ns / 1e6) VIRTUAL,
+  lr REAL GENERATED ALWAYS AS (lr_e12 / 1e12) VIRTUAL,
+  grad_norm REAL GENERATED ALWAYS AS (grad_norm_e9 / 1e9) VIRTUAL,
+  at REAL GENERATED ALWAYS AS (at_ms / 1e3) VIRTUAL,
+  tokens_per_s REAL GENERATED ALWAYS AS (CASE WHEN dt_ns > 0 THEN tokens * 1000.0 / (dt_ns / 1e6) END) VIRTUAL,
+  data_ms REAL GENERATED ALWAYS AS (data_us / 1e3) VIRTUAL,
+  forward_ms REAL GENERATED ALWAYS AS (forward_us / 1e3) VIRTUAL,
+  backward_ms REAL GENERATED ALWAYS AS (backward_us / 1e3) VIRTUAL,
+  optimizer_ms REAL GENERATED ALWAYS AS (optimizer_us / 1e3) VIRTUAL,
+  communication_ms REAL GENERATED ALWAYS AS (communication_us / 1e3) VIRTUAL,
+  PRIMARY KEY (run_id, step)
+) WITHOUT ROWID;
+
+CREATE TABLE superseded_steps (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  nan_mask INTEGER NOT NULL DEFAULT 0,
+  loss REAL,
+  val_loss REAL,
+  dt_ns INTEGER,
+  tokens INTEGER,
+  lr_e12 INTEGER,
+  grad_norm_e9 INTEGER,
+  at_ms INTEGER,
+  data_us INTEGER,
+  forward_us INTEGER,
+  backward_us INTEGER,
+  optimizer_us INTEGER,
+  communication_us INTEGER,
+  dt_ms REAL GENERATED ALWAYS AS (dt_ns / 1e6) VIRTUAL,
+  lr REAL GENERATED ALWAYS AS (lr_e12 / 1e12) VIRTUAL,
+  grad_norm REAL GENERATED ALWAYS AS (grad_norm_e9 / 1e9) VIRTUAL,
+  at REAL GENERATED ALWAYS AS (at_ms / 1e3) VIRTUAL,
+  PRIMARY KEY (run_id, step, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE nan_steps (
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  nan_mask INTEGER NOT NULL,
+  PRIMARY KEY (run_id, step)
+) WITHOUT ROWID;
+
+CREATE VIEW latest_steps AS
+  SELECT steps.*, coalesce((SELECT nan_mask FROM nan_steps WHERE nan_steps.run_id = steps.run_id AND
+    nan_steps.step = steps.step), 0) AS nan_mask FROM steps;
+)sql";
+
+// While a file has this version, some of its steps may still be in the old table. Nobody reads it then: whoever opens
+// it moves the rest first.
+constexpr std::int64_t version_with_steps_to_move = 9;
+constexpr const char* without_moved_steps = "DROP TABLE steps_to_move";
+
+// What other programs used meanwhile.
+constexpr const char* contention = R"sql(
+ALTER TABLE lanes ADD COLUMN other_cores REAL;
+ALTER TABLE lanes ADD COLUMN other_gpu_load REAL;
+ALTER TABLE lanes ADD COLUMN cores INTEGER;
+ALTER TABLE lanes ADD COLUMN needed_cores INTEGER;
+
+ALTER TABLE summaries ADD COLUMN watched_steps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN disturbed_steps INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE summaries ADD COLUMN other_cores REAL;
+ALTER TABLE summaries ADD COLUMN other_gpu_load REAL;
+ALTER TABLE summaries ADD COLUMN cores INTEGER;
+ALTER TABLE summaries ADD COLUMN needed_cores INTEGER;
+)sql";
+
+constexpr std::array migration_list{
+    first_tables, life_cycle,    summaries_with_checks, curation,  overviews, console, profiles,
+    identities,   compact_steps, without_moved_steps,   contention};
+
+constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 
 struct Index {
   std::string_view name;
@@ -241,16 +348,21 @@ constexpr std::array indices{
     Index{"runs_by_ladder", "runs(ladder_id, rung, repeat)"},
     Index{"runs_in_bin", "curation(deleted_at) WHERE deleted_at IS NOT NULL"},
     Index{"runs_not_over", "runs(status) WHERE status IN ('queued', 'running')"},
+    Index{"runs_hidden", "runs(hidden) WHERE hidden <> 0"},
+    Index{"runs_by_parent", "runs(parent_id) WHERE parent_id IS NOT NULL"},
 };
+
+std::string name_and_columns(const Index& index) {
+  return std::string(index.name) + " ON " + std::string(index.on);
+}
 
 bool is_empty(Database& database) {
   return database.integer("SELECT count(*) FROM sqlite_master") == 0;
 }
 
-// Returns the file's version or throws. Changes nothing.
+// Returns the file's version or throws. Changes nothing. Call in a transaction: otherwise another process's first
+// migration may happen between the two reads.
 std::int64_t version_of(Database& database, std::int64_t newest) {
-  // Otherwise another process's first migration may happen between the two reads.
-  Transaction one_state(database, Transaction::Kind::read);
   const std::int64_t owner = database.integer("PRAGMA application_id");
   const std::int64_t version = database.integer("PRAGMA user_version");
   const std::string file = database.file().string();
@@ -262,12 +374,80 @@ std::int64_t version_of(Database& database, std::int64_t newest) {
   return version;
 }
 
+// Throws if a live process, which must be an older program, is writing runs of this file.
+void refuse_older_writers(Database& database) {
+  Statement rows(database,
+                 "SELECT id, owner_pid, owner_start, owner_boot FROM runs WHERE status IN ('queued', 'running') AND "
+                 "owner_pid IS NOT NULL");
+  while (rows.step()) {
+    if (!is_alive({.pid = rows.integer(1), .start = rows.integer(2), .boot = rows.text(3)})) continue;
+    throw MigrationError(database.file().string() +
+                         " was made by an older version of Stepladder, which is still writing "
+                         "run " +
+                         std::to_string(rows.integer(0)) + " to it (process " + std::to_string(rows.integer(1)) +
+                         "); open it again when that run has ended");
+  }
+}
+
+// Runs the missing migrations, each in one transaction.
+void migrate(Database& database, std::span<const char* const> steps) {
+  const auto newest = static_cast<std::int64_t>(steps.size());
+  while (true) {
+    if (database.integer("PRAGMA user_version") == version_with_steps_to_move) move_steps(database);
+    Transaction transaction(database);
+    // Read under the write lock: another process may have been faster.
+    const std::int64_t done = version_of(database, newest);
+    if (done >= newest) return;
+    if (done > 0 && done != version_with_steps_to_move) refuse_older_writers(database);
+    if (done == version_with_steps_to_move && has_steps_to_move(database)) continue;
+    database.execute(steps[static_cast<std::size_t>(done)]);
+    database.execute("PRAGMA application_id = " + std::to_string(application_id) +
+                     "; PRAGMA user_version = " + std::to_string(done + 1));
+    transaction.commit();
+  }
+}
+
+// What these migrations create, and our indices. Any thread; made once for each version of our own migrations.
+std::vector<SchemaObject> expected_objects(std::span<const char* const> steps) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, std::size_t>, std::vector<SchemaObject>> known;
+  const std::pair<const void*, std::size_t> key{steps.data(), steps.size()};
+  const bool are_ours = steps.data() == migration_list.data();
+  const std::lock_guard lock(mutex);
+  if (const auto found = known.find(key); are_ours && found != known.end()) return found->second;
+  Database fresh{Database::InMemory()};
+  migrate(fresh, steps);
+  std::vector<SchemaObject> objects = schema_objects(fresh);
+  for (const Index& index : indices)
+    objects.push_back({std::string(index.name), normalised_definition("CREATE INDEX " + name_and_columns(index))});
+  if (are_ours) known[key] = objects;
+  return objects;
+}
+
+// Throws StorageError if another program has changed what this version of the schema has.
+void refuse_strangers(Database& database, std::span<const char* const> steps) {
+  const std::vector<std::string> strange = strange_objects(schema_objects(database), expected_objects(steps));
+  if (strange.empty()) return;
+  throw StorageError(database.file().string() + " was changed by another program: " + strange.front() +
+                     (strange.size() > 1 ? " (and " + std::to_string(strange.size() - 1) + " more)" : "") +
+                     ". Import it to take its runs into your own file.");
+}
+
+// The file's version, if it is ours and nobody else has changed it.
+std::int64_t trusted_version(Database& database, std::span<const char* const> steps) {
+  Transaction one_state(database, Transaction::Kind::read);
+  const std::int64_t version = version_of(database, static_cast<std::int64_t>(steps.size()));
+  if (!database.file().empty()) refuse_strangers(database, steps.first(static_cast<std::size_t>(version)));
+  return version;
+}
+
 void create_missing_indices(Database& database) {
   for (const Index& index : indices) {
     Statement known(database, "SELECT 1 FROM sqlite_master WHERE type = 'index' AND name = ?");
     known.bind(index.name);
     if (known.step()) continue;
-    database.execute("CREATE INDEX IF NOT EXISTS " + std::string(index.name) + " ON " + std::string(index.on));
+    // IF NOT EXISTS, since another process may have been faster.
+    database.execute("CREATE INDEX IF NOT EXISTS " + name_and_columns(index));
   }
 }
 
@@ -277,10 +457,11 @@ std::span<const char* const> migrations() {
   return migration_list;
 }
 
-void prepare_schema(Database& database, std::span<const char* const> steps) {
+void prepare_schema(Database& database, std::span<const char* const> steps, BackUp back_up) {
   const auto newest = static_cast<std::int64_t>(steps.size());
-  const std::int64_t version = version_of(database, newest);
+  const std::int64_t version = trusted_version(database, steps);
   if (database.read_only()) {
+    if (version > 0 && version < newest && version != version_with_steps_to_move) refuse_older_writers(database);
     if (version < newest)
       throw StorageError(database.file().string() + (version == 0
                                                          ? " is an empty database"
@@ -290,17 +471,13 @@ void prepare_schema(Database& database, std::span<const char* const> steps) {
   }
 
   database.use_write_ahead_log();
+  database.execute("PRAGMA wal_autocheckpoint = " + std::to_string(longest_log / database.integer("PRAGMA page_size")));
   if (version < newest) {
-    while (true) {
-      Transaction transaction(database);
-      // Read again under the write lock: another process may have been faster.
-      const std::int64_t done = version_of(database, newest);
-      if (done >= newest) break;
-      database.execute(steps[static_cast<std::size_t>(done)]);
-      database.execute("PRAGMA application_id = " + std::to_string(application_id) +
-                       "; PRAGMA user_version = " + std::to_string(done + 1));
-      transaction.commit();
+    if (version > 0 && version != version_with_steps_to_move) {  // then they are being moved, and that was done before
+      refuse_older_writers(database);
+      if (back_up == BackUp::before_migrations) back_up_before_migration(database, version);
     }
+    migrate(database, steps);
   }
   create_missing_indices(database);
 }

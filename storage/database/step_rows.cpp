@@ -1,6 +1,7 @@
 #include "storage/database/step_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "storage/database/column_values.h"
@@ -10,44 +11,91 @@ namespace {
 
 constexpr std::int64_t rows_at_once = 16'384;
 
-// Binds the values of a statement that begins with run and step.
+// How a value is stored: as a whole number of a small unit, which takes two to six bytes instead of eight, if that is
+// the value but for 1e-8 of it (a float32 is good to 6e-8), else as a REAL in the same unit. The column's type,
+// INTEGER, makes SQLite keep whole numbers as such. SQL reads the value itself from a generated column.
+struct Scale {
+  double units;  // in one
+  double tolerance = 1e-8;
+};
+constexpr Scale dt_scale{1e6};
+constexpr Scale lr_scale{1e12};
+constexpr Scale grad_norm_scale{1e9};
+constexpr Scale at_scale{1e3};
+constexpr Scale part_scale{1e3, std::numeric_limits<double>::infinity()};  // always whole microseconds
+
+double stored(double value, const Scale& scale) {
+  constexpr double largest = std::numeric_limits<double>::max();
+  if (!std::isfinite(value)) return value;  // NaN is NULL
+  const double exact = std::clamp(value * scale.units, -largest, largest);
+  const double whole = std::round(exact);
+  return std::abs(whole - exact) <= scale.tolerance * std::abs(exact) ? whole : exact;
+}
+
+double read_scaled(const Statement& row, int column, const Scale& scale) {
+  return row.is_null(column) ? missing : row.real(column) / scale.units;
+}
+
+// The columns that bind_step binds and a copy of a row takes.
+const std::string all_columns =
+    "run_id, step, loss, val_loss, dt_ns, tokens, lr_e12, grad_norm_e9, at_ms, data_us, forward_us, backward_us, "
+    "optimizer_us, communication_us";
+const std::string one_row = "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)";
+
 void bind_step(Statement& row, RunId run, const StepRecord& step) {
-  row.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss).bind(step.dt_ms).bind(known(step.tokens));
-  row.bind(step.lr).bind(step.grad_norm).bind(step.at);
-  row.bind(nan_bit(step.loss, 0) | nan_bit(step.val_loss, 1) | nan_bit(step.grad_norm, 2));
+  row.bind(run).bind(step.step).bind(step.loss).bind(step.val_loss);
+  row.bind(stored(step.dt_ms, dt_scale)).bind(known(step.tokens)).bind(stored(step.lr, lr_scale));
+  row.bind(stored(step.grad_norm, grad_norm_scale)).bind(stored(step.at, at_scale));
+  for (const double part : {step.parts.data_ms, step.parts.forward_ms, step.parts.backward_ms, step.parts.optimizer_ms,
+                            step.parts.communication_ms})
+    row.bind(stored(part, part_scale));
 }
 
 // The columns that read_step reads, for use after SELECT.
-const std::string step_columns = "step, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, nan_mask";
+const std::string step_columns = "step, loss, val_loss, dt_ns, tokens, lr_e12, grad_norm_e9, at_ms";
 
 // What read_parts reads, to follow step_columns.
-const std::string part_columns = ", data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms";
+const std::string part_columns = ", data_us, forward_us, backward_us, optimizer_us, communication_us";
 
 StepParts read_parts(const Statement& row) {
-  return {row.real(9), row.real(10), row.real(11), row.real(12), row.real(13)};
+  const auto part = [&](int column) { return read_scaled(row, column, part_scale); };
+  return {part(8), part(9), part(10), part(11), part(12)};
 }
 
 StepRecord read_step(const Statement& row, RunId run) {
-  const std::int64_t nan_mask = row.integer(8);
   return {.run = run,
           .step = row.integer(0),
-          .loss = real_or_nan(row, 1, nan_mask, 0),
-          .val_loss = real_or_nan(row, 2, nan_mask, 1),
-          .dt_ms = row.real(3),
+          .loss = row.real(1),
+          .val_loss = row.real(2),
+          .dt_ms = read_scaled(row, 3, dt_scale),
           .tokens = row.integer(4),
-          .lr = row.real(5),
-          .grad_norm = real_or_nan(row, 6, nan_mask, 2),
-          .at = row.real(7)};
+          .lr = read_scaled(row, 5, lr_scale),
+          .grad_norm = read_scaled(row, 6, grad_norm_scale),
+          .at = read_scaled(row, 7, at_scale)};
+}
+
+// Bits of nan_mask.
+enum StepNanBit { loss_nan_bit, val_loss_nan_bit, grad_norm_nan_bit };
+
+std::int64_t nan_mask_of(const StepRecord& step) {
+  return nan_bit(step.loss, loss_nan_bit) | nan_bit(step.val_loss, val_loss_nan_bit) |
+         nan_bit(step.grad_norm, grad_norm_nan_bit);
+}
+
+// SQLite keeps a NaN as NULL, so few steps have a row that says which of their NULLs were NaNs.
+void insert_nan_mask(Database& database, RunId run, const StepRecord& step) {
+  const std::int64_t nan_mask = nan_mask_of(step);
+  if (nan_mask == 0) return;
+  Statement insert(database, "INSERT OR REPLACE INTO nan_steps (run_id, step, nan_mask) VALUES (?, ?, ?)");
+  insert.bind(run).bind(step.step).bind(nan_mask).run();
 }
 
 // Appends rows after the existing ones, many to a statement: each statement costs as much as the row itself.
 void insert_new_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
   constexpr std::size_t at_once = 32;
   const auto sql = [](std::size_t rows) {
-    std::string text =
-        "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
-        "nan_mask) VALUES ";
-    for (std::size_t i = 0; i < rows; ++i) text += i == 0 ? "(?,?,1,?,?,?,?,?,?,?,?)" : ",(?,?,1,?,?,?,?,?,?,?,?)";
+    std::string text = "INSERT INTO steps (" + all_columns + ") VALUES ";
+    for (std::size_t i = 0; i < rows; ++i) text += (i == 0 ? "" : ",") + one_row;
     return text;
   };
   const std::string full = sql(at_once);
@@ -56,69 +104,101 @@ void insert_new_steps(Database& database, RunId run, std::span<const StepRecord>
     Statement insert(database, rows == at_once ? full : sql(rows));
     for (const StepRecord& step : steps.first(rows)) {
       bind_step(insert, run, step);
+      insert_nan_mask(database, run, step);
     }
     insert.run();
     steps = steps.subspan(rows);
   }
 }
 
-}  // namespace
-
-void insert_step(Database& database, RunId run, const StepRecord& step) {
-  Statement insert(database,
-                   "INSERT INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, at, "
-                   "nan_mask, data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms) VALUES (?1, ?2, "
-                   "(SELECT coalesce(max(attempt), 0) + 1 FROM steps WHERE run_id = ?1 AND step = ?2), ?3, ?4, ?5, ?6, "
-                   "?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)");
+// Writes a step that may be there already; that row moves to superseded_steps. Call in a transaction.
+void replace_step(Database& database, RunId run, const StepRecord& step) {
+  Statement keep(database, "INSERT INTO superseded_steps (attempt, nan_mask, " + all_columns +
+                               ") SELECT (SELECT coalesce(max(attempt), 0) + 1 FROM superseded_steps WHERE run_id = ?1 "
+                               "AND step = ?2), coalesce((SELECT nan_mask FROM nan_steps WHERE run_id = ?1 AND step = "
+                               "?2), 0), " +
+                               all_columns + " FROM steps WHERE run_id = ?1 AND step = ?2");
+  keep.bind(run).bind(step.step).run();
+  if (database.changes() > 0)
+    Statement(database, "DELETE FROM nan_steps WHERE run_id = ? AND step = ?").bind(run).bind(step.step).run();
+  Statement insert(database, "INSERT OR REPLACE INTO steps (" + all_columns + ") VALUES " + one_row);
   bind_step(insert, run, step);
-  insert.bind(step.parts.data_ms).bind(step.parts.forward_ms).bind(step.parts.backward_ms);
-  insert.bind(step.parts.optimizer_ms).bind(step.parts.communication_ms);
   insert.run();
+  insert_nan_mask(database, run, step);
 }
+
+// Puts the NaNs back into rows that were read in the order of steps.
+void add_nans(Database& database, RunId run, std::vector<StepReader::Row>& rows) {
+  Statement masks(database,
+                  "SELECT step, nan_mask FROM nan_steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step");
+  masks.bind(run).bind(rows.front().step.step).bind(rows.back().step.step);
+  auto row = rows.begin();
+  while (masks.step()) {
+    while (row != rows.end() && row->step.step < masks.integer(0)) ++row;
+    if (row == rows.end()) return;
+    if (row->step.step != masks.integer(0)) continue;
+    const auto restore = [&](double& value, StepNanBit bit) {
+      if (is_missing(value) && (masks.integer(1) >> bit & 1) != 0) value = std::numeric_limits<double>::quiet_NaN();
+    };
+    restore(row->step.loss, loss_nan_bit);
+    restore(row->step.val_loss, val_loss_nan_bit);
+    restore(row->step.grad_norm, grad_norm_nan_bit);
+  }
+}
+
+void mark_repeated(Database& database, RunId run, std::vector<StepReader::Row>& rows) {
+  Statement steps(database,
+                  "SELECT DISTINCT step FROM superseded_steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step");
+  steps.bind(run).bind(rows.front().step.step).bind(rows.back().step.step);
+  auto row = rows.begin();
+  while (steps.step()) {
+    while (row != rows.end() && row->step.step < steps.integer(0)) ++row;
+    if (row == rows.end()) return;
+    row->repeated = row->step.step == steps.integer(0);
+  }
+}
+
+}  // namespace
 
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
   if (steps.empty()) return;
-  Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
-  last.bind(run);
-  const bool is_first = !last.step() || last.is_null(0);
+  Transaction whole(database);
+  bool is_new = false;
+  {
+    Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
+    last.bind(run);
+    is_new = !last.step() || last.is_null(0) || steps.front().step > last.integer(0);
+  }
   const auto goes_back = [](const StepRecord& a, const StepRecord& b) { return a.step >= b.step; };
   const bool ascends = std::adjacent_find(steps.begin(), steps.end(), goes_back) == steps.end();
-  if (ascends && (is_first || steps.front().step > last.integer(0))) return insert_new_steps(database, run, steps);
-  // Some exist already, and the newer ones count.
-  Statement insert(database,
-                   "INSERT OR IGNORE INTO steps (run_id, step, attempt, loss, val_loss, dt_ms, tokens, lr, grad_norm, "
-                   "at, nan_mask) VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?)");
-  for (const StepRecord& step : steps) {
-    bind_step(insert, run, step);
-    insert.run();
-    if (database.changes() == 0) insert_step(database, run, step);
-  }
+  if (ascends && is_new)
+    insert_new_steps(database, run, steps);
+  else
+    for (const StepRecord& step : steps) replace_step(database, run, step);
+  whole.commit();
 }
 
 bool StepReader::read(std::vector<Row>& rows) {
   rows.clear();
+  if (done_) return false;
   const bool with_parts = parts_ == Parts::read;
-  const std::string columns = step_columns + (with_parts ? part_columns : "");
-  for (std::int64_t limit = rows_at_once; !done_ && rows.empty(); limit *= 2) {
-    // In the order of attempts, so that the newest of each step is last.
-    Statement found(
-        database_,
-        "SELECT " + columns + " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step, attempt LIMIT ?");
-    found.bind(run_).bind(range_.first).bind(range_.last).bind(limit);
-    std::int64_t read = 0;
-    for (; found.step(); ++read) {
-      const std::int64_t step = found.integer(0);
-      const bool repeated = !rows.empty() && rows.back().step.step == step;
-      if (!repeated) rows.emplace_back();
-      rows.back() = {.step = read_step(found, run_), .repeated = repeated};
+  Transaction one_state(database_, Transaction::Kind::read);
+  {
+    Statement found(database_, "SELECT " + step_columns + (with_parts ? part_columns : "") +
+                                   " FROM steps WHERE run_id = ? AND step BETWEEN ? AND ? ORDER BY step LIMIT ?");
+    found.bind(run_).bind(range_.first).bind(range_.last).bind(rows_at_once);
+    while (found.step()) {
+      rows.push_back({.step = read_step(found, run_)});
       if (with_parts) rows.back().step.parts = read_parts(found);
     }
-    done_ = read < limit;
-    if (done_) break;
-    // More attempts at the last step may follow, so it is left for the next call.
-    range_.first = rows.back().step.step;
-    rows.pop_back();
   }
+  done_ = std::ssize(rows) < rows_at_once || rows.back().step.step >= range_.last;
+  if (!rows.empty()) {
+    add_nans(database_, run_, rows);
+    mark_repeated(database_, run_, rows);
+    if (!done_) range_.first = rows.back().step.step + 1;
+  }
+  one_state.commit();
   return !rows.empty();
 }
 
@@ -134,19 +214,20 @@ StepParts read_mean_parts(Database& database, RunId run, std::int64_t warmup_ste
   {
     // Trainings record them for every step, logs for none, so a thousand steps of a long run show which it is.
     Statement any(database,
-                  "SELECT count(coalesce(data_ms, forward_ms, backward_ms, optimizer_ms, communication_ms)) FROM "
+                  "SELECT count(coalesce(data_us, forward_us, backward_us, optimizer_us, communication_us)) FROM "
                   "(SELECT * FROM steps WHERE run_id = ? ORDER BY step DESC LIMIT 1000)");
     any.bind(run);
     if (!any.step() || any.integer(0) == 0) return {};
   }
   // By position, as warm-up is counted: a resumed run's first steps are not its lowest numbers.
   Statement rows(database,
-                 "SELECT avg(data_ms), avg(forward_ms), avg(backward_ms), avg(optimizer_ms), avg(communication_ms) "
-                 "FROM latest_steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM latest_steps "
+                 "SELECT avg(data_us), avg(forward_us), avg(backward_us), avg(optimizer_us), avg(communication_us) "
+                 "FROM steps WHERE run_id = ?1 AND step > coalesce((SELECT step FROM steps "
                  "WHERE run_id = ?1 ORDER BY step LIMIT 1 OFFSET ?2 - 1), 0)");
   rows.bind(run).bind(warmup_steps);
   if (!rows.step()) return {};
-  return {rows.real(0), rows.real(1), rows.real(2), rows.real(3), rows.real(4)};
+  const auto mean = [&](int column) { return read_scaled(rows, column, part_scale); };
+  return {mean(0), mean(1), mean(2), mean(3), mean(4)};
 }
 
 }  // namespace stepladder

@@ -17,9 +17,9 @@ struct StepRange {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
 };
 
-// A step that exists already is kept, and the newer attempt counts.
-void insert_step(Database& database, RunId run, const StepRecord& step);
-void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps);  // without their parts
+// A step that exists already moves to superseded_steps, and the newer one counts. Losses are kept to the bit, the other
+// values to 1e-8 of theirs and the parts to half a microsecond.
+void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps);
 
 // Reads a run's steps in order, some thousands at a time. No read lock is held between two calls, so that others, and
 // the reader itself, can write meanwhile.

@@ -7,8 +7,11 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
@@ -33,11 +36,18 @@ class TrimmedFields {
  public:
   const std::vector<std::string_view>& split(std::string_view line, char separator) {
     fields_.clear();
-    for (const std::string_view field : splitter_.split(line, separator)) fields_.push_back(trimmed(field));
+    untrimmed_ = &splitter_.split(line, separator);
+    for (const std::string_view field : *untrimmed_) fields_.push_back(trimmed(field));
     return fields_;
   }
 
+  // A field of the last line as its writer meant it, for names.
+  std::string text(int column) const {
+    return std::string(unguard_formula((*untrimmed_)[static_cast<std::size_t>(column)]));
+  }
+
  private:
+  const std::vector<std::string_view>* untrimmed_ = nullptr;
   CsvFields splitter_;
   std::vector<std::string_view> fields_;
 };
@@ -61,7 +71,7 @@ struct Header {
   std::vector<Field> columns;  // `none` for a column that isn't used
   std::vector<Meaning> meanings;
   std::vector<std::string> names;
-  int step = -1, epoch = -1, batch = -1, run = -1, metric = -1, value = -1, at = -1;
+  int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
   bool useful = false;
 };
 
@@ -107,6 +117,8 @@ Header read_header(std::string_view line) {
     header.names.emplace_back(name);
     std::string lower(name);
     for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    if (lower == "name") header.name = column;
+    if (lower == "stage") header.stage = column;
     if (is_one_of(lower, {"run", "run_id", "run_name", "experiment", "run_uuid"})) {
       header.run = column;
     } else if (is_one_of(lower, {"metric", "key", "tag", "metric_name", "variable", "name"})) {
@@ -175,6 +187,51 @@ bool is_table(ImportInput& input) {
   return header.useful && head.empty();
 }
 
+// Columns that aren't read as steps and have one value in all rows: they describe the run.
+class ConstantColumns {
+ public:
+  void take(const Header& header, std::span<const std::string_view> fields) {
+    if (++rows_ == 1) values_.assign(fields.size(), {});
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (fields[i].empty() || varies(i) || !may_describe(header, i)) continue;
+      if (fields[i].size() > longest_value || (!values_[i].empty() && values_[i] != fields[i])) {
+        values_[i] = " ";
+      } else if (values_[i].empty()) {
+        values_[i] = fields[i];
+      }
+    }
+  }
+  // One row shows nothing to be constant.
+  void tell(const Header& header, RunAssembler& run) const {
+    for (std::size_t i = 0; rows_ > 1 && i < values_.size(); ++i) {
+      if (values_[i].empty() || varies(i)) continue;
+      const auto number = number_in(values_[i], header.separator == ';');
+      if (number && is_missing(*number)) continue;
+      const nlohmann::json json = !number ? nlohmann::json(values_[i])
+                                  : *number == std::floor(*number) && std::fabs(*number) < 1e15
+                                      ? nlohmann::json(static_cast<std::int64_t>(*number))
+                                      : nlohmann::json(*number);
+      run.remember(header.names[i], json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    }
+  }
+
+ private:
+  static constexpr std::size_t longest_value = 120;
+
+  bool varies(std::size_t i) const { return values_[i] == " "; }  // no field has blanks around it
+  static bool may_describe(const Header& header, std::size_t i) {
+    const int column = static_cast<int>(i);
+    for (const int other : {header.step, header.epoch, header.batch, header.run, header.name, header.stage,
+                            header.metric, header.value, header.at})
+      if (column == other) return false;
+    const Field field = header.columns[i];
+    return !header.names[i].empty() && (field == Field::none || field == Field::lr || field == Field::batch_size);
+  }
+
+  std::int64_t rows_ = 0;
+  std::vector<std::string> values_;
+};
+
 class Table {
  public:
   Table(ImportInput& input, const ImportOptions& options, ImportSink& sink)
@@ -186,16 +243,19 @@ class Table {
     if (!header_.useful) throw ImportError("has no header that names a step and a loss or time");
     while (reader_.next(line)) take(line);
     for (auto& [name, steps] : gathered_) tell(name, steps);
+    if (gathered_.empty() && run_.progress().open) constants_.tell(header_, run_);
     run_.end();
     malformed_.finish();
-    if (runs_ == 0) throw ImportError("has a header but no rows");
+    if (runs_ == 0) throw ImportError("has a header but no row with a step");
   }
 
  private:
   struct Gathered {
+    std::string name, stage;
     std::vector<PrintedStep> steps;
     std::map<std::int64_t, std::size_t> place;  // of a step, in a long table
     StepLine labels;
+    ConstantColumns constants;
   };
 
   void take(std::string_view line) {
@@ -228,9 +288,14 @@ class Table {
     }
     if (!measured) return;
     if (header_.run >= 0) {
-      gathered_[run].steps.push_back(step);
+      Gathered& gathered = gathered_[run];
+      if (gathered.steps.empty() && header_.name >= 0) gathered.name = splitter_.text(header_.name);
+      if (gathered.steps.empty() && header_.stage >= 0) gathered.stage = splitter_.text(header_.stage);
+      gathered.steps.push_back(step);
+      gathered.constants.take(header_, fields_);
     } else {
-      if (!run_.progress().open) begin("", labels());
+      if (!run_.progress().open) begin({}, labels());
+      constants_.take(header_, fields_);
       run_.add(step);
     }
   }
@@ -292,10 +357,10 @@ class Table {
     return labels;
   }
 
-  void begin(const std::string& name, const StepLine& labels) {
-    Run run;
-    run.stage = name;
-    run.title = name;
+  // `run` has a name, a stage, both or neither.
+  void begin(Run run, const StepLine& labels) {
+    if (run.stage.empty()) run.stage = run.name;
+    run.title = run.stage;
     run_.begin({.run = std::move(run),
                 .facts = {},
                 .family = "csv",
@@ -304,12 +369,18 @@ class Table {
     ++runs_;
   }
 
-  void tell(const std::string& name, Gathered& gathered) {
-    begin(name, header_.metric >= 0 ? gathered.labels : labels());
+  // `key` is the field that tells the runs apart: in Stepladder's own tables a number, beside a name.
+  void tell(const std::string& key, Gathered& gathered) {
+    const bool has_own_name = !gathered.name.empty() || !gathered.stage.empty();
+    Run run;
+    run.name = gathered.name;
+    run.stage = has_own_name ? gathered.stage : key;
+    begin(std::move(run), header_.metric >= 0 && header_.value >= 0 ? gathered.labels : labels());
     if (!gathered.place.empty())
       std::stable_sort(gathered.steps.begin(), gathered.steps.end(),
                        [](const PrintedStep& a, const PrintedStep& b) { return a.step < b.step; });
     for (const PrintedStep& step : gathered.steps) run_.add(step);
+    gathered.constants.tell(header_, run_);
     gathered = {};
   }
 
@@ -325,6 +396,7 @@ class Table {
   TimeStamp stamp_;
   TrimmedFields splitter_;
   std::span<const std::string_view> fields_;  // of the line
+  ConstantColumns constants_;
   std::map<std::string, Gathered> gathered_;  // by run, if a column names it
   std::map<std::string, Meaning, std::less<>> metrics_;
   std::int64_t rows_ = 0;

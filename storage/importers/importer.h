@@ -88,6 +88,9 @@ struct Importer {
   std::function<bool(ImportInput&)> recognises;
   // Throws ImportError if the input holds nothing to import. A malformed line is a note.
   std::function<void(ImportInput&, const ImportOptions&, ImportSink&)> read;
+  // false: a format without training steps, which is recognised only to say so. Lists of what can be imported leave it
+  // out.
+  bool has_runs = true;
 };
 
 namespace importers {

@@ -50,7 +50,8 @@ Importer importers::mfu_table() {
   return {.id = "mfu-table",
           .title = "A published table of model FLOPs utilisation",
           .recognises = is_mfu_table,
-          .read = read_mfu_table};
+          .read = read_mfu_table,
+          .has_runs = false};
 }
 
 }  // namespace stepladder

@@ -48,7 +48,8 @@ Importer importers::profiler_table() {
   return {.id = "profiler-table",
           .title = "Timings that a profiling script printed",
           .recognises = is_profiler_table,
-          .read = read_profiler_table};
+          .read = read_profiler_table,
+          .has_runs = false};
 }
 
 }  // namespace stepladder

@@ -47,4 +47,24 @@ TEST(Format, AxisLabelsTellTheirNeighboursApart) {
   EXPECT_EQ(axis_text(2.5e9, 1e9), "2.5 G");
 }
 
+TEST(PlainAxis, of_losses_has_no_letters_for_thousands_or_billions) {
+  EXPECT_EQ(plain_axis_text(7e9, 1e10), "7e+09");
+  EXPECT_EQ(plain_axis_text(40'000, 100'000), "40000");
+  EXPECT_EQ(plain_axis_text(0.25, 1), "0.25");
+  EXPECT_EQ(plain_axis_text(-0.0, 1), "0");
+  EXPECT_EQ(plain_axis_text(-1e-17, 1), "0");
+  EXPECT_EQ(axis_text(-1e-17, 1), "0");
+  EXPECT_EQ(loss_text(7.25e9), "7.25e+09");
+}
+
+TEST(InPrint, the_signs_are_those_of_print) {
+  EXPECT_EQ(in_print("1.42 x"), "1.42\u00D7");
+  EXPECT_EQ(in_print("1.42 x the baseline (95 %: 1.380 - 1.460)"),
+            "1.42\u00D7 the baseline (95 %: 1.380 \u2013 1.460)");
+  EXPECT_EQ(in_print("6 x 124,439,808 x 13.6 k x (2 + 3)"), "6 \u00D7 124,439,808 \u00D7 13.6 k \u00D7 (2 + 3)");
+  EXPECT_EQ(in_print("x 747 MFLOP"), "\u00D7 747 MFLOP");
+  EXPECT_EQ(in_print("5 s +/- 1 s, 3 -> 2"), "5 s \u00B1 1 s, 3 \u2192 2");
+  EXPECT_EQ(in_print("an x-axis - as it is, 2 xylophones, a->b"), "an x-axis - as it is, 2 xylophones, a->b");
+}
+
 }  // namespace stepladder

@@ -47,6 +47,21 @@ TEST(RunFilter, LooksAtTheRecipeAndAtWhatUsersSaid) {
   EXPECT_FALSE(holds("archived=true"));
 }
 
+TEST(RunFilter, LooksAtValuesThatOnlyImportedRecipesHave) {
+  stepladder::Run run;
+  run.recipe = R"({"log_family": "csv", "batch_size": 16, "Optimizer.Name": "Muon"})";
+  const auto names = [&] {
+    std::set<std::string> found;
+    add_recipe_names(run, found);
+    return found;
+  };
+  const auto holds = [&](const std::string& expression) { return RunFilter(expression, names).accepts(run, {}); };
+  EXPECT_TRUE(holds("batch_size=16 optimizer.name=muon"));
+  EXPECT_FALSE(holds("batch_size>16"));
+  EXPECT_THROW(holds("batchsize=16"), FilterError);
+  EXPECT_THROW(RunFilter("batch_size=16"), FilterError);
+}
+
 TEST(RunFilter, WhatCannotBeUnderstoodIsSaid) {
   EXPECT_THROW(accepts("colour=red"), FilterError);
   try {

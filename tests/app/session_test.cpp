@@ -166,6 +166,18 @@ TEST(PresetLadder, AnImportedOneIsKnownByItsLog) {
                RecipeError);
 }
 
+TEST(PresetLadder, OnACpuIsSmallUnlessTheUserSaysOtherwise) {
+  const LadderPreset& plan = ladder_preset("rtx3080");
+  ASSERT_GT(plan.base.seq, 64);
+  EXPECT_EQ(preset_ladder(plan, machine()).base.seq, 64);
+  const LadderRequest own = preset_ladder(plan, machine(), [](Recipe recipe) {
+    recipe.seq = 128;
+    return recipe;
+  });
+  EXPECT_EQ(own.base.seq, 128);
+  EXPECT_EQ(own.base.steps, 20);
+}
+
 TEST(Session, InterleavedRunsAreTheSameRunsInAnotherOrder) {
   const Folder folder;
   Session session(folder / "runs.db", {}, &fake);

@@ -22,6 +22,7 @@ struct Behaviour {
   double between_runs = 0;    // relative spread between runs of a rung
   int fails_after_runs = -1;  // how many runs finish before one fails; -1: no failure
   int impossible_from = -1;   // from this run on (0: the first) the throughput is over the peak; -1: none is
+  int quiet_from = 0;         // other programs disturb the runs before this one
   Sync sync = Sync::device;
 
   int runs = 0;
@@ -57,6 +58,8 @@ void train_as_asked(const TrainingJob& job, RunControl&, const std::function<voi
                     .tokens = 768,
                     .at = 1000});
   }
+  if (how.runs < how.quiet_from)
+    emit(SystemMetrics{.run = job.run, .at = 1000, .contention = {.other_cores = 1.9, .cores = 2, .needed_cores = 2}});
   emit(RunEnded{.run = job.run,
                 .at = 2000,
                 .status = fails ? RunStatus::failed : RunStatus::finished,
@@ -87,6 +90,7 @@ class SpeedupConfirmationTest : public testing::Test {
     session_.flush();
   }
   const SpeedupAnswer& answer_to(SpeedupQuestion question) {
+    question.quiet_patience.reset();  // the machine of a test is seldom quiet
     session_.confirm(question);
     while (session_.confirmation()->is_open()) session_.wait_and_drain(std::chrono::milliseconds(5));
     session_.flush();
@@ -153,6 +157,26 @@ TEST_F(SpeedupConfirmationTest, ADoubtfulRungIsNotFasterEither) {
   EXPECT_EQ(answer.speedup.worst(), Trust::doubtful);
 }
 
+TEST_F(SpeedupConfirmationTest, DisturbedRunsAreMeasuredAgainAndLeftOut) {
+  measure({.rung_factor = 0.5, .quiet_from = 2});
+  const SpeedupAnswer& answer = answer_to({rung_, base_});
+  EXPECT_EQ(answer.speedup.verdict, Verdict::faster);
+  EXPECT_EQ(answer.speedup.worst(), Trust::trusted);
+  EXPECT_EQ(answer.repeats, 2);
+  EXPECT_EQ(answer.reason, "The verdict is clear after 2 runs each. Left out: 2 that other programs disturbed.");
+  EXPECT_EQ(runs(), 6u);
+}
+
+TEST_F(SpeedupConfirmationTest, AMachineThatIsNeverQuietConfirmsNothing) {
+  measure({.rung_factor = 0.5, .quiet_from = 1000});
+  const SpeedupAnswer& answer = answer_to({.run = rung_, .base = base_, .max_repeats = 3});
+  EXPECT_EQ(state(), State::answered);
+  EXPECT_EQ(answer.speedup.verdict, Verdict::cannot_tell);
+  EXPECT_EQ(answer.speedup.worst(), Trust::doubtful);
+  EXPECT_NE(answer.reason.find("Others used 1.9 of 2 cores"), std::string::npos) << answer.reason;
+  EXPECT_EQ(runs(), 6u);
+}
+
 TEST_F(SpeedupConfirmationTest, ARepeatThatFailsEndsItWithItsReason) {
   measure({.rung_factor = 0.5, .fails_after_runs = 3});
   const SpeedupAnswer& answer = answer_to({rung_, base_});
@@ -188,7 +212,7 @@ TEST_F(SpeedupConfirmationTest, AQuestionThatMakesNoSenseIsRefused) {
 
 TEST_F(SpeedupConfirmationTest, StoppedItBeginsNoFurtherRound) {
   measure({.rung_factor = 0.98, .between_runs = 0.2});
-  session_.confirm({rung_, base_});
+  session_.confirm({.run = rung_, .base = base_, .quiet_patience = {}});
   EXPECT_EQ(session_.confirmation()->round().size(), 2u);
   session_.stop_confirming();
   EXPECT_EQ(state(), State::stopped);
@@ -200,7 +224,7 @@ TEST_F(SpeedupConfirmationTest, StoppedItBeginsNoFurtherRound) {
 
 TEST_F(SpeedupConfirmationTest, ARepeatThatAnotherProcessDeletesEndsIt) {
   measure({.rung_factor = 0.98, .between_runs = 0.2});
-  session_.confirm({rung_, base_});
+  session_.confirm({.run = rung_, .base = base_, .quiet_patience = {}});
   const RunId repeat = session_.confirmation()->round().front();
   while (!is_over(session_.store().existing_run(repeat).status))
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -128,7 +128,7 @@ class BadInput(unittest.TestCase):
     def test_no_space_left(self):
         volume = self.place.path / "small"
         volume.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", volume], capture_output=True).returncode != 0:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", volume], capture_output=True).returncode != 0:
             self.skipTest("no tmpfs can be mounted here")
         self.addCleanup(subprocess.run, ["umount", "-l", volume], capture_output=True)
         database = volume / "runs.db"

@@ -87,7 +87,11 @@ class Commands(unittest.TestCase):
         self.assertEqual(status, 0)
         self.assertIn("GFLOP/s", out)
         status, out, _ = self.place.run("operators", base, fused)
-        self.assertEqual(out.splitlines()[3].split(), ["run", str(base), "run", str(fused), "change"])
+        change = ["change"] if all(run["comparable"] for run in listed) else []
+        self.assertEqual(out.splitlines()[3].split(), ["run", str(base), "run", str(fused), *change])
+        for run in listed:  # scaled to the measured step, or said to be not comparable
+            self.assertAlmostEqual(run["step_ms"], run["measured_ms" if run["comparable"] else "profiled_ms"], places=6)
+            self.assertEqual(run["comparable"], 1 / 1.5 <= run["measured_ms"] / run["profiled_ms"] <= 1.5)
 
     def test_a_run_without_a_profile_says_why(self):
         run = self.place.json("train", *TINY, "--steps", 5)

@@ -1,5 +1,6 @@
 """`stepladder confirm`: a small ladder, and the repeats until the verdict on a speed-up is clear."""
 import json
+import re
 import signal
 import time
 import unittest
@@ -21,7 +22,8 @@ class Confirm(unittest.TestCase):
         return self.place.json("runs")
 
     def confirm(self, *arguments):
-        status, out, err = self.place.run("confirm", *arguments, "--json")
+        # The machine of a test is seldom quiet.
+        status, out, err = self.place.run("confirm", *arguments, "--patience", 0, "--json")
         return status, json.loads(out) if out else None, err
 
     def test_two_rungs_are_repeated_until_the_verdict_is_clear(self):
@@ -29,23 +31,29 @@ class Confirm(unittest.TestCase):
         status, answer, err = self.confirm(rung["id"], "--max-repeats", 4)
         self.assertEqual(set(answer), FIELDS)
         self.assertEqual((answer["run"], answer["base"]), (rung["id"], base["id"]))
-        self.assertEqual(answer["trust"], "trusted")
-        self.assertIn(answer["repeats"], (2, 3, 4))
+        # Other programs may disturb some runs of a test, which are then left out, or all of a side.
+        left_out = int((re.findall(r"Left out: (\d+)", answer["reason"]) or [0])[0])
+        if answer["trust"] == "trusted":
+            self.assertIn(answer["repeats"], (1, 2, 3, 4) if left_out else (2, 3, 4))
+        else:
+            self.assertEqual(answer["trust"], "doubtful")
+            self.assertIn("Others used", answer["reason"])
         if answer["verdict"] != "cannot-tell":
             self.assertLess(answer["ci95"][0], answer["ci95"][1])
         expected = {"faster": 0, "same": 0, "slower": 10, "cannot-tell": 11}
         self.assertEqual(status, expected[answer["verdict"]], err)
-        self.assertRegex(answer["reason"], "clear after|inconclusive after 4")
+        self.assertRegex(answer["reason"], "clear after|inconclusive after|Others used")
         self.assertIn("repeat 2 of at most 4", err)
         runs = self.place.json("runs")
         for side in (base, rung):
             repeats = [r for r in runs if r["ladder"] == side["ladder"] and r["stage"] == side["stage"]]
-            self.assertEqual(len(repeats), answer["repeats"])
+            self.assertGreaterEqual(len(repeats), answer["repeats"])
+            self.assertLessEqual(len(repeats), answer["repeats"] + left_out if answer["trust"] == "trusted" else 4)
             self.assertEqual(sorted(r["repeat"] for r in repeats), list(range(len(repeats))))
 
         # The runs exist, so the same question is answered without further ones, and any repeat may be named.
         status, out, err = self.place.run("confirm", runs[-1]["id"] if runs[-1]["stage"] == rung["stage"] else rung["id"],
-                                          "--against", base["id"], "--max-repeats", answer["repeats"])
+                                          "--against", base["id"], "--max-repeats", max(2, answer["repeats"]))
         self.assertEqual(status, expected[answer["verdict"]], err)
         self.assertIn("95 % interval", out)
         self.assertEqual(len(self.place.json("runs")), len(runs))
@@ -66,7 +74,8 @@ class Confirm(unittest.TestCase):
         bigger = self.place.json("train", *TINY, "--steps", 20, "--threads", 1, "--batch", 32)
         status, answer, err = self.confirm(bigger["id"], "--against", run["id"], "--max-repeats", 2)
         self.assertEqual(set(answer), FIELDS, err)
-        self.assertEqual((answer["base"], answer["repeats"]), (run["id"], 2))
+        self.assertEqual(answer["base"], run["id"])
+        self.assertEqual(len(self.place.json("runs")), 4)
         status, answer, err = self.confirm(bigger["id"])
         self.assertEqual(status, 2)
         self.assertIn("--against", err)
@@ -87,7 +96,7 @@ class Confirm(unittest.TestCase):
 
     def test_ctrl_c_ends_it_with_an_answer(self):
         base, rung = self.ladder("--steps", 1000)
-        process = self.place.start("confirm", rung["id"], "--json")
+        process = self.place.start("confirm", rung["id"], "--patience", 0, "--json")
         deadline = time.time() + 60
         while len(self.place.json("runs")) < 4 and time.time() < deadline:
             time.sleep(0.05)

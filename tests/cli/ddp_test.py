@@ -1,11 +1,13 @@
 """Several processes train one run: the losses of one process, no process is left behind, nothing on the network."""
 import json
+import multiprocessing
 import os
 import pathlib
 import shutil
 import signal
 import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -60,6 +62,58 @@ def listening_addresses(pid):
             if fields[3] == "0A" and fields[9] in sockets:
                 addresses.add(fields[1].split(":")[0])
     return addresses
+
+
+class Stranger:
+    """Another user, who connects to every new listener on loopback: garbage, and false keys for LibTorch's store."""
+    USER = 65534
+    MOST = 900  # connections; a process may have about a thousand files open
+
+    def __init__(self):
+        processes = multiprocessing.get_context("fork")
+        self.known = self.listeners()
+        self.connections = processes.Value("i", 0)
+        self.leave = processes.Event()
+        self.process = processes.Process(target=self.run, daemon=True)
+
+    def __enter__(self):
+        self.process.start()
+        return self
+
+    def __exit__(self, *_):
+        self.leave.set()
+        self.process.join()
+
+    @staticmethod
+    def listeners():
+        lines = [line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        return {int(line[1].split(":")[1], 16) for line in lines if line[3] == "0A" and line[1].startswith("0100007F")}
+
+    @staticmethod
+    def false_keys():
+        def sized(text):
+            return struct.pack("<Q", len(text)) + text
+
+        is_a_store_meant, set_value = b"\0" + struct.pack("<I", 0x3C85F7CE), b"\1"
+        return is_a_store_meant + b"".join(set_value + sized(b"/stepladder/0/" + key) + sized(b"\xff" * 16)
+                                           for key in (b"0/0", b"0/1", b"here/1"))
+
+    def run(self):
+        "127.0.0.1".encode("idna")  # the other user may not read Python's own folder later
+        os.setgroups([])
+        os.setgid(self.USER)
+        os.setuid(self.USER)
+        connections = []
+        while not self.leave.wait(0.002) and len(connections) < self.MOST:
+            for port in self.listeners() - self.known:
+                for message in (b"\xff" * 4096, b"GET / HTTP/1.1\r\n\r\n", self.false_keys()):
+                    try:
+                        connections.append(socket.create_connection(("127.0.0.1", port), 0.2))
+                        self.connections.value += 1
+                        connections[-1].sendall(message)
+                    except OSError:
+                        pass
+        self.leave.wait()
 
 
 class DataParallel(unittest.TestCase):
@@ -253,6 +307,14 @@ class DataParallel(unittest.TestCase):
         self.assertEqual((run["status"], run["steps"]), ("stopped", run["last_step"]))
         self.assert_nobody_left(children, 0)
 
+    @unittest.skipIf(os.geteuid() != 0, "only root can be another user")
+    def test_a_stranger_cannot_break_it(self):
+        for _ in range(3):
+            with Stranger() as stranger:
+                losses, _ = self.series(*SHORT, "--nproc", 2)
+            self.assertEqual(len(losses), 10)
+            self.assertTrue(stranger.connections.value, "it has found nobody")
+
     def test_it_listens_on_loopback_only(self):
         process, children = self.start_endless(2)
         addresses = listening_addresses(process.pid)
@@ -310,6 +372,17 @@ class Launched(unittest.TestCase):
         self.assertEqual(len(self.place.json("runs")), 2)
         steps = self.place.json("show", self.place.json("runs")[-1]["id"], "--steps")["data"]
         self.assert_close([step["loss"] for step in steps], alone, 1e-5)
+
+    def test_a_stranger_in_the_store_is_not_taken_for_a_lack_of_memory(self):
+        with Stranger():
+            variables = {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
+            first, other = self.start_ranks(variables)
+            out, err = first.communicate(timeout=60)
+            other.kill()
+            other.communicate()
+        if first.returncode != 0:
+            self.assertIn("got a message from another program", err)
+            self.assertIn("got a message from another program", json.loads(out)["reason"])
 
     def test_a_lost_rank_is_named(self):
         variables = {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}

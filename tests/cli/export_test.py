@@ -244,7 +244,8 @@ class LongRuns(unittest.TestCase):
                 _, error = process.communicate()
                 self.assertEqual(process.returncode, 0, error)
                 self.assertEqual(path.read_bytes().count(line), self.STEPS)
-                self.assertLess(used.ru_maxrss / 1024, 80, "MiB")
+                if "STEPLADDER_SANITIZED" not in os.environ:  # a sanitizer keeps freed memory
+                    self.assertLess(used.ru_maxrss / 1024, 80, "MiB")
 
 
 class Page(HTMLParser):
@@ -298,7 +299,7 @@ class Report(Case):
     def test_html_says_only_text_of_what_is_named_like_markup(self):
         path = self.place.path / "<script>alert(1)</script>.log".replace("/", "_")
         path.write_text(log(100))
-        run, = self.place.json("import", path)["runs"]
+        run, = self.place.json("import", "--again", path)["runs"]
         for out in ("x.html", "x.svg"):
             self.assertNotIn("<script", self.export(run["id"], 1, out=out).read_text())
 

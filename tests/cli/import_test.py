@@ -1,17 +1,13 @@
-"""`import` and `watch`: runs arrive completely or not at all, and a watched program runs undisturbed."""
+"""`import`: runs arrive completely or not at all."""
 import contextlib
 import json
 import os
 import pathlib
-import pty
-import signal
 import sqlite3
 import subprocess
-import sys
-import time
 import unittest
 
-from program import PROGRAM, Workplace
+from program import Workplace
 
 SHARED = pathlib.Path(__file__).resolve().parents[2] / ".." / "shared"
 STEPS = "".join(f"step {i} | loss {5 - i / 100:.2f} | dt 100.0ms | tok/sec 40960\n" for i in range(1, 11))
@@ -43,7 +39,6 @@ class Import(Case):
         self.assertEqual(run["unit"], "tokens/s")
         for note in told["notes"]:
             self.assertEqual(set(note), {"file", "line", "text"})
-        self.assertEqual(len(self.place.json("show", run["id"], "--steps")["data"]), 10)
 
     def test_what_the_user_knows_counts_more(self):
         run, = self.place.json("import", self.file("a.log", "step 1 loss 2 dt 100ms\nstep 2 loss 1 dt 100ms\n"),
@@ -80,7 +75,7 @@ class Import(Case):
         self.assertEqual(self.place.run("import", "--as", "nonsense", "x")[0], 2)
         self.place.json("import", self.file("good.log", STEPS))
         before = sqlite3.connect(self.place.database).execute("select count(*) from runs").fetchone()
-        self.assertEqual(self.place.run("import", self.place.path / "prose.log", self.place.path / "good.log")[0], 1)
+        self.assertEqual(self.place.run("import", self.place.path / "prose.log", self.file("other.log", STEPS + "step 11 | loss 4.89\n"))[0], 1)
         after = sqlite3.connect(self.place.database).execute("select count(*) from runs").fetchone()
         self.assertEqual(after[0], before[0] + 1, "the good one is kept")
 
@@ -107,7 +102,7 @@ class Import(Case):
         self.assertEqual([(r["stage"], r["rung"], r["repeat"]) for r in runs],
                          [("base", 0, 0), ("base", 0, 1), ("fast", 1, 0)])
         self.assertEqual(len({r["ladder"] for r in runs}), 1)
-        flat = self.place.json("import", "--flat", self.place.path / "ladder")["runs"]
+        flat = self.place.json("import", "--again", "--flat", self.place.path / "ladder")["runs"]
         self.assertEqual([(r["rung"], r["repeat"]) for r in flat], [(0, 0), (1, 0), (2, 0)])
 
     def test_a_folder_of_ladders_has_no_ladder_of_its_own(self):
@@ -136,7 +131,7 @@ class Import(Case):
         compared, = self.place.json("compare", *(r["id"] for r in told["runs"]))["runs"]
         self.assertAlmostEqual(compared["speedup"], 100 / 67, delta=0.02)
         self.assertEqual(compared["verdict"], "faster")
-        code, out, err = self.place.run("import", self.place.path / "steps")
+        code, out, err = self.place.run("import", "--again", self.place.path / "steps")
         self.assertEqual(code, 0)
         self.assertIn("2 files are a rung each", err)
         self.assertIn("--repeats", err)
@@ -159,9 +154,46 @@ class Import(Case):
         told = self.place.json("import", "--repeats", folder)
         self.assertEqual([(r["rung"], r["repeat"]) for r in told["runs"]], [(0, 0), (0, 1)])
         self.assertEqual((told["groupings"][0]["decision"], told["groupings"][0]["asked"]), ("repeats", True))
-        told = self.place.json("import", "--flat", self.folder("seeds", {"a": 100, "b": 101}))
+        told = self.place.json("import", "--flat", self.folder("seeds", {"a": 102, "b": 101}))
         self.assertEqual([(r["rung"], r["stage"]) for r in told["runs"]], [(0, "a"), (1, "b")])
         self.assertEqual(self.place.run("import", "--flat", "--repeats", folder)[0], 2)
+
+    def test_what_the_project_has_is_skipped(self):
+        log = self.file("a.log", STEPS)
+        code, out, err = self.place.run("import", log)
+        self.assertIn("imported run 1; `stepladder bin 1` undoes it", err)
+        code, out, err = self.place.run("import", self.file("copy.log", STEPS))
+        self.assertEqual((code, out), (0, ""))
+        self.assertIn("copy.log is in the project already (run 1); --again imports it once more", err)
+        told = self.place.json("import", log)
+        self.assertEqual((told["runs"], told["skipped"]), ([], [{"file": str(log), "runs": [1]}]))
+        process = self.place.start("import", "-", stdin=subprocess.PIPE)
+        self.assertIn("in the project already", process.communicate(STEPS)[1])
+        self.assertEqual(len(self.place.json("runs")), 1)
+        self.assertEqual(len(self.place.json("import", "--again", log)["runs"]), 1)
+
+    def test_an_import_is_undone_by_its_numbers(self):
+        folder = self.folder("steps", {"a": 100, "b": 67, "c": 50})
+        code, out, err = self.place.run("import", folder)
+        self.assertIn("imported runs 1 - 3; `stepladder bin 1-3` undoes it", err)
+        self.assertEqual(self.place.run("bin", "1-3")[0], 0)
+        self.assertEqual(self.place.json("runs"), [])
+        self.assertEqual(len(self.place.json("bin")), 3)
+        self.assertEqual(self.place.json("bin", "--restore", "2")["restored"], [2])
+        self.assertEqual([run["id"] for run in self.place.json("runs")], [2])
+        self.assertEqual(self.place.run("bin", "17")[0], 2)
+        self.assertEqual(len(self.place.json("import", folder)["skipped"]), 1)
+
+    def test_a_rate_without_tokens_and_columns_that_never_change(self):
+        rows = "".join(f"{i},{5 - i / 10},{1000 + i},16,3e-4\n" for i in range(1, 12))
+        run, = self.place.json("import", self.file("t.csv", "step,loss,tokens_per_sec,batch_size,lr\n" + rows))["runs"]
+        self.assertEqual((run["tokens_per_s"], run["tokens_per_step"], run["unit"]), (1006, None, "tokens/s"))
+        self.assertEqual(run["flags"], ["missing-dt"])
+        self.place.json("import", self.file("u.csv", "step,loss,batch_size\n" + "".join(f"{i},{6 - i / 10},32\n" for i in range(1, 9))))
+        self.assertEqual([r["name"] for r in self.place.json("runs", "--filter", "batch_size=16")], ["t"])
+        self.assertEqual([r["name"] for r in self.place.json("runs", "--filter", "batch_size>16")], ["u"])
+        self.assertEqual([r["name"] for r in self.place.json("runs", "--filter", "lr=0.0003")], ["t"])
+        self.assertEqual(self.place.run("runs", "--filter", "batchsize=16")[0], 2)
 
     def test_the_seed_files(self):
         seeds = sorted((SHARED / "seeds").glob("*.txt"))
@@ -185,83 +217,34 @@ class Import(Case):
             self.assertTrue(any(name in n["file"] and "no training steps" in n["text"] for n in told["notes"]))
 
 
-class Watch(Case):
-    def watch(self, script, *options):
-        return self.place.run("watch", *options, "--", sys.executable, "-c", script)
+class Projects(Case):
+    def test_the_runs_of_a_file_that_is_refused(self):
+        log = self.place.path / "theirs.log"
+        log.write_text("".join(f"step {i} | loss {5 - i / 100:.2f} | dt 100.0ms\n" for i in range(1, 31)))
+        theirs = self.place.path / "theirs.stepladder"
+        self.place.json("import", log, "--db", theirs)
+        database = sqlite3.connect(theirs)
+        database.executescript("CREATE TRIGGER t AFTER INSERT ON steps BEGIN DELETE FROM steps; END;"
+                               "CREATE VIEW endless AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n")
+        database.close()
+        content = theirs.read_bytes()
+        code, out, err = self.place.run("runs", "--db", theirs)
+        self.assertEqual(code, 1)
+        self.assertIn("Import it to take its runs into your own file.", err)
+        told = self.place.json("import", theirs)
+        run, = told["runs"]
+        self.assertEqual((run["name"], run["steps"], run["status"]), ("theirs", 30, "finished"))
+        self.assertEqual(run["source_path"], str(theirs))
+        self.assertEqual(theirs.read_bytes(), content)
 
-    def test_output_is_untouched_and_steps_are_kept(self):
-        script = f"import sys; sys.stdout.write({STEPS!r}); sys.stderr.write('to stderr\\n'); sys.exit(0)"
-        code, out, err = self.watch(script, "--name", "mine")
-        self.assertEqual((code, out, err), (0, STEPS, "to stderr\n"))
-        run, = self.place.json("runs")
-        self.assertEqual((run["name"], run["status"], run["steps"], run["source"]), ("mine", "finished", 10, "import"))
-        with sqlite3.connect(self.place.database) as database:
-            printed = b"".join(text.encode() if isinstance(text, str) else text for text, in
-                               database.execute("select text from console order by part"))
-        self.assertEqual(sorted(printed.decode().splitlines()), sorted((STEPS + "to stderr").splitlines()), "what was printed is kept")
-        code, printed, err = self.place.run("show", run["id"], "--console")
-        self.assertEqual((code, sorted(printed.splitlines()), err), (0, sorted((STEPS + "to stderr").splitlines()), ""))
-        self.assertEqual(self.place.json("show", run["id"])["console"], printed)
-
-    def test_the_exit_status_is_the_programs(self):
-        self.assertEqual(self.watch(f"print({STEPS!r}); raise SystemExit(7)")[0], 7)
-        self.assertEqual(self.watch(f"print({STEPS!r}, flush=True); import os; os.kill(os.getpid(), 9)")[0], 128 + 9)
-        failed, killed = self.place.json("runs")
-        self.assertEqual((failed["status"], failed["reason"]), ("failed", "exit status 7"))
-        self.assertEqual((killed["status"], killed["reason"]), ("failed", "killed by signal 9"))
-        self.assertEqual(self.place.run("watch", "--", "no-such-program")[0], 2)
-
-    def test_steps_come_live_and_signals_are_passed_on(self):
-        script = ("import signal, sys, time\n"
-                  "signal.signal(signal.SIGINT, lambda *_: sys.exit(3))\n"
-                  "for i in range(100000): print(f'step {i} loss 2.0', flush=True); time.sleep(0.02)\n")
-        process = self.place.start("watch", "--", sys.executable, "-c", script)
-        deadline = time.time() + 30
-        steps = 0
-        while time.time() < deadline and steps < 10:
-            time.sleep(0.1)
-            if self.place.database.exists():
-                runs = self.place.json("runs")
-                steps = runs[0]["steps"] if runs else 0
-        self.assertGreaterEqual(steps, 10)
-        self.assertEqual(runs[0]["status"], "running")
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 3)
-        self.assertEqual(self.place.json("runs")[0]["reason"], "exit status 3")
-
-    def test_on_a_terminal_the_program_has_one_too(self):
-        ours, theirs = pty.openpty()
-        process = subprocess.Popen([PROGRAM, "watch", "--", sys.executable, "-c",
-                                    "import sys; print('tty', sys.stdout.isatty()); print('step 1 loss 2.0')"],
-                                   stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=self.place.environment)
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-        self.assertEqual(process.wait(20), 0)
-        self.assertEqual(shown, b"tty True\r\nstep 1 loss 2.0\r\n")
-
-    def test_standard_input_and_a_growing_file(self):
-        process = self.place.start("watch", "--name", "piped", stdin=subprocess.PIPE)
-        self.assertEqual(process.communicate(STEPS)[0], STEPS)
-        log = self.file("grows.log", "step 1 loss 2.0\n")
-        process = self.place.start("watch", "--follow", log)
-        time.sleep(0.5)
-        with log.open("a") as file:
-            file.write("step 2 loss 1.5\nstep 3 loss 1.4\n")
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
-        self.assertEqual(process.returncode, 0)
-        runs = {r["name"]: r for r in self.place.json("runs")}
-        self.assertEqual((runs["piped"]["steps"], runs["grows"]["steps"]), (10, 3))
+    def test_a_file_is_not_imported_into_itself(self):
+        log = self.place.path / "mine.log"
+        log.write_text("step 1 | loss 2 | dt 100.0ms\n")
+        self.place.json("import", log)
+        code, out, err = self.place.run("import", self.place.database)
+        self.assertEqual(code, 1)
+        self.assertIn("is the file that its runs would go to", err)
+        self.assertEqual(len(self.place.json("runs")), 1)
 
 
 if __name__ == "__main__":

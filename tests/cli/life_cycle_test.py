@@ -38,22 +38,22 @@ class LifeCycle(unittest.TestCase):
         return [c["step"] for c in self.place.json("show", run)["checkpoints"]]
 
     def test_a_resumed_run_equals_the_one_that_was_never_stopped(self):
-        whole = self.place.json("train", *RECIPE, "--steps", 60)
-        process = self.place.start("train", *RECIPE, "--steps", 60, "--save-every", 10, "--keep", 0, "--name", "stopped")
-        self.wait_for_steps(60 + 25)
+        whole = self.place.json("train", *RECIPE, "--steps", 1000)
+        process = self.place.start("train", *RECIPE, "--steps", 1000, "--save-every", 10, "--keep", 2, "--name", "stopped")
+        self.wait_for_steps(1000 + 25)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
         stopped = self.place.json("show", "stopped")
         self.assertEqual(stopped["status"], "stopped")
-        self.assertLess(stopped["last_step"], 60)
+        self.assertLess(stopped["last_step"], 1000)
         self.assertEqual(stopped["checkpoints"][-1]["step"], stopped["last_step"])
 
         resumed = self.place.json("train", "--resume", "stopped")
-        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 60))
+        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 1000))
         self.assertEqual(self.losses("stopped"), self.losses(whole["id"]))
         # And further than originally planned.
-        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 70)
-        self.assertEqual((longer["last_step"], longer["steps"]), (70, 70))
+        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 1010)
+        self.assertEqual((longer["last_step"], longer["steps"]), (1010, 1010))
 
     def test_killed_at_any_moment_the_newest_checkpoint_serves(self):
         whole = self.place.json("train", *RECIPE, "--steps", 400)
@@ -84,10 +84,14 @@ class LifeCycle(unittest.TestCase):
 
     def test_a_checkpoint_that_could_not_be_saved_is_told_with_the_run(self):
         (self.place.path / "runs.db.checkpoints").write_text("a file where the folder should be")
-        run = self.place.json("train", *RECIPE, "--steps", 6, "--save-every", 3)
+        status, out, error = self.place.run("train", *RECIPE, "--steps", 6, "--save-every", 3, "--json")
+        self.assertEqual(status, 1, "no checkpoint of the run could be saved")
+        self.assertIn("no checkpoint could be saved: ", error)
+        run = json.loads(out)
         self.assertEqual(run["status"], "finished")
+        self.assertRegex(run["reason"], "^no checkpoint could be saved: ")
         shown = self.place.json("show", run["id"])
-        self.assertRegex(shown["console"], "the checkpoint of step [3-6] was not saved: ")
+        self.assertRegex(shown["console"], r"the checkpoint of step [3-6] was not saved: /\S+ cannot be used: Not a directory")
         self.assertEqual(self.place.run("show", run["id"], "--console"), (0, shown["console"], ""))
         self.assertIsNone(self.place.json("show", self.place.json("train", *RECIPE, "--steps", 2)["id"])["console"])
 
@@ -138,16 +142,6 @@ class LifeCycle(unittest.TestCase):
         self.assertEqual((longer["last_step"], longer["parent"]), (30, None))
         status, out, _ = self.place.run("bin", "--empty")
         self.assertEqual((status, out), (0, "The bin was empty\n"))
-
-    def test_a_damaged_checkpoint_is_refused_with_the_tensor_named(self):
-        run = self.place.json("train", *RECIPE, "--steps", 10, "--save-every", 10)
-        folder = pathlib.Path(self.place.json("show", run["id"])["checkpoints"][0]["folder"])
-        weights = folder / "model.safetensors"
-        os.truncate(weights, weights.stat().st_size - 100)
-        status, _, error = self.place.run("train", "--fork", f"{run['id']}@10", "--steps", 20)
-        self.assertEqual(status, 1)
-        self.assertRegex(error, r"model\.safetensors.*(ln_f|lm_head|wte|wpe|h\.\d)")
-        self.assertEqual(self.losses(run["id"]).keys(), set(range(1, 11)), "the parent is as it was")
 
     def test_pausing_and_stopping_from_another_terminal(self):
         process = self.place.start("train", *RECIPE, "--steps", 1000000)

@@ -34,8 +34,8 @@ class Numbers(unittest.TestCase):
             (name, 1000.0 + rung, tokens, params, hardware, precision, rung))
         losses = losses or [11 - 3 * (1 - math.exp(-i / 50)) for i in range(steps)]
         self.database.executemany(
-            "insert into steps (run_id, step, attempt, loss, dt_ms, tokens) values (?, ?, 1, ?, ?, ?)",
-            [(row.lastrowid, i + 1, losses[i], dt_ms * math.exp(noise * self.random.gauss(0, 1)), tokens)
+            "insert into steps (run_id, step, loss, dt_ns, tokens) values (?, ?, ?, ?, ?)",
+            [(row.lastrowid, i + 1, losses[i], dt_ms * 1e6 * math.exp(noise * self.random.gauss(0, 1)), tokens)
              for i in range(steps)])
         self.database.commit()
         return row.lastrowid
@@ -63,7 +63,8 @@ class Numbers(unittest.TestCase):
 
     def test_runs_without_times_or_steps_are_compared_too(self):
         base, empty = self.add_run("base", 100), self.add_run("empty", 100, steps=0)
-        for pair in ((base, empty), (empty, base), (empty, empty)):
+        other_empty = self.add_run("other empty", 100, steps=0)
+        for pair in ((base, empty), (empty, base), (empty, other_empty)):
             compared, = self.place.json("compare", *pair)["runs"]
             self.assertEqual((compared["speedup"], compared["ci95"], compared["verdict"], compared["reached_base_loss"]),
                              (None, None, "cannot-tell", None))
@@ -88,8 +89,8 @@ class Numbers(unittest.TestCase):
         def add(name, dt_ms, loss_at):
             run = self.add_run(name, dt_ms, steps=0)
             self.database.executemany(
-                "insert into steps (run_id, step, attempt, loss, dt_ms, tokens) values (?, ?, 1, ?, ?, 4096)",
-                ((run, i, loss_at(i), dt_ms * (1 + 0.01 * math.sin(i)), ) for i in range(1, steps + 1)))
+                "insert into steps (run_id, step, loss, dt_ns, tokens) values (?, ?, ?, ?, 4096)",
+                ((run, i, loss_at(i), dt_ms * 1e6 * (1 + 0.01 * math.sin(i))) for i in range(1, steps + 1)))
             self.database.commit()
             return run
 

@@ -1,5 +1,7 @@
 """Output: streams that can't be written, files that must not be overwritten, tables, and error messages."""
+import csv
 import fcntl
+import json
 import os
 import pty
 import sqlite3
@@ -24,7 +26,7 @@ class Case(unittest.TestCase):
         return path
 
     def imported(self, name="mine.log", content=STEPS):
-        run, = self.place.json("import", self.log(name, content))["runs"]
+        run, = self.place.json("import", "--again", self.log(name, content))["runs"]
         return run
 
     def shell(self, line):
@@ -109,6 +111,13 @@ class Files(Case):
 
 
 class Sentences(Case):
+    def test_an_empty_database_name_does_not_select_the_users_own_file(self):
+        self.refused(["--db", "empty"], "--db", "", "runs")
+        self.refused(["--db", "empty"], "bin", "--empty", "--db=")
+        self.refused(["--db", "empty"], "--db=", "runs")  # not a file called "runs"
+        self.refused(["--name", "empty"], "watch", "--name=", "--", "true")
+        self.assertFalse((self.place.path / "runs").exists())
+
     def test_mistakes_of_a_command_line(self):
         self.refused(["'rums'", "did you mean runs?"], "rums")
         self.refused(["'frobnicate'", "--help"], "frobnicate")
@@ -147,10 +156,144 @@ class Sentences(Case):
         self.assertFalse(self.place.database.exists())
 
 
+# What names, notes and paths may hold: a title, a cleared screen, C1's CSI, an overridden direction, half a character.
+HOSTILE = "a\x1b]0;t\x07\x1b[2J\x9b31m\u202etxt\u2066\x7f"
+STEERS = [chr(c) for c in (*range(0x20), 0x7f, *range(0x80, 0xa0), 0x61c, 0x200e, 0x200f, *range(0x202a, 0x202f),
+                           *range(0x2066, 0x206a)) if chr(c) not in "\n\t"]
+
+
+class StrangersText(Case):
+    def on_terminal(self, *arguments):
+        """Both streams as a terminal receives them."""
+        ours, theirs = pty.openpty()
+        attributes = termios.tcgetattr(theirs)
+        attributes[1] &= ~termios.OPOST
+        termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs,
+                                   stdin=subprocess.DEVNULL, env=self.place.environment)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+        process.wait(20)
+        return shown
+
+    def steers_nothing(self, *arguments):
+        status, out, err = self.place.run(*arguments)
+        shown = out + err
+        self.assertTrue(shown, arguments)
+        for character in STEERS:
+            self.assertNotIn(character, shown, f"{arguments}: {shown!r}")
+        return status, out, err
+
+    def hostile_project(self):
+        ids = [self.imported(f"{i}.log")["id"] for i in range(2)]
+        with sqlite3.connect(self.place.database) as database:
+            database.execute("INSERT INTO ladders (name, created_at) VALUES (?, 1)", [HOSTILE])
+            database.execute(f"UPDATE runs SET name = id || ?1, stage = ?1, title = ?1, changed = ?1, status = 'failed', "
+                             "reason = ?1, hardware = ?1, device = ?1, ladder_id = (SELECT max(id) FROM ladders), "
+                             "rung = id", [HOSTILE])
+            database.execute("INSERT INTO profiles (run_id, at, steps) VALUES (1, 1, 1), (2, 1, 1)")
+            for run in ids:
+                database.execute("INSERT INTO operators (run_id, part, name, shapes, calls, self_ms) "
+                                 "VALUES (?1, ?2, ?2, ?2, 1, 1)", [run, HOSTILE])
+            database.execute("INSERT INTO console (run_id, part, at, text) VALUES (1, 1, 1, ?)",
+                             [HOSTILE.encode() + b"\xff\r\n\x1b[32mgreen\x1b[0m\n"])
+        return ids
+
+    def test_no_command_lets_text_steer_the_terminal(self):
+        self.hostile_project()
+        for command in (["runs"], ["show", 1], ["show", 1, "--steps"], ["check"], ["compare", 1, 2], ["operators", 1],
+                        ["operators", 1, "--shapes"], ["operators", 1, 2], ["doctor", "--database"], ["show", HOSTILE],
+                        ["export", 1, "--format", HOSTILE, "--out", "x"], ["export", 1, "--format", "md", "--out", "-"],
+                        ["export", 1, 2, "--format", "svg", "--out", "-"], ["runs", "--filter", HOSTILE], [HOSTILE],
+                        ["--db", self.place.path / HOSTILE, "show", 1], ["runs", "--nope" + HOSTILE],
+                        ["export", 1, 2, "--format", "html", "--out", "-"], ["mfu", "--params", HOSTILE],
+                        ["export", 1, 2, "--format", "tex", "--out", "-"],
+                        ["import", self.place.path / HOSTILE], ["import", "--gpu", HOSTILE, self.log("2.log")],
+                        ["train", "--resume", HOSTILE]):
+            if command[0] == "train" and not (PROGRAM.parent / "libstepladder_trainer.so").exists():
+                continue
+            self.steers_nothing(*command)
+
+    def test_json_gives_the_text_back_and_steers_nothing(self):
+        self.hostile_project()
+        for command in (["runs"], ["show", 1], ["check"], ["compare", 1, 2], ["operators", 1]):
+            status, out, _ = self.steers_nothing(*command, "--json")
+            self.assertEqual(status, 0)
+            self.assertIn(("2" if command[0] == "compare" else "1") + HOSTILE, self.strings(json.loads(out)))
+
+    def strings(self, value):
+        if isinstance(value, dict):
+            return [text for each in value.values() for text in self.strings(each)]
+        if isinstance(value, list):
+            return [text for each in value for text in self.strings(each)]
+        return [value] if isinstance(value, str) else []
+
+    def test_console_is_unchanged_but_on_a_terminal(self):
+        self.hostile_project()
+        done = subprocess.run([PROGRAM, "show", "1", "--console"], env=self.place.environment, capture_output=True)
+        self.assertEqual(done.stdout, HOSTILE.encode() + b"\xff\r\n\x1b[32mgreen\x1b[0m\n")
+        shown = self.on_terminal("show", 1, "--console").decode()
+        self.assertTrue(shown.endswith("green\n"), shown)
+        for character in STEERS:
+            self.assertNotIn(character, shown)
+
+    def test_an_export_to_a_terminal_steers_nothing(self):
+        self.hostile_project()
+        for form in ("csv", "json"):
+            shown = self.on_terminal("export", 1, "--format", form, "--out", "-").decode()
+            self.assertIn("txt", shown)
+            for character in STEERS:
+                self.assertNotIn(character, shown)
+
+    def test_a_spreadsheet_takes_no_name_for_a_formula(self):
+        self.imported("=1+1.log")
+        for table in ([], ["--table"]):
+            rows = list(csv.DictReader(self.place.run("export", 1, "--format", "csv", *table, "--out", "-")[1].splitlines()))
+            self.assertEqual(rows[0]["name"], "'=1+1")
+        self.place.run("export", 1, "--out", self.place.path / "ours.csv")
+        again, = self.place.json("import", self.place.path / "ours.csv")["runs"]
+        self.assertEqual(again["name"], "=1+1")
+
+    def test_a_long_name_is_refused_or_cut_with_a_note(self):
+        self.refused(["--name", "500 bytes", "60,000"], "watch", "--name", "x" * 60_000, "--", "true")
+        rows = "".join(f"{'y' * 3000},{i},2.5\n" for i in range(1, 5))
+        outcome = self.place.json("import", self.log("wide.csv", "run,step,loss\n" + rows))
+        self.assertLessEqual(len(outcome["runs"][0]["stage"].encode()), 500)
+        self.assertTrue(any("3,000 bytes" in note["text"] for note in outcome["notes"]), outcome["notes"])
+        with sqlite3.connect(self.place.database) as database:
+            database.execute("UPDATE runs SET name = hex(zeroblob(30000000)), title = name, reason = name")
+        for command in (["runs"], ["show", 1], ["check"], ["runs", "--json"]):
+            status, out, err = self.place.run(*command, timeout=20)
+            self.assertEqual(status, 0, err)
+            self.assertLess(len(out), 40_000)
+
+    def test_hardware_that_is_not_known_is_said(self):
+        code, _, err = self.place.run("import", "--gpu", "zork", self.log("a.log"))
+        self.assertEqual(code, 0)
+        self.assertIn("no 'zork'", err)
+        self.assertIn("hardware.csv", err)
+        self.assertIn("did you mean h100", self.place.run("import", "--gpu", "hh100", self.log("c.log"))[2])
+        self.assertNotIn("hardware table", self.place.run("import", "--gpu", "a100", self.log("b.log"))[2])
+
+    def test_a_run_is_not_compared_with_itself(self):
+        self.imported()
+        self.refused(["run 1 is compared with itself"], "compare", 1, 1)
+        self.refused(["run 1 is compared with itself"], "compare", 1, 1, "--gate")
+
+
 class Tables(Case):
     def test_an_import_says_when(self):
         run = self.imported()
-        code, out, _ = self.place.run("import", self.log("other.log"))
+        code, out, _ = self.place.run("import", "--again", self.log("other.log"))
         self.assertEqual(code, 0)
         self.assertRegex(out.splitlines()[1], r"20\d\d-\d\d-\d\d \d\d:\d\d$")
         with sqlite3.connect(self.place.database) as database:

@@ -15,13 +15,13 @@ MOST = 40
 ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
-                         "storage/wording.h", "storage/analysis"],
+                         "storage/wording.h", "storage/contention.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/analysis",
                           "storage/importers"],
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
-    "engine": ["storage/records.h", "storage/errors.h", "storage/mailbox.h", "storage/thread_safety.h",
+    "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
                "storage/analysis/known_stage.h", "engine"],
     "app": ["storage", "engine", "app"],
 }

@@ -42,6 +42,26 @@ class Drop(unittest.TestCase):
         desktop.click("import.keep")
         desktop.wait(lambda: self.imported() == [("dropped here & there 100%", 60)], "the run")
 
+        # The same file again is recognised; the import is undone and can be repeated.
+        self.drop(log)
+        desktop.wait(lambda: "import.skipped.again" in desktop.ui_test_anchors(), "that it is in the project")
+        self.assertNotIn("import.keep", desktop.ui_test_anchors())
+        desktop.picture("dropped-again")
+        desktop.keys("ctrl+z")
+        in_bin = "select count(*) from curation where deleted_at is not null"
+        desktop.wait(lambda: desktop.rows(in_bin) == [(1,)], "the run in the bin")
+        self.drop(log)
+        desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "the preview again")
+        desktop.click("import.keep")
+        desktop.wait(lambda: "import.undo" in desktop.ui_test_anchors(), "the button that undoes it")
+        desktop.picture("imported")
+        desktop.click("import.undo")
+        desktop.wait(lambda: desktop.rows(in_bin) == [(2,)], "both in the bin")
+        self.drop(log)
+        desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "the preview once more")
+        desktop.click("import.keep")
+        desktop.wait(lambda: len(self.imported()) == 3, "the run that stays")
+
         # A folder is a ladder, or repeats; two files are dropped together.
         folder = desktop.path / "sweep"
         folder.mkdir()
@@ -51,8 +71,8 @@ class Drop(unittest.TestCase):
         self.drop(folder)
         desktop.wait(lambda: {"import.row.0", "import.row.1", "import.keep"} <= set(desktop.ui_test_anchors()), "both files of the folder")
         self.drop(folder / "a.log", folder / "b.log", log)
-        desktop.wait(lambda: {"import.row.2", "import.keep"} <= set(desktop.ui_test_anchors()), "three files")
-        self.assertEqual(len(self.imported()), 1)
+        desktop.wait(lambda: {"import.row.1", "import.skipped.again", "import.keep"} <= set(desktop.ui_test_anchors()), "the two new files")
+        self.assertEqual(len(self.imported()), 3)
 
         # A file deleted meanwhile is reported, and nothing can be imported.
         self.drop(desktop.path / "gone.log")

@@ -64,3 +64,18 @@ EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void*, unsigned long long
   *reasons = fake_nvml.reasons;
   return fake_nvml.error;
 }
+
+struct ProcessSample {  // nvmlProcessUtilizationSample_t
+  unsigned pid;
+  unsigned long long at_us;
+  unsigned multiprocessors, memory, encoder, decoder;
+};
+EXPORTED int nvmlDeviceGetProcessUtilization(void*, ProcessSample* samples, unsigned* count, unsigned long long since) {
+  fake_nvml.asked_since = since;
+  if (fake_nvml.process_count == 0) return 6;      // NVML_ERROR_NOT_FOUND
+  if (*count < fake_nvml.process_count) return 7;  // NVML_ERROR_INSUFFICIENT_SIZE
+  *count = fake_nvml.process_count;
+  for (unsigned i = 0; i < *count; ++i)
+    samples[i] = {fake_nvml.processes[i].pid, 1000 + i, fake_nvml.processes[i].percent, 99, 99, 99};
+  return fake_nvml.error;
+}

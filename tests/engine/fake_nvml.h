@@ -9,4 +9,13 @@ struct FakeNvml {
   bool event_reasons = true;  // false: only the older of the two functions works
   unsigned long long reasons = 0;
   int open = 0;  // nvmlInit less nvmlShutdown
+
+  // The processes on the GPU, and the share of its multiprocessors in percent.
+  struct Process {
+    unsigned pid = 0;
+    unsigned percent = 0;
+  };
+  unsigned process_count = 0;
+  Process processes[2];
+  unsigned long long asked_since = 0;  // by the last question
 };

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -158,6 +159,28 @@ TEST_F(FakeGpu, NoDriverAndNoSuchGpu) {
   EXPECT_TRUE(is_missing(sample(-1).gpu_clock_mhz));
   fake_->init_error = 9;  // NVML_ERROR_DRIVER_NOT_LOADED
   EXPECT_TRUE(is_missing(sample(0).gpu_clock_mhz));
+}
+
+TEST_F(FakeGpu, OtherProcessesOnIt) {
+  const auto own = static_cast<unsigned>(getpid());
+  EXPECT_TRUE(is_missing(sample().contention.other_gpu_load)) << "no process is listed";
+  fake_->process_count = 1;
+  fake_->processes[0] = {own, 90};
+  EXPECT_EQ(sample().contention.other_gpu_load, 0);
+  fake_->process_count = 2;
+  fake_->processes[1] = {own + 1, 40};
+  SystemMonitor monitor(0, STEPLADDER_FAKE_NVML);
+  EXPECT_EQ(monitor.sample().contention.other_gpu_load, 0.4);
+  EXPECT_EQ(fake_->asked_since, 0u);
+  monitor.sample();
+  EXPECT_EQ(fake_->asked_since, 1001u) << "only what is new";
+  EXPECT_EQ(SystemMonitor(0, STEPLADDER_FAKE_NVML, {getpid() + 1}).sample().contention.other_gpu_load, 0)
+      << "a process of the same run";
+  fake_->processes[0] = {own + 2, 90};
+  EXPECT_TRUE(is_missing(sample().contention.other_gpu_load)) << "in a container, whose numbers differ";
+  fake_->processes[0] = {own, 90};
+  fake_->error = 3;
+  EXPECT_TRUE(is_missing(sample().contention.other_gpu_load));
 }
 
 TEST_F(FakeGpu, CountsAsCudaDoes) {

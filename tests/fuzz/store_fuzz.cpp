@@ -1,14 +1,15 @@
 // One libFuzzer entry point for the importers of stores: STEPLADDER_FUZZ selects one. Any bytes must give runs and
-// notes, or one ImportError or StorageError. Checksums are corrected first, since no mutation would pass them.
+// notes, or one ImportError or StorageError. Most mutations change a record inside right lengths and checksums
+// (STEPLADDER_FUZZ_FRAMING), or a database's pages in place; the rest change the bytes as they are.
+#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
 
-#include "storage/checksum.h"
 #include "storage/errors.h"
 #include "storage/importers/importer.h"
+#include "tests/fuzz/framing.h"
 #include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
@@ -37,40 +38,6 @@ struct Counter : ImportSink {
   }
 };
 
-void put_u32(std::string& bytes, std::size_t at, std::uint32_t value) {
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-// Half of the inputs (by their last byte) keep their own checksums.
-[[maybe_unused]] void mend_event_file(std::string& bytes) {
-  std::size_t at = 0;
-  while (bytes.size() >= at + 12) {
-    std::uint64_t length = 0;
-    std::memcpy(&length, bytes.data() + at, sizeof length);
-    put_u32(bytes, at + 8, masked(crc32c(std::string_view(bytes).substr(at, 8))));
-    at += 12;
-    if (length > bytes.size() - at || bytes.size() - at - length < 4) return;
-    put_u32(bytes, at + length, masked(crc32c(std::string_view(bytes).substr(at, length))));
-    at += length + 4;
-  }
-}
-
-[[maybe_unused]] void mend_wandb_file(std::string& bytes) {
-  std::size_t at = 7;
-  while (bytes.size() >= at + 7) {
-    const std::size_t left = 32768 - at % 32768;
-    if (left < 7) {
-      at += left;
-      continue;
-    }
-    const std::size_t length = static_cast<unsigned char>(bytes[at + 4]) |
-                               static_cast<std::size_t>(static_cast<unsigned char>(bytes[at + 5])) << 8;
-    if (length > bytes.size() - at - 7) return;
-    put_u32(bytes, at, crc32(std::string_view(bytes).substr(at + 6, length + 1)));
-    at += 7 + length;
-  }
-}
-
 void read(const Importer& importer, ImportInput& input) {
   Counter sink;
   try {
@@ -93,14 +60,31 @@ void read(const Importer& importer, ImportInput& input) {
 }  // namespace
 }  // namespace stepladder
 
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned seed) {
+  using namespace stepladder;
+  Dice dice(seed + 1);
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (dice() % 8 != 0) {
+#if defined(STEPLADDER_FUZZ_DATABASE)
+    const std::string changed = mutated_pages(bytes, dice);
+#else
+    const std::string changed = mutated_records<STEPLADDER_FUZZ_FRAMING>(bytes, dice);
+#endif
+    if (!changed.empty() && changed.size() <= max_size) {
+      std::copy(changed.begin(), changed.end(), data);
+      return changed.size();
+    }
+  }
+  return LLVMFuzzerMutate(data, size, max_size);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace stepladder;
-  std::string bytes(reinterpret_cast<const char*>(data), size);
-  [[maybe_unused]] const bool mend = size > 0 && data[size - 1] % 2 == 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
 #if defined(STEPLADDER_FUZZ_DATABASE)
   read_database(importers::STEPLADDER_FUZZ(), bytes);
 #else
-  if (mend) STEPLADDER_FUZZ_MEND(bytes);
   MemoryInput input(bytes);
   read(importers::STEPLADDER_FUZZ(), input);
 #endif

@@ -14,6 +14,7 @@
 #include "storage/importers/trackers/store_folder.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
+#include "tests/fuzz/framing.h"
 #include "tests/importers/collecting_sink.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -196,6 +197,40 @@ TEST(Stores, FoldersThatAreStores) {
   EXPECT_FALSE(is_store_folder(folder.path())) << "the log would be passed over";
 }
 
+// Finding each run's rows by reading the whole table took so long that the file was taken for damaged.
+TEST(Stores, ManyRunsWithoutAnIndexAreRead) {
+  TemporaryFolder folder;
+  constexpr int runs = 20'000;
+  {
+    Database database(folder / "mlflow.db", Database::Mode::read_write);
+    Transaction whole(database);
+    database.execute(
+        "CREATE TABLE experiments (experiment_id INTEGER, name TEXT);"
+        "CREATE TABLE runs (run_uuid TEXT, name TEXT, status TEXT, start_time INTEGER, end_time INTEGER, "
+        "lifecycle_stage "
+        "TEXT, experiment_id INTEGER);"
+        "CREATE TABLE metrics (key TEXT, value REAL, timestamp INTEGER, run_uuid TEXT, step INTEGER, is_nan INTEGER);"
+        "CREATE TABLE latest_metrics (key TEXT, run_uuid TEXT);"
+        "CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT);"
+        "CREATE TABLE tags (key TEXT, value TEXT, run_uuid TEXT);"
+        "INSERT INTO experiments VALUES (1, 'e');"
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) INSERT INTO runs SELECT 'run' || "
+        "i, "
+        "'n' || i, 'FINISHED', 1000 + i, 2000 + i, 'active', 1 FROM n;"
+        "INSERT INTO params SELECT 'lr', run_uuid, run_uuid FROM runs;"
+        "INSERT INTO metrics SELECT 'loss', 2.5, start_time, run_uuid, 1, 0 FROM runs;"
+        "INSERT INTO metrics SELECT 'loss', 2.25, end_time, run_uuid, 2, 0 FROM runs");
+    whole.commit();
+  }
+  const CollectingSink sink = read(importers::mlflow(), folder / "mlflow.db");
+  ASSERT_EQ(sink.runs.size(), std::size_t{runs});
+  EXPECT_EQ(sink.runs.back().run.title, "n20000");
+  ASSERT_EQ(sink.runs.back().steps.size(), 2u);
+  EXPECT_EQ(sink.runs.back().steps[1].loss, 2.25);
+  EXPECT_EQ(sink.runs.back().rung, runs - 1);
+  EXPECT_NE(sink.runs.back().run.recipe.find("run20000"), std::string::npos);
+}
+
 // Each importer recognises only its own store.
 TEST(Stores, AreToldApart) {
   SKIP_WITHOUT("mlflow.db");
@@ -270,6 +305,23 @@ TEST(StoresDamaged, AreRefusedWithASentence) {
   EXPECT_NE(refusal(importers::wandb(), std::string(":W&B\xe1\xbe\x09", 7)).find("version 9"), std::string::npos);
   EXPECT_NE(refusal(importers::wandb(), std::string(":W&B\xe1\xbe\0", 7)).find("holds no run"), std::string::npos);
   EXPECT_NE(refusal(importers::mlflow(), std::string("SQLite format 3\0", 16)).find("from a file"), std::string::npos);
+}
+
+// Records with right checksums: a step beyond all numbers isn't one, and the next one is counted from those before.
+TEST(StoresDamaged, AWandbStepOutOfRangeIsCounted) {
+  const auto field = [](int number, const std::string& bytes) {
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  const std::string highest = std::string("\x08") + std::string(8, '\xff') + "\x7f";  // field 1: 2^63 - 1
+  const std::string loss = field(1, field(1, "loss") + std::string("\x82\x01\x03", 3) + "2.5");
+  const std::string history = field(2, field(2, highest) + loss);
+  CollectingSink sink;
+  const std::string bytes = WandbFile::join({history, history});
+  MemoryInput input(bytes);
+  importers::wandb().read(input, {}, sink);
+  ASSERT_EQ(sink.runs.size(), 1U);
+  ASSERT_EQ(sink.runs[0].steps.size(), 2U);
+  EXPECT_EQ(sink.runs[0].steps[1].step, sink.runs[0].steps[0].step + 1);
 }
 
 // A database with changes in a log beside it is read with them; log and folder stay unchanged.

@@ -62,6 +62,8 @@ TEST(CompareNumbers, what_cannot_be_judged_says_so) {
   judged.over_baseline.verdict = Verdict::cannot_tell;
   EXPECT_EQ(row_of(&judged).verdict, "inconclusive");
   judged.over_baseline = {};
+  EXPECT_EQ(row_of(&judged).verdict, "baseline not timed");
+  judged.tokens_per_s = missing;
   EXPECT_EQ(row_of(&judged).verdict, "no step times");
   EXPECT_EQ(row_of(nullptr).factor, "...") << "it is being computed";
   EXPECT_FALSE(row_of(nullptr).loss);

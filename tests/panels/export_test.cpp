@@ -29,8 +29,11 @@ TEST(ExportQueue, NeverBlocksAndKeepsTheOrder) {
   queue.take(fail);
   EXPECT_TRUE(queue.is_busy());
   EXPECT_TRUE(done.empty());
-  may_go_on.set_value();
-  queue.finish(fail);
+  int waited = 0;
+  queue.finish(fail, [&] {
+    if (++waited == 2) may_go_on.set_value();
+  });
+  EXPECT_EQ(waited, 2) << "called while it waits, so that a window can say so";
   EXPECT_FALSE(queue.is_busy());
   EXPECT_EQ(done, (std::vector{1, 3}));
   EXPECT_EQ(failed, "the disk is full");

@@ -18,42 +18,59 @@ namespace {
 
 constexpr double nan_value = std::numeric_limits<double>::quiet_NaN();
 
-struct Repeat {
+struct RepeatedRun {
   int rung = 0;
   double dt_ms = 100;
   std::int64_t steps = 60;
   std::int64_t nan_at = 0;
   Sync sync = Sync::event;
+  bool disturbed = false;  // other programs used 1.5 of its 2 cores all the time
 };
 
 // GPT-2 124M on an A100 in bf16, whose peak is 8,192 tokens in 19.6 ms.
-RunId add_run(RunStore& store, LadderId ladder, const Repeat& of, int repeat) {
+RunId add_run(RunStore& store, LadderId ladder, const RepeatedRun& of, int repeat) {
   std::vector<StepRecord> steps;
   for (std::int64_t step = 1; step <= of.steps; ++step) {
     const double wobble = 1 + 0.0001 * static_cast<double>(step * 7919 % 13 - 6);
     steps.push_back({.step = step,
                      .loss = step == of.nan_at ? nan_value : 3 + 8.0 / static_cast<double>(step),
                      .dt_ms = of.dt_ms * wobble,
-                     .tokens = 8192});
+                     .tokens = 8192,
+                     .at = 1000 + static_cast<double>(step)});
   }
-  return store.insert_finished({.name = "rung " + std::to_string(of.rung) + ", repeat " + std::to_string(repeat),
-                                .ladder = ladder,
-                                .rung = of.rung,
-                                .repeat = repeat,
-                                .stage = of.rung == 0 ? "baseline" : "tf32",
-                                .created_at = 1,
-                                .tokens_per_step = 8192,
-                                .params = 124'439'808,
-                                .device = "cuda",
-                                .hardware = "NVIDIA A100-SXM4-40GB",
-                                .precision = "bf16",
-                                .sync = of.sync},
-                               steps);
+  const stepladder::Run run{.name = "rung " + std::to_string(of.rung) + ", repeat " + std::to_string(repeat),
+                            .ladder = ladder,
+                            .rung = of.rung,
+                            .repeat = repeat,
+                            .stage = of.rung == 0 ? "baseline" : "tf32",
+                            .created_at = 1,
+                            .tokens_per_step = 8192,
+                            .params = 124'439'808,
+                            .device = "cuda",
+                            .hardware = "NVIDIA A100-SXM4-40GB",
+                            .precision = "bf16",
+                            .sync = of.sync};
+  if (!of.disturbed) return store.insert_finished(run, steps);
+  stepladder::Run running = run;
+  running.status = RunStatus::running;
+  const RunId id = store.create_run(running);
+  std::vector<RunEvent> events;
+  for (StepRecord& step : steps) {
+    step.run = id;
+    events.emplace_back(step);
+    events.emplace_back(SystemMetrics{.run = id,
+                                      .step = step.step,
+                                      .at = step.at,
+                                      .contention = {.other_cores = 1.5, .cores = 2, .needed_cores = 2}});
+  }
+  events.emplace_back(RunEnded{.run = id, .at = 5000});
+  store.apply(events);
+  return id;
 }
 
 struct Case {
   std::string name;
-  std::vector<Repeat> runs;
+  std::vector<RepeatedRun> runs;
   Trust base_trust, trust;  // of the rungs
   Verdict verdict;          // of rung 1's arithmetic
   std::string words;        // for people
@@ -92,7 +109,7 @@ class OneJudgement : public testing::TestWithParam<Case> {
   OneJudgement() {
     ladder_ = store_.create_ladder({.name = "two rungs"});
     std::map<int, int> repeats;
-    for (const Repeat& run : GetParam().runs)
+    for (const RepeatedRun& run : GetParam().runs)
       ids_[run.rung].push_back(add_run(store_, ladder_, run, repeats[run.rung]++));
     context_.hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
     for (const auto& run : store_.runs()) context_.repeats.add(run);
@@ -242,6 +259,23 @@ INSTANTIATE_TEST_SUITE_P(
              Trust::trusted,
              Verdict::faster,
              "faster, doubtful",
+             LossVerdict::same},
+        Case{"disturbed_rung",
+             {{.rung = 0}, {.rung = 1, .dt_ms = 50, .disturbed = true}},
+             Trust::trusted,
+             Trust::doubtful,
+             Verdict::cannot_tell,
+             "inconclusive, doubtful",
+             LossVerdict::same},
+        Case{"disturbed_repeat_is_left_out",
+             {{.rung = 0},
+              {.rung = 0, .dt_ms = 100.1},
+              {.rung = 1, .dt_ms = 50},
+              {.rung = 1, .dt_ms = 190, .disturbed = true}},
+             Trust::trusted,
+             Trust::trusted,
+             Verdict::faster,
+             "faster",
              LossVerdict::same},
         Case{"repeats_that_disagree",
              {{.rung = 0}, {.rung = 0, .dt_ms = 100.1}, {.rung = 1, .dt_ms = 50}, {.rung = 1, .dt_ms = 95}},

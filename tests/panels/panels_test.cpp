@@ -125,6 +125,37 @@ TEST(Workspace, ALiveRunGrowsAndEnds) {
   EXPECT_EQ(entry->summary.steps, 20);
 }
 
+TEST(Workspace, TheTimeLeftFollowsAPaceThatChangesAndSaysHowUnsureItIs) {
+  Workspace workspace;
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1});
+  stepladder::Run run = run_of(ladder, 0, RunStatus::queued);
+  run.planned_steps = 100;
+  run.started_at = run.ended_at = missing;
+  const RunId id = store.create_run(run);
+  workspace.load(store);
+  workspace.add_ladder(store, ladder, {});
+  workspace.ingest(RunStarted{.run = id, .at = 100, .tokens_per_step = 768});
+  double at = 100;
+  const auto train = [&](std::int64_t from, std::int64_t to, double dt_ms, double pause = 0) {
+    for (std::int64_t step = from; step <= to; ++step) {
+      at += dt_ms / 1000 + (step == from ? pause : 0);
+      workspace.ingest(StepRecord{.run = id, .step = step, .loss = 3, .dt_ms = dt_ms, .tokens = 768, .at = at});
+    }
+  };
+  const RunEntry* entry = workspace.find(id);
+  train(1, 20, 100);
+  EXPECT_NEAR(workspace.seconds_left(*entry), 8, 1e-6);
+  EXPECT_NEAR(workspace.seconds_off(*entry), 0, 1e-6);
+  workspace.pause(true);
+  workspace.pause(false);
+  train(21, 30, 100, 600);
+  EXPECT_NEAR(workspace.seconds_left(*entry), 7, 1e-6) << "ten minutes of pause are no training";
+  train(31, 60, 300);  // something else began on this machine
+  EXPECT_NEAR(workspace.seconds_left(*entry), 12, 1e-6);
+  EXPECT_NEAR(workspace.seconds_off(*entry), 4, 1e-6) << "with the earlier pace it would be 8 seconds";
+}
+
 TEST(DesktopApp, AnUnknownPanelIsRefusedAndAnUnknownSettingIsNot) {
   RunStore store = RunStore::in_memory();
   Headless imgui;

@@ -1,6 +1,8 @@
 // Parts of the views, without a window: actions and their keys, settings, columns, exports of charts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -66,6 +68,26 @@ TEST(Actions, LettersFindWordsThatTheyBegin) {
   EXPECT_GT(*fuzzy_score("hist", "Show History"), *fuzzy_score("hist", "Which is the one to take"));
   EXPECT_GT(*fuzzy_score("sh", "Show History"), *fuzzy_score("sh", "Compare runs with others"));
   EXPECT_TRUE(fuzzy_score("", "anything").has_value());
+}
+
+TEST(Actions, ThePaletteKnowsTheWaterfallExportsAndPause) {
+  Headless imgui;
+  RunStore store = RunStore::in_memory();
+  store.create_ladder({.name = "three rungs"});
+  Workspace workspace;
+  workspace.load(store);
+  for (const char* wanted : {"waterfall", "export", "pause"}) {
+    std::string best;
+    int score = 0;
+    for (const Action& action : window_actions(all_panels(), workspace)) {
+      const auto fits = fuzzy_score(wanted, action.title);
+      if (fits && *fits > score) score = *fits, best = action.title;
+    }
+    EXPECT_TRUE(fuzzy_score(wanted, best)) << wanted;
+    std::string lower = best;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    EXPECT_NE(lower.find(wanted), std::string::npos) << best;
+  }
 }
 
 class Settings : public testing::Test {

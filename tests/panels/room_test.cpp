@@ -48,6 +48,45 @@ TEST(EmptyView, ALadderWithoutRunsLeadsToTheOthers) {
   EXPECT_FALSE(ui_test_anchors::find("ladder.export").has_value());
 }
 
+TEST(Ladder, SaysThatALogHasNoLoss) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = add_ladder(store, "mixed", {"with"});
+  stepladder::Run run = store.runs().front();
+  run.rung = 1;
+  run.name = run.stage = run.title = "without";
+  run.source = "import";
+  const std::vector<StepRecord> steps{{.step = 1, .val_loss = 5, .dt_ms = 20}, {.step = 2, .val_loss = 4, .dt_ms = 20}};
+  store.insert_finished(run, steps);
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().selected_ladder = ladder;
+  ui_test_anchors::keep();
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.no_loss.1").has_value(); }));
+  EXPECT_FALSE(ui_test_anchors::find("ladder.no_loss.0").has_value());
+}
+
+TEST(Ladder, IsDeletedWithItsRunsAndBroughtBack) {
+  const TemporaryFolder folder;
+  RunStore store = RunStore::open(folder / "two.db");
+  const LadderId kept = add_ladder(store, "kept", {"a", "b"});
+  const LadderId gone = add_ladder(store, "gone", {"a", "b", "c"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().selected_ladder = gone;
+  ui_test_anchors::keep();
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.rung.2").has_value(); }));
+  ASSERT_TRUE(imgui.click(app, "ladder.more"));
+  ASSERT_TRUE(imgui.click(app, "ladder.delete"));
+  ASSERT_EQ(app.workspace().ladders().size(), 1u);
+  EXPECT_EQ(app.workspace().shown_ladder()->id, kept);
+  EXPECT_EQ(store.runs().size(), 2u);
+  EXPECT_EQ(store.ladders().size(), 1u);
+  EXPECT_EQ(app.workspace().undoable, "Deleted ladder gone");
+  imgui.press(app, ImGuiKey_Z, true);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().ladders().size() == 2; }));
+  EXPECT_EQ(store.runs_of(gone).size(), 3u);
+}
+
 TEST(EmptyView, SaysItsName) {
   RunStore store = RunStore::in_memory();
   for (const char* view : {"live", "ladder", "run", "compare", "history", "advisor"}) {
@@ -70,6 +109,70 @@ TEST(Chart, TheKeyOLeavesOutliersOffScreenAndCountsThem) {
   EXPECT_TRUE(shows(imgui, app, "chart.loss.off_screen.1")) << "the spike";
   imgui.press(app, ImGuiKey_O);
   EXPECT_TRUE(shows(imgui, app, "chart.loss.off_screen.0"));
+}
+
+TEST(Compare, EscapeThatClosesAListLeavesTheCursors) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"baseline", "bf16"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"compare"}});
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  const auto has_cursors = [&] { return shows(imgui, app, "compare.cursors"); };
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("compare.axis").has_value(); }));
+  ASSERT_TRUE(imgui.click(app, "chart.gap"));
+  imgui.press(app, ImGuiKey_A);
+  EXPECT_TRUE(has_cursors());
+  ASSERT_TRUE(imgui.click(app, "compare.axis"));
+  ASSERT_TRUE(ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
+  imgui.press(app, ImGuiKey_Escape);
+  EXPECT_FALSE(ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
+  EXPECT_TRUE(has_cursors());
+  imgui.press(app, ImGuiKey_Escape);
+  EXPECT_FALSE(has_cursors());
+}
+
+TEST(Messages, AnErrorMovesNothing) {
+  RunStore store = RunStore::in_memory();
+  add_ladder(store, "ladder", {"baseline"});
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"ladder"}});
+  ASSERT_TRUE(shows(imgui, app, "ladder.export"));
+  const auto before = ui_test_anchors::find("ladder.export");
+  app.workspace().messages.push_back({.text = "The checkpoint could not be saved: the disk is full"});
+  ASSERT_TRUE(shows(imgui, app, "message.dismiss"));
+  const auto after = ui_test_anchors::find("ladder.export");
+  EXPECT_EQ(before->y0, after->y0);
+  EXPECT_GT(ui_test_anchors::find("message.dismiss")->y0, 500) << "at the bottom";
+  ASSERT_TRUE(imgui.click(app, "message.dismiss"));
+  EXPECT_TRUE(app.workspace().messages.empty());
+}
+
+TEST(Ladder, ThirteenRungsAreOnTheScreenAndTheGapBelowThemCanBeDragged) {
+  RunStore store = RunStore::in_memory();
+  std::vector<std::string> stages;
+  for (int i = 0; i < 13; ++i) stages.push_back("stage " + std::to_string(i));
+  add_ladder(store, "ladder", stages);
+  Headless imgui;
+  DesktopApp app(store, nullptr, {.panels = {"ladder"}});
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("ladder.rung.12").has_value(); }) ||
+              shows(imgui, app, "ladder.rung.12"));
+  const auto last = ui_test_anchors::find("ladder.rung.12");
+  const auto splitter = ui_test_anchors::find("ladder.splitter");
+  ASSERT_TRUE(splitter);
+  EXPECT_LE(last->y1, splitter->y0);
+  ImGuiIO& io = ImGui::GetIO();
+  io.AddMousePosEvent(800, (splitter->y0 + splitter->y1) / 2);
+  imgui.frame(app);
+  io.AddMouseButtonEvent(0, true);
+  for (int i = 1; i <= 3; ++i) {
+    imgui.frame(app);
+    io.AddMousePosEvent(800, (splitter->y0 + splitter->y1) / 2 - static_cast<float>(50 * i));
+  }
+  imgui.frame(app);
+  io.AddMouseButtonEvent(0, false);
+  ASSERT_TRUE(shows(imgui, app, "ladder.splitter"));
+  EXPECT_NEAR(ui_test_anchors::find("ladder.splitter")->y0, splitter->y0 - 150, 3);
 }
 
 TEST(SmallWindow, EveryTabOfRunCanBeReached) {

@@ -1,6 +1,7 @@
 // The Import view from the paste to the import, and the MFU view, by mouse and keyboard.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 
@@ -151,6 +152,81 @@ TEST_F(ImportView, ThePreviewSaysWhetherFilesAreRepeatsOrRungsAndTheUserCanChoos
   EXPECT_TRUE(import().groupings.front().asked);
   EXPECT_EQ(import().runs.at(1).run.rung, 0);
   EXPECT_EQ(import().runs.at(1).run.repeat, 1);
+}
+
+TEST_F(ImportView, AnImportIsUndoneAsAWholeAndRecognisedBefore) {
+  const std::filesystem::path logs = folder_ / "logs";
+  std::filesystem::create_directories(logs);
+  for (const char* name : {"a.log", "b.log"}) std::ofstream(logs / name) << log_of(30) << name;
+  app_->take_dropped({logs.string()});
+  wait_for(State::understood);
+  EXPECT_EQ(import().source_lines.size(), import().notes.size());
+  EXPECT_NE(std::find(import().source_lines.begin(), import().source_lines.end(), "step oops | loss none"),
+            import().source_lines.end());
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  ASSERT_EQ(store_.runs().size(), 2u);
+  ASSERT_EQ(app_->workspace().undoable, "Imported 2 runs");
+
+  app_->take_dropped({logs.string()});
+  wait_for(State::understood);
+  EXPECT_TRUE(import().runs.empty());
+  EXPECT_EQ(import().skipped.size(), 2u);
+  EXPECT_FALSE(shows("import.keep"));
+  ASSERT_TRUE(click("import.skipped.again"));
+  wait_until([&] { return import().state == State::understood && import().runs.size() == 2; });
+  EXPECT_TRUE(import().skipped.empty());
+  ASSERT_TRUE(click("import.forget"));
+
+  imgui_.press(*app_, ImGuiKey_Z, true);
+  wait_until([&] { return app_->workspace().runs().empty(); });
+  EXPECT_TRUE(store_.runs().empty());
+  EXPECT_TRUE(store_.ladders().empty());
+  EXPECT_TRUE(app_->workspace().ladders().empty());
+  for (const auto& [run, curation] : store_.curations()) EXPECT_TRUE(curation.deleted());
+  app_->take_dropped({logs.string()});
+  wait_for(State::understood);
+  EXPECT_EQ(import().runs.size(), 2u) << "what was undone can be imported again";
+}
+
+TEST_F(ImportView, TheButtonBesideTheImportedRunsUndoesIt) {
+  paste(log_of(30));
+  ASSERT_TRUE(click("import.keep"));
+  wait_for(State::kept);
+  ASSERT_TRUE(click("import.undo"));
+  wait_until([&] { return app_->workspace().runs().empty(); });
+  EXPECT_EQ(import().state, State::nothing);
+}
+
+TEST_F(ImportView, TheRoleAndPlaceOfAFileAreSetInThePreview) {
+  const std::filesystem::path logs = folder_ / "logs";
+  std::filesystem::create_directories(logs);
+  for (const char* dt : {"100", "67", "50"}) {
+    std::ofstream file(logs / (std::string(dt) + ".log"));
+    for (int step = 1; step <= 30; ++step) file << "step " << step << " | loss 4.5 | dt " << dt << ".00ms\n";
+  }
+  app_->take_dropped({logs.string()});
+  wait_for(State::understood);
+  ASSERT_EQ(import().runs.size(), 3u);
+  const auto wait_for_reading = [&](int after) {
+    wait_until([&] { return import().state == State::understood && import().number > after; });
+  };
+  int number = import().number;
+  ASSERT_TRUE(click("import.edit.2"));
+  ASSERT_TRUE(click("import.file.role.3"));  // apart
+  wait_for_reading(number);
+  EXPECT_EQ(std::count_if(import().runs.begin(), import().runs.end(),
+                          [](const ImportPreview::PreviewRun& run) { return run.run.ladder.has_value(); }),
+            2);
+  number = import().number;
+  const std::string first = import().runs.front().run.title;
+  ASSERT_TRUE(click("import.edit.0"));
+  ASSERT_TRUE(click("import.file.down"));
+  wait_for_reading(number);
+  const auto is_first = [&](const ImportPreview::PreviewRun& run) { return run.run.title == first; };
+  const auto moved = std::find_if(import().runs.begin(), import().runs.end(), is_first);
+  ASSERT_NE(moved, import().runs.end());
+  EXPECT_EQ(moved->run.rung, 1);
 }
 
 TEST_F(ImportView, WhatCannotBeReadIsSaidAndThereIsNothingToKeep) {

@@ -40,6 +40,18 @@ TEST(Csv, a_quoted_field_may_hold_the_separator_and_quotes) {
   EXPECT_EQ(fields(R"(a,"never closed,b)"), (std::vector<std::string>{"a", "never closed,b"}));
 }
 
+TEST(Csv, no_text_is_a_formula_and_every_text_comes_back) {
+  EXPECT_EQ(guard_formula("=1+1"), "'=1+1");
+  EXPECT_EQ(guard_formula("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(guard_formula("+cmd|' /C calc'!A0"), "'+cmd|' /C calc'!A0");
+  EXPECT_EQ(guard_formula("\t=1"), "'\t=1");
+  for (const char* const plain : {"", "-", "a=b", "-5", "+1e3", "-0.25", "-inf", "-Infinity", "'quoted'", "1-2"})
+    EXPECT_EQ(guard_formula(plain), plain) << "a number stays a number, and a text as it is";
+  for (const char* const text :
+       {"=1+1", "'=1+1", "''=1+1", "-", "'-", "-5", "'-5", "-a", "'", "''", "it's", "'a'", "\r=x"})
+    EXPECT_EQ(unguard_formula(guard_formula(text)), text);
+}
+
 TEST(Csv, a_file_skips_comments_and_reads_any_line_end) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "t.csv";

@@ -50,7 +50,7 @@ class Refusing : public StepGraph {
 
 template <class Graph>
 Trained train_captured(const Recipe& recipe, const std::filesystem::path& checkpoints = {}) {
-  return train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = checkpoints}, {},
+  return train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = {.owner = {.database = checkpoints}}}, {},
                     [](at::Device) { return std::make_unique<Graph>(); });
 }
 
@@ -131,14 +131,16 @@ TEST(CapturedStep, GoesOnFromACheckpoint) {
   const auto expected = train_here(recipe).losses();
   recipe.save_every = 4;
   recipe.keep = 0;
-  const Trained saved = train_captured<Repeating>(recipe, folder);
+  const Trained saved = train_captured<Repeating>(recipe, folder / "runs.db");
   ASSERT_EQ(saved.losses(), expected);
   ASSERT_FALSE(saved.checkpoints.empty());
   const CheckpointSaved& first = saved.checkpoints.front();
   ASSERT_LT(first.step, 10);
-  const Trained resumed =
-      train_here(TrainingJob{.run = 1, .recipe = recipe, .checkpoints = folder, .start_from = first.folder}, {},
-                 [](at::Device) { return std::make_unique<Repeating>(); });
+  const Trained resumed = train_here(TrainingJob{.run = 1,
+                                                 .recipe = recipe,
+                                                 .checkpoints = {.owner = {.database = folder / "runs.db"}},
+                                                 .start_from = first.folder},
+                                     {}, [](at::Device) { return std::make_unique<Repeating>(); });
   ASSERT_EQ(resumed.endings.at(0).reason, "");
   EXPECT_EQ(resumed.losses(), std::vector<double>(expected.begin() + first.step, expected.end()));
   std::filesystem::remove_all(folder);

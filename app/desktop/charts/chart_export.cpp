@@ -152,11 +152,7 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     text += '|';
-    for (std::string cell : rows[r]) {
-      for (std::size_t bar = cell.find('|'); bar != std::string::npos; bar = cell.find('|', bar + 2))
-        cell.insert(bar, 1, '\\');
-      text += ' ' + cell + " |";
-    }
+    for (const std::string& cell : rows[r]) text += ' ' + markdown_cell(cell) + " |";
     text += '\n';
     if (r > 0) continue;
     text += '|';

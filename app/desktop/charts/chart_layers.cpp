@@ -102,7 +102,10 @@ void list_in_legend(const Chart& chart, float plot_width) {
   for (const Curve* curve : curves) {
     ImPlotSpec spec;
     spec.LineColor = faded(curve->colour, 1 / std::max(curve->colour.w, 0.1f));
-    ImPlot::PlotDummy(legend_label(*curve, plot_width).c_str(), spec);
+    spec.Flags = ImPlotItemFlags_NoFit;
+    // An empty line: ImPlot gives a dummy a colour of its own, which a curve without points would keep.
+    constexpr double nothing = 0;
+    ImPlot::PlotLine(legend_label(*curve, plot_width).c_str(), &nothing, &nothing, 0, spec);
   }
 }
 
@@ -163,7 +166,7 @@ void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, f
 void draw_band(const Curve& curve, const CurveView& view) {
   if (view.low.x.size() != view.high.x.size() || view.low.x.empty()) return;
   ImPlotSpec spec;
-  spec.FillColor = faded(curve.colour, 0.2f);
+  spec.FillColor = faded(curve.colour, 0.28f);
   spec.Flags = ImPlotItemFlags_NoLegend;
   ImPlot::PlotShaded(("##band" + curve.label).c_str(), view.low.x.data(), view.low.y.data(), view.high.y.data(),
                      static_cast<int>(view.low.x.size()), spec);
@@ -230,6 +233,8 @@ void read_out(const Chart& chart, double x_marked) {
       colour_square(curve->colour);
       ImGui::SameLine();
       std::string text = curve->label.substr(0, curve->label.find("##")) + "  " + y_text(chart, curve->y[i]);
+      if (i < curve->low.size() && curve->low[i] < curve->high[i])
+        text += "  (" + y_text(chart, curve->low[i]) + " \xE2\x80\x93 " + y_text(chart, curve->high[i]) + ")";
       if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
       ImGui::TextUnformatted(text.c_str());
     }

@@ -28,47 +28,55 @@ Range x_range(const Chart& chart) {
     range.include(curve.x.back());
   }
   if (!range.known()) return {0, 1};
+  range.include(chart.x_until);
   if (range.low == range.high) return {range.low - 1, range.high + 1};
   if (chart.log_x) return {range.low / 1.15, range.high * 1.15};
   return padded(range, 0.01);
 }
 
-// The range of the visible values within `x`; `leave_out` excludes the lowest and highest 2 %.
-Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range& x, bool leave_out) {
-  if (chart.steps_up) return {0, 1.03};
+// The range of a curve's visible values and of its band, without the lowest and highest `left_out` of them.
+Range visible_range(const Chart& chart, const CurveView& curve, const Range& x, double left_out) {
   Range range;
-  Range focus;  // of the curves that are not context
   std::vector<double> values;
-  for (std::size_t k = 0; k < curves.size(); ++k) {
-    const Polyline& line = curves[k].line;
-    for (std::size_t i = 0; i < line.y.size(); ++i) {
-      if (line.x[i] < x.low || line.x[i] > x.high || (chart.log_y && line.y[i] <= 0)) continue;
-      if (chart.from_zero || leave_out) {
-        if (std::isfinite(line.y[i])) values.push_back(line.y[i]);
-      } else {
-        range.include(line.y[i]);
-        if (!chart.curves[k].is_context) focus.include(line.y[i]);
-      }
+  for (const Polyline* line : {&curve.line, &curve.low, &curve.high}) {
+    for (std::size_t i = 0; i < line->y.size(); ++i) {
+      const double y = line->y[i];
+      if (line->x[i] < x.low || line->x[i] > x.high || (chart.log_y && y <= 0)) continue;
+      if (left_out > 0 && std::isfinite(y)) values.push_back(y);
+      if (left_out <= 0) range.include(y);
     }
   }
-  if (focus.known()) {
-    const double room = std::max(focus.high - focus.low, 1e-9);
-    range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
-  }
-  const auto at_share = [&](double share) {
+  if (values.empty()) return range;
+  for (const double share : {left_out, 1 - left_out}) {
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(static_cast<double>(values.size() - 1) * share);
     std::nth_element(values.begin(), at, values.end());
-    return *at;
-  };
-  if (chart.from_zero && !chart.log_y) {
-    if (values.empty()) return {0, 1};
-    const double most = values.size() < 10 ? std::ranges::max(values) : at_share(0.98);
-    return {0, most > 0 ? most * 1.2 : 1};
+    range.include(*at);
   }
-  if (leave_out && !values.empty()) {
-    range = {at_share(0.02), at_share(0.98)};
-  } else {
-    for (const double value : values) range.include(value);
+  return range;
+}
+
+// The range of the visible values within `x`; `leave_out` excludes the lowest and highest 2 % of each curve. By curve,
+// since a short curve may be fewer than 2 % of all values.
+Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range& x, bool leave_out) {
+  if (chart.steps_up) return {0, 1.03};
+  if (!is_missing(chart.whole)) return {0, 1.03 * chart.whole};  // labels end at the whole
+  const bool starts_at_zero = chart.from_zero && !chart.log_y;
+  Range range;
+  Range focus;  // of the curves that are not context
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    const bool is_short = curves[k].line.x.size() < 10 && !leave_out;
+    const double left_out = leave_out || (starts_at_zero && !is_short) ? 0.02 : 0;
+    const Range own = visible_range(chart, curves[k], x, left_out);
+    if (!own.known()) continue;
+    for (const double end : {own.low, own.high}) {
+      range.include(end);
+      if (!chart.curves[k].is_context) focus.include(end);
+    }
+  }
+  if (starts_at_zero) return {0, range.known() && range.high > 0 ? range.high * 1.2 : 1};
+  if (focus.known() && !leave_out) {
+    const double room = std::max(focus.high - focus.low, 1e-9);
+    range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
   }
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
@@ -76,6 +84,12 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
   if (range.known() && chart.floor >= range.low - (range.high - range.low)) range.include(chart.floor);
   if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
   return padded(range, 0.05);
+}
+
+int plain_axis_number(double value, char* text, int size, void* range) {
+  const auto* axis = static_cast<const Range*>(range);
+  const std::string label = plain_axis_text(value, axis ? axis->high - axis->low : missing);
+  return std::snprintf(text, static_cast<std::size_t>(size), "%s", label.c_str());
 }
 
 // `range` is the axis's, or null if its width doesn't matter.
@@ -146,6 +160,32 @@ ImPlotLocation emptiest_corner(std::span<const CurveView> curves, const Range& x
   return corners[best];
 }
 
+// The visible part of the band, and a neighbour on each side; if that is too much, the lowest and highest of each
+// column's values.
+void decimate_band(const Curve& curve, const Range& x, int columns, CurveView& view) {
+  view.low = view.high = {};
+  if (curve.low.empty()) return;
+  const auto place = [&](double at) {
+    return static_cast<std::size_t>(std::lower_bound(curve.x.begin(), curve.x.end(), at) - curve.x.begin());
+  };
+  const std::size_t first = place(x.low) - (place(x.low) > 0 ? 1 : 0);
+  const std::size_t end = std::min(place(x.high) + 1, curve.x.size());
+  const std::size_t each = (end - std::min(first, end)) / static_cast<std::size_t>(columns) + 1;
+  for (std::size_t i = first; i < end; i += each) {
+    const std::size_t next = std::min(i + each, end);
+    const auto ends = [&](std::span<const double> values) { return values.subspan(i, next - i); };
+    const double low = std::ranges::min(ends(curve.low));
+    const double high = std::ranges::max(ends(curve.high));
+    for (const double at : {curve.x[i], curve.x[next - 1]}) {
+      if (!view.low.x.empty() && view.low.x.back() == at) continue;
+      view.low.x.push_back(at);
+      view.high.x.push_back(at);
+      view.low.y.push_back(low);
+      view.high.y.push_back(high);
+    }
+  }
+}
+
 void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& view) {
   if (curve.levels) {
     curve.levels->show(curve.x, curve.y, x.low, x.high, columns, view.line);
@@ -153,8 +193,7 @@ void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& 
     view.line = decimate(curve.x, curve.y, x.low, x.high, columns);
   }
   view.smoothed = curve.smoothed.empty() ? Polyline{} : decimate(curve.x, curve.smoothed, x.low, x.high, columns);
-  view.low = curve.low.empty() ? Polyline{} : decimate(curve.x, curve.low, x.low, x.high, columns);
-  view.high = curve.low.empty() ? Polyline{} : decimate(curve.x, curve.high, x.low, x.high, columns);
+  decimate_band(curve, x, columns, view);
 }
 
 }  // namespace
@@ -187,7 +226,9 @@ ChartView derive(const Chart& chart, const Range& zoom, YAxis y_axis, ImVec2 siz
 }
 
 void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
-  ImPlot::SetupAxes(chart.x_label.c_str(), nullptr,
+  const bool has_room = view.size.y > px(120);
+  const char* unit = !has_room || chart.unit.empty() ? nullptr : chart.steps_up ? "share of steps" : chart.unit.c_str();
+  ImPlot::SetupAxes(chart.x_label.c_str(), unit,
                     ImPlotAxisFlags_NoHighlight | (chart.x_labelled ? 0 : ImPlotAxisFlags_NoLabel),
                     ImPlotAxisFlags_NoHighlight | (view.y.known() ? ImPlotAxisFlags_Lock : 0));
   // ImPlot hands the range back to axis_number, which only reads it.
@@ -195,7 +236,8 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
     return is_log || !range.known() ? nullptr : const_cast<Range*>(&range);
   };
   ImPlot::SetupAxisFormat(ImAxis_X1, axis_number, range_of(view.x, chart.log_x));
-  ImPlot::SetupAxisFormat(ImAxis_Y1, axis_number, range_of(view.y, chart.log_y));
+  ImPlot::SetupAxisFormat(ImAxis_Y1, chart.unit.empty() ? plain_axis_number : axis_number,
+                          range_of(view.y, chart.log_y));
   if (chart.log_x) {
     ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
     set_up_log_ticks(ImAxis_X1, view.x);
@@ -216,20 +258,28 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
   ImPlot::SetupFinish();
 }
 
-std::size_t off_screen(const ChartView& view, const Range& x, const Range& y) {
-  std::size_t count = 0;
+OffScreen off_screen(const ChartView& view, const Range& x, const Range& y) {
+  OffScreen off;
   for (const CurveView& curve : view.curves) {
     const Polyline& line = curve.line;
-    count += line.off_range;
+    std::size_t within_x = 0;
+    std::size_t beyond_y = 0;
     for (std::size_t k = 0; k < line.y.size(); ++k) {
-      const bool inside_x = line.x[k] >= x.low && line.x[k] <= x.high;
-      if (inside_x && (line.y[k] < y.low || line.y[k] > y.high)) ++count;
+      if (line.x[k] < x.low || line.x[k] > x.high) continue;
+      ++within_x;
+      if (line.y[k] < y.low || line.y[k] > y.high) ++beyond_y;
     }
+    for (std::size_t k = 0; k < curve.high.y.size(); ++k) {
+      const bool is_visible = curve.high.x[k] >= x.low && curve.high.x[k] <= x.high;
+      if (is_visible && (curve.low.y[k] < y.low || curve.high.y[k] > y.high)) ++off.band;
+    }
+    off.points += line.off_range + beyond_y;
+    if (within_x > 0 && beyond_y == within_x) ++off.curves;
   }
-  return count;
+  return off;
 }
 
-std::string caption(const ChartView& view, std::size_t off_screen, Wording wording) {
+std::string caption(const ChartView& view, const OffScreen& off_screen) {
   std::size_t points = 0;
   std::size_t drawn = 0;
   std::size_t not_finite = 0;
@@ -239,12 +289,15 @@ std::string caption(const ChartView& view, std::size_t off_screen, Wording wordi
     not_finite += curve.line.not_finite;
   }
   if (points + not_finite == 0) return "no steps yet";
-  const bool brief = wording == Wording::brief;
   const auto count = [](std::size_t value) { return grouped(static_cast<std::int64_t>(value)); };
-  std::string text = count(points) + (points == 1 ? " point" : " points");
-  if (!brief || drawn < points) text += ", " + count(std::min(drawn, points)) + " drawn";
-  if (!brief || off_screen > 0) text += ", " + count(off_screen) + " off-screen";
-  if (not_finite > 0) text += ", " + grouped(static_cast<std::int64_t>(not_finite)) + " NaN or infinite";
+  std::string text;
+  if (drawn < points || off_screen.points > 0) text = count(points) + (points == 1 ? " point" : " points");
+  if (drawn < points) text += ", " + count(drawn) + " drawn";
+  if (off_screen.points > 0) text += ", " + count(off_screen.points) + " off-screen";
+  if (off_screen.curves > 0)
+    text += off_screen.curves == 1 ? " (1 whole curve)" : " (" + count(off_screen.curves) + " whole curves)";
+  if (off_screen.band > 0) text += (text.empty() ? "" : ", ") + std::string("extremes off-screen");
+  if (not_finite > 0) text += (text.empty() ? "" : ", ") + count(not_finite) + " NaN or infinite";
   return text;
 }
 

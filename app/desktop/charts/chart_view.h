@@ -22,7 +22,7 @@ struct Range {
 struct CurveView {
   Polyline line;
   Polyline smoothed;  // empty: the curve isn't smoothed
-  Polyline low;       // of its band; empty: no band
+  Polyline low;       // of its band, at the same x as `high`; empty: no band
   Polyline high;
 };
 
@@ -45,11 +45,15 @@ ChartView derive(const Chart& chart, const Range& zoom, YAxis y_axis, ImVec2 siz
 // Call between BeginPlot and the first item. The mouse changes `linked_x` when the plot ends.
 void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x);
 
-// How many values are outside the plot's limits or the x range.
-std::size_t off_screen(const ChartView& view, const Range& x, const Range& y);
+// The values outside the plot's limits or the x range, and the curves with nothing but such values in the x range.
+struct OffScreen {
+  std::size_t points = 0;
+  std::size_t curves = 0;
+  std::size_t band = 0;  // places where a band leaves the plot
+};
+OffScreen off_screen(const ChartView& view, const Range& x, const Range& y);
 
-// "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; brief leaves out counts that show nothing missing.
-enum class Wording { full, brief };
-std::string caption(const ChartView& view, std::size_t off_screen, Wording wording);
+// What isn't drawn as it is: "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; empty if everything is.
+std::string caption(const ChartView& view, const OffScreen& off_screen);
 
 }  // namespace stepladder

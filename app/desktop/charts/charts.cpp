@@ -110,7 +110,7 @@ bool interact(const Chart& chart, ChartState& state) {
 
 // Results of drawing the plot.
 struct Drawn {
-  std::size_t off_screen = 0;
+  OffScreen off_screen;
   bool floor_is_below = false;
 };
 
@@ -136,19 +136,16 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   return drawn;
 }
 
-// Shows all counts or, if they don't fit, only those of points that aren't drawn as they are.
+// The note, what isn't drawn as it is, and the smoothing.
 void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn) {
-  const float width = ImGui::GetContentRegionAvail().x - chart.title_room;
-  const auto words = [&](Wording wording) {
-    return (chart.note.empty() ? "" : chart.note + "  -  ") + caption(view, drawn.off_screen, wording) +
-           (chart.smoothing.empty() ? "" : ", " + chart.smoothing) +
-           (drawn.floor_is_below ? ", " + chart.floor_label + " " + loss_text(chart.floor) + " below" : "");
+  std::string text = chart.note;
+  const auto add = [&](const std::string& words, const char* between) {
+    if (!words.empty()) text += (text.empty() ? "" : between) + words;
   };
-  ImGui::PushFont(fonts().regular, small_size);
-  const std::string full = words(Wording::full);
-  const bool fits = ImGui::CalcTextSize(full.c_str()).x <= width;
-  ImGui::PopFont();
-  text_cut(fits ? full : words(Wording::brief), width, palette().quiet, fonts().regular, small_size);
+  add(caption(view, drawn.off_screen), "  \xE2\x80\x93  ");
+  add(chart.smoothing, ", ");
+  if (drawn.floor_is_below) add(chart.floor_label + " " + loss_text(chart.floor) + " below", ", ");
+  text_cut(text, ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);
 }
 
 ImVec2 size_of(const Chart& chart) {
@@ -185,7 +182,7 @@ void draw_chart(const Chart& chart) {
   ImGui::PopFont();
   ImGui::SetCursorPos(caption_at);
   draw_caption(chart, view, drawn);
-  mark(std::string("chart.") + chart.id + ".off_screen." + std::to_string(drawn.off_screen));
+  mark(std::string("chart.") + chart.id + ".off_screen." + std::to_string(drawn.off_screen.points));
   state.keep();
   ImGui::PopID();
 }

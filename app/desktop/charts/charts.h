@@ -15,10 +15,10 @@
 namespace stepladder {
 
 struct Curve {
-  std::string label;
+  std::string label = {};
   std::span<const double> x;  // ascending
   std::span<const double> y;  // missing values are skipped
-  ImVec4 colour;
+  ImVec4 colour = {};
   float weight = 1.5f;
   bool in_legend = true;
   bool points = false;                    // marks instead of a line (validation losses)
@@ -26,9 +26,9 @@ struct Curve {
   bool is_context = false;                // the y range includes it only near the other curves
   int dash = 0;                           // dash pattern if line styles are on; 0: solid
   const MinMaxPyramid* levels = nullptr;  // of y, so that a frame doesn't scan all of it; null: scan it
-  std::span<const double> smoothed;       // drawn in the curve's colour, y thin behind it
-  std::span<const double> low;            // a band around y, if any
-  std::span<const double> high;
+  std::span<const double> smoothed = {};  // drawn in the curve's colour, y thin behind it
+  std::span<const double> low = {};       // a band around y, if any
+  std::span<const double> high = {};
 };
 
 // An event at an x: a thin line with a tooltip.
@@ -60,6 +60,8 @@ struct Chart {
   std::vector<Curve> curves;  // drawn in this order, the last on top
   double floor = missing;     // a labelled horizontal line, e.g. a source's entropy
   std::string floor_label;
+  double x_until = missing;       // x reaches at least this far: the planned end of a running run
+  double whole = missing;         // y is a share of it (100 for %), and the axis spans all of it
   bool from_zero = false;         // y starts at 0, and the highest 2 % may be off-screen
   bool steps_up = false;          // stairs (an ECDF) instead of lines
   bool log_x = false;             // every x must be positive

@@ -87,10 +87,15 @@ void number_equal_labels(std::vector<ComparedLine>& lines) {
   }
 }
 
+// Smoothing shows a trend in noise. A validation loss is a mean over many batches already, and is quoted by its value.
+bool can_be_smoothed(Quantity quantity) {
+  return quantity != Quantity::val_loss;
+}
+
 // One run's part of a line.
 struct RunCurve {
   Points points;
-  Points means;  // empty: the points are the values
+  MeanCurve means;  // empty: the points are the values
   std::int64_t behind = 0;
 };
 
@@ -98,9 +103,8 @@ RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Po
   if (!run.is_excerpt || is_metric(axis)) return {.points = points_of(run.run, *run.series, quantity, axis)};
   const OverviewCurve* coarse = run.overview(quantity);
   if (!coarse) return {};
-  Points means = means_of(coarse->overview);
-  if (axis == Axis::step) return {coarse->points, std::move(means), coarse->behind()};
-  return {placed(coarse->points, places), placed(means, places), coarse->behind()};
+  if (axis == Axis::step) return {coarse->points, coarse->means, coarse->behind()};
+  return {placed(coarse->points, places), placed(coarse->means, places), coarse->behind()};
 }
 
 void fill(ComparedLine& line, const std::vector<const RunSnapshot*>& runs, std::size_t metric,
@@ -112,23 +116,26 @@ void fill(ComparedLine& line, const std::vector<const RunSnapshot*>& runs, std::
   if (runs.size() == 1) {
     RunCurve only = curve(*runs.front());
     line.points[metric] = std::move(only.points);
-    line.means[metric] = std::move(only.means);
+    line.means[metric] = std::move(only.means.mean);
+    line.low[metric] = std::move(only.means.low);
+    line.high[metric] = std::move(only.means.high);
     line.behind[metric] = only.behind;
   } else {
     std::vector<Points> each;
     for (const RunSnapshot* run : runs) {
       RunCurve one = curve(*run);
       line.behind[metric] += one.behind;
-      each.push_back(one.means.empty() ? std::move(one.points) : std::move(one.means));
+      each.push_back(one.means.mean.empty() ? std::move(one.points) : std::move(one.means.mean));
     }
     MeanCurve mean = mean_of(each);
     line.points[metric] = std::move(mean.mean);
     line.low[metric] = std::move(mean.low);
     line.high[metric] = std::move(mean.high);
   }
-  line.levels[metric].follow(line.points[metric].x, line.points[metric].y);
   const Points& values = line.values(metric);
-  if (options.smoothing > 0 && values.is_path) line.smoothed[metric] = smooth(values.x, values.y, options.smoothing);
+  line.levels[metric].follow(values.x, values.y);
+  if (options.smoothing > 0 && values.is_path && can_be_smoothed(options.metrics[metric]))
+    line.smoothed[metric] = smooth(values.x, values.y, options.smoothing);
 }
 
 ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const ComparisonOptions& options) {
@@ -158,7 +165,8 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
     line.gap =
         options.gap == Gap::difference ? difference(line.values(0), reference) : ratio(line.values(0), reference);
     line.gap_levels.follow(line.gap.x, line.gap.y);
-    if (options.smoothing > 0) line.gap_smoothed = smooth(line.gap.x, line.gap.y, options.smoothing);
+    if (options.smoothing > 0 && can_be_smoothed(options.metrics[0]))
+      line.gap_smoothed = smooth(line.gap.x, line.gap.y, options.smoothing);
   }
   return curves;
 }

@@ -32,16 +32,16 @@ struct ComparedLine {
   std::string label;
   int colour = 0;
   std::array<Points, 3> points;
-  std::array<Points, 3> means;  // if the points are lowest and highest values: the means at the same steps
-  std::array<MinMaxPyramid, 3> levels;
+  std::array<Points, 3> means;  // if the points are lowest and highest values of buckets: what is drawn, with a band
+  std::array<MinMaxPyramid, 3> levels;  // of values()
   std::array<std::vector<double>, 3> smoothed, low, high;
-  std::array<std::int64_t, 3> behind{};  // values that are drawn as lowest and highest of their neighbours
+  std::array<std::int64_t, 3> behind{};  // values that are drawn as means and range of their neighbours
   std::int64_t excerpt = 0;              // steps that the points were chosen from; 0: all
   Points gap;                            // of means if either side is coarse
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
 
-  // The values that the numbers are computed from.
+  // The values that are drawn and that the numbers are computed from.
   const Points& values(std::size_t metric) const { return means[metric].empty() ? points[metric] : means[metric]; }
 };
 

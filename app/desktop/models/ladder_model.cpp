@@ -39,8 +39,8 @@ struct LadderInput {
   std::vector<std::vector<SystemMetrics>> metrics;  // of each
 };
 
-// The loss along the comparison axis; differences are taken of `means`.
-LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxis comparison_axis, Points& means) {
+// The loss along the comparison axis.
+LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxis comparison_axis) {
   LossCurve curve{.run = run.run.id, .rung = run.run.rung, .repeat = run.run.repeat, .title = title_of(run.run)};
   if (comparison_axis == ComparisonAxis::energy && is_missing(energy.mean_power_w)) return curve;
   const Axis axis = axis_of(comparison_axis);
@@ -52,14 +52,16 @@ LossCurve loss_curve(const RunSnapshot& run, const Energy& energy, ComparisonAxi
   if (!run.is_excerpt) {
     curve.points = points_of(run.run, *run.series, Quantity::loss, axis);
     as_energy(curve.points.x);
-    means = curve.points;
   } else if (const OverviewCurve* coarse = run.overview(Quantity::loss)) {
     curve.places = run.places(axis);
     as_energy(curve.places.y);
     curve.behind = coarse->behind();
-    curve.points = axis == Axis::step ? coarse->points : placed(coarse->points, curve.places);
-    means = means_of(coarse->overview);
-    if (axis != Axis::step) means = placed(means, curve.places);
+    MeanCurve means = axis == Axis::step ? coarse->means : placed(coarse->means, curve.places);
+    curve.points = std::move(means.mean);
+    curve.low = std::move(means.low);
+    curve.high = std::move(means.high);
+    if (coarse->means.mean.empty())  // the values themselves
+      curve.points = axis == Axis::step ? coarse->points : placed(coarse->points, curve.places);
   }
   curve.levels.follow(curve.points.x, curve.points.y);
   return curve;
@@ -114,20 +116,19 @@ LadderModel model_of(const LadderInput& input) {
     if (rung.judged.rung == input.baseline || (!base && model.rungs.size() == 1)) base = &rung;
   }
 
-  std::vector<Points> means(runs.size());
   std::vector<const Series*> repeats;
   std::size_t reference = runs.size();
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.comparison_axis, means[i]));
+    model.losses.push_back(loss_curve(runs[i], energies[runs[i].run.id], input.comparison_axis));
     if (!base || runs[i].run.rung != base->judged.rung) continue;
     repeats.push_back(runs[i].series.get());
-    if (reference == runs.size() && !means[i].empty()) reference = i;
+    if (reference == runs.size() && !model.losses[i].points.empty()) reference = i;
   }
   model.band = loss_band(repeats);
   for (std::size_t i = 0; reference < runs.size() && i < runs.size(); ++i) {
     if (i == reference) continue;
     LossCurve& curve = model.losses[i];
-    curve.gap = difference(means[i], means[reference]);
+    curve.gap = difference(curve.points, model.losses[reference].points);
     curve.gap_levels.follow(curve.gap.x, curve.gap.y);
   }
   return model;

@@ -48,10 +48,11 @@ struct LossCurve {
   int rung = 0;
   int repeat = 0;
   std::string title;
-  Points points;
-  Points gap;               // minus the baseline's; of means if either is coarse
-  Points places;            // of a long run's steps along the comparison axis, unless that axis is the step
-  std::int64_t behind = 0;  // values that a coarse curve represents
+  Points points;                  // of a long run the means of its buckets
+  std::vector<double> low, high;  // of a long run's buckets; else empty
+  Points gap;                     // minus the baseline's; of means if either is coarse
+  Points places;                  // of a long run's steps along the comparison axis, unless that axis is the step
+  std::int64_t behind = 0;        // values that a coarse curve represents
   MinMaxPyramid levels;
   MinMaxPyramid gap_levels;
 };

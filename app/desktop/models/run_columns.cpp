@@ -166,7 +166,7 @@ double cell_value(const std::string& column, const RunEntry& entry, const Column
     const double gap = entry.summary.loss_last - base->summary.loss_last;
     return is_missing(entry.summary.loss_last) || is_missing(base->summary.loss_last) ? missing : gap;
   }
-  if (column == "mfu") return utilisation_of(entry.run, entry.summary, context.workspace->hardware).mfu;
+  if (column == "mfu") return assumed_utilisation_of(entry.run, entry.summary, context.workspace->hardware).mfu;
   if (column.starts_with(recipe_prefix)) {
     const std::string text = cell_text(column, entry, context);
     double value = 0;
@@ -184,7 +184,10 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
   if (column == "name") return run.name;
   if (column == "factor") return factor_text(cell_value(column, entry, context));
   if (column == "loss_gap") return signed_loss(cell_value(column, entry, context));
-  if (column == "mfu") return percent_text(cell_value(column, entry, context));
+  if (column == "mfu") {
+    const RunUtilisation use = assumed_utilisation_of(run, entry.summary, context.workspace->hardware);
+    return (use.assumed.empty() ? "" : "~ ") + percent_text(use.mfu);
+  }
   if (column == "stage") return run.stage;
   if (column == "status") return std::string(to_string(run.status));
   if (column == "tags") return tags_text(entry.curation.tags);

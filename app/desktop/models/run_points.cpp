@@ -54,11 +54,23 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
   if (zoom && zoom->zoomed() && !shown->overview.exact() && !shown->points.empty()) {
     if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, commands)) shown = std::move(zoomed);
   }
-  return {shown->points.x, shown->points.y, &shown->levels, shown->behind(), shown};
+  const Points& points = shown->means.mean.empty() ? shown->points : shown->means.mean;
+  return {points.x, points.y, &shown->levels, shown->behind(), shown};
+}
+
+void RunPoints::draw_as(Curve& curve) const {
+  curve.x = x;
+  curve.y = y;
+  if (overview && !overview->means.mean.empty()) {
+    curve.low = overview->means.low;
+    curve.high = overview->means.high;
+  } else {
+    curve.levels = levels;
+  }
 }
 
 std::string behind_text(std::int64_t behind) {
-  return behind > 0 ? "lowest and highest of " + grouped(behind) + " values" : "";
+  return behind > 0 ? "means and range of " + grouped(behind) + " values" : "";
 }
 
 }  // namespace stepladder

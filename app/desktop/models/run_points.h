@@ -14,9 +14,12 @@ namespace stepladder {
 struct RunPoints {
   std::span<const double> x;
   std::span<const double> y;
-  const MinMaxPyramid* levels = nullptr;          // of them; null: nothing is loaded yet
-  std::int64_t behind = 0;                        // values that are shown as lowest and highest of their neighbours
+  const MinMaxPyramid* levels = nullptr;          // of y, or of the points behind it; null: nothing is loaded yet
+  std::int64_t behind = 0;                        // values that are shown as means, lowest and highest of neighbours
   std::shared_ptr<const OverviewCurve> overview;  // the source of the points; null if the steps are in memory
+
+  // Gives a curve these points, with the range behind them as a band.
+  void draw_as(Curve& curve) const;
 };
 
 // For steps that aren't in memory: `steps` reads those of short runs, `overview` reads none (for charts of many runs).
@@ -26,7 +29,7 @@ enum class Reads { steps, overview };
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
                      Commands& commands, Reads reads = Reads::steps);
 
-// "lowest and highest of 10,000,000 values", or empty if every value is drawn.
+// "means and range of 10,000,000 values", or empty if every value is drawn.
 std::string behind_text(std::int64_t behind);
 
 }  // namespace stepladder

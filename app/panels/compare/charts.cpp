@@ -18,10 +18,11 @@ namespace {
 constexpr std::size_t most_in_legend = 8;
 constexpr std::size_t most_points = 20'000;  // per chart: there are four
 
-std::string smoothing_words(const ComparisonOptions& options) {
+std::string smoothing_words(const ComparisonOptions& options, const std::vector<Curve>& curves) {
+  if (std::all_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.smoothed.empty(); })) return "";
   std::array<char, 48> text{};
   std::snprintf(text.data(), text.size(), "smoothing %.2f, raw values behind", static_cast<double>(options.smoothing));
-  return options.smoothing > 0 ? text.data() : "";
+  return text.data();
 }
 
 bool can_be_log(const CompareView& view, std::size_t metric) {
@@ -46,7 +47,7 @@ std::string label_of(const ComparedLine& line) {
 }
 
 Curve metric_curve(const CompareView& view, const ComparedLine& line, std::size_t m, int order) {
-  const Points& points = line.points[m];
+  const Points& points = line.values(m);
   const bool is_base = &line == &view.base_line();
   const bool is_val_loss = view.shown.curves.options.metrics[m] == Quantity::val_loss;
   return {.label = label_of(line),
@@ -106,7 +107,6 @@ void draw_compared_metric(CompareView& view, std::size_t m, const char* id, ImVe
               .log_y = view.log_y,
               .legend = m == 0,
               .caption = view.caption,
-              .smoothing = smoothing_words(options),
               .shared = &view.x,
               .commands = &commands,
               .most_points = most_points,
@@ -114,6 +114,7 @@ void draw_compared_metric(CompareView& view, std::size_t m, const char* id, ImVe
   chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
   int order = 0;
   for (const ComparedLine& line : view.lines()) chart.curves.push_back(metric_curve(view, line, m, order++));
+  chart.smoothing = smoothing_words(options, chart.curves);
   const ImVec2 corner = ImGui::GetCursorPos();
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   draw_chart(chart);
@@ -134,12 +135,11 @@ void draw_compared_gap(CompareView& view, ImVec2 size, Commands& commands) {
               .title = is_ratio ? metric + " ratio" : metric + " difference",
               .note = (is_ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : ""),
               .x_label = std::string(title_of(options.axis)),
-              .unit = is_ratio ? "x" : std::string(unit_of(options.metrics[0])),
+              .unit = is_ratio ? "\xC3\x97" : std::string(unit_of(options.metrics[0])),
               .log_x = can_be_log(view, 0),
               .zero_line = is_ratio ? 1.0 : 0.0,
               .legend = false,
               .caption = view.caption,
-              .smoothing = smoothing_words(options),
               .shared = &view.x,
               .commands = &commands,
               .most_points = most_points};
@@ -148,6 +148,7 @@ void draw_compared_gap(CompareView& view, ImVec2 size, Commands& commands) {
     if (&line != &base) chart.curves.push_back(gap_curve(line, order));
     ++order;
   }
+  chart.smoothing = smoothing_words(options, chart.curves);
   if (!base.points[0].is_path) {
     text_strong(chart.title);
     empty_state("No difference over " + chart.x_label, "Set the x axis to step, tokens, time or FLOPs.");

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/desktop/charts/chart_export.h"
@@ -23,6 +24,7 @@ struct State {
   CompareView view;
   CompareTable table;
   RunSearch search{};
+  bool list_was_open = false;  // a list or a menu, in the last frame
 };
 
 std::string remember(const CompareView& view) {
@@ -101,7 +103,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   view.x.begin_frame();
-  if (ImGui::IsKeyPressed(ImGuiKey_Escape)) view.x.a = view.x.b = missing;
+  // The key that closes a list doesn't remove the cursors too; ImGui has closed the list before this frame.
+  const bool had_list = std::exchange(state.list_was_open, ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
+  if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
   if (view.shown.update(workspace, runs, view.base, view.options, view.x, commands)) {
     view.caption = caption_of(runs);
     state.table.forget();

@@ -61,8 +61,8 @@ void draw_compare_head(RunSearch& search, const Workspace& workspace, std::size_
   const std::string chosen = workspace.selected_runs.empty() && workspace.shown_ladder()
                                  ? "No run selected: showing all of " + workspace.shown_ladder()->name
                                  : runs_text(runs) + " selected";
-  text_cut(chosen + "  -  scroll to zoom, drag to pan, A and B set cursors", right - px(220), palette().quiet,
-           fonts().regular, small_size);
+  text_cut(chosen + "  \xE2\x80\x93  scroll to zoom, drag to pan, A and B set cursors", right - px(220),
+           palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();
   const float width = ImGui::CalcTextSize("Choose runs").x + 2 * ImGui::GetStyle().FramePadding.x;
   ImGui::SetCursorPos(ImVec2(right - width, top));

@@ -72,9 +72,11 @@ Tone tone_of(const Gain& gain) {
   return Tone::warning;
 }
 
-void say_verdict(ComparedNumbers& row, const Gain& gain) {
+void say_verdict(ComparedNumbers& row, const RungJudgement& judged) {
+  const Gain& gain = judged.over_baseline;
   if (is_missing(gain.factor)) {
-    row.verdict = "no step times";
+    const bool is_timed = !is_missing(judged.tokens_per_s) || !is_missing(judged.steps_per_s);
+    row.verdict = is_timed ? "baseline not timed" : "no step times";
     return;
   }
   const char* sign = gain.is(Verdict::faster) ? "+ " : gain.is(Verdict::slower) ? "- " : "";
@@ -101,6 +103,7 @@ void draw_head(const std::vector<const NumberColumn*>& columns, bool zoomed) {
     if (column->is_number()) {
       text_right(title, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, fonts().regular, small_size,
                  &palette().quiet);
+      if (column->needs == Needs::cursors) mark("compare.cursors");
     } else {
       text_quiet(title);
     }
@@ -118,7 +121,7 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
     row.tokens_per_s = tokens_per_s_text(judged->tokens_per_s);
     row.factor = is_base ? "1 x" : factor_text(gain.factor);
     if (!is_base && gain.ci95.known()) row.ci95 = ci95_text(gain.ci95);
-    if (!is_base) say_verdict(row, gain);
+    if (!is_base) say_verdict(row, *judged);
     if (!is_base) row.loss = judged->loss;
   } else {
     row.tokens_per_s = row.factor = row.ci95 = "...";
@@ -177,7 +180,7 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
     ImGui::TableNextColumn();
     if (column->is_number()) {
       ImGui::SetCursorPosY(text_top);
-      text_right(row.*column->text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x);
+      text_right(in_print(row.*column->text), ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x);
     } else if (column->text) {
       if (!row.verdict.empty()) pill(row.verdict, row.verdict_tone);
     } else if (row.loss) {

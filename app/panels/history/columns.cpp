@@ -44,27 +44,34 @@ const RunColumn* HistoryColumns::find(const std::string& id) const {
   return found == known.end() ? nullptr : &*found;
 }
 
-// A table that is too narrow drops columns in the order of `given_up`.
-std::vector<const RunColumn*> HistoryColumns::fitting(float width) const {
+std::vector<const RunColumn*> HistoryColumns::fit(float width) {
   std::vector<const RunColumn*> columns;
+  std::vector<std::string> at_first;
   for (const std::string& id : shown) {
     if (const RunColumn* column = find(id)) columns.push_back(column);
   }
+  for (const RunColumn& column : known) {
+    if (column.at_first) at_first.push_back(column.id);
+  }
+  left_out.clear();
+  if (shown != at_first) return columns;
   constexpr std::array given_up{"hardware", "tags",         "stage",      "val_loss_last", "created",
                                 "factor",   "dt_ms_median", "spark_loss", "loss_last"};
-  const auto wanted = [&] {
-    float sum = px(200);
-    for (const RunColumn* column : columns) {
-      const bool stretches = column->kind == ColumnKind::text || column->kind == ColumnKind::tags;
-      sum += px(stretches ? 90 * column->width : column->width) + px(20);
-    }
-    return sum;
-  };
   for (const char* id : given_up) {
-    if (wanted() <= width) break;
+    if (wanted_width(columns) <= width) break;
     std::erase_if(columns, [&](const RunColumn* column) { return column->id == id; });
+    left_out.push_back(find(id)->title);
   }
   return columns;
+}
+
+float wanted_width(const std::vector<const RunColumn*>& columns) {
+  float sum = px(200);
+  for (const RunColumn* column : columns) {
+    const bool stretches = column->kind == ColumnKind::text || column->kind == ColumnKind::tags;
+    sum += px(stretches ? 90 * column->width : column->width) + px(20);
+  }
+  return sum;
 }
 
 void draw_column_popup(HistoryColumns& columns) {
@@ -84,6 +91,18 @@ void draw_column_popup(HistoryColumns& columns) {
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar(2);
+}
+
+void draw_left_out_columns(const HistoryColumns& columns) {
+  if (columns.left_out.empty()) return;
+  const std::string words = std::to_string(columns.left_out.size()) + " don't fit";
+  flow_for(ImGui::CalcTextSize(words.c_str()).x);
+  ImGui::AlignTextToFramePadding();
+  text_quiet(words);
+  mark("history.left_out");
+  std::string titles;
+  for (const std::string& title : columns.left_out) titles += (titles.empty() ? "" : ", ") + title;
+  wrapped_tooltip("No room for: " + titles + ". The table scrolls sideways once you choose columns yourself.", px(320));
 }
 
 }  // namespace stepladder

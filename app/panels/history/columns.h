@@ -16,9 +16,15 @@ struct HistoryColumns {
 
   void update(const Workspace& workspace);
   const RunColumn* find(const std::string& id) const;
-  std::vector<const RunColumn*> fitting(float width) const;  // the shown columns that fit into a table of this width
+  // The columns of a table of this width. It has every column that the user chose, and scrolls if it is too narrow for
+  // them; of the columns shown at first, it leaves out those that don't fit.
+  std::vector<const RunColumn*> fit(float width);
+  std::vector<std::string> left_out;  // titles, by the last fit
 };
 
+float wanted_width(const std::vector<const RunColumn*>& columns);  // of the table, in pixels
+
 void draw_column_popup(HistoryColumns& columns);  // "##columns"
+void draw_left_out_columns(const HistoryColumns& columns);
 
 }  // namespace stepladder

@@ -26,12 +26,18 @@ void curate(const std::string& done, const std::vector<const RunEntry*>& entries
 
 }  // namespace
 
-std::vector<const RunEntry*> selected_entries(const Workspace& workspace) {
-  std::vector<const RunEntry*> entries;
+HistorySelection selection_of(const Workspace& workspace, const HistoryRows& list) {
+  HistorySelection selection;
   for (const RunId id : workspace.selected_runs) {
-    if (const RunEntry* entry = workspace.find(id)) entries.push_back(entry);
+    const RunEntry* entry = workspace.find(id);
+    if (!entry) continue;
+    if (list.listed.contains(id)) {
+      selection.listed.push_back(entry);
+    } else {
+      ++selection.hidden;
+    }
   }
-  return entries;
+  return selection;
 }
 
 void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
@@ -49,6 +55,32 @@ void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands) {
   curate(all ? "Unpinned" : "Pinned", entries, commands, [all](Curation& curation) { curation.pinned = !all; });
 }
 
+void tag_runs(const std::vector<const RunEntry*>& entries, const std::string& words, Commands& commands) {
+  std::vector<std::string> added;
+  std::vector<std::string> removed;
+  for (const std::string& tag : tags_from(words)) {
+    const bool all = std::all_of(entries.begin(), entries.end(), [&](const RunEntry* entry) {
+      const std::vector<std::string>& tags = entry->curation.tags;
+      return std::find(tags.begin(), tags.end(), tag) != tags.end();
+    });
+    (all ? removed : added).push_back(tag);
+  }
+  const auto named = [](const std::vector<std::string>& tags) {
+    return (tags.size() == 1 ? "tag " : "tags ") + tags_text(tags);
+  };
+  if (added.empty() && removed.empty()) return;
+  const std::string done = removed.empty() ? "Added " + named(added) + " to"
+                           : added.empty() ? "Removed " + named(removed) + " from"
+                                           : "Added " + named(added) + " and removed " + named(removed) + " on";
+  curate(done, entries, commands, [&](Curation& curation) {
+    for (const std::string& tag : removed) std::erase(curation.tags, tag);
+    for (const std::string& tag : added) {
+      std::erase(curation.tags, tag);
+      curation.tags.push_back(tag);
+    }
+  });
+}
+
 void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& commands) {
   if (std::exchange(open, false)) ImGui::OpenPopup("##tag");
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
@@ -60,17 +92,7 @@ void TagPopup::draw(const std::vector<const RunEntry*>& entries, Commands& comma
                                                ImGuiInputTextFlags_EnterReturnsTrue);
     mark("history.tag.field");
     if (done) {
-      for (const std::string& wanted : tags_from(tag.data())) {
-        const auto has = [&](const RunEntry* e) {
-          return std::find(e->curation.tags.begin(), e->curation.tags.end(), wanted) != e->curation.tags.end();
-        };
-        const bool all = std::all_of(entries.begin(), entries.end(), has);
-        curate(all ? "Removed tag " + wanted + " from" : "Added tag " + wanted + " to", entries, commands,
-               [&](Curation& curation) {
-                 std::erase(curation.tags, wanted);
-                 if (!all) curation.tags.push_back(wanted);
-               });
-      }
+      tag_runs(entries, tag.data(), commands);
       tag[0] = 0;
       ImGui::CloseCurrentPopup();
     }

@@ -7,15 +7,23 @@
 
 #include "app/desktop/commands.h"
 #include "app/desktop/workspace.h"
+#include "app/panels/history/rows.h"
 
 namespace stepladder {
 
-std::vector<const RunEntry*> selected_entries(const Workspace& workspace);
+// The selected runs. Actions change only those that the table lists, never those that the filter hides.
+struct HistorySelection {
+  std::vector<const RunEntry*> listed;
+  std::size_t hidden = 0;
+};
+HistorySelection selection_of(const Workspace& workspace, const HistoryRows& list);
 
 // Ctrl+Z undoes each action. If all runs are already archived or pinned, the action reverts that for all.
 void delete_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
 void archive_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
 void pin_runs(const std::vector<const RunEntry*>& entries, Commands& commands);
+// Adds the tags in `words` to the runs, but removes a tag that all of them have.
+void tag_runs(const std::vector<const RunEntry*>& entries, const std::string& words, Commands& commands);
 
 struct TagPopup {
   std::array<char, 128> tag{};

@@ -55,6 +55,7 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
   if (ImGui::Button("Columns")) ImGui::OpenPopup("##columns");
   mark("history.columns");
   draw_column_popup(table.columns);
+  draw_left_out_columns(table.columns);
   flow_to("Export");
   if (ImGui::Button("Export")) ImGui::OpenPopup("##export");
   mark("history.export");
@@ -80,7 +81,7 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
 
 void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& commands) {
   if (!keys_are_for_panel()) return;
-  const std::vector<const RunEntry*> entries = selected_entries(workspace);
+  const std::vector<const RunEntry*> entries = selection_of(workspace, table.list).listed;
   if (ImGui::IsKeyPressed(ImGuiKey_Delete, false) && !entries.empty()) delete_runs(entries, commands);
   if (ImGui::IsKeyPressed(ImGuiKey_F2, false) && entries.size() == 1) table.rename(*entries.front());
   if (ImGui::IsKeyChordPressed(ImGuiMod_Ctrl | ImGuiKey_A)) {
@@ -130,6 +131,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   state.overlay.x.begin_frame();
   ImGui::Dummy(ImVec2(0, px(2)));
   draw_bar(state.table, workspace, commands);
+  state.table.list.update(state.table.columns, workspace);
   handle_keys(state.table, workspace, commands);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
@@ -145,7 +147,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   begin_card("##overlay", ImVec2(0, 0));
-  draw_history_overlay(state.overlay, state.tags, workspace, commands);
+  draw_history_overlay(state.overlay, state.table.list, state.tags, workspace, commands);
   end_card();
 }
 

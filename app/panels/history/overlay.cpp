@@ -22,8 +22,9 @@ constexpr std::array<OverlayMetric, history_metrics> metrics{{{"Loss", Quantity:
                                                               {"Throughput", Quantity::tokens_per_s, "tokens/s"},
                                                               {"Step time", Quantity::dt_ms, "ms"}}};
 
-void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands) {
-  const std::vector<const RunEntry*> entries = selected_entries(workspace);
+void draw_selection_bar(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
+                        Commands& commands) {
+  const auto [entries, hidden] = selection_of(workspace, list);
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, px(4));
     ImGui::PushStyleColor(ImGuiCol_Button, i == overlay.metric ? faded(palette().accent, 0.2f) : ImVec4(0, 0, 0, 0));
@@ -34,10 +35,17 @@ void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace
   }
   ImGui::SameLine(0, px(20));
   ImGui::AlignTextToFramePadding();
-  text_quiet(runs_text(entries.size()) + " selected");
+  text_quiet(runs_text(entries.size() + hidden) + " selected" +
+             (hidden > 0 ? ", " + grouped(static_cast<std::int64_t>(hidden)) + " hidden" : ""));
+  if (hidden > 0) {
+    mark("history.hidden");
+    wrapped_tooltip("The filter hides them, or they are archived. Tag, Pin, Archive and Delete don't change them.",
+                    px(320));
+  }
   flow_to("Compare");
   if (quiet_button("Compare")) commands.push_back(ShowPanel{"compare"});
   mark("history.compare");
+  ImGui::BeginDisabled(entries.empty());
   flow_to("Tag");
   if (quiet_button("Tag")) tags.open = true;
   mark("history.tag");
@@ -52,6 +60,7 @@ void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace
   if (quiet_button("Delete")) delete_runs(entries, commands);
   mark("history.delete");
   ImGui::SetItemTooltip("Moves to the bin; recoverable for 30 days");
+  ImGui::EndDisabled();
   flow_to("Clear selection");
   if (quiet_button("Clear selection")) commands.push_back(ClearSelection{});
   mark("history.clear");
@@ -59,13 +68,14 @@ void draw_selection_bar(HistoryOverlay& overlay, TagPopup& tags, const Workspace
 
 }  // namespace
 
-void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands) {
+void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
+                          Commands& commands) {
   if (workspace.selected_runs.empty()) {
     empty_state("No run selected",
                 "Click runs in the table to overlay their curves here. Shift-click selects a range.");
     return;
   }
-  draw_selection_bar(overlay, tags, workspace, commands);
+  draw_selection_bar(overlay, list, tags, workspace, commands);
   const OverlayMetric& metric = metrics[overlay.metric];
   // A rung keeps its colour; if two selected runs have the same, the later one gets a free colour.
   std::vector<int> colours;
@@ -77,7 +87,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
               .shared = &overlay.x,
               .commands = &commands};
   const std::size_t count = workspace.selected_runs.size();
-  std::int64_t behind = 0;  // values that are drawn as lowest and highest of their neighbours
+  std::int64_t behind = 0;  // values that are drawn as means and range of their neighbours
   for (const RunId id : workspace.selected_runs) {
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
@@ -103,9 +113,7 @@ void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspa
     const RunPoints points =
         run_points(workspace, *entry, metric.quantity, count <= 8 ? &overlay.x : nullptr, commands, Reads::overview);
     if (!points.levels) continue;
-    curve.x = points.x;
-    curve.y = points.y;
-    curve.levels = points.levels;
+    points.draw_as(curve);
     behind += points.behind;
     chart.curves.push_back(std::move(curve));
   }

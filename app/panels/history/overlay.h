@@ -15,6 +15,7 @@ struct HistoryOverlay {
 
 inline constexpr std::size_t history_metrics = 3;  // loss, throughput, step time
 
-void draw_history_overlay(HistoryOverlay& overlay, TagPopup& tags, const Workspace& workspace, Commands& commands);
+void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagPopup& tags, const Workspace& workspace,
+                          Commands& commands);
 
 }  // namespace stepladder

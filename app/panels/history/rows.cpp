@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "app/format.h"
 #include "app/run_filter.h"
@@ -15,7 +16,7 @@ std::vector<std::string> groups_of(const RunEntry& entry, HistoryGroup group, co
   switch (group) {
     case HistoryGroup::ladder: {
       const Ladder* ladder = entry.run.ladder ? workspace.ladder(*entry.run.ladder) : nullptr;
-      return {ladder ? ladder->name + "  -  " + local_time_text(ladder->created_at) : "no ladder"};
+      return {ladder ? ladder->name + "  \xE2\x80\x93  " + local_time_text(ladder->created_at) : "no ladder"};
     }
     case HistoryGroup::stage:
       return {or_none(entry.run.stage, "no stage")};
@@ -71,7 +72,11 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   PlausibilityContext judge{.hardware = workspace.hardware};
   for (const RunEntry& entry : workspace.runs()) judge.repeats.add(entry.run);
   try {
-    const RunFilter filter(list.filter.data());
+    const RunFilter filter(list.filter.data(), [&] {
+      std::set<std::string> names;
+      for (const RunEntry& entry : workspace.runs()) add_recipe_names(entry.run, names);
+      return names;
+    });
     for (const RunEntry& entry : workspace.runs()) {
       if (listed(entry) && filter.accepts(entry.run, entry.summary, judge, entry.curation)) found.push_back(&entry);
     }
@@ -155,6 +160,8 @@ void HistoryRows::update(const HistoryColumns& columns, const Workspace& workspa
   impossible.clear();
   const std::vector<const RunEntry*> found = matching_runs(*this, workspace);
   matching = found.size();
+  listed.clear();
+  for (const RunEntry* entry : found) listed.insert(entry->run.id);
   const std::vector<const RunEntry*> entries = sorted(found, *this, columns, workspace);
   if (group == HistoryGroup::tree) return add_tree(rows, entries, workspace);
   if (group != HistoryGroup::none) return add_groups(*this, entries, workspace);

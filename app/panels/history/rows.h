@@ -35,6 +35,7 @@ struct HistoryRows {
   // Derived from these; again when they, or a run, have changed.
   std::vector<HistoryRow> rows;
   std::size_t matching = 0;
+  std::set<RunId> listed;      // the runs that pass the filter, in folded groups too
   std::string filter_problem;  // if set, no run is hidden
   std::string made_for;
   std::map<RunId, bool> impossible;  // whether a run's times are impossible; of drawn rows only, as it takes 0.1 ms

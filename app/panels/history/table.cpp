@@ -20,7 +20,7 @@ void draw_row_menu(HistoryTable& table, TagPopup& tags, const RunEntry& entry, c
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopupContextItem("##menu")) {
     std::vector<const RunEntry*> entries{&entry};
-    if (workspace.selected_runs.contains(entry.run.id)) entries = selected_entries(workspace);
+    if (workspace.selected_runs.contains(entry.run.id)) entries = selection_of(workspace, table.list).listed;
     if (ImGui::MenuItem("Open", "Double-click")) commands.push_back(OpenRun{entry.run.id});
     if (ImGui::MenuItem("Rename", "F2")) table.rename(entry);
     if (entry.run.ladder && ImGui::MenuItem("Show ladder")) commands.push_back(SelectLadder{*entry.run.ladder});
@@ -50,11 +50,12 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
       commands.push_back(LoadOverview{entry.run.id, quantity});
     return;
   }
-  const Points& curve = overview->points;
+  const Points& curve = overview->means.mean.empty() ? overview->points : overview->means.mean;
   if (curve.x.size() < 2) return;
-  // A spike in the first steps must not flatten the rest: the axis ends at the highest value of the later nine tenths.
-  double low = curve.y.front();
-  double high = -std::numeric_limits<double>::infinity();
+  // A spike in the first steps must not flatten the rest: the axis ends at the highest value of the later nine tenths,
+  // and the line leaves the cell above it.
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
   for (std::size_t i = 0; i < curve.y.size(); ++i) {
     low = std::min(low, curve.y[i]);
     if (i >= curve.y.size() / 10) high = std::max(high, curve.y[i]);
@@ -63,13 +64,15 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
   const double x0 = curve.x.front();
   const double across = std::max(curve.x.back() - x0, 1e-9);
   ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->PushClipRect(at, ImVec2(at.x + width, at.y + height), true);
   draw->PathClear();
   for (std::size_t i = 0; i < curve.x.size(); ++i) {
-    const double share = std::clamp((curve.y[i] - low) / (high - low), 0.0, 1.0);
+    const double share = std::min((curve.y[i] - low) / (high - low), 1000.0);  // floats overflow
     draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((curve.x[i] - x0) / across),
                             at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
   }
   draw->PathStroke(u32(rung_colour(entry.run.rung)), 0, px(1.2f));
+  draw->PopClipRect();
 }
 
 void click(HistoryTable& table, const RunEntry& entry, const Workspace& workspace, Commands& commands) {
@@ -150,7 +153,7 @@ bool rests_on_times(const std::string& column) {
 
 // Grey if the times are impossible, as in Ladder.
 void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
-  const std::string text = cell_text(column.id, entry, context);
+  const std::string text = in_print(cell_text(column.id, entry, context));
   const bool doubted = impossible && rests_on_times(column.id);
   middle_line();
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
@@ -284,12 +287,13 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
       ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp | ImGuiTableFlags_PadOuterX;
   HistoryRows& list = table.list;
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const std::vector<const RunColumn*> columns = table.columns.fitting(room.x);
+  // Leaves room for a vertical scroll bar, which would otherwise cause a horizontal one.
+  const float visible_width = room.x - ImGui::GetStyle().ScrollbarSize;
+  const std::vector<const RunColumn*> columns = table.columns.fit(visible_width);
   // A table for each set of columns, so that each keeps its own widths and order.
   std::string id = "##runs";
   for (const RunColumn* column : columns) id += "," + column->id;
-  // Leaves room for a vertical scroll bar, which would otherwise cause a horizontal one.
-  const float inner_width = room.x - ImGui::GetStyle().ScrollbarSize;
+  const float inner_width = std::max(visible_width, wanted_width(columns));
   if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 2, flags, room, inner_width)) return;
   ImGui::TableSetupScrollFreeze(2, 1);
   constexpr ImGuiTableColumnFlags fixed = ImGuiTableColumnFlags_WidthFixed;

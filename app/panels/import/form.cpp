@@ -81,7 +81,9 @@ bool draw_format(ImportOptions& options) {
     changed = true;
   };
   choice("", "auto-detect");
-  for (const Importer& importer : all_importers()) choice(importer.id, importer.title);
+  for (const Importer& importer : all_importers()) {
+    if (importer.has_runs) choice(importer.id, importer.title);
+  }
   ImGui::EndCombo();
   return changed;
 }

@@ -5,9 +5,11 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/models/run_points.h"
@@ -15,6 +17,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/panels/import/file.h"
 #include "app/panels/import/form.h"
 #include "app/panels/import/memory.h"
 #include "app/panels/import/notes.h"
@@ -36,6 +39,7 @@ struct State {
   std::vector<std::vector<Flag>> flags;  // of each run
   std::set<std::size_t> selected;
   ImportNotes notes;
+  ImportFile file;
 };
 
 void copy_to(std::span<char> field, const std::string& text) {
@@ -93,7 +97,48 @@ void draw_path(State& state, bool enabled, Commands& commands) {
 void draw_form(ImportForm& form, const Workspace& workspace, Commands& commands) {
   const PreviewImport& asked = workspace.import.asked;
   if (!draw_import_form(form, workspace.hardware) || form.options == asked.options) return;
-  commands.push_back(PreviewImport{.paths = asked.paths, .text = asked.text, .options = form.options});
+  PreviewImport again = asked;
+  again.options = form.options;
+  commands.push_back(std::move(again));
+}
+
+// What was left out, since the project has it.
+void draw_skipped(const Workspace& workspace, Commands& commands) {
+  const ImportPreview& import = workspace.import;
+  if (import.skipped.empty()) return;
+  gap(14);
+  begin_card("##skipped", ImVec2(0, ImGui::GetFrameHeight() + px(30)));
+  const bool can_repeat = import.state == ImportPreview::State::understood;
+  const std::string text = import.skipped.size() == 1
+                               ? skipped_text(import.skipped.front())
+                               : grouped(std::ssize(import.skipped)) + " files are in the project already";
+  ImGui::AlignTextToFramePadding();
+  text_cut(text + " and not imported again.", ImGui::GetContentRegionAvail().x - px(can_repeat ? 260 : 130),
+           palette().text, fonts().regular, text_size);
+  if (ImGui::IsItemHovered() && import.skipped.size() > 1) {
+    std::string all;
+    for (std::size_t i = 0; i < std::min<std::size_t>(import.skipped.size(), 30); ++i)
+      all += (all.empty() ? "" : "\n") + skipped_text(import.skipped[i]);
+    ImGui::SetTooltip("%s", all.c_str());
+  }
+  ImGui::SameLine();
+  if (quiet_button("Show runs##skipped")) {
+    std::vector<RunId> ids;
+    for (const SkippedImport& skipped : import.skipped) ids.insert(ids.end(), skipped.runs.begin(), skipped.runs.end());
+    commands.push_back(SelectRuns{std::move(ids)});
+    commands.push_back(ShowPanel{"history"});
+  }
+  mark("import.skipped.runs");
+  if (can_repeat) {
+    ImGui::SameLine();
+    if (quiet_button("Import again")) {
+      PreviewImport again = import.asked;
+      again.again = true;
+      commands.push_back(std::move(again));
+    }
+    mark("import.skipped.again");
+  }
+  end_card();
 }
 
 void draw_loss(const State& state, const Workspace& workspace, Commands& commands) {
@@ -161,6 +206,11 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
       commands.push_back(ShowPanel{"history"});
     }
     mark("import.runs");
+    ImGui::SameLine();
+    if (workspace.undoable == "Imported " + runs_text(import.runs.size())) {
+      if (quiet_button("Undo import")) commands.push_back(Undo{});
+      mark("import.undo");
+    }
   }
   end_card();
 }
@@ -179,7 +229,11 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   const float lower = std::clamp(room.y * 0.42f, px(150), px(380));
   const float wanted = import_rows_height(workspace.import.runs.size());
   begin_card("##runs", ImVec2(0, is_low ? px(170) : std::min(wanted, room.y - lower - space)));
-  draw_import_rows(workspace.import.runs, state.flags, state.selected);
+  std::optional<std::size_t> edited;
+  draw_import_rows(workspace.import.runs, state.flags, state.selected,
+                   workspace.import.state == ImportPreview::State::understood ? &edited : nullptr);
+  if (edited) state.file.open(workspace.import, *edited);
+  draw_import_file(state.file, workspace.import, commands);
   end_card();
   gap(14);
   const float rest = is_low ? px(150) : ImGui::GetContentRegionAvail().y;
@@ -200,8 +254,9 @@ std::string head_line(const ImportPreview& import) {
       if (importer.id == format) line += (line.empty() ? "" : ", ") + importer.title;
     }
   }
-  if (line.empty()) line = "unrecognised format";
+  if (line.empty()) line = import.skipped.empty() ? "unrecognised format" : "in the project already";
   line += "  -  " + source_words(import.asked);
+  if (import.runs.empty() && !import.skipped.empty()) return line;
   return import.state == ImportPreview::State::kept ? line : "Not imported yet  -  " + line;
 }
 
@@ -275,6 +330,7 @@ Panel panels::import() {
                 if (stage == S::reading || stage == S::keeping) return draw_reading(workspace.import, commands);
                 if (stage == S::understood) draw_form(state->form, workspace, commands);
                 if (stage == S::kept) draw_kept(workspace, commands);
+                draw_skipped(workspace, commands);
                 gap(14);
                 draw_result(*state, workspace, commands);
               },

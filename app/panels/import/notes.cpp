@@ -32,7 +32,9 @@ void lay_out(ImportNotes& notes, float width) {
 
 // The title of the notes, their count, and the button that copies them.
 void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& commands) {
-  text_strong(import.runs.empty() ? "No runs found" : import.failures.empty() ? "Notes" : "Unreadable files");
+  text_strong(import.runs.empty() && import.skipped.empty() ? "No runs found"
+              : import.failures.empty()                     ? "Notes"
+                                                            : "Unreadable files");
   if (!notes.lines.empty() || !import.failures.empty()) {
     ImGui::SameLine();
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
@@ -56,6 +58,21 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
   }
 }
 
+// The line of the file that a note is about, as it was read.
+void draw_source(const ImportPreview& import, std::size_t shown) {
+  if (shown < import.groupings.size()) return;
+  const std::size_t i = shown - import.groupings.size();
+  if (i >= import.source_lines.size() || import.source_lines[i].empty()) return;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(px(720));
+  text_quiet(std::filesystem::path(import.notes[i].file).filename().string() + ", line " +
+             grouped(import.notes[i].line));
+  ImGui::TextUnformatted(import.source_lines[i].c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+  mark("import.source");
+}
+
 }  // namespace
 
 ImportNotes notes_of(const ImportPreview& import) {
@@ -74,7 +91,8 @@ void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& comma
   ImGui::PushTextWrapPos(0);
   for (const std::string& failure : import.failures) ImGui::TextColored(palette().bad, "%s", failure.c_str());
   ImGui::PopTextWrapPos();
-  if (notes.lines.empty() && import.failures.empty()) text_quiet_wrapped("Nothing was skipped, assumed or inferred.");
+  if (notes.lines.empty() && import.failures.empty() && import.skipped.empty())
+    text_quiet_wrapped("Nothing was skipped, assumed or inferred.");
   const float width = ImGui::GetContentRegionAvail().x;
   lay_out(notes, width);
   const float top = ImGui::GetCursorPosY();
@@ -89,7 +107,10 @@ void draw_notes(ImportNotes& notes, const ImportPreview& import, Commands& comma
     ImGui::TextUnformatted(notes.lines[i].c_str());
     ImGui::PopTextWrapPos();
     if (ImGui::IsItemClicked()) commands.push_back(CopyText{notes.lines[i], "The note"});
-    if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    mark("import.note." + std::to_string(i));
+    if (!ImGui::IsItemHovered()) continue;
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    draw_source(import, i);
   }
   ImGui::SetCursorPosY(top + notes.tops.back());
   ImGui::Dummy(ImVec2(0, 0));

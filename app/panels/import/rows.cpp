@@ -84,8 +84,20 @@ void draw_flags(const std::vector<Flag>& flags, float width) {
   ImGui::EndTooltip();
 }
 
+// Sets the file's role, name and place (file.h).
+void draw_edit_button(std::size_t index, const ImVec2& at, std::optional<std::size_t>& edited) {
+  ImGui::SetCursorPos(ImVec2(at.x, at.y + px(10)));
+  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(6), px(2)));
+  ImGui::PushFont(fonts().regular, small_size);
+  if (quiet_button("Edit")) edited = index;
+  ImGui::PopFont();
+  ImGui::PopStyleVar();
+  mark("import.edit." + std::to_string(index));
+  ImGui::SetItemTooltip("Name, role and place of this file");
+}
+
 void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const std::vector<Flag>& flags,
-              std::set<std::size_t>& selected, const Columns& at) {
+              std::set<std::size_t>& selected, const Columns& at, std::optional<std::size_t>* edited) {
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 place = ImGui::GetCursorPos();
   const float width = at.flags + at.flags_width;
@@ -127,6 +139,7 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   text_cut(stage.empty() ? run.name : stage, at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(place.x + at.name, second));
   text_cut(stage.empty() ? "no stage" : run.name, at.name_width, palette().quiet, fonts().regular, small_size);
+  if (edited) draw_edit_button(index, ImVec2(place.x + at.name + at.name_width + px(4), place.y), *edited);
   const ImVec4& believed = trust_of(flags) == Trust::impossible ? palette().quiet : palette().text;
   const auto number = [&](float right, const std::string& text, const ImVec4& number_colour) {
     ImGui::SetCursorPosY(middle);
@@ -153,6 +166,13 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   ImGui::PopID();
 }
 
+// Whether the run is the only one of its file.
+bool is_editable(const std::vector<ImportPreview::PreviewRun>& runs, std::size_t i) {
+  const std::string& file = runs[i].run.source_path;
+  const auto is_of_it = [&](std::size_t k) { return k < runs.size() && runs[k].run.source_path == file; };
+  return !file.empty() && !is_of_it(i + 1) && (i == 0 || !is_of_it(i - 1));
+}
+
 }  // namespace
 
 float import_rows_height(std::size_t runs) {
@@ -160,8 +180,10 @@ float import_rows_height(std::size_t runs) {
 }
 
 void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const std::vector<std::vector<Flag>>& flags,
-                      std::set<std::size_t>& selected) {
-  const Columns at = columns_for(ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize - px(4));
+                      std::set<std::size_t>& selected, std::optional<std::size_t>* edited) {
+  Columns at = columns_for(ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ScrollbarSize - px(4));
+  if (at.name_width < px(120)) edited = nullptr;
+  if (edited) at.name_width -= px(52);
   const ImVec2 top = ImGui::GetCursorPos();
   const auto head = [&](float x, const char* text, bool right) {
     ImGui::SetCursorPos(ImVec2(top.x + x, top.y));
@@ -186,7 +208,7 @@ void draw_import_rows(const std::vector<ImportPreview::PreviewRun>& runs, const 
   clipper.Begin(static_cast<int>(runs.size()), px(row_height) + px(1));
   while (clipper.Step()) {
     for (auto i = static_cast<std::size_t>(clipper.DisplayStart); i < static_cast<std::size_t>(clipper.DisplayEnd); ++i)
-      draw_row(i, runs[i], flags[i], selected, at);
+      draw_row(i, runs[i], flags[i], selected, at, is_editable(runs, i) ? edited : nullptr);
   }
   ImGui::Dummy(ImVec2(0, 0));  // the last row placed the cursor; an item makes it count
   ImGui::PopStyleVar();

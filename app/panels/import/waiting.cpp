@@ -81,6 +81,7 @@ void draw_formats() {
     used = 0;
   };
   for (const Importer& importer : all_importers()) {
+    if (!importer.has_runs) continue;
     const float wanted = pill_size(importer.title).x + between;
     if (!line.empty() && used + wanted > width) draw_line();
     line.push_back(importer.title);

@@ -26,6 +26,8 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
   const std::string against =
       rung.judged.loss_against > 0 ? " vs rung " + std::to_string(rung.judged.loss_against) : "";
   if (!is_missing(rung.summary.loss_last) && !std::isfinite(rung.summary.loss_last)) return "Diverged (NaN).";
+  if (is_missing(rung.summary.loss_last))
+    return rung.first.source == "launched" ? "No loss recorded." : "The log has no training loss.";
   if (is_baseline) return "Reference for loss.";
   if (loss.verdict == LossVerdict::not_comparable)
     return "Loss not comparable with the baseline: not the same tokens at the same steps.";
@@ -144,7 +146,8 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
          compact(rung.energy.wh) + " Wh in total.");
   }
-  fact(repeats > 1 ? "The whisker shows the range of the " + std::to_string(repeats) + " runs."
+  fact(repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
+                         std::to_string(repeats) + " runs."
                    : "Single run: run-to-run variance unknown. Add repeats to measure it.");
   ImGui::Dummy(ImVec2(0, px(4)));
   if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});

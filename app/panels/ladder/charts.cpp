@@ -3,8 +3,7 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <span>
-#include <tuple>
+#include <utility>
 
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
@@ -17,27 +16,23 @@ namespace {
 
 constexpr std::size_t most_in_legend = 7;  // more would hide the curves; the rows above have the colours
 
-// All rungs, the baseline and the selected one emphasised, the others thin. `values` gives each run's points, and their
-// levels if any.
+// All rungs, the baseline and the selected one emphasised, the others thin. `values` gives each run's points.
 template <class Values>
 std::vector<Curve> curves(const LadderCurves& shown, Values values) {
   std::vector<Curve> list;
   const auto add_where = [&](auto&& condition) {
     for (const LossCurve& loss : shown.model.losses) {
       if (!condition(loss.rung)) continue;
-      const auto [x, y, levels] = values(loss);
-      if (x.empty()) continue;
+      Curve curve = values(loss);
+      if (curve.x.empty()) continue;
       const bool strong = loss.rung == shown.selected || loss.rung == shown.baseline;
-      list.push_back({.label = loss.title + "##" + std::to_string(loss.run),
-                      .x = x,
-                      .y = y,
-                      .colour = faded(rung_colour(loss.rung), strong ? 1.0f : 0.55f),
-                      .weight = strong ? 2.2f : 1.1f,
-                      .in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend,
-                      .order = loss.rung,
-                      .is_context = !strong,
-                      .dash = loss.rung,
-                      .levels = levels});
+      curve.label = loss.title + "##" + std::to_string(loss.run);
+      curve.colour = faded(rung_colour(loss.rung), strong ? 1.0f : 0.55f);
+      curve.weight = strong ? 2.2f : 1.1f;
+      curve.in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend;
+      curve.order = curve.dash = loss.rung;
+      curve.is_context = !strong;
+      list.push_back(std::move(curve));
     }
   };
   add_where([&](int rung) { return rung != shown.baseline && rung != shown.selected; });
@@ -77,8 +72,11 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
               .x_label = std::string(axis_title_of(model.comparison_axis)),
               .curves = curves(shown,
                                [](const LossCurve& loss) {
-                                 return std::tuple(std::span<const double>(loss.points.x),
-                                                   std::span<const double>(loss.points.y), &loss.levels);
+                                 return Curve{.x = loss.points.x,
+                                              .y = loss.points.y,
+                                              .levels = &loss.levels,
+                                              .low = loss.low,
+                                              .high = loss.high};
                                }),
               .floor = model.loss_floor,
               .floor_label = "source entropy",
@@ -110,8 +108,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
                 .x_label = std::string(axis_title_of(model.comparison_axis)),
                 .curves = curves(shown,
                                  [](const LossCurve& loss) {
-                                   return std::tuple(std::span<const double>(loss.gap.x),
-                                                     std::span<const double>(loss.gap.y), &loss.gap_levels);
+                                   return Curve{.x = loss.gap.x, .y = loss.gap.y, .levels = &loss.gap_levels};
                                  }),
                 .band_low = -model.band,
                 .band_high = model.band,
@@ -139,9 +136,7 @@ void draw_ladder_times(const LadderCurves& shown, ImVec2 size, bool* shows_opera
               .curves = curves(shown,
                                [&](const LossCurve& loss) {
                                  const Ecdf& steps = model.ecdf.at(loss.run);
-                                 return std::tuple(std::span<const double>(steps.dt_ms),
-                                                   std::span<const double>(steps.share),
-                                                   static_cast<const MinMaxPyramid*>(nullptr));
+                                 return Curve{.x = steps.dt_ms, .y = steps.share};
                                }),
               .steps_up = true,
               .log_x = is_log,

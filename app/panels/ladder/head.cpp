@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "app/continued_ladder.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -23,7 +24,8 @@ std::string tokens_text(const LadderModel& model) {
     if (rung.first.tokens_per_step > 0) tokens.insert(rung.first.tokens_per_step);
   }
   if (tokens.empty()) return "";
-  return " of " + grouped(*tokens.begin()) + (tokens.size() == 1 ? "" : " - " + grouped(*tokens.rbegin())) + " tokens";
+  return " of " + grouped(*tokens.begin()) + (tokens.size() == 1 ? "" : " \xE2\x80\x93 " + grouped(*tokens.rbegin())) +
+         " tokens";
 }
 
 std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
@@ -32,13 +34,13 @@ std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   std::string line = std::to_string(model.rungs.size()) + (model.rungs.size() == 1 ? " rung" : " rungs");
   const auto repeats = std::count_if(model.losses.begin(), model.losses.end(),
                                      [&](const LossCurve& curve) { return curve.rung == rung.judged.rung; });
-  if (repeats > 1) line += " x " + std::to_string(repeats) + " repeats";
+  if (repeats > 1) line += " \xC3\x97 " + std::to_string(repeats) + " repeats";
   const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
-  line += " x " + grouped(steps) + " steps";
+  line += " \xC3\x97 " + grouped(steps) + " steps";
   line += tokens_text(model);
-  if (!first.hardware.empty()) line += "  -  " + first.hardware;
-  line += ladder.source == "launched" ? "  -  measured here, " + local_time_text(ladder.created_at)
-                                      : "  -  " + ladder.source + ", from " + ladder.source_path;
+  if (!first.hardware.empty()) line += "  \xE2\x80\x93  " + first.hardware;
+  line += ladder.source == "launched" ? "  \xE2\x80\x93  measured here, " + local_time_text(ladder.created_at)
+                                      : "  \xE2\x80\x93  " + ladder.source + ", from " + ladder.source_path;
   return line;
 }
 
@@ -62,8 +64,7 @@ void draw_name(LadderHead& head, const Ladder& ladder, float width, Commands& co
     text_cut(ladder.name, width, palette().text, fonts().display, title_size);
     if (ImGui::IsItemHovered()) ImGui::SetItemTooltip("Double-click to rename");
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-      std::snprintf(head.name.data(), head.name.size(), "%s", ladder.name.c_str());
-      head.renaming = true;
+      head.rename(ladder.name);
     }
     return;
   }
@@ -130,15 +131,29 @@ void draw_export_popup(const Ladder& ladder, Commands& commands) {
   ImGui::PopStyleVar();
 }
 
+void draw_more_popup(LadderHead& head, const Ladder& ladder, const LadderModel& model, Commands& commands) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##more")) {
+    if (ImGui::MenuItem("Rename ladder")) head.rename(ladder.name);
+    mark("ladder.rename");
+    if (ImGui::MenuItem("Delete ladder", nullptr, false, model.is_over)) commands.push_back(DeleteLadder{ladder.id});
+    mark("ladder.delete");
+    ImGui::SetItemTooltip(model.is_over ? "Its runs go to the bin; Ctrl+Z brings them back" : "Stop its runs first");
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
 // Verification of one of its rungs: the newest interval, and the answer.
 void draw_verification(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   const Verification& verification = workspace.verification;
   if (verification.asked.ladder != ladder.id || (!verification.open && verification.answers.empty())) return;
-  ImGui::SameLine(0, px(16));
-  ImGui::AlignTextToFramePadding();
   std::string text =
       (verification.open ? "Verifying rung " : "Verified rung ") + std::to_string(verification.asked.rung);
-  if (!verification.answers.empty()) text += "  " + ci95_text(verification.answers.back().ci95);  // Live shows all
+  if (!verification.answers.empty())
+    text += "  " + in_print(ci95_text(verification.answers.back().ci95));  // Live shows all
+  flow_for(ImGui::CalcTextSize((text + "  ... Stop verification").c_str()).x + px(40));
+  ImGui::AlignTextToFramePadding();
   if (verification.open) {
     text_quiet(text + "  ...");
     ImGui::SameLine(0, px(8));
@@ -147,6 +162,19 @@ void draw_verification(const Workspace& workspace, const Ladder& ladder, Command
   } else {
     text_strong(text + "  " + verdict_text(verification.answers.back()));
   }
+}
+
+// Only if runs of it were interrupted or stopped.
+void draw_continue(const Workspace& workspace, const Ladder& ladder, Commands& commands) {
+  std::vector<Run> runs;
+  for (const RunEntry* entry : workspace.runs_of(ladder.id)) runs.push_back(entry->run);
+  const std::size_t left = runs_to_continue(runs).size();
+  if (left == 0) return;
+  flow_to("Continue");
+  if (quiet_button("Continue")) commands.push_back(ContinueLadder{ladder.id});
+  mark("ladder.continue");
+  ImGui::SetItemTooltip("Trains the %s that %s interrupted or stopped", runs_text(left).c_str(),
+                        left == 1 ? "was" : "were");
 }
 
 void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder, const LadderModel& model,
@@ -161,6 +189,7 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   if (quiet_button("Reproduce here")) commands.push_back(ProposeLadder{ladder.id});
   mark("ladder.again");
   ImGui::SetItemTooltip("Fills Launch with the same rungs, sized for this machine");
+  draw_continue(workspace, ladder, commands);
   flow_to("Compare runs");
   if (quiet_button("Compare runs")) {
     std::vector<RunId> runs;
@@ -173,10 +202,19 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   if (quiet_button("Export")) ImGui::OpenPopup("##export");
   mark("ladder.export");
   draw_export_popup(ladder, commands);
+  flow_to("More");
+  if (quiet_button("More")) ImGui::OpenPopup("##more");
+  mark("ladder.more");
+  draw_more_popup(head, ladder, model, commands);
   draw_verification(workspace, ladder, commands);
 }
 
 }  // namespace
+
+void LadderHead::rename(const std::string& from) {
+  std::snprintf(name.data(), name.size(), "%s", from.c_str());
+  renaming = true;
+}
 
 void LadderHead::draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands) {
   draw_title(*this, workspace, ladder, model, commands);

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <list>
+#include <string>
 
 #include "app/desktop/commands.h"
 #include "app/desktop/models/ladder_model.h"
@@ -16,6 +17,7 @@ struct LadderHead {
   bool renaming = false;
   std::array<char, 256> name{};
 
+  void rename(const std::string& from);  // begins it
   void draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands);
 };
 

@@ -28,6 +28,8 @@ struct State {
   LadderViewModel shown;
   LadderHead head;
   LadderAxis axis;
+  int toggles_seen = 0;         // Workspace::waterfall_toggles
+  float table_share = 0.66f;    // of the height, at most; the user moves it
   bool shows_operators = true;  // if there are any; else the step times
   LadderId x_of = 0;
   std::optional<std::string> project;                          // the database whose ladders are shown beside
@@ -55,6 +57,7 @@ std::string remember(const State& state) {
   return nlohmann::json{{"lens", static_cast<int>(state.axis.comparison_axis)},
                         {"waterfall", state.head.waterfall},
                         {"operators", state.shows_operators},
+                        {"table_share", state.table_share},
                         {"beside", beside}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -67,6 +70,7 @@ void recall(State& state, const std::string& text) {
       state.axis.comparison_axis = comparison_axes[static_cast<std::size_t>(comparison_axis)];
     state.head.waterfall = json.value("waterfall", false);
     state.shows_operators = json.value("operators", true);
+    state.table_share = std::clamp(json.value("table_share", state.table_share), 0.15f, 0.85f);
     state.beside_before = json.value("beside", state.beside_before);
   } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
@@ -94,6 +98,24 @@ void draw_below(State& state, const Workspace& workspace, const LadderCurves& sh
   if (const LadderRung* rung = shown.model.rung(shown.selected))
     draw_ladder_card(shown.model, *rung, shown.baseline, commands);
   end_card();
+}
+
+// The gap between the table and the curves, which the mouse moves.
+void draw_splitter(State& state, float table_height, float room) {
+  const float gap = px(16) - ImGui::GetStyle().ItemSpacing.y * 2;
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - ImGui::GetStyle().ItemSpacing.y);
+  ImGui::InvisibleButton("##splitter", ImVec2(ImGui::GetContentRegionAvail().x, px(16)));
+  mark("ladder.splitter");
+  if (ImGui::IsItemHovered() || ImGui::IsItemActive()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
+    const ImVec2 low = ImGui::GetItemRectMin();
+    const float middle = (low.y + ImGui::GetItemRectMax().y) / 2;
+    ImGui::GetWindowDrawList()->AddLine(ImVec2(low.x, middle), ImVec2(ImGui::GetItemRectMax().x, middle),
+                                        u32(palette().accent), px(2));
+  }
+  if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.y != 0)
+    state.table_share = std::clamp((table_height + ImGui::GetIO().MouseDelta.y) / room, 0.15f, 0.85f);
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(16) + gap + ImGui::GetStyle().ItemSpacing.y);
 }
 
 void handle_keys(State& state, int selected, Commands& commands) {
@@ -127,6 +149,8 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   take_project(state, workspace.database);
+  if (std::exchange(state.toggles_seen, workspace.waterfall_toggles) != workspace.waterfall_toggles)
+    state.head.waterfall = !state.head.waterfall;
   if (state.x_of != ladder->id) {
     state.axis.x = {};
     state.x_of = ladder->id;
@@ -161,7 +185,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   std::vector<BesideRow> rows;
   if (!beside.empty()) rows = beside_rows(state.shown.model, beside);
   const float wanted = ladder_table_height(beside.empty() ? state.shown.model.rungs.size() : rows.size());
-  const float height = std::min(wanted, room * (beside.empty() ? 0.5f : 0.64f));
+  const float height = std::clamp(wanted, px(80), std::max(px(80), room * state.table_share));
   begin_card("##table", ImVec2(0, height), true);
   draw_ladder_table(state.shown.model,
                     {.waterfall = state.head.waterfall,
@@ -172,7 +196,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
                      .rows = std::move(rows)},
                     commands);
   end_card();
-  ImGui::Dummy(ImVec2(0, px(16) - ImGui::GetStyle().ItemSpacing.y * 2));
+  draw_splitter(state, height, room);
   const std::vector<std::string> caption = caption_of(workspace.runs_of(ladder->id));
   draw_below(state, workspace,
              {.model = state.shown.model, .selected = selected, .baseline = baseline, .caption = caption}, commands);

@@ -7,15 +7,16 @@
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
 
 // The profile of the first repeat that has one; null if none does.
-const StepProfile* profile_of(const LadderModel& model, const Workspace& workspace, int rung) {
+const FittedProfile* profile_of(const LadderModel& model, const Workspace& workspace, int rung) {
   for (const LossCurve& curve : model.losses) {
     if (curve.rung != rung) continue;
-    if (const StepProfile* found = workspace.profile(curve.run)) return found;
+    if (const FittedProfile* found = workspace.profile(curve.run)) return found;
   }
   return nullptr;
 }
@@ -49,20 +50,23 @@ void draw_ladder_operators(const LadderModel& model, const Workspace& workspace,
   const ImVec2 corner = ImGui::GetCursorPos();
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   const LadderRung* rung_before = before(model, selected);
-  const StepProfile* shown = profile_of(model, workspace, selected);
-  const StepProfile* held = rung_before ? profile_of(model, workspace, rung_before->judged.rung) : nullptr;
+  const FittedProfile* shown = profile_of(model, workspace, selected);
+  const FittedProfile* held = rung_before ? profile_of(model, workspace, rung_before->judged.rung) : nullptr;
+  const LadderRung* rung = model.rung(selected);
   text_strong("Step breakdown");
   ImGui::SetCursorPos(ImVec2(right - px(112), corner.y - px(5)));
   draw_times_switch(shows_operators);
   ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(22)));
   if (!shown) {
-    const LadderRung* rung = model.rung(selected);
     text_quiet_wrapped("No profile of this rung: " + (rung ? why_no_profile(rung->first) : "") + ".");
   } else {
-    text_quiet_wrapped(held ? "rung " + std::to_string(selected) + ", grey: rung " +
-                                  std::to_string(rung_before->judged.rung)
-                            : "rung " + std::to_string(selected));
-    draw_operator_bars(*shown, rung_colour(selected), held);
+    const bool compares = held && held->is_comparable && shown->is_comparable;
+    text_quiet_wrapped("rung " + std::to_string(selected) +
+                       (compares ? ", grey: rung " + std::to_string(rung_before->judged.rung) : ""));
+    if (const std::string text = fit_text(*shown); !text.empty()) text_quiet_wrapped(text);
+    const bool is_clear =
+        rung && (rung->judged.over_previous.is(Verdict::faster) || rung->judged.over_previous.is(Verdict::slower));
+    draw_operator_bars(*shown, rung_colour(selected), compares ? held : nullptr, is_clear);
   }
   end_card();
   mark("ladder.operators");

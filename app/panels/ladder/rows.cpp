@@ -15,7 +15,10 @@
 namespace stepladder {
 namespace {
 
-constexpr float row_height = 46;
+// A rung has two lines of text.
+constexpr float row_height = 34;
+constexpr float first_line_at = 1;
+constexpr float second_line_at = 18;
 
 // Where the table's columns begin or, for numbers, end; in pixels from the card's left edge. A narrow card leaves out
 // other ladders, then plausibility, then the bars.
@@ -61,12 +64,21 @@ struct BarScale {
   }
 };
 
+// The 95 % interval of the throughput, at most half as long again as the bar: two repeats that differ much would
+// squeeze all bars.
+Interval whisker_of(const LadderRung& rung) {
+  const double rate = rung.judged.tokens_per_s;
+  Interval whisker = rung.judged.rate_ci95(rate);
+  if (whisker.known()) whisker = {std::max(whisker.low, rate / 1.5), std::min(whisker.high, rate * 1.5)};
+  return whisker;
+}
+
 BarScale scale_for(const LadderModel& model, bool waterfall) {
   double least = missing;
   BarScale scale;
   bool any = false;
   for (const LadderRung& rung : model.rungs) {
-    for (const double value : {rung.judged.tokens_per_s, rung.judged.high}) {
+    for (const double value : {rung.judged.tokens_per_s, whisker_of(rung).high}) {
       if (is_missing(value) || value <= 0) continue;
       scale.most = any ? std::max(scale.most, value) : value;
       least = any ? std::min(least, value) : value;
@@ -82,7 +94,7 @@ float beside_end(const Columns& at, const LadderTable& table, std::size_t i) {
   return at.beside - px(beside_width) * static_cast<float>(table.beside.size() - 1 - i);
 }
 
-void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& table) {
+void draw_head(const Columns& at, bool is_log, const LadderTable& table) {
   const float top = ImGui::GetCursorPosY();
   const auto left = [&](float x, const std::string& text) {
     ImGui::SetCursorPos(ImVec2(x, top));
@@ -96,9 +108,8 @@ void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& 
   if (at.has_bar) {
     ImGui::SetCursorPos(ImVec2(at.bar, top));
     text_cut(!table.beside.empty() ? "vs own baseline, log scale"
-                                   : std::string(is_log ? "log scale, " : "") + (table.waterfall ? "throughput added"
-                                                                                 : repeats ? "median, range of runs"
-                                                                                           : "median, IQR"),
+                                   : std::string(is_log ? "log scale, " : "") +
+                                         (table.waterfall ? "throughput added" : "median, 95 % interval"),
              at.bar_width, palette().quiet, fonts().regular, small_size);
   }
   right(at.tokens, "tokens/s");
@@ -114,6 +125,13 @@ void draw_head(const Columns& at, bool is_log, bool repeats, const LadderTable& 
   ImGui::SetCursorPosY(top + px(22));
 }
 
+// Green and red are for gains and losses of which the judgement is sure; noise is grey.
+ImVec4 step_colour(const Gain& gain) {
+  return gain.is(Verdict::faster)   ? palette().good
+         : gain.is(Verdict::slower) ? palette().bad
+                                    : faded(palette().quiet, 0.6f);
+}
+
 void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& scale, ImVec2 at, float width,
               bool selected, bool waterfall) {
   const double value = rung.judged.tokens_per_s;
@@ -123,11 +141,9 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   const float middle = at.y + px(row_height) / 2;
   const float end = at.x + std::max(px(3), width * scale.share(value));
   float from = at.x;
-  bool gained = true;
   const bool steps = waterfall && before && !is_missing(before->judged.tokens_per_s);
   if (steps) {
     from = at.x + width * scale.share(before->judged.tokens_per_s);
-    gained = end >= from;
     // From the previous rung down to this one.
     draw->AddLine(ImVec2(from, at.y - px(row_height) / 2 + half), ImVec2(from, middle - half),
                   u32(palette().quiet, 0.6f));
@@ -139,16 +155,16 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   if (!rung.trusted()) {
     hatch(low, high);
   } else {
-    const ImVec4 colour = !steps ? rung_colour(rung.judged.rung) : gained ? palette().good : palette().bad;
+    const ImVec4 colour = steps ? step_colour(rung.judged.over_previous) : rung_colour(rung.judged.rung);
     draw->AddRectFilled(low, high, u32(colour, failed ? 0.35f : selected ? 1.0f : 0.82f), px(3));
   }
-  if (!waterfall && !is_missing(rung.judged.low) && !is_missing(rung.judged.high)) {
-    const float x0 = at.x + width * scale.share(rung.judged.low);
-    const float x1 = at.x + width * scale.share(rung.judged.high);
-    const ImU32 whisker = u32(palette().text, 0.9f);
-    draw->AddLine(ImVec2(x0, middle), ImVec2(x1, middle), whisker, px(1.5f));
-    draw->AddLine(ImVec2(x0, middle - px(4)), ImVec2(x0, middle + px(4)), whisker, px(1.5f));
-    draw->AddLine(ImVec2(x1, middle - px(4)), ImVec2(x1, middle + px(4)), whisker, px(1.5f));
+  if (const Interval whisker = whisker_of(rung); !waterfall && whisker.known()) {
+    const float x0 = at.x + width * scale.share(whisker.low);
+    const float x1 = at.x + width * scale.share(whisker.high);
+    const ImU32 ink = u32(palette().text, 0.9f);
+    draw->AddLine(ImVec2(x0, middle), ImVec2(x1, middle), ink, px(1.5f));
+    draw->AddLine(ImVec2(x0, middle - px(4)), ImVec2(x0, middle + px(4)), ink, px(1.5f));
+    draw->AddLine(ImVec2(x1, middle - px(4)), ImVec2(x1, middle + px(4)), ink, px(1.5f));
   }
   if (!is_missing(rung.judged.limit.tokens_per_s) && rung.judged.limit.tokens_per_s <= scale.most) {
     const float limit = at.x + width * scale.share(rung.judged.limit.tokens_per_s);
@@ -162,6 +178,10 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   if (run.status == RunStatus::queued) return pill("queued", Tone::neutral);
   if (rung.summary.steps == 0 && run.status != RunStatus::running)
     return pill(run.source == "launched" ? std::string(to_string(run.status)) : "no steps", Tone::neutral);
+  if (is_missing(rung.summary.loss_last) && rung.summary.steps > 0) {
+    pill("no loss", Tone::neutral);
+    return mark("ladder.no_loss." + std::to_string(rung.judged.rung));
+  }
   if (is_baseline) return pill("reference", Tone::neutral);
   loss_pill(rung.judged.loss);
 }
@@ -227,18 +247,19 @@ void draw_row_of_others(const BesideRow& row, std::size_t number, const BesideBa
                         const Columns& at) {
   const float height = px(row_height);
   const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const float top = ImGui::GetCursorPosY();
+  const ImVec2 start = ImGui::GetCursorPos();
+  const float top = start.y;
   const LadderRung& any = **std::find_if(row.others.begin(), row.others.end(), [](const auto* rung) { return rung; });
-  ImGui::SetCursorPos(ImVec2(at.name, top + px(6)));
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(first_line_at)));
   text_cut(title_of(any.first), at.name_width, palette().quiet, fonts().regular, text_size);
   mark("ladder.others." + std::to_string(number));
-  ImGui::SetCursorPos(ImVec2(at.name, top + px(25)));
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
   const bool says_more = !any.first.changed.empty() && any.first.changed != any.first.title;
   text_cut(says_more ? any.first.changed : "not in this ladder", at.name_width, palette().quiet, fonts().regular,
            small_size);
   if (at.has_bar) bars.draw(row, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height);
   draw_others(row, table, at, top);
-  ImGui::SetCursorPosY(top + height + px(1));
+  ImGui::SetCursorPos(ImVec2(start.x, top + height + px(1)));
 }
 
 void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
@@ -249,7 +270,8 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   const bool is_baseline = judged.rung == table.baseline;
   const float height = px(row_height);
   const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const float top = ImGui::GetCursorPosY();
+  const ImVec2 start = ImGui::GetCursorPos();
+  const float top = start.y;
   const float width = ImGui::GetContentRegionAvail().x;
   ImGui::PushID(judged.rung);
   ImGui::SetNextItemAllowOverlap();
@@ -267,16 +289,16 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
                 u32(palette().line, 0.7f));
   // The colour of its curves, which a hatched bar doesn't show. In a comparison colours distinguish ladders.
   if (!beside) {
-    draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(12)),
-                        ImVec2(corner.x - px(5), corner.y + height - px(12)), u32(rung_colour(judged.rung)), px(1.5f));
+    draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(7)), ImVec2(corner.x - px(5), corner.y + height - px(7)),
+                        u32(rung_colour(judged.rung)), px(1.5f));
   }
-  const float first_line = top + px(6);
+  const float first_line = top + px(first_line_at);
   const float middle = top + (height - px(18)) / 2;
   ImGui::SetCursorPos(ImVec2(at.number, middle));
   text_quiet(std::to_string(judged.rung));
   ImGui::SetCursorPos(ImVec2(at.name, first_line));
   text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size);
-  ImGui::SetCursorPos(ImVec2(at.name, first_line + px(19)));
+  ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
   text_cut(rung.first.changed.empty() ? rung.first.precision : rung.first.changed, at.name_width, palette().quiet,
            fonts().regular, small_size);
   if (at.has_bar && beside) {
@@ -296,7 +318,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
     text_factor(judged.over_previous, at.previous, table.is_over);
   }
   if (is_baseline) {
-    number(at.baseline, "1 x", fonts().regular);
+    number(at.baseline, in_print("1 x"), fonts().regular);
   } else {
     ImGui::SetCursorPosY(top);
     text_factor(judged.over_baseline, at.baseline, table.is_over);
@@ -309,7 +331,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
     ImGui::SetCursorPos(ImVec2(at.truth, pill_top));
     truth_pill(rung);
   }
-  ImGui::SetCursorPosY(top + height + px(1));
+  ImGui::SetCursorPos(ImVec2(start.x, top + height + px(1)));
   ImGui::PopID();
 }
 
@@ -322,19 +344,19 @@ void text_factor(const Gain& gain, float right, bool is_over) {
   const bool has_interval = gain.ci95.known();
   const bool is_judged = has_interval || is_over;
   const bool trusted = gain.worst() == Trust::trusted;
-  const bool faster = trusted && (is_judged ? gain.verdict == Verdict::faster : gain.factor > 1.01);
-  const bool slower = trusted && (is_judged ? gain.verdict == Verdict::slower : gain.factor < 0.99);
+  const bool faster = gain.is(Verdict::faster);  // never without an interval
+  const bool slower = gain.is(Verdict::slower);
   const char* sign = faster                          ? "\xE2\x86\x91 "
                      : slower                        ? "\xE2\x86\x93 "
                      : !trusted || !is_judged        ? ""
                      : gain.verdict == Verdict::same ? "= "
                                                      : "? ";
   const ImVec4 colour = !trusted ? palette().quiet : faster ? palette().good : slower ? palette().bad : palette().text;
-  ImGui::SetCursorPosY(has_interval ? top + px(6) : top + (height - px(18)) / 2);
-  text_right(sign + factor_text(gain.factor), right, fonts().regular, text_size, &colour);
+  ImGui::SetCursorPosY(has_interval ? top + px(first_line_at) : top + (height - px(18)) / 2);
+  text_right(sign + in_print(factor_text(gain.factor)), right, fonts().regular, text_size, &colour);
   if (has_interval) {
-    ImGui::SetCursorPosY(top + px(25));
-    text_right(ci95_text(gain.ci95), right, fonts().regular, small_size, &palette().quiet);
+    ImGui::SetCursorPosY(top + px(second_line_at));
+    text_right(in_print(ci95_text(gain.ci95)), right, fonts().regular, small_size, &palette().quiet);
   }
 }
 
@@ -356,9 +378,7 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
   const Columns at = columns_for(ImGui::GetContentRegionMax().x, table.beside.size());
   const BarScale scale = scale_for(model, table.waterfall);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
-  const bool repeats =
-      std::any_of(model.losses.begin(), model.losses.end(), [](const LossCurve& c) { return c.repeat > 0; });
-  draw_head(at, scale.is_log, repeats, table);
+  draw_head(at, scale.is_log, table);
   if (table.beside.empty()) {
     for (std::size_t i = 0; i < model.rungs.size(); ++i)
       draw_row(model, i, nullptr, nullptr, table, at, scale, commands);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/environment.h"
@@ -103,6 +104,10 @@ void draw_settings(LaunchForm& form) {
   ImGui::Checkbox("Interleave repeats", &form.interleave);
   ImGui::EndDisabled();
   ImGui::SetItemTooltip("Runs the repeats of all rungs in random order, so that a drifting machine favours none");
+  label("");
+  ImGui::Checkbox("Wait for a quiet machine", &form.when_quiet);
+  mark("launch.when_quiet");
+  ImGui::SetItemTooltip("Before each run, waits until other programs leave it the cores that it needs");
   label("Name");
   ImGui::InputTextWithHint("##name", "auto-generated", form.name.data(), form.name.size());
   mark("launch.name");
@@ -165,6 +170,7 @@ LadderRequest request_of(const LaunchForm& form, std::vector<PlannedStage> stage
   request.stages = std::move(stages);
   request.repeats = form.repeats;
   request.interleave = form.interleave;
+  if (form.when_quiet) request.quiet_patience = until_quiet;
   return request;
 }
 
@@ -195,7 +201,7 @@ std::string problem_of(const LaunchForm& form, const Workspace& workspace) {
   try {
     validate(request_of(form, {}).base);
   } catch (const RecipeError& error) {
-    return error.what();
+    return field_words(error.what());
   }
   return {};
 }

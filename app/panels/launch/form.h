@@ -23,6 +23,7 @@ struct LaunchForm {
   int eval_every = 0;
   int repeats = 1;
   bool interleave = false;
+  bool when_quiet = false;
   int device = 0;  // of the list of devices
   double lr = 1e-3;
   int seed = 1337;

@@ -9,36 +9,64 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/machine_load.h"
 #include "app/panels/launch/form.h"
 #include "app/panels/launch/queue.h"
 #include "app/panels/launch/rungs.h"
+#include "engine/metrics_sampler.h"
 
 namespace stepladder {
 namespace {
 
 struct State {
   LaunchForm form;
+  MachineLoad load;
   int proposals_taken = 0;
 };
 
-void draw_start(LaunchForm& form, const Workspace& workspace, Commands& commands) {
-  const std::vector<PlannedStage> stages = chosen_stages(form, workspace);
-  const auto runs = static_cast<std::int64_t>(stages.size()) * form.repeats;
+// What a run of this form would be disturbed by if it started now; empty: nothing. While one trains, the others that it
+// competes with are in its own samples.
+std::string disturbance_of(const LaunchForm& form, MachineLoad& load, const Workspace& workspace) {
+  if (workspace.running() || !workspace.device) return "";
+  load.look();
+  const std::string device = workspace.device->resolve(request_of(form, {}).base.device);
+  if (!load.would_disturb(needed_cores(device, workspace.device->cpu_cores, 1))) return "";
+  return load.text() + (form.when_quiet ? "; each run waits until they leave it the cores that it needs"
+                                        : ": they would disturb the runs");
+}
+
+void draw_start(const LaunchForm& form, const std::string& disturbance, const Workspace& workspace,
+                Commands& commands) {
+  const LadderRequest request = request_of(form, chosen_stages(form, workspace));
+  std::string problem = problem_of(form, workspace);
+  const bool is_planned = workspace.launch_plan.asked == text_of(request);
+  if (problem.empty() && !is_planned) commands.push_back(PlanLadder{request});
+  if (problem.empty() && is_planned) problem = workspace.launch_plan.problem;
+  const std::size_t rungs = is_planned ? workspace.launch_plan.plan.rungs.size() : request.stages.size();
+  const auto runs = static_cast<std::int64_t>(rungs) * form.repeats;
   const std::int64_t tokens = static_cast<std::int64_t>(form.batch) * form.seq;
-  const std::string problem = problem_of(form, workspace);
-  if (primary_button("Launch ladder", problem.empty())) commands.push_back(LaunchLadder{request_of(form, stages)});
+  if (primary_button("Launch ladder", problem.empty())) commands.push_back(LaunchLadder{request});
   mark("launch.start");
   ImGui::SameLine();
   if (problem.empty()) {
     ImGui::BeginGroup();
-    text_quiet_wrapped((stages.size() == 1 ? "1 rung" : std::to_string(stages.size()) + " rungs") +
-                       (form.repeats > 1 ? " x " + std::to_string(form.repeats) + " repeats" : "") + " x " +
-                       grouped(form.steps) + " steps of " + grouped(tokens) + " tokens");
-    text_quiet_wrapped(grouped(runs * form.steps * tokens) + " tokens in total");
+    text_quiet_wrapped((rungs == 1 ? "1 rung" : std::to_string(rungs) + " rungs") +
+                       (form.repeats > 1 ? " \xC3\x97 " + std::to_string(form.repeats) + " repeats" : "") +
+                       " \xC3\x97 " + grouped(form.steps) + " steps of " + grouped(tokens) + " tokens");
+    std::string left_out;
+    for (const SkippedStage& each : workspace.launch_plan.plan.skipped)
+      left_out += (left_out.empty() ? "; left out: " : ", ") + stage_by_id(each.stage).title;
+    text_quiet_wrapped(grouped(runs * form.steps * tokens) + " tokens in total" + (is_planned ? left_out : ""));
+    if (!disturbance.empty()) {
+      ImGui::PushTextWrapPos(0);
+      text_toned(disturbance, Tone::warning);
+      ImGui::PopTextWrapPos();
+    }
     ImGui::EndGroup();
   } else {
     ImGui::PushTextWrapPos(0);
     text_toned(problem, workspace.device ? Tone::warning : Tone::neutral);
+    if (workspace.device) mark("launch.problem");
     ImGui::PopTextWrapPos();
   }
 }
@@ -61,13 +89,14 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  const float start = px(72);
+  const std::string disturbance = disturbance_of(state.form, state.load, workspace);
+  const float start = disturbance.empty() ? px(72) : px(112);
   begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
   draw_rungs(state.form, workspace);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   begin_card("##start", ImVec2(0, start), true);
-  draw_start(state.form, workspace, commands);
+  draw_start(state.form, disturbance, workspace, commands);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   begin_card("##queue", ImVec2(0, 0), true);

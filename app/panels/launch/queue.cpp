@@ -13,9 +13,17 @@
 namespace stepladder {
 namespace {
 
+// The line in which a queued run says that it waits for a quiet machine (engine/quiet.h); empty if it doesn't.
+std::string quiet_wait_of(const RunEntry& entry, const Workspace& workspace) {
+  const RunDetail* detail = workspace.detail(entry.run.id);
+  if (entry.run.status != RunStatus::queued || !detail || detail->console.empty()) return "";
+  return detail->console.back().starts_with("waiting for a quiet machine") ? detail->console.back() : "";
+}
+
 // A run with its progress and, at the right, its buttons. `place` is its place among the queued runs.
 void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspace, Commands& commands) {
   const bool is_running = entry.run.status == RunStatus::running;
+  const std::string quiet_wait = quiet_wait_of(entry, workspace);
   const char* first_button = !is_running ? "Move up" : workspace.is_paused ? "Resume" : "Pause";
   ImGui::PushID(static_cast<int>(entry.run.id));
   ImGui::PushFont(fonts().regular, small_size);
@@ -39,7 +47,9 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
   text_quiet(is_running ? (workspace.is_paused ? "paused at " : "step ") +
                               grouped(static_cast<std::int64_t>(entry.series().size())) + " of " +
                               grouped(entry.run.planned_steps)
-                        : "queued");
+             : quiet_wait.empty() ? "queued"
+                                  : "waits for quiet");
+  if (!quiet_wait.empty()) ImGui::SetItemTooltip("%s", quiet_wait.c_str());
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::SetCursorPos(ImVec2(buttons, top));
   ImGui::BeginDisabled(!is_running && place == 0);

@@ -22,12 +22,12 @@ void draw_plan(LaunchForm& form, const Workspace& workspace) {
   mark("launch.by_hand");
   ImGui::PopFont();
   ImGui::Dummy(ImVec2(0, px(2)));
-  const Recipe base = request_of(form, {}).base;
   int rung = 0;
   for (const PlannedStage& planned : form.plan) {
     const Stage& stage = stage_by_id(planned.stage);
-    const std::string reason = why_not(stage, base, workspace);
-    ImGui::PushID(rung);
+    const SkippedStage* skipped = workspace.launch_plan.skipped(stage.id);
+    const std::string reason = skipped ? skipped->reason : "";
+    ImGui::PushID(&planned);
     colour_square(reason.empty() ? rung_colour(rung) : palette().line);
     ImGui::SameLine();
     ImGui::BeginGroup();
@@ -46,7 +46,7 @@ void draw_plan(LaunchForm& form, const Workspace& workspace) {
     ImGui::EndGroup();
     ImGui::Dummy(ImVec2(0, px(4)));
     ImGui::PopID();
-    ++rung;
+    rung += reason.empty() ? 1 : 0;
   }
 }
 
@@ -56,7 +56,7 @@ void draw_presets(LaunchForm& form, const Workspace& workspace) {
   ImGui::SetNextItemWidth(px(110));
   if (ImGui::BeginCombo("##plan", "Presets")) {
     for (const LadderPreset& preset : ladder_presets()) {
-      if (ImGui::Selectable(preset.name.c_str())) form.take_plan(preset_ladder(preset, preset.base, *workspace.device));
+      if (ImGui::Selectable(preset.name.c_str())) form.take_plan(preset_ladder(preset, *workspace.device));
       ImGui::SetItemTooltip("%s", preset.note.c_str());
     }
     ImGui::EndCombo();
@@ -116,7 +116,8 @@ void draw_rungs(LaunchForm& form, const Workspace& workspace) {
   int rung = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const Stage& stage = stages[i];
-    const std::string reason = why_not(stage, base, workspace);
+    const SkippedStage* skipped = form.rungs[i] ? workspace.launch_plan.skipped(stage.id) : nullptr;
+    const std::string reason = skipped ? skipped->reason : why_not(stage, base, workspace);
     bool on = i == 0 || (form.rungs[i] && reason.empty());
     ImGui::PushID(stage.id.c_str());
     ImGui::BeginDisabled(i == 0 || !reason.empty());

@@ -124,7 +124,8 @@ void draw_sum(const MfuForm& form, MfuConvention convention, double peak, const 
   if (is_missing(found.tflops)) {
     text_sentence("Enter tokens per second to get TFLOP/s.");
   } else {
-    text_sentence("x " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) + " TFLOP/s");
+    text_sentence("\xC3\x97 " + compact(form.values[number_tokens]) + " tokens/s = " + compact(found.tflops) +
+                  " TFLOP/s");
   }
   const Hardware* hardware = hardware_of(form, table);
   if (is_missing(peak)) {
@@ -181,7 +182,7 @@ void draw_answer(const MfuForm& form, MfuConvention& convention, const std::stri
   ImGui::PopFont();
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(8));
-  text_cut("by " + std::string(to_string(convention)) + (form.from.empty() ? "" : "  -  " + form.from),
+  text_cut("by " + std::string(to_string(convention)) + (form.from.empty() ? "" : "  \xE2\x80\x93  " + form.from),
            ImGui::GetContentRegionAvail().x - px(100), palette().quiet, fonts().regular, small_size);
   if (tone != Tone::neutral) {
     const char* word = tone == Tone::bad ? "impossible" : "suspicious";

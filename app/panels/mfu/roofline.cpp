@@ -172,7 +172,7 @@ void draw_head(const Roofline& roofline, const Hardware* hardware) {
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
   std::string note = hardware ? hardware->name : "no hardware selected";
   if (!roofline.points.empty())
-    note += "  -  " + grouped(static_cast<std::int64_t>(roofline.points.size())) + " of " +
+    note += "  \xE2\x80\x93  " + grouped(static_cast<std::int64_t>(roofline.points.size())) + " of " +
             grouped(static_cast<std::int64_t>(roofline.runs)) + " runs";
   const float help = px(70);
   text_cut(note, std::max(px(20), ImGui::GetContentRegionAvail().x - help - px(8)), palette().quiet, fonts().regular,

@@ -35,7 +35,7 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
   const Run& run = entry.run;
   const ModelShape shape = shape_of(run, entry.summary);
   const Peak peak = peak_of(run, table);
-  const AssumedParams params = params_of(run, entry.summary);
+  const RunUtilisation use = assumed_utilisation_of(run, entry.summary, table, convention);
   // A narrow table shows only the beginning of a name, so the stage is first: it distinguishes runs of one file.
   MfuRow row{.run = run.id,
              .name = run.title.empty() ? run.name : run.title + ", " + run.name,
@@ -44,21 +44,17 @@ MfuRow row_of(const RunEntry& entry, MfuConvention convention, const HardwareTab
              .seq = shape.seq_len,
              .params = shape.params,
              .tokens_per_s = entry.summary.tokens_per_s};
-  const double flops = flops_per_token(convention, shape);
-  row.mfu = utilisation(flops, row.tokens_per_s, peak.known() ? peak.total_tflops() : missing);
+  row.mfu = use.mfu;
   if (is_missing(row.mfu)) {
     row.remark = is_missing(row.tokens_per_s) ? "Unknown throughput."
-                 : shape.params == 0    ? "Unknown parameter count. Import the run again with it, or enter N above."
-                 : is_missing(flops)    ? "This convention needs layers, width and context; 6N needs only N."
-                 : run.hardware.empty() ? "Unknown hardware."
-                                        : "The hardware table has no peak for " + run.hardware + ".";
+                 : shape.params == 0 ? "Unknown parameter count. Import the run again with it, or enter N above."
+                 : is_missing(use.flops_per_token) ? "This convention needs layers, width and context; 6N needs only N."
+                 : run.hardware.empty()            ? "Unknown hardware."
+                                                   : "The hardware table has no peak for " + run.hardware + ".";
     return row;
   }
-  row.is_assumed = !params.why.empty() || peak.assumed;
-  if (!params.why.empty()) row.remark = "Assumed: " + params.why + ".";
-  if (peak.assumed)
-    row.remark += (row.remark.empty() ? "" : " ") + std::string("Assumed: ") + std::string(to_string(peak.precision)) +
-                  " peak, since the run's precision is unknown.";
+  row.is_assumed = !use.assumed.empty();
+  row.remark = use.assumed;
   return row;
 }
 

@@ -45,9 +45,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
   const auto add = [&](Chart& chart, const RunEntry& entry, Quantity quantity, Curve curve) {
     const RunPoints points = run_points(workspace, entry, quantity, &shared, commands);
     if (!points.levels || (quantity == Quantity::val_loss && points.levels->points() == 0)) return;
-    curve.x = points.x;
-    curve.y = points.y;
-    curve.levels = points.levels;
+    points.draw_as(curve);
     curve.points = curve.points && points.levels->points() <= 200;  // more marks would hide the curve
     behind[&chart] += points.behind;
     chart.curves.push_back(std::move(curve));

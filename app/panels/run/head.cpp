@@ -18,16 +18,16 @@ std::string origin(const Workspace& workspace, const Run& run) {
   std::string line = "run " + std::to_string(run.id);
   if (run.ladder) {
     if (const Ladder* ladder = workspace.ladder(*run.ladder))
-      line += "  -  rung " + std::to_string(run.rung) + " of " + ladder->name;
+      line += "  \xE2\x80\x93  rung " + std::to_string(run.rung) + " of " + ladder->name;
   }
   if (run.repeat > 0) line += ", repeat " + std::to_string(run.repeat + 1);
   if (run.parent) {
     const RunEntry* parent = workspace.find(*run.parent);
-    line += "  -  forked from " + (parent ? parent->run.name : "run " + std::to_string(*run.parent)) + " at step " +
-            grouped(run.forked_at_step);
+    line += "  \xE2\x80\x93  forked from " + (parent ? parent->run.name : "run " + std::to_string(*run.parent)) +
+            " at step " + grouped(run.forked_at_step);
   }
-  line += run.source == "launched" ? "  -  trained here, " + local_time_text(run.created_at)
-                                   : (run.source.empty() ? "" : "  -  " + run.source) +
+  line += run.source == "launched" ? "  \xE2\x80\x93  trained here, " + local_time_text(run.created_at)
+                                   : (run.source.empty() ? "" : "  \xE2\x80\x93  " + run.source) +
                                          (run.source_path.empty() ? "" : ", from " + run.source_path);
   return line;
 }
@@ -116,15 +116,16 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
 
 void draw_run_figures(const Workspace& workspace, const RunEntry& shown) {
   const Summary& summary = shown.summary;
-  const RunUtilisation use = utilisation_of(shown.run, summary, workspace.hardware);
+  const RunUtilisation use = assumed_utilisation_of(shown.run, summary, workspace.hardware);
   std::array<char, 48> mfu{};
-  if (!is_missing(use.mfu)) std::snprintf(mfu.data(), mfu.size(), "%.1f %%", use.mfu * 100);
+  if (!is_missing(use.mfu))
+    std::snprintf(mfu.data(), mfu.size(), "%s%.1f %%", use.assumed.empty() ? "" : "~ ", use.mfu * 100);
   const bool known = !is_missing(summary.tokens_per_s_p25);
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
-       known
-           ? "IQR " + tokens_per_s_text(summary.tokens_per_s_p25) + " - " + tokens_per_s_text(summary.tokens_per_s_p75)
-           : "unknown"},
+       known ? "IQR " + tokens_per_s_text(summary.tokens_per_s_p25) + " \xE2\x80\x93 " +
+                   tokens_per_s_text(summary.tokens_per_s_p75)
+             : "unknown"},
       {"step time", milliseconds_text(summary.dt_ms_median),
        is_missing(summary.dt_ms_p95) ? "unknown" : "p95 " + milliseconds_text(summary.dt_ms_p95)},
       {"loss", loss_text(summary.loss_last), "from " + loss_text(summary.loss_first)},

@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <array>
+#include <string_view>
 
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -15,13 +16,14 @@ struct Kind {
   const char* unit;
   double (*value)(const SystemMetrics&);
 };
-constexpr std::array<Kind, 7> kinds{{
+constexpr std::array<Kind, 8> kinds{{
     {"GPU clock", "MHz", [](const SystemMetrics& s) { return s.gpu_clock_mhz; }},
     {"GPU power", "W", [](const SystemMetrics& s) { return s.gpu_power_w; }},
     {"GPU temperature", "C", [](const SystemMetrics& s) { return s.gpu_temperature_c; }},
     {"GPU load", "%", [](const SystemMetrics& s) { return is_missing(s.gpu_load) ? missing : s.gpu_load * 100; }},
     {"CPU load", "%", [](const SystemMetrics& s) { return is_missing(s.cpu_load) ? missing : s.cpu_load * 100; }},
     {"Busy cores", "cores", [](const SystemMetrics& s) { return s.process_cores; }},
+    {"Others' cores", "cores", [](const SystemMetrics& s) { return s.contention.other_cores; }},
     {"Memory", "GB",
      [](const SystemMetrics& s) {
        const std::int64_t bytes = s.gpu_memory_bytes > 0 ? s.gpu_memory_bytes : s.resident_bytes;
@@ -74,6 +76,7 @@ void draw_run_machine(MachineMetrics& metrics, SharedX& shared, const RunDetail&
                 .x_label = "step",
                 .unit = kinds[k].unit,
                 .curves = {{.label = kinds[k].name, .x = steps, .y = values, .colour = palette().accent}},
+                .whole = kinds[k].unit == std::string_view("%") ? 100 : missing,
                 .marks = k == 0 ? throttled : std::vector<ChartMark>{},
                 .legend = false,
                 .shared = &shared,

@@ -11,6 +11,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/verdict_text.h"
 
 namespace stepladder {
 namespace {
@@ -96,26 +97,31 @@ void draw_table(const StepProfile& profile, const std::vector<OperatorTime>& row
 
 void draw_run_operators(RunOperators& operators, const Workspace& workspace, const RunEntry& shown,
                         const RunEntry* against, Commands& commands) {
-  const StepProfile* profile = workspace.profile(shown.run.id);
-  if (!profile) return text_quiet_wrapped("No profile: " + why_no_profile(shown.run) + ".");
+  const FittedProfile* fitted = workspace.profile(shown.run.id);
+  if (!fitted) return text_quiet_wrapped("No profile: " + why_no_profile(shown.run) + ".");
+  const StepProfile& profile = fitted->profile;
   if (against && !against->goes_on() && !workspace.detail(against->run.id))
     commands.push_back(LoadDetail{against->run.id});
-  if (operators.made_of != shown.run.id || operators.made_at != profile->at) {
-    operators = {.rows = by_name(*profile), .made_of = shown.run.id, .made_at = profile->at};
+  if (operators.made_of != shown.run.id || operators.made_at != profile.at ||
+      operators.made_for_ms != fitted->measured_ms) {
+    operators = {
+        .rows = by_name(profile), .made_of = shown.run.id, .made_at = profile.at, .made_for_ms = fitted->measured_ms};
   }
-  const StepProfile* before = against ? workspace.profile(against->run.id) : nullptr;
+  const FittedProfile* before = against ? workspace.profile(against->run.id) : nullptr;
+  if (before && !(before->is_comparable && fitted->is_comparable)) before = nullptr;
   const float gap = px(20);
   const float room = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("##kinds", ImVec2(std::min((room - gap) * 0.4f, px(420)), 0));
-  draw_operator_bars(*profile, rung_colour(shown.run.rung), before);
+  draw_operator_bars(*fitted, rung_colour(shown.run.rung), before, false);
   ImGui::Dummy(ImVec2(0, px(4)));
+  if (const std::string text = fit_text(*fitted); !text.empty()) text_quiet_wrapped(text);
   text_quiet_wrapped((before ? "Grey bars and change: " + against->run.name + ". " : "") + "Mean of " +
-                     std::to_string(profile->steps) + (profile->steps == 1 ? " step" : " steps") +
+                     std::to_string(profile.steps) + (profile.steps == 1 ? " step" : " steps") +
                      " profiled after the last training step.");
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("##rows", ImVec2(0, 0));
-  draw_table(*profile, operators.rows);
+  draw_table(profile, operators.rows);
   ImGui::EndChild();
   mark("run.operators");
 }

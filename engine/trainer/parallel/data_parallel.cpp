@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -51,11 +52,7 @@ Placement own_placement(const Recipe& recipe, const std::optional<Placement>& la
   const at::DeviceType device = at::Device(recipe.device).type();
   if (const std::string note = process_groups_note(device); !note.empty()) throw RecipeError("--nproc", note);
   if (device == at::kCUDA) require_gpu(recipe, launched);
-  if (!launched) {
-    Placement rank0{.world_size = recipe.nproc, .master_port = 0};
-    if (const char* address = std::getenv("MASTER_ADDR"); address && *address) rank0.master_addr = address;
-    return rank0;
-  }
+  if (!launched) return {.world_size = recipe.nproc};
   if (launched->world_size != recipe.nproc) {
     throw RecipeError("--nproc", std::to_string(recipe.nproc) + " processes were asked for, but " +
                                      std::to_string(launched->world_size) + " were launched");
@@ -94,6 +91,7 @@ struct DataParallel::Group {
 
   bool is_rank0() const { return placement.rank == 0; }
   bool wait_for_all(const std::stop_token& stop);
+  [[noreturn]] void blame_a_stranger() const;
   void make_reducer(const std::vector<at::Tensor>& parameters);
   template <class Collective>
   void guarded(Collective collective);
@@ -102,7 +100,8 @@ struct DataParallel::Group {
 
   const at::DeviceType device;
   Placement placement;
-  std::optional<ListeningSocket> listening;  // rank 0's, until the store takes it
+  std::optional<MemoryFile> memory;          // rank 0's store, if it starts the others itself
+  std::optional<ListeningSocket> listening;  // else the socket of rank 0's store, until the store takes it
   std::optional<WorkerProcesses> workers;    // that this process has started
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> processes;
@@ -116,11 +115,13 @@ struct DataParallel::Group {
 
 DataParallel::Group::Group(const Recipe& recipe, const std::optional<Placement>& launched)
     : device(at::Device(recipe.device).type()), placement(own_placement(recipe, launched)) {
-  if (is_rank0() && !placement.store_is_served) {
+  if (!launched) {
+    memory.emplace();
+    placement.store_descriptor = memory->descriptor();
+    workers.emplace(placement, to_json(recipe));
+  } else if (is_rank0() && !placement.store_is_served) {
     listening.emplace(placement.master_addr, placement.master_port);
-    placement.master_port = listening->port();
   }
-  if (!launched) workers.emplace(placement, to_json(recipe));
 }
 
 DataParallel::Group::~Group() {
@@ -166,11 +167,26 @@ void DataParallel::Group::make_reducer(const std::vector<at::Tensor>& parameters
   reducer->register_comm_hook(std::make_unique<TimedAllReduce>(processes, last_sent));
 }
 
+// Messages of the group are small. One that claims to need more memory than there is was not sent by the group.
+void DataParallel::Group::blame_a_stranger() const {
+  throw std::runtime_error("the processes got a message from another program while they connected" +
+                           (placement.store_descriptor >= 0
+                                ? std::string(" on this machine")
+                                : " at " + placement.master_addr + ":" + std::to_string(placement.master_port) +
+                                      "; choose another MASTER_PORT"));
+}
+
 bool DataParallel::Group::connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments,
                                   std::int64_t& done, const std::stop_token& stop) {
-  if (!wait_for_all(stop)) return false;
+  try {
+    if (!wait_for_all(stop)) return false;
+    guarded([&] { processes = join_group(store, placement, device, collective_patience); });
+  } catch (const std::bad_alloc&) {
+    blame_a_stranger();
+  } catch (const std::length_error&) {
+    blame_a_stranger();
+  }
   guarded([&] {
-    processes = join_group(store, placement, device, collective_patience);
     const at::NoGradGuard no_grad;
     c10d::broadcast_coalesced(processes, parameters, c10d::kDefaultBucketBytesCap, /*rank=*/0);
     at::Tensor step = at::scalar_tensor(done, at::kLong);

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -28,6 +29,13 @@ std::string process_groups_note(at::DeviceType device) {
 
 c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, ListeningSocket* listening,
                                            std::chrono::milliseconds patience) {
+  if (placement.store_descriptor >= 0) {
+    constexpr int nobody_removes_it = -1;
+    auto file = c10::make_intrusive<c10d::FileStore>("/proc/self/fd/" + std::to_string(placement.store_descriptor),
+                                                     nobody_removes_it);
+    file->setTimeout(patience);
+    return file;
+  }
   c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(placement.master_port);
   options.isServer = listening != nullptr;
@@ -55,7 +63,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> join_group(const c10::intrusive_ptr<c10d:
                                                   std::chrono::milliseconds patience) {
   using c10d::ProcessGroupGloo;
   const auto options = ProcessGroupGloo::Options::create(patience);
-  const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
+  const char* interface = placement.store_descriptor < 0 ? std::getenv("GLOO_SOCKET_IFNAME") : nullptr;
   const std::string own_address = address_towards(placement.master_addr, placement.master_port);
   options->devices.push_back(interface && *interface ? ProcessGroupGloo::createDeviceForInterface(interface)
                                                      : ProcessGroupGloo::createDeviceForHostname(own_address));

@@ -15,15 +15,16 @@ namespace stepladder {
 // Why this build cannot train with several processes on that kind of device; empty if it can.
 std::string process_groups_note(at::DeviceType device);
 
-// The store that rank 0 serves at the placement's address and the others join; `listening` is rank 0's socket, which
-// the store takes over. Blocks until rank 0 is there; throws after `patience`.
+// The store of the placement's descriptor, which no other user can open; else the one that rank 0 serves at the
+// placement's address and the others join. `listening` is rank 0's socket, which that store takes over. It asks nobody
+// for a password, so all who reach the address must be trusted. Blocks until rank 0 is there; throws after `patience`.
 c10::intrusive_ptr<c10d::Store> join_store(const Placement& placement, ListeningSocket* listening,
                                            std::chrono::milliseconds patience);
 
 // Collectives for tensors on the CPU and, if `device` is another (its process_groups_note is empty), for those on it:
-// Gloo over TCP and NCCL. They use the network interface that leads to the placement's address (loopback for a loopback
-// address) or the one that GLOO_SOCKET_IFNAME, for NCCL else NCCL_SOCKET_IFNAME, names. Every rank must call this at
-// the same time. A collective on the CPU that waits for longer than `patience` throws.
+// Gloo over TCP and NCCL. With a store of a descriptor they use loopback; else the network interface that leads to the
+// placement's address or the one that GLOO_SOCKET_IFNAME, for NCCL else NCCL_SOCKET_IFNAME, names. Every rank must call
+// this at the same time. A collective on the CPU that waits for longer than `patience` throws.
 c10::intrusive_ptr<c10d::ProcessGroup> join_group(const c10::intrusive_ptr<c10d::Store>& store,
                                                   const Placement& placement, at::DeviceType device,
                                                   std::chrono::milliseconds patience);

@@ -1,5 +1,6 @@
 #include "storage/importers/logs/run_assembler.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace stepladder {
@@ -9,6 +10,15 @@ namespace {
 constexpr std::size_t steps_to_judge_by = 65536;
 constexpr std::size_t live_steps_to_judge_by = 3;
 constexpr std::size_t told_at_once = 512;
+
+std::string with_constants(const std::string& recipe, const std::map<std::string, std::string>& constants) {
+  if (constants.empty()) return recipe;
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(recipe);
+  for (const auto& [name, value] : constants) {
+    if (!json.contains(name)) json[name] = nlohmann::ordered_json::parse(value);
+  }
+  return json.dump();
+}
 
 }  // namespace
 
@@ -102,7 +112,7 @@ void RunAssembler::end() {
   if (!clock_) settle();
   Run& run = opening_.run;
   const LogFacts& facts = opening_.facts;
-  run.recipe = facts.recipe_json(opening_.family);
+  run.recipe = with_constants(facts.recipe_json(opening_.family), constants_);
   run.device = facts.device;
   run.hardware = options_->hardware.empty() ? facts.hardware : options_->hardware;
   run.precision = facts.precision;

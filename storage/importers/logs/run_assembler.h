@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
@@ -37,6 +39,9 @@ class RunAssembler {
   // Labels that apply to all lines, as in a table's header.
   void label(const StepLine& labels) { labels_.read(labels); }
 
+  // A value of the run's recipe, as JSON, unless the log's facts have one of this name.
+  void remember(const std::string& name, std::string json) { constants_[name] = std::move(json); }
+
   // See StepMerger.
   void validate(double val_loss, bool tested, std::int64_t line);
   void complete_last(double loss) { steps_.complete_last(loss); }
@@ -58,6 +63,7 @@ class RunAssembler {
   ImportSink* sink_;
   bool open_ = false;
   RunOpening opening_;
+  std::map<std::string, std::string> constants_;
   StepLabels labels_;
   StepMerger steps_;
   std::optional<StepClock> clock_;  // set once the units are settled; steps are then passed on at once

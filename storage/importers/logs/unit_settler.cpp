@@ -232,7 +232,9 @@ class UnitSettler {
       if (step.rate > 0 && std::isfinite(step.rate)) rates.push_back(step.rate);
     const double rate = quantile(rates, 0.5);
     if (!timed) settle_stamps(static_cast<double>(units_.tokens_per_step), rate);
-    if (timed && units_.tokens_rate_to_s > 0 && rates.size() >= least_rates)
+    // Without tokens per step it is the only throughput that the log gives.
+    const bool is_all = units_.tokens_per_step == 0 && !rates.empty();
+    if (units_.tokens_rate_to_s > 0 && (is_all || (timed && rates.size() >= least_rates)))
       units_.printed.tokens_per_s = rate * units_.tokens_rate_to_s;
   }
 
@@ -264,7 +266,11 @@ class UnitSettler {
       note(std::string("the step time has no unit; it was read as ") +
            (units_.ms_per_time >= 1000 ? "seconds" : "milliseconds"));
     if (units_.tokens_per_step == 0 && !first_.step_is_epoch && (timed || !first_.labels.rate_text.empty()))
-      note("tokens per step are unknown, so there is no throughput; enter them to get one");
+      note(
+          is_missing(units_.printed.tokens_per_s)
+              ? "tokens per step are unknown, so there is no throughput; enter them to get one"
+              : "tokens per step are unknown, so the throughput is the printed one, whose unit can't be checked; enter "
+                "them to check it");
     if (first_.step_is_epoch) note("the log counts epochs only, so each step here is an epoch");
   }
 

@@ -84,4 +84,18 @@ bool ForeignDatabase::has_column(std::string_view table, std::string_view column
   return found.step() && found.integer(0) == 1;
 }
 
+std::string ForeignDatabase::indexed(const std::string& table, const std::string& column, const std::string& columns) {
+  {
+    Statement found(*database_,
+                    "SELECT count(*) FROM pragma_index_list(?) AS list, pragma_index_info(list.name) AS part "
+                    "WHERE list.partial = 0 AND part.seqno = 0 AND part.name = ?");
+    found.bind(table).bind(column);
+    if (found.step() && found.integer(0) > 0) return table;
+  }
+  const std::string copy = table + "_by_" + column;
+  database_->execute("CREATE TEMP TABLE " + copy + " AS SELECT " + column + ", " + columns + " FROM main." + table +
+                     "; CREATE INDEX temp." + copy + "_index ON " + copy + "(" + column + ")");
+  return "temp." + copy;
+}
+
 }  // namespace stepladder

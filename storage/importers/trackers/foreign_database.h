@@ -27,6 +27,11 @@ class ForeignDatabase {
   bool has_tables(std::initializer_list<std::string_view> names);
   bool has_column(std::string_view table, std::string_view column);
 
+  // The name of a table with these columns of `table`, in which an index finds the rows of one value of `column`: the
+  // table itself, or a temporary copy if it has no such index. Without one, reading run by run would read the whole
+  // table for each run.
+  std::string indexed(const std::string& table, const std::string& column, const std::string& columns);
+
  private:
   struct Copy {
     ~Copy();

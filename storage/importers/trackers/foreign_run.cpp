@@ -128,9 +128,10 @@ std::string tell(ForeignRun foreign, ImportSink& sink) {
 void LadderOfRuns::tell(ForeignRun run) {
   if (rungs_.empty()) created_at_ = run.run.created_at;
   std::string recipe = stepladder::tell(std::move(run), sink_);
-  const auto same = recipe.empty() ? recipes_.end() : std::find(recipes_.begin(), recipes_.end(), recipe);
-  rungs_.push_back(static_cast<int>(same - recipes_.begin()));
-  if (same == recipes_.end()) recipes_.push_back(std::move(recipe));
+  int rung = next_rung_;
+  if (!recipe.empty()) rung = rung_of_.try_emplace(std::move(recipe), next_rung_).first->second;
+  if (rung == next_rung_) ++next_rung_;
+  rungs_.push_back(rung);
 }
 
 void LadderOfRuns::finish() {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "storage/importers/importer.h"
@@ -40,7 +41,8 @@ class LadderOfRuns {
  private:
   std::string name_;
   ImportSink& sink_;
-  std::vector<std::string> recipes_;
+  std::unordered_map<std::string, int> rung_of_;  // by recipe
+  int next_rung_ = 0;
   std::vector<int> rungs_;
   double created_at_ = missing;
 };

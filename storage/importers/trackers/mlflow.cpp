@@ -96,6 +96,10 @@ class MlflowDatabase {
       Statement rows(database_.get(), "SELECT experiment_id, name FROM experiments ORDER BY experiment_id");
       while (rows.step()) experiments.push_back({rows.integer(0), rows.text(1)});
     }
+    runs_ = database_.indexed("runs", "experiment_id", "run_uuid, name, status, start_time, end_time, lifecycle_stage");
+    params_ = database_.indexed("params", "run_uuid", "key, value");
+    tags_ = database_.indexed("tags", "run_uuid", "key, value");
+    metrics_ = database_.indexed("metrics", "run_uuid", "key, value, timestamp, step, is_nan");
     const std::int64_t deleted = database_.get().integer("SELECT count(*) FROM runs WHERE lifecycle_stage = 'deleted'");
     for (const Experiment& experiment : experiments) read_experiment(experiment.id, experiment.name);
     if (deleted > 0) sink_.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
@@ -110,9 +114,9 @@ class MlflowDatabase {
     };
     std::vector<Row> runs;
     {
-      Statement rows(database_.get(),
-                     "SELECT run_uuid, name, status, start_time, end_time FROM runs WHERE experiment_id = ? AND "
-                     "lifecycle_stage IS NOT 'deleted' ORDER BY start_time, run_uuid");
+      Statement rows(database_.get(), "SELECT run_uuid, name, status, start_time, end_time FROM " + runs_ +
+                                          " WHERE experiment_id = ? AND "
+                                          "lifecycle_stage IS NOT 'deleted' ORDER BY start_time, run_uuid");
       rows.bind(id);
       while (rows.step()) {
         Row& row = runs.emplace_back();
@@ -136,20 +140,20 @@ class MlflowDatabase {
   }
 
   void read_settings(const std::string& id, ForeignRun& run) {
-    Statement params(database_.get(), "SELECT key, value FROM params WHERE run_uuid = ? ORDER BY key");
+    Statement params(database_.get(), "SELECT key, value FROM " + params_ + " WHERE run_uuid = ? ORDER BY key");
     params.bind(id);
     while (params.step()) run.config[params.text(0)] = params.text(1);
     Tags tags;
-    Statement rows(database_.get(), "SELECT key, value FROM tags WHERE run_uuid = ? ORDER BY key");
+    Statement rows(database_.get(), "SELECT key, value FROM " + tags_ + " WHERE run_uuid = ? ORDER BY key");
     rows.bind(id);
     while (rows.step()) tags.add(run, rows.text(0), rows.text(1));
     tags.finish(run);
   }
 
   void read_metrics(const std::string& id, ForeignRun& run) {
-    Statement rows(database_.get(),
-                   "SELECT key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ? "
-                   "ORDER BY key, timestamp, step");
+    Statement rows(database_.get(), "SELECT key, value, timestamp, step, is_nan FROM " + metrics_ +
+                                        " WHERE run_uuid = ? "
+                                        "ORDER BY key, timestamp, step");
     rows.bind(id);
     while (rows.step())
       run.metrics.add(rows.text(0), rows.integer(3), sql_value(rows, 1, 4),
@@ -159,6 +163,7 @@ class MlflowDatabase {
   fs::path file_;
   ForeignDatabase database_;
   ImportSink& sink_;
+  std::string runs_, params_, tags_, metrics_;  // tables in which the rows of one experiment or run are found at once
   std::size_t told_ = 0;
 };
 

@@ -41,6 +41,12 @@ class TrackioDatabase {
     }
     if (runs.empty()) throw ImportError("is a Trackio store without runs");
     LadderOfRuns ladder(file_.stem().string(), sink_);
+    has_ids_ = database_.has_column("metrics", "id");
+    metrics_ = database_.indexed("metrics", key_, std::string("timestamp, step, metrics") + (has_ids_ ? ", id" : ""));
+    if (database_.has_tables({"configs"}) && database_.has_column("configs", "config")) {
+      config_key_ = database_.has_column("configs", "run_id") ? "run_id" : "run_name";
+      if (database_.has_column("configs", config_key_)) configs_ = database_.indexed("configs", config_key_, "config");
+    }
     for (const Row& row : runs) {
       ForeignRun run;
       // The store doesn't record how a run ended.
@@ -57,9 +63,8 @@ class TrackioDatabase {
  private:
   void read_config(const std::string& key, ForeignRun& run) {
     run.config = Json::object();
-    const std::string column = database_.has_column("configs", "run_id") ? "run_id" : "run_name";
-    if (!database_.has_tables({"configs"}) || !database_.has_column("configs", column)) return;
-    Statement rows(database_.get(), "SELECT config FROM configs WHERE " + column + " = ?");
+    if (configs_.empty()) return;
+    Statement rows(database_.get(), "SELECT config FROM " + configs_ + " WHERE " + config_key_ + " = ?");
     rows.bind(key);
     if (!rows.step()) return;
     const Json config = json_or_text(rows.text(0));
@@ -72,8 +77,8 @@ class TrackioDatabase {
   }
 
   void read_metrics(const std::string& key, ForeignRun& run) {
-    Statement rows(database_.get(), "SELECT timestamp, step, metrics FROM metrics WHERE " + key_ + " = ? ORDER BY " +
-                                        (database_.has_column("metrics", "id") ? "id" : "rowid"));
+    Statement rows(database_.get(), "SELECT timestamp, step, metrics FROM " + metrics_ + " WHERE " + key_ +
+                                        " = ? ORDER BY " + (has_ids_ ? "id" : "rowid"));
     rows.bind(key);
     std::uint64_t malformed = 0;
     while (rows.step()) {
@@ -99,6 +104,8 @@ class TrackioDatabase {
   ForeignDatabase database_;
   ImportSink& sink_;
   std::string key_;
+  std::string metrics_, configs_, config_key_;  // tables in which a run's rows are found at once; empty: none
+  bool has_ids_ = false;
 };
 
 }  // namespace

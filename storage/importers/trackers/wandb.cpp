@@ -240,18 +240,22 @@ class WandbReader {
     std::optional<std::int64_t> step;
     double at = missing;
     std::vector<Item> items;
+    const auto set_step = [&](double number) {
+      if (number >= 0 && number < 1e15) step = static_cast<std::int64_t>(number);
+    };
     WireReader field(message);
     while (field.next()) {
       if (field.number() == 2) {
-        step = 0;  // a step of 0 is an empty message
+        double number = 0;  // a step of 0 is an empty message
         WireReader inner(field.bytes());
         while (inner.next())
-          if (inner.number() == 1) step = inner.integer();
+          if (inner.number() == 1) number = static_cast<double>(inner.integer());
+        set_step(number);
       }
       if (field.number() != 1) continue;
       Item item = read_item(field.bytes());
       if (item.name == "_step") {
-        if (item.number && *item.number >= 0 && *item.number < 1e15) step = static_cast<std::int64_t>(*item.number);
+        if (item.number) set_step(*item.number);
       } else if (item.name == "_timestamp") {
         if (item.number) at = *item.number;
       } else if (!item.name.starts_with('_')) {

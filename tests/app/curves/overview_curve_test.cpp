@@ -35,11 +35,18 @@ TEST(OverviewCurve, ABucketWithoutANumberIsCountedAndNotDrawn) {
   EXPECT_EQ(curve.behind(), 4);
 }
 
-TEST(OverviewCurve, MeansAreAtTheStepsOfThePoints) {
-  const Overview overview = buckets_of({1, 2, 9, 4, /**/ 5, 5, 5, 5, /**/ 6}, 4);
-  const Points means = means_of(overview);
-  EXPECT_EQ(means.x, curve_of(overview).points.x);
-  EXPECT_EQ(means.y, (std::vector<double>{4, 4, 5, 6}));
+TEST(OverviewCurve, IsDrawnAsMeansBetweenTheLowestAndHighestOfEachBucket) {
+  const Overview overview = buckets_of({1, 2, 9, 4, /**/ 5, 5, 5, 5, /**/ 6, 8}, 4);
+  const MeanCurve means = curve_of(overview).means;
+  EXPECT_EQ(means.mean.x, (std::vector<double>{1, 5, 9, 10}));
+  EXPECT_EQ(means.mean.y, (std::vector<double>{4, 5, 7, 7}));
+  EXPECT_EQ(means.low, (std::vector<double>{1, 5, 6, 6}));
+  EXPECT_EQ(means.high, (std::vector<double>{9, 5, 8, 8})) << "no spike vanishes";
+  EXPECT_TRUE(curve_of(buckets_of({1, 2}, 1)).means.mean.empty()) << "the values themselves";
+
+  const MeanCurve by_time = placed(means, {.x = {1, 9}, .y = {0, 80}});
+  EXPECT_EQ(by_time.mean.x, (std::vector<double>{0, 40, 80})) << "a step beyond the end has no place";
+  EXPECT_EQ(by_time.high, (std::vector<double>{9, 5, 8}));
 }
 
 TEST(OverviewCurve, StepTimesAddUpToAPlaceOnTheAxisOfTime) {

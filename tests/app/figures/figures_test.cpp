@@ -14,6 +14,8 @@
 #include "app/figures/trace.h"
 #include "app/run_json.h"
 #include "engine/files/data_error.h"
+#include "storage/importers/importer.h"
+#include "tests/importers/collecting_sink.h"
 
 namespace stepladder {
 namespace {
@@ -275,7 +277,13 @@ TEST(Escapes, XmlTexMarkdownAndCsv) {
   EXPECT_EQ(xml_escaped("\xed\xa0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD") << "half a surrogate pair";
   EXPECT_EQ(tex_escaped("50% & a_b #1 {x} $ ~^\\..."),
             "50\\% \\& a\\_b \\#1 \\{x\\} \\$ \\textasciitilde{}\\textasciicircum{}\\textbackslash{}\\ldots{}");
+  EXPECT_EQ(xml_escaped("a\x7f\xC2\x9B\xE2\x80\xAEz\n"), "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz\n") << "bidi and C1";
+  EXPECT_EQ(tex_escaped("a\xC2\x9B\xE2\x80\xAE\nb\xFF"), "a.. b?");
+  EXPECT_EQ(markdown_cell("[a](javascript:b) `c` &#x202e; ~d~ $e$\r\n| \xE2\x80\xAE"),
+            "\\[a\\](javascript:b) \\`c\\` \\&#x202e; \\~d\\~ \\$e\\$. \\| .");
   EXPECT_EQ(csv_field("plain"), "plain");
+  EXPECT_EQ(csv_field("=1+1"), "'=1+1");
+  EXPECT_EQ(csv_field("=A,\"b\""), "\"'=A,\"\"b\"\"\"");
   EXPECT_EQ(csv_field("a,\"b\"\n"), "\"a,\"\"b\"\"\n\"");
   std::vector<LoadedRun> runs;
   runs.push_back(make_run(0, "", 200));
@@ -324,6 +332,27 @@ TEST(Csv, GivesEveryValueBackExactly) {
     EXPECT_EQ(value(11), 1'000'003 * 1000.0 / step.dt_ms);
     EXPECT_EQ(value(14), step.at);
   }
+}
+
+TEST(Csv, GivesTheNamesBackWhenItIsImported) {
+  std::string text = steps_csv_head();
+  const std::vector<std::string> names{"=1+1", "'=1+1", "a, \"b\"", "-5", "@x", " spaces "};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const stepladder::Run run{.id = static_cast<RunId>(i) + 1, .name = names[i], .stage = i == 0 ? "+bf16" : ""};
+    const std::vector<StepRecord> steps{{.step = 1, .loss = 3, .dt_ms = 20, .tokens = 100},
+                                        {.step = 2, .loss = 2, .dt_ms = 20, .tokens = 100}};
+    text += steps_csv(run, steps);
+  }
+  MemoryInput input(text);
+  CollectingSink sink;
+  importers::csv().read(input, {}, sink);
+  ASSERT_EQ(sink.runs.size(), names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(sink.runs[i].run.name, names[i]);
+    ASSERT_EQ(sink.runs[i].steps.size(), 2U);
+    EXPECT_EQ(sink.runs[i].steps[1].dt_ms, 20);
+  }
+  EXPECT_EQ(sink.runs[0].run.stage, "+bf16");
 }
 
 TEST(Csv, OfSummariesHasARowForEachRunAndEqualColumns) {

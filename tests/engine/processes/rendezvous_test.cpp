@@ -1,6 +1,8 @@
 #include "engine/processes/rendezvous.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -14,9 +16,10 @@ namespace {
 
 // The placement from only these variables.
 std::optional<Placement> placement_with(const std::map<std::string, std::string>& variables) {
-  for (const char* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "OMPI_COMM_WORLD_RANK",
-                           "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_PROCID", "SLURM_NTASKS",
-                           "SLURM_LOCALID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT"}) {
+  for (const char* name :
+       {"RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "OMPI_COMM_WORLD_RANK",
+        "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID",
+        "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT", "STEPLADDER_STORE_DESCRIPTOR"}) {
     const auto found = variables.find(name);
     found == variables.end() ? ::unsetenv(name) : ::setenv(name, found->second.c_str(), 1);
   }
@@ -76,6 +79,21 @@ TEST(Placement, NumbersThatCannotBeAreNamed) {
   EXPECT_THROW(placement_with({{"RANK", "0"}, {"WORLD_SIZE", "two"}}), RecipeError);
   EXPECT_THROW(placement_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_PORT", "70000"}}), RecipeError);
   placement_with({});
+}
+
+TEST(Placement, OfAWorker) {
+  const auto placement = placement_with({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"STEPLADDER_STORE_DESCRIPTOR", "3"}});
+  EXPECT_EQ(placement, (Placement{.rank = 1, .world_size = 2, .store_descriptor = 3}));
+  EXPECT_THROW(placement_with({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"STEPLADDER_STORE_DESCRIPTOR", "x"}}), RecipeError);
+  placement_with({});
+}
+
+TEST(MemoryFile, HasNoNameAndIsClosedInChildren) {
+  const MemoryFile file;
+  EXPECT_EQ(::fcntl(file.descriptor(), F_GETFD), FD_CLOEXEC);
+  struct stat facts = {};
+  ASSERT_EQ(::fstat(file.descriptor(), &facts), 0);
+  EXPECT_EQ(facts.st_nlink, 0u);
 }
 
 TEST(ListeningSocket, TakesAFreePortAndHoldsIt) {

@@ -196,6 +196,33 @@ TEST(Steps, that_cannot_be_are_flagged) {
   EXPECT_TRUE(flags_of(kept, {}, 1, table()).empty()) << "no steps";
 }
 
+TEST(Steps, that_are_missing_are_counted_where_every_step_is_recorded) {
+  auto run = imported("NVIDIA A100-SXM4-40GB", 524288, "bf16");
+  Series series;
+  for (const int step : {1, 2, 3, 4, 5, 8, 9, 10}) series.append({.step = step, .loss = 3, .dt_ms = 100});
+  EXPECT_EQ(why(flags(run, series), FlagId::missing_steps), "") << "a log needn't have every step";
+  run.source = "launched";
+  run.planned_steps = 10;
+  EXPECT_EQ(why(flags(run, series), FlagId::missing_steps),
+            "8 of 10 steps are stored; 2 between 1 and 10 are missing.");
+  run.status = RunStatus::stopped;
+  EXPECT_NE(why(flags(run, series), FlagId::missing_steps), "");
+  run.planned_steps = 1000;
+  const Series whole = steady(100, 11, 50);
+  EXPECT_EQ(why(flags(run, whole), FlagId::missing_steps), "") << "it was stopped after them";
+  run.status = RunStatus::finished;
+  EXPECT_EQ(why(flags(run, whole), FlagId::missing_steps),
+            "50 of 1,000 steps are stored; 950 between 51 and 1,000 are missing.");
+  run.planned_steps = 50;
+  EXPECT_EQ(why(flags(run, whole), FlagId::missing_steps), "");
+  Series fork;
+  for (int step = 21; step <= 50; ++step) fork.append({.step = step, .loss = 3, .dt_ms = 100});
+  EXPECT_EQ(why(flags(run, fork), FlagId::missing_steps),
+            "30 of 50 steps are stored; 20 between 1 and 20 are missing.");
+  run.forked_at_step = 20;
+  EXPECT_EQ(why(flags(run, fork), FlagId::missing_steps), "");
+}
+
 TEST(Steps, of_an_honest_repeated_run_are_not_flagged) {
   auto run = imported("NVIDIA A100-SXM4-40GB", 4096, "bf16");
   run.sync = Sync::event;
@@ -215,6 +242,20 @@ TEST(Utilisation, names_its_convention_and_knows_no_guesses) {
   run.hardware = "a toaster";
   EXPECT_TRUE(is_missing(utilisation_of(run, summary, table()).mfu));
   EXPECT_EQ(utilisation_of(run, summary, table()).flops_per_token, 6 * 124'439'808.0);
+}
+
+TEST(Utilisation, that_rests_on_a_guess_says_so) {
+  auto run = imported("A100", 4096, "bf16");
+  auto steps = steady(40);
+  std::fill(steps.loss.begin(), steps.loss.end(), 10.9);
+  const Summary summary = summarise(steps, -1, 4096);
+  EXPECT_TRUE(is_missing(utilisation_of(run, summary, table()).mfu));
+  const RunUtilisation guessed = assumed_utilisation_of(run, summary, table());
+  EXPECT_NEAR(guessed.mfu, 6 * 124'439'808.0 * summary.tokens_per_s / 312e12, 1e-12);
+  EXPECT_NE(guessed.assumed, "");
+  run.params = 124'439'808;
+  EXPECT_EQ(assumed_utilisation_of(run, summary, table()).assumed, "");
+  EXPECT_EQ(assumed_utilisation_of(run, summary, table()).mfu, utilisation_of(run, summary, table()).mfu);
 }
 
 TEST(Flags, have_names_of_their_own) {

@@ -48,6 +48,22 @@ TEST(StepProfile, KindsAddUpToAStep) {
   EXPECT_DOUBLE_EQ(sum, step_ms(profile));
 }
 
+TEST(StepProfile, IsScaledToTheMeasuredStep) {
+  const FittedProfile fitted = fit_to_step(small_profile(), 11.6);  // its steps took 14.5 ms
+  EXPECT_TRUE(fitted.is_comparable);
+  EXPECT_DOUBLE_EQ(step_ms(fitted.profile), 11.6);
+  EXPECT_DOUBLE_EQ(fitted.profiled_ms, 14.5);
+  EXPECT_DOUBLE_EQ(KindTimes(fitted.profile).of(OperatorKind::products), 8);
+}
+
+TEST(StepProfile, IsNotComparableWithAStepThatTookHalfAsLong) {
+  for (const double median : {7.0, 30.0, missing}) {
+    const FittedProfile fitted = fit_to_step(small_profile(), median);
+    EXPECT_FALSE(fitted.is_comparable) << median;
+    EXPECT_DOUBLE_EQ(step_ms(fitted.profile), 14.5) << "as it was measured";
+  }
+}
+
 TEST(StepProfile, ShapesAreOneRow) {
   const std::vector<OperatorTime> rows = by_name(small_profile());
   ASSERT_EQ(rows.size(), 4u);

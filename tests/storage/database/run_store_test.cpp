@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "../temporary_folder.h"
+#include "storage/bounded_text.h"
 #include "storage/database/database.h"
 #include "storage/database/process.h"
 
@@ -234,10 +235,10 @@ TEST_F(RunStoreTest, nan_infinity_and_missing_stay_apart) {
     EXPECT_TRUE(alike(series.lr[i], steps[i].lr));
     EXPECT_TRUE(alike(series.grad_norm[i], steps[i].grad_norm));
   }
-  EXPECT_EQ(integer("SELECT nan_mask FROM steps WHERE step = 1"), 1);
-  EXPECT_EQ(integer("SELECT nan_mask FROM steps WHERE step = 2"), 2);
-  EXPECT_EQ(integer("SELECT nan_mask FROM steps WHERE step = 3"), 4);
-  EXPECT_EQ(integer("SELECT count(*) FROM steps WHERE nan_mask = 0 AND loss IS NULL"), 1);
+  EXPECT_EQ(integer("SELECT nan_mask FROM latest_steps WHERE step = 1"), 1);
+  EXPECT_EQ(integer("SELECT nan_mask FROM latest_steps WHERE step = 2"), 2);
+  EXPECT_EQ(integer("SELECT nan_mask FROM latest_steps WHERE step = 3"), 4);
+  EXPECT_EQ(integer("SELECT count(*) FROM latest_steps WHERE nan_mask = 0 AND loss IS NULL"), 1);
 }
 
 TEST_F(RunStoreTest, a_step_written_twice_is_kept_twice_and_the_newer_counts) {
@@ -247,11 +248,20 @@ TEST_F(RunStoreTest, a_step_written_twice_is_kept_twice_and_the_newer_counts) {
   apply({StepRecord{.run = id, .step = 2, .loss = 22}});
   EXPECT_EQ(store.series(id).step, (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(store.series(id).loss, (std::vector<double>{10, 22, 30}));
-  EXPECT_EQ(integer("SELECT count(*) FROM steps"), 5);
-  EXPECT_EQ(integer("SELECT group_concat(loss) = '20.0,21.0,22.0' FROM (SELECT loss FROM steps WHERE step = 2 ORDER BY "
-                    "attempt)"),
+  EXPECT_EQ(integer("SELECT count(*) FROM steps"), 3);
+  EXPECT_EQ(integer("SELECT group_concat(attempt || ':' || loss) = '1:20.0,2:21.0' FROM (SELECT attempt, loss FROM "
+                    "superseded_steps WHERE step = 2 ORDER BY attempt)"),
             1);
   EXPECT_EQ(integer("SELECT sum(loss) FROM latest_steps"), 62);
+}
+
+TEST_F(RunStoreTest, recorded_steps_counts_a_step_that_was_written_twice_as_two) {
+  const RunId run = store.create_run({.name = "watched", .status = RunStatus::running});
+  EXPECT_EQ(store.recorded_steps(run).records, 0);
+  store.apply(std::vector<RunEvent>{StepRecord{.run = run, .step = 1}, StepRecord{.run = run, .step = 5},
+                                    StepRecord{.run = run, .step = 1}});
+  EXPECT_EQ(store.recorded_steps(run).records, 3);
+  EXPECT_EQ(store.recorded_steps(run).last_step, 5);
 }
 
 TEST_F(RunStoreTest, for_steps_passes_all_that_was_recorded_of_the_newest_attempts) {
@@ -349,6 +359,37 @@ TEST_F(RunStoreTest, the_life_of_a_run) {
   expect_alike(store.summary(run), computed);
 }
 
+TEST_F(RunStoreTest, what_others_used_is_kept_and_its_sum_is_in_the_summary) {
+  const RunId id = store.create_run({.name = "r", .status = RunStatus::running, .warmup_steps = 2});
+  std::vector<RunEvent> events;
+  for (int step = 1; step <= 10; ++step) {
+    events.push_back(
+        StepRecord{.run = id, .step = step, .loss = 2, .dt_ms = 500, .tokens = 10, .at = 100 + 0.5 * step});
+    events.push_back(SystemMetrics{.run = id,
+                                   .step = step,
+                                   .at = 100 + 0.5 * step,
+                                   .contention = {.other_cores = step > 5 ? 1.5 : 0, .cores = 2, .needed_cores = 2}});
+  }
+  events.push_back(RunEnded{.run = id, .at = 200});
+  store.apply(events);
+  const std::vector<SystemMetrics> kept = store.system_metrics(id);
+  ASSERT_EQ(kept.size(), 10u);
+  EXPECT_EQ(kept[9].contention.other_cores, 1.5);
+  EXPECT_TRUE(is_missing(kept[9].contention.other_gpu_load));
+  EXPECT_EQ(kept[9].contention.cores, 2);
+  EXPECT_EQ(kept[9].contention.needed_cores, 2);
+  const auto run = *store.run(id);
+  EXPECT_EQ(integer("SELECT disturbed_steps FROM summaries"), 5);
+  for (const Summary& summary : {store.summary(run), store.runs_with_summaries().at(0).summary,
+                                 summarise(store.series(id), run.warmup_steps, run.tokens_per_step, kept)}) {
+    EXPECT_EQ(summary.watched_steps, 8);
+    EXPECT_EQ(summary.disturbed_steps, 5);
+    EXPECT_NEAR(summary.disturbance.other_cores, 1.5, 1e-6);
+    EXPECT_EQ(summary.disturbance.cores, 2);
+    EXPECT_EQ(summary.disturbance.needed_cores, 2);
+  }
+}
+
 TEST_F(RunStoreTest, an_environment_that_is_not_json_is_begun_anew) {
   for (const char* environment : {"", "not json"}) {
     const RunId id = store.create_run({.name = "r", .environment = environment});
@@ -357,18 +398,34 @@ TEST_F(RunStoreTest, an_environment_that_is_not_json_is_begun_anew) {
   }
 }
 
-TEST_F(RunStoreTest, events_are_written_all_or_none) {
+TEST_F(RunStoreTest, events_of_a_run_that_is_not_there_do_not_hold_up_others) {
   const RunId id = store.create_run({.name = "r"});
-  const std::string said = complaint<StorageError>([&] {
-    apply({StepRecord{.run = id, .step = 1, .loss = 1}, StepRecord{.run = id + 7, .step = 1, .loss = 1}});
-  });
-  EXPECT_EQ(said.find(file.string()), 0u) << said;
-  EXPECT_TRUE(store.series(id).empty());
-  EXPECT_NE(complaint<StorageError>([&] { apply({RunStarted{.run = 77}}); }).find("run 77 is not in"),
-            std::string::npos);
-  EXPECT_NE(complaint<StorageError>([&] { apply({RunEnded{.run = 77}}); }).find("run 77 is not in"), std::string::npos);
-  apply({StepRecord{.run = id, .step = 1, .loss = 1}});
-  EXPECT_EQ(store.series(id).size(), 1u);
+  const std::vector<RunEvent> events{StepRecord{.run = id, .step = 1, .loss = 1}, RunStarted{.run = 77},
+                                     StepRecord{.run = 78, .step = 1, .loss = 1}, RunEnded{.run = 77},
+                                     StepRecord{.run = id, .step = 2, .loss = 1}};
+  EXPECT_EQ(store.apply(events), (std::vector<RunId>{77, 78}));
+  EXPECT_EQ(store.series(id).size(), 2u);
+}
+
+TEST_F(RunStoreTest, a_batch_of_steps_is_stored_with_its_parts_and_its_order) {
+  const RunId one = store.create_run({.name = "one"});
+  const RunId two = store.create_run({.name = "two"});
+  std::vector<RunEvent> events;
+  for (std::int64_t step = 1; step <= 100; ++step) {
+    for (const RunId run : {one, two}) {
+      StepRecord record{.run = run, .step = step, .loss = static_cast<double>(10 * run + step)};
+      record.parts.forward_ms = static_cast<double>(step);
+      events.emplace_back(record);
+    }
+  }
+  events.emplace_back(StepRecord{.run = one, .step = 50, .loss = 7});  // again, later
+  events.emplace_back(StepRecord{.run = one, .step = 101, .loss = 8});
+  apply(events);
+  EXPECT_EQ(store.series(two).loss.at(99), 10.0 * static_cast<double>(two) + 100);
+  EXPECT_EQ(store.series(one).loss.at(49), 7);
+  EXPECT_EQ(store.series(one).loss.at(100), 8);
+  EXPECT_EQ(store.summary(*store.run(one)).repeated_steps, 1);
+  EXPECT_NEAR(store.mean_parts(*store.run(two), 1).forward_ms, 51, 1e-6);
 }
 
 TEST_F(RunStoreTest, the_cache_is_used_and_never_stale) {
@@ -429,6 +486,33 @@ TEST_F(RunStoreTest, runs_with_summaries_agrees_with_one_by_one) {
   }
 }
 
+TEST_F(RunStoreTest, no_name_is_longer_than_people_can_read) {
+  const std::string huge(3'000'000, 'x');
+  const LadderId ladder = store.create_ladder({.name = huge, .notes = huge});
+  const RunId written =
+      store.create_run({.name = huge, .ladder = ladder, .stage = huge, .title = huge, .reason = huge});
+  store.curate(written, {.tags = {huge}, .note = huge});
+  // As somebody else's file may hold it.
+  const RunId read = store.create_run({.name = "short"});
+  execute(
+      "UPDATE runs SET (name, device, reason) = (SELECT h, h, h FROM (SELECT hex(zeroblob(3000000)) AS h)) WHERE id "
+      "= " +
+      std::to_string(read));
+  EXPECT_EQ(integer("SELECT max(length(CAST(name AS BLOB))) FROM ladders"), std::ssize(bounded(huge, longest_name)));
+  for (const stepladder::Run& run : store.runs()) {
+    EXPECT_EQ(run.name.size(), bounded(huge, longest_name).size());
+    EXPECT_LE(run.stage.size() + run.title.size() + run.device.size(), 2 * longest_name);
+    EXPECT_LE(run.reason.size(), longest_line);
+  }
+  EXPECT_LE(store.ladders().front().notes.size(), longest_note);
+  EXPECT_LE(store.curations()[written].tags.front().size(), longest_line);
+  EXPECT_LE(store.curations()[written].note.size(), longest_note);
+  store.rename_run(read, huge);
+  store.rename_ladder(ladder, huge);
+  EXPECT_EQ(store.existing_run(read).name, bounded(huge, longest_name));
+  EXPECT_EQ(store.ladders().front().name, bounded(huge, longest_name));
+}
+
 TEST_F(RunStoreTest, settings) {
   EXPECT_FALSE(store.setting("k"));
   store.set_setting("k", "1");
@@ -450,7 +534,11 @@ TEST_F(RunStoreTest, one_transaction_is_undone_where_its_work_throws) {
   store.in_one_transaction([&] {
     // A part that fails is rolled back alone if its error is caught.
     const RunId id = store.insert_finished({.name = "r", .ladder = kept}, {});
-    EXPECT_THROW(apply({StepRecord{.run = id, .step = 1}, StepRecord{.run = 1234, .step = 1}}), StorageError);
+    EXPECT_THROW(store.in_one_transaction([&] {
+      apply({StepRecord{.run = id, .step = 1}});
+      store.create_run({.name = "r", .ladder = 5});
+    }),
+                 StorageError);
   });
   ASSERT_EQ(store.runs_of(kept).size(), 1u);
   EXPECT_TRUE(store.series(store.runs_of(kept)[0].id).empty());
@@ -525,6 +613,23 @@ Child child_with_runs(const std::filesystem::path& file) {
   EXPECT_EQ(read(ready[0], &byte, 1), 1);
   close(ready[0]);
   return {pid};
+}
+
+TEST(OthersRuns, are_found_when_another_connection_has_written) {
+  TemporaryFolder folder;
+  RunStore window = RunStore::open(folder / "a.db");
+  window.others_have_written();
+  EXPECT_FALSE(window.others_have_written());
+  const RunId own = window.create_run({.name = "own"});
+  EXPECT_FALSE(window.others_have_written()) << "own writing doesn't count";
+  RunStore training = RunStore::open(folder / "a.db");
+  const RunId other = training.create_run({.name = "other"});
+  training.insert_finished({.name = "over"}, {});
+  EXPECT_TRUE(window.others_have_written());
+  EXPECT_FALSE(window.others_have_written());
+  std::vector<RunId> under_way;
+  for (const auto& run : window.runs_under_way()) under_way.push_back(run.id);
+  EXPECT_EQ(under_way, (std::vector{own, other}));
 }
 
 TEST(DeadRuns, are_closed_once_their_process_is_gone) {
@@ -616,6 +721,23 @@ TEST(Console, ComesBackInTheOrderOfPrinting) {
   EXPECT_EQ(store.console(run, 3), bytes) << "the last pieces";
   EXPECT_EQ(store.console(other), "else");
   EXPECT_EQ(store.console(99), "");
+}
+
+TEST(RunStore, AnImportWithoutTimesHasTheThroughputThatItsLogPrints) {
+  RunStore store = RunStore::in_memory();
+  stepladder::Run run;
+  run.name = "printed";
+  run.source = "import";
+  run.printed = {.unit = "tokens/s", .tokens_per_s = 12'345};
+  const std::vector<StepRecord> steps{{.step = 1, .loss = 5}, {.step = 2, .loss = 4}};
+  run.id = store.insert_finished(run, steps);
+  EXPECT_DOUBLE_EQ(store.summary(run).tokens_per_s, 12'345);
+  EXPECT_DOUBLE_EQ(store.runs_with_summaries().front().summary.tokens_per_s, 12'345) << "from the cache";
+  stepladder::Run timed = run;
+  timed.tokens_per_step = 1000;
+  const std::vector<StepRecord> with_times{{.step = 1, .loss = 5, .dt_ms = 100}, {.step = 2, .loss = 4, .dt_ms = 100}};
+  timed.id = store.insert_finished(timed, with_times);
+  EXPECT_DOUBLE_EQ(store.summary(timed).tokens_per_s, 10'000) << "measured counts more";
 }
 
 }  // namespace

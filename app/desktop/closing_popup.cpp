@@ -1,0 +1,55 @@
+#include "app/desktop/closing_popup.h"
+
+#include <imgui.h>
+
+#include <utility>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+constexpr const char* title = "##closing";
+
+}  // namespace
+
+Closing ClosingPopup::draw(const std::string& what) {
+  if (std::exchange(opens_, false)) ImGui::OpenPopup(title);
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  ImGui::SetNextWindowPos(viewport->GetWorkCenter(), ImGuiCond_Always, ImVec2(0.5f, 0.5f));
+  ImGui::SetNextWindowSize(ImVec2(px(560), 0));
+  ImGui::PushStyleColor(ImGuiCol_PopupBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(10));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(22)));
+  Closing answer = Closing::no;
+  if (ImGui::BeginPopupModal(title, nullptr,
+                             ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize |
+                                 ImGuiWindowFlags_NoSavedSettings)) {
+    text_strong("Close while training?");
+    text_sentence(what);
+    text_quiet_wrapped(
+        "In the background training goes on to the end of the queue, without a window. Start Stepladder again to "
+        "watch, pause or stop it.");
+    ImGui::Dummy(ImVec2(0, px(6)));
+    if (primary_button("Keep training in the background")) answer = Closing::in_background;
+    ImGui::SetItemDefaultFocus();
+    mark("closing.background");
+    if (ImGui::IsWindowFocused() && !ImGui::IsWindowAppearing() && ImGui::IsKeyPressed(ImGuiKey_Enter, false) &&
+        !ImGui::GetIO().NavVisible)
+      answer = Closing::in_background;
+    ImGui::SameLine(0, px(10));
+    if (quiet_button("Stop after this step")) answer = Closing::after_step;
+    mark("closing.stop");
+    ImGui::SameLine(0, px(10));
+    const bool cancelled = quiet_button("Cancel");
+    mark("closing.cancel");
+    if (answer != Closing::no || cancelled || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar(2);
+  ImGui::PopStyleColor();
+  return answer;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,121 @@
+#include "app/panels/import/file.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+using Role = FileChoice::Role;
+
+constexpr std::array<const char*, 4> names_of_roles = {"By the evidence", "A rung", "Repeat of the rung before it",
+                                                       "Apart, in no ladder"};  // in the order of Role
+
+FileChoice choice_of(const ImportPreview& import, const std::string& path) {
+  const auto found = import.asked.choices.find(path);
+  return found == import.asked.choices.end() ? FileChoice{} : found->second;
+}
+
+// The files of the same folder, in the order of the preview.
+std::vector<std::string> files_beside(const ImportPreview& import, const std::string& path) {
+  std::vector<std::string> files;
+  for (const ImportPreview::PreviewRun& run : import.runs) {
+    const std::string& file = run.run.source_path;
+    if (run.run.ladder && std::filesystem::path(file).parent_path() == std::filesystem::path(path).parent_path())
+      files.push_back(file);
+  }
+  return files;
+}
+
+void read_again(const ImportPreview& import, FileChoices choices, Commands& commands) {
+  PreviewImport again = import.asked;
+  again.choices = std::move(choices);
+  commands.push_back(std::move(again));
+}
+
+void choose(const ImportPreview& import, const std::string& path, const FileChoice& choice, Commands& commands) {
+  FileChoices choices = import.asked.choices;
+  choices[path] = choice;
+  read_again(import, std::move(choices), commands);
+}
+
+void move(const ImportPreview& import, const std::string& path, int by, Commands& commands) {
+  std::vector<std::string> files = files_beside(import, path);
+  const auto at = std::find(files.begin(), files.end(), path);
+  if (at == files.end()) return;
+  const std::ptrdiff_t to = at - files.begin() + by;
+  if (to < 0 || to >= std::ssize(files)) return;
+  std::iter_swap(at, files.begin() + to);
+  FileChoices choices = import.asked.choices;
+  for (std::size_t i = 0; i < files.size(); ++i) choices[files[i]].order = static_cast<int>(i);
+  read_again(import, std::move(choices), commands);
+}
+
+}  // namespace
+
+void ImportFile::open(const ImportPreview& import, std::size_t run) {
+  const Run& shown = import.runs[run].run;
+  path = shown.source_path;
+  const std::string chosen = choice_of(import, path).name;
+  std::snprintf(name.data(), name.size(), "%s",
+                (!chosen.empty() ? chosen
+                 : shown.ladder  ? shown.stage
+                                 : shown.name)
+                    .c_str());
+  tokens.show(static_cast<double>(choice_of(import, path).tokens_per_step));
+  opens = true;
+}
+
+void draw_import_file(ImportFile& file, const ImportPreview& import, Commands& commands) {
+  if (std::exchange(file.opens, false)) ImGui::OpenPopup("##file");
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
+  if (ImGui::BeginPopup("##file")) {
+    FileChoice choice = choice_of(import, file.path);
+    text_quiet(std::filesystem::path(file.path).filename().string());
+    ImGui::SetNextItemWidth(px(280));
+    ImGui::InputTextWithHint("##name", "Name of the rung", file.name.data(), file.name.size());
+    mark("import.file.name");
+    if (ImGui::IsItemDeactivatedAfterEdit()) {
+      choice.name = file.name.data();
+      choose(import, file.path, choice, commands);
+    }
+    text_quiet("Tokens per step of this file");
+    ImGui::SetNextItemWidth(px(280));
+    double tokens = choice.tokens_per_step > 0 ? static_cast<double>(choice.tokens_per_step) : missing;
+    if (file.tokens.draw("##file_tokens", "from the file", tokens)) {
+      choice.tokens_per_step = is_missing(tokens) ? 0 : std::llround(tokens);
+      choose(import, file.path, choice, commands);
+    }
+    mark("import.file.tokens");
+    for (std::size_t i = 0; i < names_of_roles.size(); ++i) {
+      if (ImGui::RadioButton(names_of_roles[i], choice.role == static_cast<Role>(i))) {
+        choice.role = static_cast<Role>(i);
+        choose(import, file.path, choice, commands);
+      }
+      mark("import.file.role." + std::to_string(i));
+    }
+    const std::vector<std::string> files = files_beside(import, file.path);
+    ImGui::BeginDisabled(files.size() < 2 || files.front() == file.path);
+    if (quiet_button("Move up")) move(import, file.path, -1, commands);
+    mark("import.file.up");
+    ImGui::EndDisabled();
+    ImGui::SameLine(0, px(8));
+    ImGui::BeginDisabled(files.size() < 2 || files.back() == file.path);
+    if (quiet_button("Move down")) move(import, file.path, 1, commands);
+    mark("import.file.down");
+    ImGui::EndDisabled();
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,14 @@
+// Command lines as they may be stored: values that look like secrets are replaced by ***.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace stepladder {
+
+// The arguments, separated by spaces. Hides the values of options and variables whose name says that they are secret
+// (--api-key X, --token=X, WANDB_API_KEY=X, "Authorization: Bearer X"), also inside a shell's command; user and
+// password of a URL; and values that have the form of a known service's token. Rather hides too much than too little.
+std::string without_secrets(const std::vector<std::string>& arguments);
+
+}  // namespace stepladder

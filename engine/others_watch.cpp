@@ -1,0 +1,208 @@
+#include "engine/others_watch.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+namespace stepladder {
+namespace {
+
+double clock_seconds(clockid_t clock) {
+  timespec now{};
+  if (clock_gettime(clock, &now) != 0) return missing;
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+double cpu_seconds_of(pid_t process) {
+  clockid_t clock{};
+  return clock_getcpuclockid(process, &clock) == 0 ? clock_seconds(clock) : missing;
+}
+
+// The cores that this process may use. Asked for the process, since LibTorch may pin its threads.
+std::vector<bool> usable_core_mask() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<bool> usable;
+  if (sched_getaffinity(getpid(), sizeof set, &set) != 0) return usable;
+  for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &set)) continue;
+    usable.resize(core + 1);
+    usable[core] = true;
+  }
+  return usable;
+}
+
+// Whether a file of a control group limits the CPU time: "200000 100000" or "200000", but not "max 100000" or "-1".
+bool limits_cpu(const std::string& file) {
+  std::ifstream input(file);
+  std::string quota;
+  return input >> quota && quota != "max" && quota.front() != '-';
+}
+
+// Whether this process's control group, or one around it, has a quota of CPU time.
+bool has_cpu_quota() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {  // "0::/user.slice" or "4:cpu,cpuacct:/docker/1f"
+    const std::size_t kind = line.find(':'), path = line.find(':', kind + 1);
+    if (kind == std::string::npos || path == std::string::npos) continue;
+    const std::string controllers = line.substr(kind + 1, path - kind - 1);
+    const bool is_unified = controllers.empty();
+    if (!is_unified && ("," + controllers + ",").find(",cpu,") == std::string::npos) continue;
+    const std::string root = is_unified ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + controllers;
+    const char* file = is_unified ? "/cpu.max" : "/cpu.cfs_quota_us";
+    for (std::string group = line.substr(path + 1);; group.resize(group.rfind('/'))) {
+      if (limits_cpu(root + (group == "/" ? "" : group) + file)) return true;
+      if (group.empty() || group == "/" || group.front() != '/') break;
+    }
+  }
+  return false;
+}
+
+int count_cores(const std::vector<bool>& usable) {
+  return has_cpu_quota() ? 0 : static_cast<int>(std::count(usable.begin(), usable.end(), true));
+}
+
+// The lines "cpu0 user nice system idle iowait irq softirq steal ..." of /proc/stat; waiting for a disk counts as idle.
+std::int64_t busy_ticks_of(const std::vector<bool>& usable) {
+  std::ifstream file("/proc/stat");
+  std::int64_t busy = 0;
+  for (std::string line; std::getline(file, line) && line.starts_with("cpu");) {
+    if (line.size() < 4 || line[3] == ' ') continue;  // the sum of all
+    std::istringstream fields(line.substr(3));
+    std::size_t core = 0;
+    std::array<std::int64_t, 8> states{};
+    fields >> core;
+    for (std::int64_t& state : states) fields >> state;
+    if (core >= usable.size() || !usable[core]) continue;
+    for (const std::size_t state : {0, 1, 2, 5, 6, 7}) busy += states[state];
+  }
+  return busy;
+}
+
+const double ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+
+struct ProcessLine {
+  std::string name;
+  pid_t parent = 0;
+  double cpu_s = 0;
+};
+
+// /proc/PID/stat: "12 (name) S parent ...", user and system time are fields 14 and 15. A name may hold any character.
+std::optional<ProcessLine> read_process(const char* pid) {
+  std::ifstream file(std::string("/proc/") + pid + "/stat");
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  const std::size_t open = line.find('('), close = line.rfind(')');
+  if (open == std::string::npos || close == std::string::npos) return std::nullopt;
+  ProcessLine process{.name = line.substr(open + 1, close - open - 1)};
+  std::istringstream fields(line.substr(close + 1));
+  std::string skipped;
+  std::int64_t user = 0, system = 0;
+  fields >> skipped >> process.parent;
+  for (int field = 5; field < 14; ++field) fields >> skipped;
+  if (!(fields >> user >> system)) return std::nullopt;
+  process.cpu_s = static_cast<double>(user + system) / ticks_a_second;
+  return process;
+}
+
+template <class See>
+void for_each_process(See&& see) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (!folder) return;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    if (const auto process = read_process(entry->d_name)) see(static_cast<pid_t>(std::atol(entry->d_name)), *process);
+  }
+}
+
+}  // namespace
+
+OthersWatch::OthersWatch(std::vector<pid_t> helpers)
+    : helpers_(std::move(helpers)), usable_(usable_core_mask()), cores_(count_cores(usable_)), before_(read()) {}
+
+OthersWatch::Reading OthersWatch::read() {
+  Reading reading{.busy_ticks = busy_ticks_of(usable_),
+                  .steady_s = clock_seconds(CLOCK_MONOTONIC),
+                  .own_s = clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
+  for (const pid_t helper : helpers_) {
+    const double now = cpu_seconds_of(helper);
+    if (!is_missing(now)) helper_s_[helper] = now;  // one that has exited keeps its last time
+  }
+  for (const auto& [helper, cpu_s] : helper_s_) reading.own_s += cpu_s;
+  return reading;
+}
+
+Contention OthersWatch::look() {
+  const Reading now = read();
+  const double seconds = now.steady_s - before_.steady_s;
+  Contention found{.cores = cores_};
+  process_cores_ = seconds > 0 ? (now.own_s - before_.own_s) / seconds : missing;
+  // Within a few ticks the two clocks can't be compared. Where the machine shows no busy time at all (some sandboxes),
+  // its own can't be less than ours.
+  const double busy_s = static_cast<double>(now.busy_ticks - before_.busy_ticks) / ticks_a_second;
+  const bool is_told = seconds >= 0.1 && now.busy_ticks > 0 && cores_ > 0;
+  if (is_told) found.other_cores = std::clamp(busy_s / seconds - process_cores_, 0.0, static_cast<double>(cores_));
+  before_ = now;
+  return found;
+}
+
+std::vector<pid_t> run_helpers() {
+  std::vector<pid_t> children, siblings;
+  std::string own_name;
+  if (const auto own = read_process("self")) own_name = own->name;
+  for_each_process([&](pid_t pid, const ProcessLine& process) {
+    if (process.parent == getpid()) children.push_back(pid);
+    if (process.parent == getppid() && pid != getpid() && process.name == own_name) siblings.push_back(pid);
+  });
+  return children.empty() ? siblings : children;
+}
+
+BusyProcesses::BusyProcesses() : before_(read()) {}
+
+BusyProcesses::Reading BusyProcesses::read() {
+  Reading reading{.steady_s = clock_seconds(CLOCK_MONOTONIC), .cpu_s = {}, .names = {}};
+  for_each_process([&](pid_t pid, const ProcessLine& process) {
+    if (pid == getpid() || process.parent == getpid()) return;
+    reading.cpu_s[pid] = process.cpu_s;
+    reading.names[pid] = process.name;
+  });
+  return reading;
+}
+
+std::vector<BusyProcess> BusyProcesses::look(std::size_t most) {
+  Reading now = read();
+  const double seconds = now.steady_s - before_.steady_s;
+  std::vector<BusyProcess> busiest;
+  for (const auto& [pid, cpu_s] : now.cpu_s) {
+    const auto before = before_.cpu_s.find(pid);  // one that has begun since has used all of its time since
+    const double cores = (cpu_s - (before == before_.cpu_s.end() ? 0 : before->second)) / seconds;
+    if (seconds > 0 && cores >= 0.05) busiest.push_back({pid, now.names[pid], cores});
+  }
+  std::sort(busiest.begin(), busiest.end(), [](const auto& a, const auto& b) { return a.cores > b.cores; });
+  if (busiest.size() > most) busiest.resize(most);
+  before_ = std::move(now);
+  return busiest;
+}
+
+std::string names_of(const std::vector<BusyProcess>& processes) {
+  std::string text;
+  for (const BusyProcess& each : processes) {
+    char cores[32];
+    std::snprintf(cores, sizeof cores, " %.1f", each.cores);
+    text += (text.empty() ? "" : ", ") + each.name + cores;
+  }
+  return text;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,75 @@
+// How much of this machine's processors other programs use. Reads /proc; needs no torch and no thread of its own.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+// What others use of the cores that this process may use, as a mean since the previous look: the cores' busy time less
+// that of this process and its helpers. Time that a virtual machine's host gave to others counts as theirs, and so does
+// the kernel's work on interrupts. A look costs some tens of microseconds. One thread.
+//
+// Unknown where a control group limits the CPU time (a container's --cpus), since the machine may then be idle and the
+// group busy, or the other way round.
+class OthersWatch {
+ public:
+  explicit OthersWatch(std::vector<pid_t> helpers = {});
+
+  // Without the cores that the run needs, which the caller knows, and without the GPU.
+  Contention look();
+
+  double process_cores() const { return process_cores_; }  // of this process and its helpers, in the last look
+
+ private:
+  struct Reading {
+    std::int64_t busy_ticks = 0;  // of the cores that this process may use
+    double steady_s = 0;
+    double own_s = 0;  // CPU time of this process and its helpers
+  };
+  Reading read();
+
+  const std::vector<pid_t> helpers_;
+  const std::vector<bool> usable_;    // of the machine's cores, by number
+  const int cores_;                   // 0: limited otherwise
+  std::map<pid_t, double> helper_s_;  // the last known CPU time of each; before `before_`, which is read with it
+  Reading before_;
+  double process_cores_ = missing;
+};
+
+// The other processes of a run of several: this process's children or, if a launcher started it, the launcher's other
+// children of the same name. Reads the whole list of processes.
+std::vector<pid_t> run_helpers();
+
+struct BusyProcess {
+  std::int64_t pid = 0;
+  std::string name;
+  double cores = 0;
+};
+
+// Which other programs are busy. A look reads the whole list of processes, which takes milliseconds.
+class BusyProcesses {
+ public:
+  BusyProcesses();
+  std::vector<BusyProcess> look(std::size_t most = 3);  // since the previous look, the busiest first
+
+ private:
+  struct Reading {
+    double steady_s = 0;
+    std::map<std::int64_t, double> cpu_s;
+    std::map<std::int64_t, std::string> names;
+  };
+  static Reading read();
+  Reading before_;
+};
+
+// "cc1plus 0.9, ld 0.3": names and cores; empty without processes.
+std::string names_of(const std::vector<BusyProcess>& processes);
+
+}  // namespace stepladder

@@ -1,0 +1,84 @@
+#include "engine/quiet.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "engine/others_watch.h"
+#include "storage/contention.h"
+
+namespace stepladder {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_looks{500};
+constexpr std::chrono::seconds say_again{30};
+
+// Returns early if the run has to stop.
+void sleep_between_looks(const std::stop_token& stopping) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_for(lock, stopping, between_looks, [] { return false; });
+}
+
+std::string with_names(const Contention& contention, const std::vector<BusyProcess>& processes) {
+  const std::string names = names_of(processes);
+  return contention_text(contention) + (names.empty() ? "" : " (" + names + ")");
+}
+
+}  // namespace
+
+bool Quiet::after(const Contention& look) {
+  last_.push_back(look);
+  if (last_.size() > looks) last_.pop_front();
+  return last_.size() == looks && !is_disturbed(average());
+}
+
+Contention Quiet::average() const {
+  Contention mean;
+  if (last_.empty()) return mean;
+  mean = last_.back();
+  mean.other_cores = 0;
+  for (const Contention& look : last_) mean.other_cores += look.other_cores / static_cast<double>(last_.size());
+  return mean;
+}
+
+bool wait_until_quiet(int needed_cores, std::chrono::seconds patience, RunControl& control,
+                      const std::function<void(const std::string&)>& say) {
+  OthersWatch others;
+  BusyProcesses processes;
+  Quiet quiet;
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point said = begin;
+  bool has_said = false;
+  while (true) {
+    control.wait_while_paused();
+    sleep_between_looks(control.stop_token());
+    if (control.stop_token().stop_requested()) return false;
+    Contention look = others.look();
+    look.needed_cores = needed_cores;
+    if (!is_known(look)) {
+      say("nobody can tell here whether the machine is quiet, so the run starts");
+      return true;
+    }
+    if (quiet.after(look)) {
+      if (has_said) say("the machine is quiet");
+      return true;
+    }
+    const Clock::time_point now = Clock::now();
+    const Contention average = quiet.average();
+    if (patience != until_quiet && now - begin > patience) {
+      say("waited " + std::to_string(patience.count()) +
+          " s for a quiet machine and starts anyway: " + with_names(average, processes.look()));
+      return true;
+    }
+    const bool may_say = has_said ? now - said > say_again : now - begin > Quiet::looks * between_looks;
+    if (!may_say) continue;
+    has_said = true;
+    said = now;
+    say("waiting for a quiet machine: " + with_names(average, processes.look()));
+  }
+}
+
+}  // namespace stepladder

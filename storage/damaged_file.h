@@ -1,0 +1,19 @@
+// The error for a project file of which a part can no longer be read.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "storage/errors.h"
+
+namespace stepladder {
+
+// Caught apart only to name the way out: what is left can be rescued (storage/database/rescue/rescue.h).
+struct DamagedFile : StorageError {
+  DamagedFile(std::filesystem::path damaged, const std::string& sentence)
+      : StorageError(sentence), file(std::move(damaged)) {}
+
+  std::filesystem::path file;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,128 @@
+#include "storage/database/backup.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "storage/database/database.h"
+#include "storage/database/new_file.h"
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void throw_not_written(const fs::path& out, const std::string& why) {
+  throw StorageError("the backup " + out.string() + " could not be written: " + why);
+}
+
+[[noreturn]] void throw_not_written(const fs::path& out) {
+  throw_not_written(out, std::generic_category().message(errno));
+}
+
+// Closes and, until then, locks a file against other processes that write the same backup.
+class LockedFile {
+ public:
+  explicit LockedFile(const fs::path& out) : out_(out), part_(out.string() + ".part") {
+    while (true) {
+      file_ = ::open(part_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+      if (file_ < 0) throw_not_written(out_);
+      if (flock(file_, LOCK_EX) == 0 && is_still_there()) break;
+      ::close(file_);
+    }
+    // One that another process didn't finish.
+    if (ftruncate(file_, 0) != 0 || fchmod(file_, 0600) != 0) {
+      ::close(file_);
+      throw_not_written(out_);
+    }
+  }
+  ~LockedFile() {
+    ::unlink(part_.c_str());
+    ::close(file_);
+  }
+  LockedFile(const LockedFile&) = delete;
+  LockedFile& operator=(const LockedFile&) = delete;
+
+  const fs::path& part() const { return part_; }
+
+  // Gives it its name once the disk has all of it.
+  void publish() {
+    if (fsync(file_) != 0) throw_not_written(out_);
+    if (!name_new_file(part_, out_)) throw_not_written(out_);
+    sync_to_disk(fs::absolute(out_).parent_path());
+  }
+
+ private:
+  bool is_still_there() const {
+    struct stat opened {
+    }, named{};
+    return fstat(file_, &opened) == 0 && ::stat(part_.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+           opened.st_dev == named.st_dev;
+  }
+
+  fs::path out_;
+  fs::path part_;
+  int file_ = -1;
+};
+
+void require_room(Database& database, const fs::path& out) {
+  const std::int64_t bytes = (database.integer("PRAGMA page_count") - database.integer("PRAGMA freelist_count")) *
+                             database.integer("PRAGMA page_size");
+  std::error_code error;
+  const fs::space_info space = fs::space(fs::absolute(out).parent_path(), error);
+  if (error || static_cast<std::int64_t>(space.available) > bytes) return;
+  constexpr std::int64_t mb = 1'000'000;
+  throw_not_written(out, "it takes " + wording::grouped(bytes / mb + 1) + " MB, and " +
+                             wording::grouped(static_cast<std::int64_t>(space.available) / mb) +
+                             " MB are free on its volume");
+}
+
+}  // namespace
+
+bool back_up(Database& database, const fs::path& out, const std::function<bool()>& is_wanted) {
+  if (fs::exists(fs::symlink_status(out))) throw_not_written(out, "it exists already");
+  LockedFile file(out);
+  if (!is_wanted()) return false;
+  require_room(database, out);
+  try {
+    // Reads one state of the file, in which others may write meanwhile.
+    Statement copy(database, "VACUUM INTO ?");
+    copy.bind(fs::absolute(file.part()).string()).run();
+  } catch (const StorageError& error) {
+    std::error_code unknown;
+    const fs::space_info space = fs::space(fs::absolute(out).parent_path(), unknown);
+    if (!unknown && space.available < 4096) throw_not_written(out, "no space is left on its volume");
+    throw_not_written(out, error.what());
+  }
+  file.publish();
+  return true;
+}
+
+void back_up_before_migration(Database& database, std::int64_t version) {
+  if (database.file().empty() || database.integer("SELECT EXISTS (SELECT 1 FROM runs)") == 0) return;
+  const std::string name = database.file().string() + ".before-" + std::to_string(version + 1);
+  fs::path out = name;
+  // An earlier one may hold runs that somebody has deleted since.
+  for (int i = 2; fs::exists(fs::symlink_status(out)); ++i) out = name + "-" + std::to_string(i);
+  try {
+    // Another process may just have made it.
+    back_up(database, out,
+            [&] { return !fs::exists(fs::symlink_status(out)) && database.integer("PRAGMA user_version") == version; });
+  } catch (const StorageError& error) {
+    throw MigrationError(database.file().string() +
+                         " is as it was, and this version of Stepladder can't use it yet: " + error.what());
+  }
+}
+
+FileContents contents_of(const fs::path& backup) {
+  Database database(backup, Database::Mode::foreign);
+  return {.bytes = static_cast<std::int64_t>(fs::file_size(backup)),
+          .runs = database.integer("SELECT count(*) FROM runs"),
+          .steps = database.integer("SELECT count(*) FROM steps")};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,30 @@
+// Complete copies of a project file, made while others write to it. The functions are for storage/ only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+namespace stepladder {
+
+class Database;
+
+// Writes the state that the file has now, including its log, as one file that only its owner may read and that is on
+// the disk when this returns. Takes no write lock. Until it is complete it is called OUT.part. Returns false, and
+// leaves nothing, if `is_wanted` is false once no other process is writing the same backup. Throws StorageError if
+// `out` exists or can't be written.
+bool back_up(
+    Database& database, const std::filesystem::path& out, const std::function<bool()>& is_wanted = [] { return true; });
+
+// For a file of this version that is about to get the next migrations: if it has runs, writes it to `FILE.before-N`, N
+// being the first of them. Throws MigrationError.
+void back_up_before_migration(Database& database, std::int64_t version);
+
+struct FileContents {
+  std::int64_t bytes = 0;
+  std::int64_t runs = 0;
+  std::int64_t steps = 0;
+};
+FileContents contents_of(const std::filesystem::path& backup);
+
+}  // namespace stepladder

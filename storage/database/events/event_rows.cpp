@@ -1,0 +1,164 @@
+#include "storage/database/events/event_rows.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "storage/database/attachment_rows.h"
+#include "storage/database/column_values.h"
+#include "storage/database/missing_steps.h"
+#include "storage/database/run_rows.h"
+#include "storage/database/step_rows.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double clock_resolution_s = 0.002;  // of a stored step
+
+struct Change {
+  bool is_there = false;
+  bool is_outdated = false;
+  bool ends = false;
+  std::int64_t last_step = std::numeric_limits<std::int64_t>::min();  // only of events that were left
+};
+
+Change change_of(Database& database, RunId run, const std::optional<ProcessIdentity>& left_by) {
+  Change change;
+  Statement row(database,
+                "SELECT status IN ('queued', 'running'), owner_pid, owner_start, owner_boot FROM runs WHERE id = ? AND "
+                "hidden = 0");
+  row.bind(run);
+  if (!row.step()) return change;
+  change.is_there =
+      !left_by || (row.integer(1) == left_by->pid && row.integer(2) == left_by->start && row.text(3) == left_by->boot);
+  change.is_outdated = change.is_there && row.integer(0) == 0;  // only what is over is cached
+  if (!left_by || !change.is_there) return change;
+  Statement last(database, "SELECT max(step) FROM steps WHERE run_id = ?");
+  last.bind(run);
+  if (last.step() && !last.is_null(0)) change.last_step = last.integer(0);
+  return change;
+}
+
+// Whether this record of a step, or a later one, is in the file.
+bool is_stored(Database& database, const StepRecord& step) {
+  Statement rows(database,
+                 "SELECT loss, at FROM steps WHERE run_id = ?1 AND step = ?2 UNION ALL "
+                 "SELECT loss, at FROM superseded_steps WHERE run_id = ?1 AND step = ?2");
+  rows.bind(step.run).bind(step.step);
+  while (rows.step()) {
+    const double loss = rows.real(0);
+    const double at = rows.real(1);
+    if (!is_missing(step.at) && !is_missing(at)) {
+      if (at >= step.at - clock_resolution_s) return true;
+    } else if (loss == step.loss || (std::isnan(loss) && std::isnan(step.loss))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_stored(Database& database, const ConsoleText& printed) {
+  Statement rows(database, "SELECT 1 FROM console WHERE run_id = ? AND at IS ? AND text = ?");
+  return rows.bind(printed.run).bind(printed.at).bind_blob(printed.text).step();
+}
+
+// Launched runs take every step from the first, or from the one after that of the checkpoint they started from.
+struct PlannedRange {
+  std::int64_t first = 1;
+  std::int64_t last = 0;  // 0: not known
+};
+PlannedRange planned_range(Database& database, RunId run) {
+  Statement row(database,
+                "SELECT coalesce(forked_at_step, 0), coalesce(planned_steps, 0) FROM runs WHERE id = ? AND source = "
+                "'launched'");
+  if (!row.bind(run).step()) return {};
+  return {.first = row.integer(0) + 1, .last = row.integer(1)};
+}
+
+// No run is finished while one of its steps is missing.
+RunEnded as_far_as_stored(Database& database, RunEnded end, const std::map<RunId, CountedSteps>& counted) {
+  if (end.status != RunStatus::finished) return end;
+  const PlannedRange planned = planned_range(database, end.run);
+  if (planned.last == 0) return end;
+  if (const auto before = counted.find(end.run); before != counted.end()) {
+    const std::int64_t since = count_stored_steps(database, end.run, before->second.last + 1, planned.last);
+    if (before->second.count + since == planned.last - planned.first + 1) return end;
+  }
+  const std::string text = missing_steps_text(missing_steps(database, end.run, planned.first, planned.last));
+  if (text.empty()) return end;
+  end.status = RunStatus::failed;
+  end.reason = text + (end.reason.empty() ? "" : "; ") + end.reason;
+  return end;
+}
+
+void write(Database& database, const RunEvent& event, const std::optional<ProcessIdentity>& left_by,
+           const std::map<RunId, CountedSteps>& counted) {
+  if (const auto* started = std::get_if<RunStarted>(&event)) {
+    start_run(database, *started, left_by ? *left_by : run_owner());
+  } else if (const auto* end = std::get_if<RunEnded>(&event)) {
+    end_run(database, as_far_as_stored(database, *end, counted));
+  } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {
+    insert_system_metrics(database, *sample);
+  } else if (const auto* text = std::get_if<TextSample>(&event)) {
+    insert_text_sample(database, *text);
+  } else if (const auto* printed = std::get_if<ConsoleText>(&event)) {
+    if (!left_by || !is_stored(database, *printed)) insert_console(database, *printed);
+  } else if (const auto* profile = std::get_if<StepProfile>(&event)) {
+    replace_profile(database, *profile);
+  }
+}
+
+}  // namespace
+
+std::map<RunId, CountedSteps> count_steps_of_finished(Database& database, std::span<const RunEvent> events) {
+  std::map<RunId, CountedSteps> counted;
+  for (const RunEvent& event : events) {
+    const auto* const end = std::get_if<RunEnded>(&event);
+    if (!end || end->status != RunStatus::finished) continue;
+    const PlannedRange planned = planned_range(database, end->run);
+    if (planned.last == 0) continue;
+    Statement newest(database, "SELECT max(step) FROM steps WHERE run_id = ? AND step <= ?");
+    newest.bind(end->run).bind(planned.last).step();
+    const std::int64_t last = newest.integer(0);
+    counted[end->run] = {.count = count_stored_steps(database, end->run, planned.first, last), .last = last};
+  }
+  return counted;
+}
+
+WrittenEvents write_events(Database& database, std::span<const RunEvent> events,
+                           const std::optional<ProcessIdentity>& left_by,
+                           const std::map<RunId, CountedSteps>& counted) {
+  std::map<RunId, Change> changes;
+  std::vector<StepRecord> steps;  // consecutive ones of one run
+  const auto write_steps = [&] {
+    if (!steps.empty()) insert_steps(database, steps.front().run, steps);
+    steps.clear();
+  };
+  for (const RunEvent& event : events) {
+    const RunId run = run_of(event);
+    const auto [found, is_new] = changes.try_emplace(run);
+    Change& change = found->second;
+    if (is_new) change = change_of(database, run, left_by);
+    if (!change.is_there) continue;
+    if (const auto* step = std::get_if<StepRecord>(&event)) {
+      if (left_by && step->step <= change.last_step && is_stored(database, *step)) continue;
+      if (!steps.empty() && steps.front().run != run) write_steps();
+      steps.push_back(*step);
+      continue;
+    }
+    write_steps();
+    change.is_outdated |= std::holds_alternative<RunStarted>(event) || std::holds_alternative<RunEnded>(event);
+    change.ends |= std::holds_alternative<RunEnded>(event);
+    write(database, event, left_by, counted);
+  }
+  write_steps();
+  WrittenEvents written;
+  for (const auto& [run, change] : changes) {
+    if (!change.is_there) written.missing.push_back(run);
+    if (change.is_outdated) written.outdated.push_back(run);
+    if (change.ends) written.ended.push_back(run);
+  }
+  return written;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,96 @@
+#include "storage/database/removal.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "storage/database/slices.h"
+
+namespace stepladder {
+namespace {
+
+// Tables with many or large rows for each run: their keys after run_id, and how many rows a few milliseconds are good
+// for. The smaller tables follow the row in `runs` (ON DELETE CASCADE).
+struct RowsOfRuns {
+  std::string table;
+  std::string keys;
+  std::int64_t at_once;
+};
+const RowsOfRuns tables_with_many_rows[] = {
+    {"steps", "step", 2000},          {"superseded_steps", "step", 2000},
+    {"nan_steps", "step", 2000},      {"lanes", "at", 2000},
+    {"samples", "step", 100},         {"console", "part", 100},
+    {"operators", "part, name", 500}, {"overview_chunks", "quantity, level, last_step", 4},
+};
+constexpr int pages_to_give_back_at_once = 100;
+
+bool has_table(Database& database, const std::string& table) {
+  Statement rows(database, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
+  return rows.bind(table).step();
+}
+
+// The first rows by their key. Returns whether there may be more.
+bool delete_first_rows(Database& database, const RowsOfRuns& rows, RunId run) {
+  const std::string begin = "DELETE FROM " + rows.table + " WHERE run_id = ?1";
+  Statement some(database, begin + " AND (" + rows.keys + ") <= (SELECT " + rows.keys + " FROM " + rows.table +
+                               " WHERE run_id = ?1 ORDER BY " + rows.keys + " LIMIT 1 OFFSET ?2)");
+  some.bind(run).bind(rows.at_once).run();
+  if (database.changes() > 0) return true;
+  Statement(database, begin).bind(run).run();
+  return false;
+}
+
+void delete_row_of(Database& database, RunId run) {
+  std::int64_t ladder = 0;
+  {
+    Statement row(database, "SELECT ladder_id FROM runs WHERE id = ?");
+    if (row.bind(run).step()) ladder = row.integer(0);
+  }
+  Statement(database, "DELETE FROM runs WHERE id = ?").bind(run).run();
+  Statement empty(database,
+                  "DELETE FROM ladders WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ?1)");
+  if (ladder != 0) empty.bind(ladder).run();
+}
+
+}  // namespace
+
+void delete_rows(Database& database, const std::string& table, RunId run) {
+  const auto rows = std::find_if(std::begin(tables_with_many_rows), std::end(tables_with_many_rows),
+                                 [&](const RowsOfRuns& each) { return each.table == table; });
+  in_slices(database, [&] { return delete_first_rows(database, *rows, run); });
+}
+
+void delete_runs(Database& database, std::span<const RunId> hidden_runs) {
+  std::vector<RowsOfRuns> tables;
+  for (const RowsOfRuns& rows : tables_with_many_rows)
+    if (has_table(database, rows.table)) tables.push_back(rows);
+  std::size_t run = 0;
+  std::size_t table = 0;
+  in_slices(database, [&] {
+    if (run == hidden_runs.size()) return false;
+    if (table < tables.size()) {
+      if (!delete_first_rows(database, tables[table], hidden_runs[run])) ++table;
+    } else {
+      delete_row_of(database, hidden_runs[run]);
+      ++run;
+      table = 0;
+    }
+    return true;
+  });
+}
+
+void give_back_space(Database& database) {
+  constexpr int incremental = 2;
+  if (database.in_transaction() || database.integer("PRAGMA auto_vacuum") != incremental) return;
+  const auto free_pages = [&] { return database.integer("PRAGMA freelist_count"); };
+  if (free_pages() == 0) return;
+  in_slices(database, [&, left = free_pages()]() mutable {
+    database.execute("PRAGMA incremental_vacuum(" + std::to_string(pages_to_give_back_at_once) + ")");
+    const std::int64_t before = std::exchange(left, free_pages());
+    return left > 0 && left < before;
+  });
+  // The file itself becomes smaller once the log's pages are in it.
+  database.execute("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+}  // namespace stepladder

@@ -1,0 +1,20 @@
+#include "storage/database/rescue/lost_steps.h"
+
+#include "storage/wording.h"
+
+namespace stepladder {
+
+std::string lost_steps(Database& database) {
+  Statement rows(database,
+                 "SELECT id, (SELECT count(*) FROM steps WHERE run_id = id) AS stored, summaries.steps "
+                 "FROM summaries JOIN runs ON id = run_id WHERE hidden = 0 AND stored < summaries.steps ORDER BY id");
+  std::string found;
+  while (rows.step()) {
+    found += (found.empty() ? "" : "; ") + std::string("run ") + std::to_string(rows.integer(0)) + " has " +
+             wording::grouped(rows.integer(1)) + " of the " + wording::grouped(rows.integer(2)) +
+             " steps that its summary counts";
+  }
+  return found;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,111 @@
+#include "storage/database/rescue/tree_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/bounded_text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr int deepest_tree = 20;  // SQLite's own limit
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = text.front() == '\0' ? 0 : utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
+
+TreeReader::TreeReader(PageFile& file) : file_(file), read_(file.pages() + std::size_t{1}) {
+  bool whole = false;
+  for (const std::uint32_t page : file.pages_without_rows(whole))
+    if (page < read_.size()) read_[page] = true;
+}
+
+void TreeReader::read_tree(std::uint32_t root, const TableShape* shape, const Uses& uses) {
+  shape_ = shape;
+  uses_ = &uses;
+  if (!read_page(root, 0)) uses.damaged_page();
+}
+
+std::vector<std::optional<RawRow>> TreeReader::rows_of(const BtreePage& page, const TableShape& shape) {
+  std::vector<std::optional<RawRow>> rows(page.cells.size());
+  if (page.kind == PageKind::inner_table) return rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!page.cells[i]) continue;
+    const Cell& cell = *page.cells[i];
+    RawRow row{.rowid = cell.rowid};
+    std::string_view payload = cell.local;
+    if (cell.overflow != 0) {
+      const auto rest =
+          file_.overflow(cell.overflow, cell.payload_bytes - static_cast<std::int64_t>(cell.local.size()));
+      row.assembled = std::string(cell.local) + rest.content;
+      row.is_doubtful = !rest.ends_there;
+      payload = row.assembled;
+    }
+    if (std::ssize(payload) != cell.payload_bytes || !parse_record(payload, row.values) || !shape.fits(row.values))
+      continue;
+    for (const Value& value : row.values)
+      if (cell.overflow != 0 && value.kind == Value::Kind::text && !is_utf8(value.bytes)) row.is_doubtful = true;
+    rows[i] = std::move(row);  // a long text keeps its place when it is moved
+  }
+  return rows;
+}
+
+bool TreeReader::read_page(std::uint32_t number, int depth) {
+  if (number == 0 || number >= read_.size() || read_[number] || depth > deepest_tree) return false;
+  const std::string bytes = file_.page(number);
+  const auto page = parse_btree_page(bytes, number == 1);
+  if (!page || (shape_ && is_of_index(page->kind) != shape_->is_index)) return false;
+  if (depth > 0 && page->cells.empty()) return false;
+  const bool has_rows = shape_ && page->kind != PageKind::inner_table;
+  const auto rows = has_rows ? rows_of(*page, *shape_) : std::vector<std::optional<RawRow>>(page->cells.size());
+  const auto good = std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.has_value(); });
+  if (has_rows && 2 * good < std::ssize(rows)) return false;
+  read_[number] = true;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (is_inner(page->kind) && (!page->cells[i] || !read_page(page->cells[i]->child, depth + 1)))
+      uses_->damaged_page();
+    if (rows[i])
+      uses_->row(*rows[i]);
+    else if (has_rows)
+      uses_->damaged_row();
+  }
+  if (is_inner(page->kind) && !read_page(page->last_child, depth + 1)) uses_->damaged_page();
+  return true;
+}
+
+void TreeReader::read_lost_pages(const std::vector<const TableShape*>& shapes,
+                                 const std::function<void(const TableShape&, const RawRow&)>& use) {
+  if (shapes.empty()) return;
+  for (std::uint32_t number = 1; number < read_.size(); ++number) {
+    if (read_[number]) continue;
+    const std::string bytes = file_.page(number);
+    const auto page = parse_btree_page(bytes, number == 1);
+    if (!page || page->cells.empty()) continue;
+    const TableShape* best = nullptr;
+    std::vector<std::optional<RawRow>> rows;
+    std::ptrdiff_t most = (std::ssize(page->cells) - 1) / 2;  // less than half isn't enough
+    for (const TableShape* shape : shapes) {
+      if (is_of_index(page->kind) != shape->is_index) continue;
+      auto found = rows_of(*page, *shape);
+      const auto good = std::count_if(found.begin(), found.end(), [](const auto& row) { return row.has_value(); });
+      if (good == most && best) best = nullptr;  // it could be of two tables
+      if (good <= most) continue;
+      most = good;
+      best = shape;
+      rows = std::move(found);
+    }
+    if (!best) continue;
+    read_[number] = true;
+    for (const auto& row : rows)
+      if (row) use(*best, *row);
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,52 @@
+// Reads the rows of b-trees whose pages may be damaged, each page at most once. Inside storage/ only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/database/rescue/btree_page.h"
+#include "storage/database/rescue/page_file.h"
+#include "storage/database/rescue/table_shape.h"
+
+namespace stepladder {
+
+struct RawRow {
+  std::int64_t rowid = 0;
+  std::vector<Value> values;  // until the next row
+  std::string assembled;      // what they point into, of a row with overflow pages
+  bool is_doubtful = false;   // an overflow page seems to be another's
+};
+
+class TreeReader {
+ public:
+  struct Uses {
+    std::function<void(const RawRow&)> row;
+    std::function<void()> damaged_row;
+    std::function<void()> damaged_page;  // with everything below it
+  };
+
+  explicit TreeReader(PageFile& file);
+
+  // The tree's rows in the order of its keys, as far as they are rows of `shape`; damage is reported where it is. Null:
+  // no rows, only marks the pages as read.
+  void read_tree(std::uint32_t root, const TableShape* shape, const Uses& uses);
+
+  // Pages that no tree has led to. Each is taken for a page of that one of `shapes` that fits most of its rows. Call
+  // after read_tree of all trees.
+  void read_lost_pages(const std::vector<const TableShape*>& shapes,
+                       const std::function<void(const TableShape&, const RawRow&)>& use);
+
+ private:
+  bool read_page(std::uint32_t number, int depth);  // false: not a page of this tree
+  std::vector<std::optional<RawRow>> rows_of(const BtreePage& page, const TableShape& shape);
+
+  PageFile& file_;
+  std::vector<bool> read_;  // by page number
+  const TableShape* shape_ = nullptr;
+  const Uses* uses_ = nullptr;
+};
+
+}  // namespace stepladder

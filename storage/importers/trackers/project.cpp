@@ -1,0 +1,351 @@
+// Stepladder's own project files, of any version and from anybody (docs/database.md). Only rows of plain tables are
+// read: no view, virtual table or computed column, and reading fires no trigger.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "storage/importers/trackers/foreign_database.h"
+#include "storage/importers/trackers/foreign_run.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::int64_t project_id = 0x5374'704c;  // "StpL", SQLite's application_id
+constexpr std::int64_t largest_step = std::int64_t{1} << 53;
+
+// A value of a step, and the columns that have held it: in which unit, the newest first.
+struct StoredAs {
+  const char* column;
+  double units;  // in one
+};
+struct StepValue {
+  double StepRecord::*own;  // one of the two
+  double StepParts::*part;
+  std::array<StoredAs, 2> stored;
+};
+constexpr StepValue step_values[] = {
+    {&StepRecord::loss, nullptr, {{{"loss", 1}}}},
+    {&StepRecord::val_loss, nullptr, {{{"val_loss", 1}}}},
+    {&StepRecord::grad_norm, nullptr, {{{"grad_norm_e9", 1e9}, {"grad_norm", 1}}}},
+    {&StepRecord::dt_ms, nullptr, {{{"dt_ns", 1e6}, {"dt_ms", 1}}}},
+    {&StepRecord::lr, nullptr, {{{"lr_e12", 1e12}, {"lr", 1}}}},
+    {&StepRecord::at, nullptr, {{{"at_ms", 1e3}, {"at", 1}}}},
+    {nullptr, &StepParts::data_ms, {{{"data_us", 1e3}, {"data_ms", 1}}}},
+    {nullptr, &StepParts::forward_ms, {{{"forward_us", 1e3}, {"forward_ms", 1}}}},
+    {nullptr, &StepParts::backward_ms, {{{"backward_us", 1e3}, {"backward_ms", 1}}}},
+    {nullptr, &StepParts::optimizer_ms, {{{"optimizer_us", 1e3}, {"optimizer_ms", 1}}}},
+    {nullptr, &StepParts::communication_ms, {{{"communication_us", 1e3}, {"communication_ms", 1}}}},
+};
+constexpr int values_with_nan_bit = 3;  // the first ones, in the order of nan_mask's bits
+
+// The columns of a table that are stored as such; nullopt if there is no such table. Throws ImportError if something
+// else has its name.
+class PlainTables {
+ public:
+  explicit PlainTables(Database& database) : database_(database) {}
+
+  const std::set<std::string>& columns(const std::string& table) {
+    const auto known = columns_.find(table);
+    return known != columns_.end() ? known->second : columns_[table] = read_columns(table);
+  }
+  bool has(const std::string& table) { return !columns(table).empty(); }
+
+  // "NULL AS a, b" of the columns that are asked for.
+  std::string list(const std::string& table, const std::vector<std::string>& asked) {
+    std::string text;
+    for (const std::string& column : asked)
+      text += (text.empty() ? "" : ", ") + (columns(table).contains(column) ? table + "." + column : "NULL");
+    return text;
+  }
+
+ private:
+  std::set<std::string> read_columns(const std::string& table) {
+    {
+      Statement entry(database_,
+                      "SELECT type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%' FROM sqlite_schema "
+                      "WHERE lower(name) = ? AND type <> 'trigger'");
+      entry.bind(table);
+      bool any = false;
+      for (; entry.step(); any = true)
+        if (entry.integer(0) != 1)
+          throw ImportError("has something else in place of the table `" + table + "`, which is not read");
+      if (!any) return {};
+    }
+    std::set<std::string> names;
+    Statement rows(database_, "SELECT lower(name) FROM pragma_table_xinfo(?) WHERE hidden = 0");
+    rows.bind(table);
+    while (rows.step()) names.insert(rows.text(0));
+    return names;
+  }
+
+  Database& database_;
+  std::map<std::string, std::set<std::string>> columns_;
+};
+
+// One table's steps of one run, in the order of steps and attempts.
+class StepCursor {
+ public:
+  StepCursor(Database& database, const std::string& sql, const std::vector<double>& units, RunId run)
+      : rows_(database, sql), units_(units) {
+    rows_.bind(run);
+    next();
+  }
+
+  bool is_at_end() const { return !step_; }
+  std::int64_t step() const { return *step_; }
+
+  StepRecord take() {
+    StepRecord record{.step = *step_, .tokens = std::max<std::int64_t>(rows_.integer(2), 0)};
+    const std::int64_t nan_mask = rows_.integer(1);
+    for (std::size_t i = 0; i < std::size(step_values); ++i) {
+      const int column = static_cast<int>(i) + 3;
+      double value = rows_.is_null(column) ? missing : rows_.real(column) / units_[i];
+      if (rows_.is_null(column) && i < values_with_nan_bit && (nan_mask >> i & 1) != 0)
+        value = std::numeric_limits<double>::quiet_NaN();
+      if (step_values[i].own)
+        record.*step_values[i].own = value;
+      else
+        record.parts.*step_values[i].part = value;
+    }
+    next();
+    return record;
+  }
+
+ private:
+  void next() { step_ = rows_.step() ? std::optional(rows_.integer(0)) : std::nullopt; }
+
+  Statement rows_;
+  const std::vector<double>& units_;
+  std::optional<std::int64_t> step_;
+};
+
+template <class From>
+auto value_or(From from, const std::string& text, decltype(from(text)) otherwise) {
+  try {
+    return from(text);
+  } catch (const std::invalid_argument&) {
+    return otherwise;
+  }
+}
+
+class ProjectFile {
+ public:
+  ProjectFile(const fs::path& file, ImportSink& sink) : database_(file), tables_(database_.get()), sink_(sink) {}
+
+  void read() {
+    if (!tables_.has("runs") || !tables_.has("steps")) throw ImportError("is a Stepladder project without runs");
+    for (const char* const table : {"ladders", "curation", "nan_steps"}) tables_.has(table);  // throws what it refuses
+    // In the order of attempts: what later tables hold is newer.
+    for (const char* const table : {"superseded_steps", "steps_to_move", "steps"})
+      if (tables_.has(table)) prepare_steps(table);
+    read_runs();
+  }
+
+ private:
+  struct Entry {
+    RunId id;
+    std::optional<LadderId> ladder;
+    std::int64_t rung;
+  };
+  struct StepTable {
+    std::string sql;
+    std::vector<double> units;
+  };
+
+  void prepare_steps(const std::string& table) {
+    const std::set<std::string>& columns = tables_.columns(table);
+    if (!columns.contains("run_id") || !columns.contains("step"))
+      throw ImportError("has a table `" + table + "` without the numbers of runs and steps");
+    StepTable steps;
+    std::string nan_mask = tables_.list(table, {"nan_mask"});
+    if (table == "steps" && nan_mask == "NULL" && tables_.columns("nan_steps").contains("nan_mask"))
+      nan_mask =
+          "(SELECT nan_mask FROM nan_steps WHERE nan_steps.run_id = steps.run_id AND nan_steps.step = steps.step)";
+    std::string list = table + ".step, " + nan_mask + ", " + tables_.list(table, {"tokens"});
+    for (const StepValue& value : step_values) {
+      const auto stored = std::find_if(value.stored.begin(), value.stored.end(),
+                                       [&](const StoredAs& it) { return it.column && columns.contains(it.column); });
+      list += stored == value.stored.end() ? ", NULL" : ", " + table + "." + stored->column;
+      steps.units.push_back(stored == value.stored.end() ? 1 : stored->units);
+    }
+    steps.sql = "SELECT " + list + " FROM " + table + " WHERE " + table + ".run_id = ? ORDER BY " + table + ".step" +
+                (columns.contains("attempt") ? ", " + table + ".attempt" : "");
+    step_tables_.push_back(std::move(steps));
+  }
+
+  // The runs of a ladder follow each other, as the sink needs it.
+  void read_runs() {
+    std::vector<Entry> loose;
+    std::map<LadderId, std::vector<Entry>> ladders;
+    for (const Entry& entry : entries()) {
+      if (entry.ladder)
+        ladders[*entry.ladder].push_back(entry);
+      else
+        loose.push_back(entry);
+    }
+    std::size_t told = 0;
+    for (auto& [id, runs] : ladders) {
+      std::stable_sort(runs.begin(), runs.end(), [](const Entry& a, const Entry& b) { return a.rung < b.rung; });
+      std::vector<int> rungs;
+      for (const Entry& entry : runs) {
+        if (!read_run(entry.id)) continue;
+        rungs.push_back(static_cast<int>(std::clamp<std::int64_t>(entry.rung, 0, 1'000'000)));
+      }
+      if (!rungs.empty()) sink_.ladder(ladder(id), rungs);
+      told += rungs.size();
+    }
+    for (const Entry& entry : loose) told += read_run(entry.id) ? 1 : 0;
+    if (left_out_ > 0)
+      sink_.note(0, times(left_out_, "run was", "runs were") + " left out: in the bin, or not yet whole");
+    if (bad_steps_ > 0)
+      sink_.note(0, times(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
+    if (told == 0) throw ImportError("is a Stepladder project without runs");
+    sink_.note(0, "runs, ladders and steps are imported; tags, notes, samples, console output and profiles are not");
+  }
+
+  std::vector<Entry> entries() {
+    std::vector<Entry> entries;
+    std::string where;
+    if (tables_.columns("runs").contains("hidden")) where = " WHERE coalesce(runs.hidden, 0) = 0";
+    if (tables_.columns("curation").contains("deleted_at"))
+      where += std::string(where.empty() ? " WHERE" : " AND") +
+               " runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL AND run_id IS NOT NULL)";
+    Statement rows(database_.get(), "SELECT runs.id, " + tables_.list("runs", {"ladder_id", "rung"}) + " FROM runs" +
+                                        where + " ORDER BY runs.id");
+    while (rows.step())
+      entries.push_back({.id = rows.integer(0),
+                         .ladder = rows.is_null(1) ? std::nullopt : std::optional(rows.integer(1)),
+                         .rung = rows.integer(2)});
+    left_out_ = static_cast<std::uint64_t>(database_.get().integer("SELECT count(*) FROM runs")) - entries.size();
+    return entries;
+  }
+
+  Ladder ladder(LadderId id) {
+    Ladder ladder;
+    if (!tables_.has("ladders") || !tables_.columns("ladders").contains("id")) return ladder;
+    Statement row(database_.get(), "SELECT " + tables_.list("ladders", {"name", "notes", "created_at"}) +
+                                       " FROM ladders WHERE ladders.id = ?");
+    row.bind(id);
+    if (row.step()) ladder = {.name = row.text(0), .notes = row.text(1), .created_at = row.real(2)};
+    return ladder;
+  }
+
+  std::optional<Run> run_of(RunId id) {
+    static const std::vector<std::string> columns = {"name",
+                                                     "stage",
+                                                     "title",
+                                                     "changed",
+                                                     "status",
+                                                     "reason",
+                                                     "created_at",
+                                                     "started_at",
+                                                     "ended_at",
+                                                     "planned_steps",
+                                                     "tokens_per_step",
+                                                     "warmup_steps",
+                                                     "params",
+                                                     "model_flops_per_token",
+                                                     "loss_floor",
+                                                     "device",
+                                                     "hardware",
+                                                     "precision",
+                                                     "sync",
+                                                     "recipe",
+                                                     "environment",
+                                                     "loss_against",
+                                                     "attention",
+                                                     "setup_ms",
+                                                     "peak_memory_bytes"};
+    Statement row(database_.get(), "SELECT " + tables_.list("runs", columns) + " FROM runs WHERE runs.id = ?");
+    row.bind(id);
+    if (!row.step()) return std::nullopt;
+    const auto count = [&](int column) { return std::max<std::int64_t>(row.integer(column), 0); };
+    Run run;
+    run.name = row.text(0);
+    run.stage = row.text(1);
+    run.title = row.text(2);
+    run.changed = row.text(3);
+    run.status = value_or(run_status_from, row.text(4), RunStatus::interrupted);
+    run.reason = row.text(5);
+    run.created_at = row.real(6);
+    run.started_at = row.real(7);
+    run.ended_at = row.real(8);
+    run.planned_steps = count(9);
+    run.tokens_per_step = count(10);
+    run.warmup_steps = row.is_null(11) ? -1 : std::max<std::int64_t>(row.integer(11), -1);
+    run.params = count(12);
+    run.model_flops_per_token = row.real(13);
+    run.loss_floor = row.real(14);
+    run.device = row.text(15);
+    run.hardware = row.text(16);
+    run.precision = row.text(17);
+    run.sync = value_or(sync_from, row.text(18), Sync::unknown);
+    run.recipe = row.text(19);
+    run.environment = row.text(20);
+    run.loss_against = static_cast<int>(std::min<std::int64_t>(count(21), 1'000'000));
+    run.attention = row.text(22);
+    run.setup_ms = row.real(23);
+    run.peak_memory_bytes = count(24);
+    if (!is_over(run.status)) {
+      run.status = RunStatus::interrupted;
+      run.reason = "it was still queued or running when it was imported";
+    }
+    return run;
+  }
+
+  bool read_run(RunId id) {
+    const std::optional<Run> run = run_of(id);
+    if (!run) return false;
+    sink_.begin_run(*run);
+    std::vector<std::unique_ptr<StepCursor>> cursors;
+    for (const StepTable& table : step_tables_)
+      cursors.push_back(std::make_unique<StepCursor>(database_.get(), table.sql, table.units, id));
+    while (true) {
+      StepCursor* first = nullptr;
+      for (const auto& cursor : cursors)
+        if (!cursor->is_at_end() && (!first || cursor->step() < first->step())) first = cursor.get();
+      if (!first) break;
+      const StepRecord record = first->take();
+      if (record.step < 0 || record.step > largest_step)
+        ++bad_steps_;
+      else
+        sink_.step(record);
+    }
+    sink_.end_run(*run);
+    return true;
+  }
+
+  ForeignDatabase database_;
+  PlainTables tables_;
+  ImportSink& sink_;
+  std::vector<StepTable> step_tables_;
+  std::uint64_t left_out_ = 0;
+  std::uint64_t bad_steps_ = 0;
+};
+
+bool is_project(ImportInput& input) {
+  if (!is_sqlite(input.head()) || input.path().empty()) return false;
+  return ForeignDatabase(input.path()).get().integer("PRAGMA application_id") == project_id;
+}
+
+}  // namespace
+
+Importer importers::project() {
+  return {.id = "stepladder",
+          .title = "Stepladder project",
+          .recognises = is_project,
+          .read = [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
+            if (input.path().empty()) throw ImportError("is a database, which can only be read from a file");
+            if (!is_project(input)) throw ImportError("is not a Stepladder project");
+            ProjectFile(input.path(), sink).read();
+          }};
+}
+
+}  // namespace stepladder

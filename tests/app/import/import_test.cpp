@@ -1,0 +1,167 @@
+// Imports into a database: what the project has already, and what the user says about single files.
+#include "app/import/import.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+std::string log_of(double dt_ms) {
+  std::string text;
+  for (int step = 1; step <= 12; ++step)
+    text += "step " + std::to_string(step) + " | loss " + std::to_string(5 - 0.01 * step) + " | dt " +
+            std::to_string(dt_ms) + "ms\n";
+  return text;
+}
+
+class Imports : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) {
+    const std::filesystem::path path = folder_ / name.c_str();
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
+    return path.string();
+  }
+  ImportOutcome import(ImportRequest request) {
+    request.in_project = imported_contents(store_);
+    return import_into([this]() -> RunStore& { return store_; }, request);
+  }
+  ImportOutcome import(const std::vector<std::string>& paths) { return import(ImportRequest{.paths = paths}); }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::in_memory();
+};
+
+TEST(ContentHash, DoesNotDependOnThePieces) {
+  const std::string text = log_of(100);
+  ContentHash whole, bytes, pieces;
+  whole.take(text);
+  for (const char c : text) bytes.take({&c, 1});
+  for (std::size_t i = 0; i < text.size(); i += 13) pieces.take(std::string_view(text).substr(i, 13));
+  EXPECT_EQ(whole.text(), bytes.text());
+  EXPECT_EQ(whole.text(), pieces.text());
+  EXPECT_TRUE(whole.text().starts_with(std::to_string(text.size()) + "-")) << whole.text();
+  for (const char* more : {"x", "", "\0"}) {
+    ContentHash other;
+    other.take(text.substr(1));
+    other.take(more);
+    EXPECT_NE(other.text(), whole.text());
+  }
+}
+
+TEST_F(Imports, TheSameContentIsSkippedUnderAnyName) {
+  const std::string log = file("a.log", log_of(100));
+  const ImportOutcome first = import({log});
+  ASSERT_EQ(first.runs.size(), 1u);
+  EXPECT_TRUE(first.skipped.empty());
+  const std::string copy = file("other/b.log", log_of(100));
+  const ImportOutcome again = import({log, copy, file("c.log", log_of(90))});
+  ASSERT_EQ(again.runs.size(), 1u);
+  EXPECT_EQ(again.runs.front().name, "c");
+  ASSERT_EQ(again.skipped.size(), 2u);
+  EXPECT_EQ(again.skipped.back().file, copy);
+  EXPECT_EQ(again.skipped.back().runs, std::vector<RunId>{first.runs.front().id});
+  EXPECT_TRUE(again.failures.empty());
+  EXPECT_EQ(skipped_text(again.skipped.front()), log + " is in the project already (run 1)");
+  EXPECT_EQ(store_.runs().size(), 2u);
+}
+
+TEST_F(Imports, PastedTextIsRecognisedToo) {
+  EXPECT_EQ(import(ImportRequest{.text = log_of(100)}).runs.size(), 1u);
+  const ImportOutcome again = import(ImportRequest{.text = log_of(100)});
+  EXPECT_TRUE(again.runs.empty());
+  EXPECT_EQ(again.skipped.size(), 1u);
+  EXPECT_EQ(import({file("a.log", log_of(100))}).skipped.size(), 1u);
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(Imports, RunsInTheBinDoNotCount) {
+  const std::string log = file("a.log", log_of(100));
+  const ImportOutcome first = import({log});
+  store_.curate(first.runs.front().id, {.deleted_at = 1});
+  EXPECT_EQ(import({log}).runs.size(), 1u);
+}
+
+TEST_F(Imports, AFolderLeavesOutWhatIsKnownAndIsNoFailure) {
+  file("runs/a.log", log_of(100));
+  const std::string folder = (folder_ / "runs").string();
+  EXPECT_EQ(import({folder}).runs.size(), 1u);
+  EXPECT_EQ(import({folder}).skipped.size(), 1u);
+  EXPECT_TRUE(import({folder}).failures.empty());
+  EXPECT_EQ(store_.ladders().size(), 1u);
+  file("runs/b.log", log_of(50));
+  const ImportOutcome grown = import({folder});
+  ASSERT_EQ(grown.runs.size(), 1u);
+  EXPECT_EQ(grown.runs.front().name, "b");
+}
+
+TEST_F(Imports, AFileThatIsNamedTwiceIsReadOnce) {
+  const std::string log = file("a.log", log_of(100));
+  const ImportOutcome outcome = import({log, (folder_ / "." / "a.log").string()});
+  EXPECT_EQ(outcome.runs.size(), 1u);
+  ASSERT_FALSE(outcome.notes.empty());
+}
+
+TEST_F(Imports, RungsKeepTheNamesOfTheirFiles) {
+  for (const char* name : {"runs/lr-1.log", "runs/lr-2.log", "runs/lr-3.log"}) file(name, log_of(100));
+  const ImportOutcome outcome =
+      import(ImportRequest{.paths = {(folder_ / "runs").string()}, .options = {.files = FilesAre::rungs}});
+  ASSERT_EQ(outcome.runs.size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(outcome.runs[static_cast<std::size_t>(i)].rung, i);
+    EXPECT_EQ(outcome.runs[static_cast<std::size_t>(i)].title, "lr-" + std::to_string(i + 1));
+  }
+}
+
+TEST_F(Imports, RungsWhoseLogsNameOneStageAreToldApartByTheirFiles) {
+  for (const char* name : {"runs/lr-1.log", "runs/lr-2.log"}) file(name, "## Baseline\n" + log_of(100));
+  const ImportOutcome outcome =
+      import(ImportRequest{.paths = {(folder_ / "runs").string()}, .options = {.files = FilesAre::rungs}});
+  ASSERT_EQ(outcome.runs.size(), 2u);
+  EXPECT_EQ(outcome.runs[0].title, "lr-1");
+  EXPECT_EQ(outcome.runs[1].title, "lr-2");
+  EXPECT_EQ(outcome.runs[1].stage, "Baseline");
+}
+
+TEST_F(Imports, TheUserChoosesRoleNameAndOrderOfSingleFiles) {
+  using Role = FileChoice::Role;
+  const std::string a = file("runs/a.log", log_of(100)), b = file("runs/b.log", log_of(99.9));
+  const std::string c = file("runs/c.log", log_of(50)), d = file("runs/d.log", log_of(70));
+  const ImportOutcome outcome = import(ImportRequest{.paths = {(folder_ / "runs").string()},
+                                                     .choices = {{a, {Role::rung, 2, "slow", 4096}},
+                                                                 {b, {Role::repeat, 3, "", 0}},
+                                                                 {c, {Role::rung, 1, "fast", 0}},
+                                                                 {d, {Role::apart, 0, "another", 0}}}});
+  ASSERT_EQ(outcome.runs.size(), 4u);
+  std::map<std::string, stepladder::Run> runs;
+  for (const stepladder::Run& run : store_.runs()) runs[std::filesystem::path(run.source_path).stem().string()] = run;
+  EXPECT_EQ(runs["c"].rung, 0);
+  EXPECT_EQ(runs["c"].stage, "fast");
+  EXPECT_EQ(runs["a"].rung, 1);
+  EXPECT_EQ(runs["a"].repeat, 0);
+  EXPECT_EQ(runs["a"].tokens_per_step, 4096);
+  EXPECT_EQ(runs["b"].tokens_per_step, 0);
+  EXPECT_EQ(runs["a"].title, "slow");
+  EXPECT_EQ(runs["b"].rung, 1);
+  EXPECT_EQ(runs["b"].repeat, 1);
+  EXPECT_EQ(runs["b"].stage, "slow");
+  EXPECT_FALSE(runs["d"].ladder);
+  EXPECT_EQ(runs["d"].name, "another");
+  EXPECT_EQ(store_.ladders().size(), 1u);
+}
+
+TEST_F(Imports, FilesThatAreLaddersLeaveNoEmptyOne) {
+  const auto blocks = [](double dt) { return "## Baseline\n" + log_of(dt) + "## TF32\n" + log_of(dt / 2); };
+  file("seeds/a.txt", blocks(100));
+  file("seeds/b.txt", blocks(80));
+  EXPECT_EQ(import({(folder_ / "seeds").string()}).runs.size(), 4u);
+  ASSERT_EQ(store_.ladders().size(), 2u);
+  for (const Ladder& ladder : store_.ladders()) EXPECT_EQ(store_.runs_of(ladder.id).size(), 2u);
+}
+
+}  // namespace
+}  // namespace stepladder

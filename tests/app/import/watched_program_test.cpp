@@ -1,0 +1,137 @@
+#include "app/import/watched_program.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "app/exit_status.h"
+#include "app/import/live_import.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string line_of(int step) {
+  std::string line = "step " + std::to_string(step) + " loss 2.5 ";
+  line.resize(127, 'x');
+  return line + "\n";
+}
+
+constexpr int lines = 640 << 10;  // 80 MiB
+
+// The output of a program that has ended, as its keeper leaves it.
+Spool spool_of(const fs::path& database) {
+  Spool spool(database, {.tokens_per_step = 7, .hardware = "\"NVIDIA\""});
+  std::string text;
+  for (int step = 0; step < lines; ++step) text += line_of(step);
+  EXPECT_EQ(::write(spool.output(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  spool.state().ended = 1;
+  spool.belongs_to(1);
+  return spool;
+}
+
+TEST(Spool, FreesTheMiddleOfALongOutputOnly) {
+  const TemporaryFolder folder;
+  Spool spool = spool_of(folder.path() / "runs.db");
+  const auto on_disk = [&] {
+    struct stat facts = {};
+    ::fstat(spool.output(), &facts);
+    return facts.st_blocks * 512;
+  };
+  EXPECT_EQ(spool.options().tokens_per_step, 7);
+  EXPECT_EQ(spool.options().hardware, "\"NVIDIA\"");
+  spool.free_until(Spool::kept_whole - 1);
+  EXPECT_EQ(spool.state().freed, 0);
+  EXPECT_GE(on_disk(), 80 << 20);
+  spool.free_until(70 << 20);
+  EXPECT_EQ(spool.state().freed, 70 << 20);
+  EXPECT_LT(on_disk(), 12 << 20);
+  EXPECT_EQ(spool.size(), 80 << 20);
+  spool.remove();
+  EXPECT_FALSE(fs::exists(folder.path() / "runs.db.watch"));
+}
+
+TEST(Spool, HasOneTrackerAtATime) {
+  const TemporaryFolder folder;
+  const fs::path database = folder.path() / "runs.db";
+  EXPECT_FALSE(Spool::open(database, 1));
+  {
+    const Spool spool = spool_of(database);
+    EXPECT_THROW(Spool::open(database, 1), UsageError);
+    EXPECT_TRUE(unread_outputs(database).empty());
+  }
+  ASSERT_EQ(unread_outputs(database).size(), 1u);
+  EXPECT_EQ(unread_outputs(database).front().run, 1);
+  EXPECT_FALSE(unread_outputs(database).front().goes_on);
+  remove_unread_outputs(database, [](std::int64_t) { return true; });
+  EXPECT_TRUE(Spool::open(database, 1));
+  remove_unread_outputs(database, [](std::int64_t) { return false; });
+  EXPECT_FALSE(Spool::open(database, 1));
+}
+
+TEST(WatchedProgram, ReadsTheStartAndWhatWasNotFreed) {
+  const TemporaryFolder folder;
+  Spool spool = spool_of(folder.path() / "runs.db");
+  spool.free_until(70 << 20);
+  WatchedProgram program(spool);
+  std::vector<char> piece(100'000);
+  std::string text;
+  int jumps = 0;
+  while (const std::size_t size = program.read(piece)) {
+    if (program.jumps()) {
+      EXPECT_EQ(text.size(), static_cast<std::size_t>(Spool::head));
+      ++jumps;
+    }
+    text.append(piece.data(), size);
+  }
+  EXPECT_EQ(jumps, 1);
+  EXPECT_EQ(text.size(), static_cast<std::size_t>(Spool::head + (10 << 20)));
+  EXPECT_EQ(text.substr(0, 128), line_of(0));
+  EXPECT_EQ(text.substr(text.size() - 128), line_of(lines - 1));
+  EXPECT_TRUE(program.at_end());
+}
+
+// What a second tracker posts of a run that has `recorded` already.
+std::vector<std::int64_t> posted_again(const std::vector<std::int64_t>& printed, RecordedSteps recorded, bool whole,
+                                       std::size_t gap_before = SIZE_MAX) {
+  const TemporaryFolder folder;
+  const fs::path database = folder.path() / "runs.db";
+  RunStore store = RunStore::open(database);
+  Run run{.name = "watched", .status = RunStatus::running, .started_at = 1};
+  run.id = store.create_run(run);
+  {
+    Recorder recorder(database, [](const std::string& error) { FAIL() << error; });
+    LiveSink sink([&](const Run& next) { return store.create_run(next); }, recorder, run, {{run.id, recorded, false}},
+                  whole);
+    sink.begin_run(run);
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+      if (i == gap_before) sink.skip_gap();
+      sink.step({.step = printed[i], .loss = 2});
+    }
+    sink.end(RunStatus::finished, "");
+  }
+  std::vector<std::int64_t> steps;
+  store.for_steps(run.id, [&](std::span<const StepRecord> some) {
+    for (const StepRecord& step : some) steps.push_back(step.step);
+  });
+  return steps;
+}
+
+using Steps = std::vector<std::int64_t>;
+
+TEST(LiveSink, PostsOnlyWhatIsNotRecorded) {
+  EXPECT_EQ(posted_again({1, 2, 3, 4}, {.records = 0}, true), (Steps{1, 2, 3, 4}));
+  EXPECT_EQ(posted_again({1, 2, 3, 4}, {.records = 3, .last_step = 3}, true), (Steps{4}));
+  // A resumed program prints steps again.
+  EXPECT_EQ(posted_again({1, 2, 3, 2, 3, 4}, {.records = 4, .last_step = 3}, true), (Steps{3, 4}));
+}
+
+TEST(LiveSink, GoesOnAfterTheLastRecordedStepBehindAGap) {
+  EXPECT_EQ(posted_again({1, 2, 7, 8, 9, 10}, {.records = 8, .last_step = 8}, false, 2), (Steps{9, 10}));
+  EXPECT_EQ(posted_again({1, 2, 7, 8, 9, 3}, {.records = 8, .last_step = 8}, false, 2), (Steps{3, 9}));
+}
+
+}  // namespace
+}  // namespace stepladder

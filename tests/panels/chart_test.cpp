@@ -1,0 +1,130 @@
+// A chart's ranges and counts, without drawing it.
+#include <gtest/gtest.h>
+#include <implot.h>
+#include <implot_internal.h>  // an item of the legend
+
+#include <algorithm>
+#include <string>
+
+#include "app/desktop/charts/chart_view.h"
+#include "tests/panels/headless.h"
+
+namespace stepladder {
+namespace {
+
+struct PlottedValues {
+  std::vector<double> x;
+  std::vector<double> y;
+};
+
+PlottedValues constant_values(int count, double value) {
+  PlottedValues values;
+  for (int i = 0; i < count; ++i) {
+    values.x.push_back(i);
+    values.y.push_back(value);
+  }
+  return values;
+}
+
+Curve plotted(const PlottedValues& values) {
+  return {.label = "curve", .x = values.x, .y = values.y, .colour = {}};
+}
+
+class DerivedChart : public testing::Test {
+ protected:
+  ChartView view(YAxis y_axis = YAxis::fitted) { return derive(chart_, {}, y_axis, ImVec2(800, 300)); }
+  OffScreen off(const ChartView& shown) { return off_screen(shown, shown.x, shown.y); }
+
+  Headless imgui_;
+  Chart chart_;
+};
+
+TEST_F(DerivedChart, AShortCurveAmongLongOnesStaysOnScreen) {
+  const PlottedValues fast = constant_values(1000, 20);
+  const PlottedValues slow = constant_values(12, 90);  // 1 % of all values
+  chart_.from_zero = true;
+  chart_.curves = {plotted(fast), plotted(slow)};
+  EXPECT_EQ(off(view()).curves, 0u);
+  EXPECT_EQ(off(view()).points, 0u);
+  chart_.from_zero = false;
+  EXPECT_EQ(off(view(YAxis::without_outliers)).curves, 0u) << "a run isn't an outlier";
+}
+
+TEST_F(DerivedChart, ASpikeIsStillLeftOut) {
+  PlottedValues values = constant_values(1000, 20);
+  values.y[500] = 900;
+  chart_.from_zero = true;
+  chart_.curves = {plotted(values)};
+  EXPECT_LT(view().y.high, 50);
+  EXPECT_EQ(off(view()).points, 1u);
+  EXPECT_EQ(off(view()).curves, 0u);
+}
+
+TEST_F(DerivedChart, TheCaptionCountsWholeCurvesThatAreOffScreen) {
+  const PlottedValues strong = constant_values(10, 3);
+  const PlottedValues context = constant_values(10, 900);
+  chart_.curves = {plotted(context), plotted(strong)};
+  chart_.curves[0].is_context = true;
+  const ChartView shown = view();
+  EXPECT_EQ(off(shown).curves, 1u);
+  EXPECT_NE(caption(shown, off(shown)).find("10 off-screen (1 whole curve)"), std::string::npos);
+}
+
+TEST_F(DerivedChart, AChartThatShowsEverythingSaysNothing) {
+  const PlottedValues values = constant_values(10, 3);
+  chart_.curves = {plotted(values)};
+  const ChartView shown = view();
+  EXPECT_EQ(caption(shown, off(shown)), "");
+}
+
+TEST_F(DerivedChart, ABandIsInTheRangeAndKeepsItsSpikes) {
+  const PlottedValues means = constant_values(5000, 3);
+  std::vector<double> low(5000, 2.5), high(5000, 3.5);
+  high[1234] = 9;
+  chart_.curves = {plotted(means)};
+  chart_.curves[0].low = low;
+  chart_.curves[0].high = high;
+  const ChartView shown = view();
+  EXPECT_GE(shown.y.high, 9);
+  ASSERT_EQ(shown.curves[0].low.x, shown.curves[0].high.x) << "both edges are at the same places";
+  EXPECT_LT(shown.curves[0].low.x.size(), 2000u);
+  EXPECT_EQ(std::ranges::max(shown.curves[0].high.y), 9);
+  chart_.from_zero = true;
+  const ChartView cut = view();
+  EXPECT_LT(cut.y.high, 9);
+  EXPECT_EQ(caption(cut, off(cut)), "5,000 points, " + std::to_string(cut.curves[0].line.x.size()).insert(1, ",") +
+                                        " drawn, extremes off-screen");
+}
+
+TEST_F(DerivedChart, AnAxisOfPercentSpansTheWhole) {
+  const PlottedValues values = constant_values(10, 100);
+  chart_.whole = 100;
+  chart_.curves = {plotted(values)};
+  EXPECT_EQ(view().y.low, 0);
+  EXPECT_LT(view().y.high, 105);
+  EXPECT_EQ(off(view()).points, 0u);
+}
+
+TEST_F(DerivedChart, ACurveWithoutPointsKeepsItsColourInTheLegend) {
+  const PlottedValues values = constant_values(10, 3);
+  const PlottedValues none;
+  const ImVec4 yellow(1, 1, 0, 1);
+  chart_.id = "legend";
+  chart_.curves = {plotted(values), plotted(none)};
+  chart_.curves[1].label = "without points";
+  chart_.curves[1].colour = yellow;
+  ImGui::NewFrame();
+  ImGui::SetNextWindowSize(ImVec2(800, 600));
+  ImGui::Begin("chart");
+  draw_chart(chart_);
+  ImGui::End();
+  ImGui::Render();
+  ImPool<ImPlotPlot>& plots = ImPlot::GetCurrentContext()->Plots;
+  ASSERT_EQ(plots.GetBufSize(), 1);
+  ImPlotItemGroup& items = plots.GetByIndex(0)->Items;
+  ASSERT_EQ(items.GetItemCount(), 2);
+  EXPECT_EQ(items.GetItemByIndex(1)->Color, ImGui::ColorConvertFloat4ToU32(yellow));
+}
+
+}  // namespace
+}  // namespace stepladder

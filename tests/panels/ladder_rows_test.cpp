@@ -1,0 +1,32 @@
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "app/desktop/ui_test_anchors.h"
+#include "tests/panels/headless.h"
+
+namespace stepladder {
+namespace {
+
+TEST(LadderRows, BeginAtOnePlaceAlsoBelowARungWithoutAPill) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  for (int rung = 0; rung < 4; ++rung)
+    store.create_run({.name = "r", .ladder = ladder, .rung = rung, .source = "launched", .planned_steps = 20});
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().patience = std::chrono::hours(1);
+  ui_test_anchors::keep();
+  for (int i = 0; i < 6; ++i) imgui.frame(app);
+  const auto first = ui_test_anchors::find("ladder.rung.0");
+  ASSERT_TRUE(first);
+  for (const char* name : {"ladder.rung.1", "ladder.rung.2", "ladder.rung.3"}) {
+    const auto row = ui_test_anchors::find(name);
+    ASSERT_TRUE(row) << name;
+    EXPECT_EQ(row->x0, first->x0) << name;
+    EXPECT_EQ(row->x1, first->x1) << name;
+  }
+}
+
+}  // namespace
+}  // namespace stepladder

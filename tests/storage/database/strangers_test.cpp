@@ -1,0 +1,297 @@
+// Files that another program has changed, on purpose or not.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "../temporary_folder.h"
+#include "storage/database/run_store.h"
+#include "storage/database/schema.h"
+#include "storage/database/schema_check.h"
+#include "storage/importers/importer.h"
+#include "tests/importers/collecting_sink.h"
+
+namespace stepladder {
+namespace {
+
+using Mode = RunStore::Mode;
+
+std::string refusal_of_stranger(const std::filesystem::path& file, Mode mode = Mode::read_write) {
+  return complaint<StorageError>([&] { RunStore::open(file, mode); });
+}
+
+// As another program would, without our limits.
+void as_stranger(const std::filesystem::path& file, const std::string& sql) {
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(file.c_str(), &connection), SQLITE_OK);
+  char* problem = nullptr;
+  EXPECT_EQ(sqlite3_exec(connection, sql.c_str(), nullptr, nullptr, &problem), SQLITE_OK) << sql << ": " << problem;
+  sqlite3_free(problem);
+  sqlite3_close(connection);
+}
+
+void make_strange_project(const std::filesystem::path& file) {
+  RunStore::open(file).insert_finished({.name = "r"}, std::vector<StepRecord>{{.step = 1, .loss = 2}});
+}
+
+// What an import says that takes the runs of a file; empty if it takes all of them.
+std::string refusal_of_import(const std::filesystem::path& file, CollectingSink& sink) {
+  std::ifstream input(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(input), {}};
+  MemoryInput project(bytes, file);
+  return complaint<std::runtime_error>([&] {
+    const Importer& importer = importer_for(project, {});
+    EXPECT_EQ(importer.id, "stepladder");
+    importer.read(project, {}, sink);
+  });
+}
+
+struct Case {
+  const char* sql;
+  const char* said;
+  const char* said_by_import = "";
+};
+
+const std::vector<Case>& changes_by_strangers() {
+  static const std::vector<Case> cases = {
+      {"CREATE TRIGGER t AFTER INSERT ON steps BEGIN DELETE FROM steps; END",
+       "it has a trigger `t` that isn't Stepladder's"},
+      {"CREATE TABLE own (x); CREATE TRIGGER t AFTER INSERT ON own BEGIN DELETE FROM steps; END",
+       "it has a trigger `t` that isn't Stepladder's"},
+      {"CREATE VIEW mine AS SELECT * FROM runs", "it has a view `mine` that isn't Stepladder's"},
+      {"CREATE VIRTUAL TABLE words USING fts5(x)", "it has a virtual table `words` that isn't Stepladder's (and "},
+      {"DROP VIEW IF EXISTS latest_steps; ALTER TABLE runs RENAME TO real_runs; CREATE VIEW runs AS WITH RECURSIVE "
+       "n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT real_runs.* FROM real_runs, n",
+       " isn't the one that Stepladder creates", "has something else in place of the table `runs`, which is not read"},
+      {"ALTER TABLE runs ADD COLUMN big AS (hex(zeroblob(100000000)))",
+       "its table `runs` isn't the one that Stepladder creates"},
+      {"ALTER TABLE settings RENAME COLUMN value TO valu",
+       "its table `settings` isn't the one that Stepladder creates"},
+      {"DROP TABLE settings; CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL CHECK (length(value) > "
+       "0)) WITHOUT ROWID",
+       "its table `settings` isn't the one that Stepladder creates"},
+      {"DROP TABLE summaries", "its table `summaries` is missing"},
+      {"CREATE UNIQUE INDEX one ON runs(name)", "it has a unique index `one` that isn't Stepladder's"},
+      {"CREATE INDEX slow ON runs(hex(zeroblob(length(name) * 1000000)))",
+       "it has a computed index `slow` that isn't Stepladder's"},
+      {"CREATE INDEX part ON runs(name) WHERE length(name) > 3",
+       "it has a computed index `part` that isn't Stepladder's"},
+      {"DROP INDEX runs_not_over; CREATE INDEX runs_not_over ON runs(name)",
+       "its index `runs_not_over` isn't the one that Stepladder creates"},
+      {"CREATE TABLE mine (run INTEGER REFERENCES runs(id) ON DELETE RESTRICT)",
+       "it has a table `mine` that isn't Stepladder's and refers to other tables"},
+      {"CREATE VIEW \"a\x1b[2J\" AS SELECT 1", "it has a view `a?[2j` that isn't Stepladder's"},
+  };
+  return cases;
+}
+
+TEST(Strangers, are_refused_with_a_sentence_that_names_them_and_the_way_out) {
+  for (const Case& each : changes_by_strangers()) {
+    SCOPED_TRACE(each.sql);
+    TemporaryFolder folder;
+    const auto file = folder / "a.stepladder";
+    make_strange_project(file);
+    as_stranger(file, each.sql);
+    for (const Mode mode : {Mode::read_write, Mode::read_only}) {
+      const std::string said = refusal_of_stranger(file, mode);
+      EXPECT_EQ(said.find(file.string() + " was changed by another program: "), 0u) << said;
+      EXPECT_NE(said.find(each.said), std::string::npos) << said;
+      EXPECT_TRUE(said.ends_with(". Import it to take its runs into your own file.")) << said;
+    }
+  }
+}
+
+TEST(Strangers, the_way_out_is_an_import_of_their_plain_tables) {
+  for (const Case& each : changes_by_strangers()) {
+    SCOPED_TRACE(each.sql);
+    TemporaryFolder folder;
+    const auto file = folder / "a.stepladder";
+    make_strange_project(file);
+    as_stranger(file, each.sql);
+    CollectingSink sink;
+    EXPECT_EQ(refusal_of_import(file, sink), each.said_by_import);
+    if (*each.said_by_import) continue;
+    ASSERT_EQ(sink.runs.size(), 1u);
+    EXPECT_EQ(sink.runs[0].run.name, "r");
+    ASSERT_EQ(sink.runs[0].steps.size(), 1u);
+    EXPECT_EQ(sink.runs[0].steps[0].loss, 2);
+  }
+}
+
+TEST(Strangers, what_stands_in_place_of_a_table_is_not_imported) {
+  for (const char* sql :
+       {"ALTER TABLE steps RENAME TO other; CREATE VIEW steps AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + "
+        "1 FROM n) SELECT 1 AS run_id, i AS step FROM n",
+        "DROP TABLE curation; CREATE VIRTUAL TABLE curation USING fts5(run_id, deleted_at)"}) {
+    SCOPED_TRACE(sql);
+    TemporaryFolder folder;
+    make_strange_project(folder / "a.stepladder");
+    as_stranger(folder / "a.stepladder", std::string("DROP VIEW latest_steps; ") + sql);
+    CollectingSink sink;
+    EXPECT_TRUE(refusal_of_import(folder / "a.stepladder", sink).starts_with("has something else in place of"));
+    EXPECT_TRUE(sink.runs.empty());
+  }
+}
+
+TEST(Strangers, plain_tables_and_indices_of_the_user_may_stay) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.stepladder";
+  make_strange_project(file);
+  as_stranger(file,
+              "CREATE TABLE machines (name TEXT PRIMARY KEY, cores INTEGER); CREATE INDEX by_name ON runs(name COLLATE "
+              "NOCASE, id DESC); ANALYZE");
+  EXPECT_EQ(refusal_of_stranger(file), "");
+  EXPECT_EQ(refusal_of_stranger(file, Mode::read_only), "");
+}
+
+TEST(Strangers, files_of_every_earlier_version_open) {
+  for (std::size_t version = 0; version <= migrations().size(); ++version) {
+    SCOPED_TRACE(version);
+    TemporaryFolder folder;
+    const auto file = folder / "a.stepladder";
+    {
+      Database database(file, Database::Mode::read_write);
+      Transaction whole(database);
+      for (std::size_t i = 0; i < version; ++i) database.execute(migrations()[i]);
+      database.execute("PRAGMA application_id = " + std::to_string(application_id) +
+                       "; PRAGMA user_version = " + std::to_string(version));
+      whole.commit();
+    }
+    EXPECT_EQ(refusal_of_stranger(file), "");
+    EXPECT_EQ(refusal_of_stranger(file, Mode::read_only), "");
+  }
+}
+
+TEST(Strangers, an_older_file_with_a_trigger_is_not_brought_up_to_date) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.stepladder";
+  {
+    Database database(file, Database::Mode::read_write);
+    database.execute(migrations()[0]);
+    database.execute("PRAGMA user_version = 1; PRAGMA application_id = " + std::to_string(application_id));
+  }
+  as_stranger(file, "CREATE TRIGGER t AFTER UPDATE ON runs BEGIN DELETE FROM runs; END");
+  EXPECT_NE(refusal_of_stranger(file).find("a trigger `t`"), std::string::npos);
+  EXPECT_EQ(Database(file, Database::Mode::read_only).integer("PRAGMA user_version"), 1);
+}
+
+TEST(Strangers, a_definition_is_compared_without_what_does_not_count) {
+  EXPECT_EQ(normalised_definition("CREATE TABLE \"T\" ( a INTEGER, -- first\n [B] TEXT DEFAULT 'x''Y' /* c */ )"),
+            normalised_definition("create table t(A integer,`b` text default 'x''Y')"));
+  EXPECT_NE(normalised_definition("CREATE TABLE t (a DEFAULT 'x')"),
+            normalised_definition("CREATE TABLE t (a DEFAULT 'X')"));
+  EXPECT_NE(normalised_definition("CREATE TABLE t (a b)"), normalised_definition("CREATE TABLE t (ab)"));
+  EXPECT_NE(normalised_definition("CREATE TABLE t (a DEFAULT 'x')"),
+            normalised_definition("CREATE TABLE t (a DEFAULT x)"));
+}
+
+TEST(Strangers, opening_checks_the_schema_in_a_moment) {
+  TemporaryFolder folder;
+  make_strange_project(folder / "a.stepladder");
+  Database database(folder / "a.stepladder", Database::Mode::read_only);
+  prepare_schema(database);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 50; ++i) prepare_schema(database);
+  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() / 50;
+  RecordProperty("ms", std::to_string(ms));
+  EXPECT_LT(ms, 10) << "2 ms are meant, and the quick build is slow";
+}
+
+// Twenty pages, each of which names the next one a hundred times: 100^20 rows.
+TEST(Strangers, a_file_whose_pages_repeat_without_end_is_damaged_and_takes_no_memory) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.stepladder";
+  {
+    RunStore store = RunStore::open(file);
+    for (int run = 0; run < 200; ++run)
+      store.create_run({.name = std::string(100, 'x'), .status = RunStatus::finished});
+  }
+  int root = 0;
+  std::size_t page_size = 0;
+  {
+    Database database(file, Database::Mode::read_only);
+    root = static_cast<int>(database.integer("SELECT rootpage FROM sqlite_master WHERE name = 'runs'"));
+    page_size = static_cast<std::size_t>(database.integer("PRAGMA page_size"));
+  }
+  std::ifstream input(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(input), {}};
+  const auto u16 = [&](std::size_t at) {
+    return static_cast<unsigned char>(bytes[at]) << 8 | static_cast<unsigned char>(bytes[at + 1]);
+  };
+  const auto put_page = [&](std::size_t at, std::uint32_t page) {
+    for (int i = 0; i < 4; ++i) bytes[at + static_cast<std::size_t>(i)] = static_cast<char>(page >> (24 - 8 * i));
+  };
+  const std::size_t top = static_cast<std::size_t>(root - 1) * page_size;
+  ASSERT_EQ(bytes[top], 5) << "the table of runs should have an inner page";
+  const int cells = u16(top + 3);
+  ASSERT_GT(cells, 20);
+  std::uint32_t leaf = 0;
+  for (int i = 0; i < 4; ++i)
+    leaf = leaf << 8 | static_cast<unsigned char>(
+                           bytes[top + static_cast<std::size_t>(u16(top + 12)) + static_cast<std::size_t>(i)]);
+  const std::string inner = bytes.substr(top, page_size);
+  std::uint32_t pages = static_cast<std::uint32_t>(bytes.size() / page_size);
+  for (int level = 0; level < 12; ++level) {
+    const std::size_t base = level == 0 ? top : bytes.size();
+    if (level > 0) bytes += inner, ++pages;
+    const std::uint32_t next = level == 11 ? leaf : pages + 1;
+    for (int cell = 0; cell < cells; ++cell)
+      put_page(base + static_cast<std::size_t>(u16(base + 12 + 2 * static_cast<std::size_t>(cell))), next);
+    put_page(base + 8, next);
+  }
+  put_page(28, pages);
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << bytes;
+  const std::string said = complaint<StorageError>([&] { RunStore::open(file, Mode::read_only).runs(); });
+  EXPECT_EQ(said, file.string() + " is damaged: reading it would never end");
+}
+
+TEST(Strangers, a_long_statement_over_a_sound_file_is_not_cut_short) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.stepladder";
+  {
+    RunStore store = RunStore::open(file);
+    std::vector<StepRecord> steps;
+    for (int step = 1; step <= 20'000; ++step) steps.push_back({.step = step, .loss = 1.0 / step, .dt_ms = 1});
+    store.insert_finished({.name = "r"}, steps);
+  }
+  Database database(file, Database::Mode::read_write);
+  EXPECT_EQ(database.integer("SELECT count(*) FROM (SELECT loss, row_number() OVER (ORDER BY loss) FROM latest_steps)"),
+            20'000);
+  EXPECT_EQ(database.text("PRAGMA integrity_check"), "ok");
+  EXPECT_NE(
+      complaint<StorageError>([&] {
+        database.integer("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n");
+      }).find("would never end"),
+      std::string::npos);
+  EXPECT_EQ(database.integer("SELECT count(*) FROM steps"), 20'000) << "the next statement has its own time";
+}
+
+TEST(Opening, a_new_file_can_be_read_by_its_owner_only) {
+  TemporaryFolder folder;
+  const auto file = folder / "a.db";
+  RunStore store = RunStore::open(file);
+  store.create_ladder({.name = "l"});
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    struct stat status {};
+    ASSERT_EQ(stat((file.string() + ending).c_str(), &status), 0) << ending;
+    EXPECT_EQ(status.st_mode & 0777, 0600u) << ending;
+  }
+}
+
+TEST(Opening, a_path_that_is_too_long_is_said_to_be) {
+  TemporaryFolder folder;
+  auto file = folder.path();
+  while (file.string().size() < 400) file /= std::string(40, 'd');
+  const std::size_t rest = 504 - file.string().size() - 1;
+  { RunStore::open(file / std::string(rest, 'f')).create_ladder({.name = "l"}); }
+  const auto longer = file / std::string(rest + 1, 'f');
+  const std::string said = refusal_of_stranger(longer);
+  EXPECT_EQ(said, "the database's path has 505 bytes, of which SQLite takes at most 504; choose a shorter one: " +
+                      longer.string());
+  EXPECT_FALSE(std::filesystem::exists(longer));
+}
+
+}  // namespace
+}  // namespace stepladder
