@@ -10,7 +10,7 @@ import threading
 import time
 import unittest
 
-from program import TINY, Workplace
+from program import PATIENCE_S, TINY, Workplace
 
 CORES = len(os.sched_getaffinity(0))
 SENTENCE = re.compile(r"^Others used \d+\.\d of \d+ cores? during \d+ % of the steps that count \(\d+ of \d+\), "
@@ -98,7 +98,7 @@ class Busy(unittest.TestCase):
             process = self.place.start("train", *TINY, "--steps", 20, "--when-quiet")
             said = process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+            _, err = process.communicate(timeout=PATIENCE_S)
         self.assertRegex(said, r"waiting for a quiet machine: others used \d+\.\d of \d+ cores?, which left \d+\.\d for "
                                r"its \d+ threads? \(.* \d+\.\d\)")
         self.assertEqual(process.returncode, 130, err)
@@ -118,7 +118,7 @@ class Busy(unittest.TestCase):
                 status = process.wait(timeout=20)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGINT)
-                process.wait(timeout=60)
+                process.wait(timeout=PATIENCE_S)
                 reader.join()
                 others = (busy_seconds() - busy) / (time.monotonic() - at)
                 self.assertGreater(others, 0.05 * CORES, said)

@@ -10,7 +10,7 @@ import sqlite3
 import time
 import unittest
 
-from program import TINY, Workplace
+from program import PATIENCE_S, TINY, Workplace
 
 RECIPE = [*TINY, "--threads", 1, "--keep", 0]
 
@@ -136,7 +136,7 @@ class Checkpoints(unittest.TestCase):
         while not self.steps_of("holed") and process.poll() is None:
             time.sleep(0.01)
         self.execute("delete from steps where run_id = 2 and step = 1")
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 1)
         self.assertIn(": failed", error)
         run = self.place.json("show", "holed")
@@ -145,7 +145,7 @@ class Checkpoints(unittest.TestCase):
 
     def test_no_checkpoint_gets_its_name_and_none_goes_while_steps_cannot_be_stored(self):
         process = self.place.start("train", *TINY, "--threads", 1, "--save-every", 20, "--keep", 2, "--steps", 100000)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while len(self.names()) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
         with contextlib.closing(sqlite3.connect(self.place.database, timeout=30, isolation_level=None)) as lock:
@@ -159,7 +159,7 @@ class Checkpoints(unittest.TestCase):
         while max(self.names()) <= max(during) and process.poll() is None and time.monotonic() < deadline + 60:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(during, before)
         self.assertLessEqual(max(during), stored)
         self.assertGreater(max(self.names()), max(during), error)
@@ -189,7 +189,7 @@ class Checkpoints(unittest.TestCase):
             process = self.place.start(*rungs)
             sql = "select count(distinct run_id) from steps join runs on runs.id = run_id join ladders on " \
                   "ladders.id = ladder_id where ladders.name = ? and step > 100"
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE_S
             while self.one(sql, f"killed {save_every}") < 3 and time.monotonic() < deadline:
                 time.sleep(0.01)
             process.kill()

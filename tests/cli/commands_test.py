@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from program import PROGRAM, TEXT, TINY, Workplace
+from program import PATIENCE_S, PROGRAM, TEXT, TINY, Workplace
 
 RUN_FIELDS = ("id name ladder stage repeat status source source_path steps first_step last_step loss_first loss_last "
               "loss_min val_loss_last val_loss_min dt_ms_median tokens_per_step tokens_per_s warmup_steps params "
@@ -153,11 +153,11 @@ class Commands(unittest.TestCase):
 
     def test_interrupt_ends_cleanly_and_keeps_every_step(self):
         process = self.place.start("ladder", *TINY, "--steps", 1000000)
-        deadline = time.time() + 30
+        deadline = time.time() + PATIENCE_S
         while time.time() < deadline and len(self.steps()) < 20:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130)
         runs = self.place.json("runs")
         self.assertEqual({r["status"] for r in runs}, {"stopped"})
@@ -239,7 +239,7 @@ class Commands(unittest.TestCase):
         process = self.place.start("doctor", "--probe")
         process.stderr.readline()  # it has begun
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130)
         self.assertIn("123456", table.read_text())
         status, out, _ = self.place.run("doctor", "--probe")

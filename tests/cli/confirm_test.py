@@ -5,7 +5,7 @@ import signal
 import time
 import unittest
 
-from program import TINY, Workplace
+from program import PATIENCE_S, TINY, Workplace
 
 FIELDS = {"run", "base", "speedup", "ci95", "verdict", "trust", "repeats", "reason"}
 
@@ -97,11 +97,11 @@ class Confirm(unittest.TestCase):
     def test_ctrl_c_ends_it_with_an_answer(self):
         base, rung = self.ladder("--steps", 1000)
         process = self.place.start("confirm", rung["id"], "--patience", 0, "--json")
-        deadline = time.time() + 60
+        deadline = time.time() + PATIENCE_S
         while len(self.place.json("runs")) < 4 and time.time() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130, err)
         answer = json.loads(out)
         self.assertEqual((answer["verdict"], answer["repeats"], set(answer)), ("cannot-tell", 1, FIELDS))

@@ -13,7 +13,7 @@ import sys
 import time
 import unittest
 
-from program import PROGRAM, TINY, Workplace
+from program import PATIENCE_S, PROGRAM, TINY, Workplace
 
 SHORT = [*TINY, "--seq", 16, "--device", "cpu", "--threads", 2, "--steps", 10]
 ENDLESS = [*TINY, "--seq", 16, "--device", "cpu", "--threads", 2, "--steps", 10000000]
@@ -149,7 +149,7 @@ class DataParallel(unittest.TestCase):
         process = self.place.start("train", *ENDLESS, "--nproc", processes, "--json", **options)
         self.place.environment = before
         self.addCleanup(process.kill)
-        deadline = time.time() + 120
+        deadline = time.time() + PATIENCE_S
         while not children_by_rank(process.pid) or self.newest_step() < 5:
             self.assertLess(time.time(), deadline, "it does not start")
             self.assertIsNone(process.poll())
@@ -158,7 +158,7 @@ class DataParallel(unittest.TestCase):
         self.assertEqual(sorted(children), list(range(1, processes)))
         return process, children
 
-    def assert_nobody_left(self, children, within):
+    def assert_nobody_left(self, children, within=PATIENCE_S):
         deadline = time.time() + within
         while any(is_running(pid) for pid in children.values()):
             self.assertLess(time.time(), deadline, f"still running: {children}")
@@ -202,26 +202,26 @@ class DataParallel(unittest.TestCase):
         self.assertEqual(self.newest_step(), held)
         self.assertIsNone(process.poll())
         self.assertEqual(self.place.run("continue", run)[0], 0)
-        deadline = time.time() + 30
+        deadline = time.time() + PATIENCE_S
         while self.newest_step() < held + 5:
             self.assertLess(time.time(), deadline, "it does not go on")
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
-        self.assert_nobody_left(children, 5)
+        process.communicate(timeout=PATIENCE_S)
+        self.assert_nobody_left(children)
 
     def test_ctrl_z_stops_none_of_them(self):
         process, children = self.start_endless(2, process_group=0)  # in a group of its own, like a shell's job
         os.killpg(process.pid, signal.SIGTSTP)
         seen = self.newest_step()
-        deadline = time.time() + 30
+        deadline = time.time() + PATIENCE_S
         while self.newest_step() < seen + 5:
             self.assertLess(time.time(), deadline, "it does not go on")
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=30)
+        _, error = process.communicate(timeout=PATIENCE_S)
         self.assertIn("Ctrl-Z cannot stop a run of several processes", error)
-        self.assert_nobody_left(children, 5)
+        self.assert_nobody_left(children)
 
     def test_as_a_rung_of_a_ladder(self):
         ladder = self.place.json("ladder", *SHORT, "--stages", "baseline,ddp")
@@ -259,33 +259,33 @@ class DataParallel(unittest.TestCase):
             with self.subTest(processes=processes):
                 process, children = self.start_endless(processes)
                 os.kill(children[victim], signal.SIGKILL)
-                out, _ = process.communicate(timeout=30)
+                out, _ = process.communicate(timeout=PATIENCE_S)
                 run = json.loads(out)
                 self.assertEqual((process.returncode, run["status"]), (1, "failed"))
                 self.assertIn(f"rank {victim} was killed by signal 9", run["reason"])
                 self.assertGreaterEqual(run["steps"], 5)
-                self.assert_nobody_left(children, 0)
+                self.assert_nobody_left(children, within=0)
 
     def test_a_rank_that_hangs_fails_the_run(self):
         process, children = self.start_endless(2)
         os.kill(children[1], signal.SIGSTOP)
-        out, _ = process.communicate(timeout=40)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         run = json.loads(out)
         self.assertEqual((process.returncode, run["status"]), (1, "failed"))
         self.assertRegex(run["reason"], r"rank 1 has not answered for \d+ s")
-        self.assert_nobody_left(children, 0)
+        self.assert_nobody_left(children, within=0)
 
     def test_a_rank_that_cannot_start_fails_the_run(self):
         self.place.environment["STEPLADDER_TRAINER_LIBRARY"] = str(self.place.path / "trainer.so")
         shutil.copy(PROGRAM.parent / "libstepladder_trainer.so", self.place.path / "trainer.so")
         process = self.place.start("train", *ENDLESS, "--nproc", 2, "--json")
         self.addCleanup(process.kill)
-        deadline = time.time() + 60
+        deadline = time.time() + PATIENCE_S
         while "trainer.so" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
             self.assertLess(time.time(), deadline)
             time.sleep(0.002)
         (self.place.path / "trainer.so").unlink()  # rank 0 has it open, rank 1 is too late
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_S)
         run = json.loads(out)
         self.assertEqual(run["status"], "failed")
         self.assertRegex(run["reason"], "rank 1 failed: the training library could not be loaded")
@@ -294,18 +294,18 @@ class DataParallel(unittest.TestCase):
         process, children = self.start_endless(4)
         process.kill()
         process.communicate()
-        self.assert_nobody_left(children, 5)
+        self.assert_nobody_left(children)
         self.assertEqual(self.place.json("runs")[0]["status"], "interrupted")
 
     def test_interrupt_stops_all_of_them(self):
         process, children = self.start_endless(2)
         for pid in (*children.values(), process.pid):  # as a terminal does
             os.kill(pid, signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 130, err)
         run = json.loads(out)
         self.assertEqual((run["status"], run["steps"]), ("stopped", run["last_step"]))
-        self.assert_nobody_left(children, 0)
+        self.assert_nobody_left(children, within=0)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can be another user")
     def test_a_stranger_cannot_break_it(self):
@@ -322,7 +322,7 @@ class DataParallel(unittest.TestCase):
             addresses |= listening_addresses(pid)
         self.assertEqual(addresses, {"0100007F"})
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
 
 
 class Launched(unittest.TestCase):
@@ -343,7 +343,7 @@ class Launched(unittest.TestCase):
 
     def finished(self, processes):
         """The run, once all have exited without errors; only rank 0 has printed anything or made a row."""
-        results = [(*process.communicate(timeout=120), process.returncode) for process in processes]
+        results = [(*process.communicate(timeout=PATIENCE_S), process.returncode) for process in processes]
         self.assertEqual([status for _, _, status in results], [0, 0], results)
         self.assertEqual(results[1][0], "")
         run = json.loads(results[0][0])
@@ -367,7 +367,7 @@ class Launched(unittest.TestCase):
         alone, _ = self.series(*SHORT)
         done = subprocess.run([torchrun, "--no-python", "--nproc-per-node", "2", "--master-addr", "127.0.0.1",
                                "--master-port", str(free_port()), PROGRAM, "train", *map(str, SHORT)],
-                              env=self.place.environment, capture_output=True, text=True, timeout=180)
+                              env=self.place.environment, capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(len(self.place.json("runs")), 2)
         steps = self.place.json("show", self.place.json("runs")[-1]["id"], "--steps")["data"]
@@ -377,7 +377,7 @@ class Launched(unittest.TestCase):
         with Stranger():
             variables = {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
             first, other = self.start_ranks(variables)
-            out, err = first.communicate(timeout=60)
+            out, err = first.communicate(timeout=PATIENCE_S)
             other.kill()
             other.communicate()
         if first.returncode != 0:
@@ -387,12 +387,12 @@ class Launched(unittest.TestCase):
     def test_a_lost_rank_is_named(self):
         variables = {"RANK": "{rank}", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
         processes = self.start_ranks(variables, arguments=ENDLESS)
-        deadline = time.time() + 120
+        deadline = time.time() + PATIENCE_S
         while DataParallel.newest_step(self) < 5:
             self.assertLess(time.time(), deadline)
             time.sleep(0.05)
         processes[1].kill()
-        out, _ = processes[0].communicate(timeout=30)
+        out, _ = processes[0].communicate(timeout=PATIENCE_S)
         run = json.loads(out)
         self.assertEqual((processes[0].returncode, run["status"]), (1, "failed"))
         self.assertIn("lost contact with rank 1", run["reason"])

@@ -12,7 +12,7 @@ import unittest
 import xml.etree.ElementTree as xml
 from html.parser import HTMLParser
 
-from program import Workplace
+from program import PATIENCE_S, Workplace
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEEDS = ROOT / ".." / "shared" / "seeds"
@@ -29,7 +29,7 @@ def needs(program):
 
 
 def tool(*arguments, data=None):
-    done = subprocess.run([str(a) for a in arguments], input=data, capture_output=True, timeout=120)
+    done = subprocess.run([str(a) for a in arguments], input=data, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 0, f"{arguments}: {done.stderr.decode(errors='replace')}"
     return done.stdout.decode()
 
@@ -218,7 +218,7 @@ class Tables(Case):
         if not shutil.which("pdflatex"):
             self.skipTest("pdflatex is not installed")
         done = subprocess.run(["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "l.tex"], cwd=self.place.path,
-                              capture_output=True, timeout=120)
+                              capture_output=True, timeout=PATIENCE_S)
         if b"not found" in done.stdout:
             self.skipTest("pdflatex has no pgfplots or booktabs")
         self.assertEqual(done.returncode, 0, done.stdout[-2000:])
@@ -310,7 +310,7 @@ class Report(Case):
         page = self.whole(out="report.html")
         done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
                                f"--user-data-dir={self.place.path / 'profile'}", page.as_uri()], capture_output=True,
-                              text=True, timeout=120, env={**os.environ, "HOME": str(self.place.path)})
+                              text=True, timeout=PATIENCE_S, env={**os.environ, "HOME": str(self.place.path)})
         if done.returncode != 0 or "<html" not in done.stdout:
             self.skipTest("Chromium does not start here")
         self.assertEqual(done.stdout.count("<svg"), 5)
@@ -366,7 +366,7 @@ class Refusals(Case):
         os.mkfifo(pipe)
         process = self.place.start("export", "--ladder", self.ladder, "--out", pipe)
         self.assertEqual(pipe.read_text(), (self.place.path / "real.md").read_text())
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 0)
         self.assertTrue(pipe.is_fifo())
 

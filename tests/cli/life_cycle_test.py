@@ -7,7 +7,7 @@ import sqlite3
 import time
 import unittest
 
-from program import TEXT, TINY, Workplace
+from program import PATIENCE_S, TEXT, TINY, Workplace
 
 TOKENIZER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer" / "tokenizer.json"
 RECIPE = [*TINY, "--data", TEXT, "--threads", 1]
@@ -29,7 +29,7 @@ class LifeCycle(unittest.TestCase):
             return 0
 
     def wait_for_steps(self, count):
-        deadline = time.time() + 60
+        deadline = time.time() + PATIENCE_S
         while self.steps_now() < count and time.time() < deadline:
             time.sleep(0.01)
         self.assertGreaterEqual(self.steps_now(), count)
@@ -42,7 +42,7 @@ class LifeCycle(unittest.TestCase):
         process = self.place.start("train", *RECIPE, "--steps", 1000, "--save-every", 10, "--keep", 2, "--name", "stopped")
         self.wait_for_steps(1000 + 25)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
         stopped = self.place.json("show", "stopped")
         self.assertEqual(stopped["status"], "stopped")
         self.assertLess(stopped["last_step"], 1000)
@@ -66,7 +66,7 @@ class LifeCycle(unittest.TestCase):
             self.wait_for_steps(before + 10 + 7 * attempt)
             # Ten steps may be done before a busy disk has one complete checkpoint.
             folder = self.place.path / "runs.db.checkpoints"
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE_S
             while len(list(folder.glob("*/step-????????"))) <= 2 * attempt and time.monotonic() < deadline:
                 time.sleep(0.005)
             self.wait_for_steps(self.steps_now() + 1)
@@ -148,7 +148,7 @@ class LifeCycle(unittest.TestCase):
         self.wait_for_steps(20)
         run = self.place.json("runs")[0]["id"]
         self.assertEqual(self.place.run("pause", run)[0], 0)
-        deadline = time.time() + 20
+        deadline = time.time() + PATIENCE_S
         held = self.steps_now()
         while time.time() < deadline:
             time.sleep(1.2)
@@ -159,7 +159,7 @@ class LifeCycle(unittest.TestCase):
         self.assertEqual(self.place.run("continue", run)[0], 0)
         self.wait_for_steps(held + 20)
         self.assertEqual(self.place.run("stop", run)[0], 0)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(self.place.json("runs")[0]["status"], "stopped")
         status, _, error = self.place.run("pause", run)
         self.assertEqual(status, 2)
@@ -182,7 +182,7 @@ class LifeCycle(unittest.TestCase):
         os.kill(process.pid, signal.SIGCONT)
         self.wait_for_steps(held + 20)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE_S)
         self.assertIn("suspending after this step", error)
         run = self.place.json("runs")[0]["id"]
         data = self.place.json("show", run, "--steps")["data"]

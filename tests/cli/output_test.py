@@ -10,7 +10,7 @@ import subprocess
 import termios
 import unittest
 
-from program import PROGRAM, Workplace
+from program import PATIENCE_S, PROGRAM, Workplace
 
 STEPS = "".join(f"step {i} | loss {5 - i / 100:.2f} | dt 100.0ms | tok/sec 40960\n" for i in range(1, 31))
 
@@ -31,7 +31,7 @@ class Case(unittest.TestCase):
 
     def shell(self, line):
         return subprocess.run(["bash", "-c", line, "bash", PROGRAM], env=self.place.environment, text=True,
-                              capture_output=True, cwd=self.place.path, timeout=60)
+                              capture_output=True, cwd=self.place.path, timeout=PATIENCE_S)
 
     def refused(self, words, *arguments):
         code, out, err = self.place.run(*arguments)
@@ -272,7 +272,7 @@ class StrangersText(Case):
         with sqlite3.connect(self.place.database) as database:
             database.execute("UPDATE runs SET name = hex(zeroblob(30000000)), title = name, reason = name")
         for command in (["runs"], ["show", 1], ["check"], ["runs", "--json"]):
-            status, out, err = self.place.run(*command, timeout=20)
+            status, out, err = self.place.run(*command, timeout=PATIENCE_S)
             self.assertEqual(status, 0, err)
             self.assertLess(len(out), 40_000)
 

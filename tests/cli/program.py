@@ -9,6 +9,9 @@ BUILD = pathlib.Path(os.environ.get("STEPLADDER_BUILD", pathlib.Path(__file__).r
 PROGRAM = BUILD / "stepladder"
 TEXT = pathlib.Path(__file__).resolve().parents[2] / "assets" / "tinyshakespeare.txt"
 
+# How long a test waits for what must come. Only a hang takes so long, on a machine ten times slower too.
+PATIENCE_S = 400
+
 # A model that trains in milliseconds a step.
 TINY = ["--model", "nano", "--layers", "2", "--d-model", "32", "--heads", "2", "--batch", "4", "--seq", "32"]
 
@@ -31,7 +34,7 @@ class Workplace:
         return subprocess.Popen([PROGRAM, *map(str, arguments)], env=self.environment, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
 
-    def run(self, *arguments, timeout=120):
+    def run(self, *arguments, timeout=PATIENCE_S):
         process = self.start(*arguments)
         out, err = process.communicate(timeout=timeout)
         return process.returncode, out, err

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from program import PROGRAM, Workplace
+from program import PATIENCE_S, PROGRAM, Workplace
 
 STEPS = "".join(f"step {i} loss {4 - i / 10:.4f} dt 12.5ms\n" for i in range(10))
 LONG = os.environ.get("STEPLADDER_LONG") == "1"
@@ -40,7 +40,7 @@ class Case(unittest.TestCase):
             if stream:
                 stream.close()
 
-    def until(self, holds, what, seconds=30):
+    def until(self, holds, what, seconds=PATIENCE_S):
         deadline = time.time() + seconds
         while not holds():
             self.assertLess(time.time(), deadline, what)
@@ -102,7 +102,7 @@ class Watch(Case):
                   "signal.signal(signal.SIGINT, lambda *_: sys.exit(3))\n"
                   "for i in range(100000): print(f'step {i} loss 2.0', flush=True); time.sleep(0.02)\n")
         process = self.place.start("watch", "--", sys.executable, "-c", script)
-        deadline = time.time() + 30
+        deadline = time.time() + PATIENCE_S
         steps = 0
         while time.time() < deadline and steps < 10:
             time.sleep(0.1)
@@ -112,7 +112,7 @@ class Watch(Case):
         self.assertGreaterEqual(steps, 10)
         self.assertEqual(runs[0]["status"], "running")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 3)
         self.assertEqual(self.place.json("runs")[0]["reason"], "exit status 3")
 
@@ -159,12 +159,13 @@ class Watch(Case):
         log = self.place.path / "grows.log"
         log.write_text("step 1 loss 2.0\n")
         process = self.place.start("watch", "--follow", log)
-        time.sleep(0.5)
+        steps = lambda: next((r["steps"] for r in self.place.json("runs") if r["name"] == "grows"), 0)  # noqa: E731
+        self.until(lambda: steps() == 1, "the first line")
         with log.open("a") as file:
             file.write("step 2 loss 1.5\nstep 3 loss 1.4\n")
-        time.sleep(1)
+        self.until(lambda: steps() == 3, "the new lines")
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=PATIENCE_S)
         self.assertEqual(process.returncode, 0)
         runs = {r["name"]: r for r in self.place.json("runs")}
         self.assertEqual((runs["piped"]["steps"], runs["grows"]["steps"]), (10, 3))
@@ -221,7 +222,7 @@ class Survival(Case):
         self.addCleanup(self.end, second)
         time.sleep(0.3)
         count = self.stop()
-        shown, _ = second.communicate(timeout=30)
+        shown, _ = second.communicate(timeout=PATIENCE_S)
         self.assertEqual(second.returncode, 7, "the program's own exit status")
         run = self.run_of()
         self.assertEqual((run["status"], self.reason()), ("failed", "exit status 7"))
@@ -409,7 +410,7 @@ class Errors(Case):
         self.until(lambda: len(self.steps()) >= 5, "no steps")
         self.lock(60 if LONG else 7)
         (self.place.path / "stop").touch()
-        _, err = tracker.communicate(timeout=60)
+        _, err = tracker.communicate(timeout=PATIENCE_S)
         self.assertEqual(tracker.returncode, 0, err)
         count = int((self.place.path / "end").read_text())
         self.assertEqual([step for step, _, _ in self.steps()], list(range(count)))

@@ -9,7 +9,7 @@ from desktop_driver import BUILD, Desktop, missing_tools
 from drag_source import CLIENT_MESSAGE, Event, library
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "faults"))
-from faults import SMALLEST  # noqa: E402
+from faults import PATIENCE_S, SMALLEST  # noqa: E402
 
 
 class Close(unittest.TestCase):
@@ -24,13 +24,13 @@ class Close(unittest.TestCase):
         first = subprocess.Popen(command, env=self.desktop.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_for("select count(*) > 20 from steps")
         first.send_signal(signal.SIGINT)
-        first.wait(timeout=60)
+        first.wait(timeout=PATIENCE_S)
         self.desktop.start()
         self.desktop.go("side.run", "run.again")
         self.desktop.click("run.again")
         return self.wait_for("select id from runs where status = 'running'")
 
-    def wait_for(self, query, *values, seconds=60):
+    def wait_for(self, query, *values, seconds=PATIENCE_S):
         return self.desktop.wait(lambda: (self.desktop.rows(query, *values) or [(None,)])[0][0], query, seconds)
 
     def steps_of(self, run):
@@ -85,10 +85,10 @@ class Close(unittest.TestCase):
         self.desktop.click("live.stop")
         self.assertEqual(self.wait_for("select status from runs where id = ? and status <> 'running'", run), "stopped")
         self.desktop.wait(lambda: "live.stop" not in self.desktop.ui_test_anchors(), "its end in the window")
-        self.assertEqual(self.background.wait(timeout=60), 0)
+        self.assertEqual(self.background.wait(timeout=PATIENCE_S), 0)
         # Nothing trains now, so the window closes unasked.
         self.ask_to_close()
-        self.assertEqual(self.desktop.program.wait(timeout=30), 0)
+        self.assertEqual(self.desktop.program.wait(timeout=PATIENCE_S), 0)
         self.desktop.program = None
 
     def is_at_rest(self, run):
@@ -103,14 +103,14 @@ class Close(unittest.TestCase):
         run = self.train()
         self.ask_to_close()
         self.desktop.click("closing.stop")
-        self.assertEqual(self.desktop.program.wait(timeout=60), 0)
+        self.assertEqual(self.desktop.program.wait(timeout=PATIENCE_S), 0)
         self.desktop.program = None
         self.assertEqual(self.desktop.rows("select status from runs where id = ?", run)[0][0], "stopped")
 
     def test_logging_out_is_a_clean_stop(self):
         run = self.train()
         self.desktop.program.send_signal(signal.SIGHUP)
-        self.assertEqual(self.desktop.program.wait(timeout=60), 0)
+        self.assertEqual(self.desktop.program.wait(timeout=PATIENCE_S), 0)
         self.desktop.program = None
         self.assertEqual(self.desktop.rows("select status from runs where id = ?", run)[0][0], "stopped")
         last = self.desktop.rows("select max(step) from steps where run_id = ?", run)[0][0]

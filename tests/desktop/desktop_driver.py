@@ -6,11 +6,14 @@ import signal
 import sqlite3
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import zlib
 
-BUILD = pathlib.Path(os.environ.get("STEPLADDER_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+from program import BUILD, PATIENCE_S  # noqa: E402
+
 PICTURES = BUILD / "screenshots"
 
 
@@ -49,7 +52,7 @@ class Desktop:
     def stop(self):
         """Ends the program as a session manager would; returns its exit status."""
         self.program.send_signal(signal.SIGTERM)
-        status = self.program.wait(timeout=30)
+        status = self.program.wait(timeout=PATIENCE_S)
         self.program = None
         return status
 
@@ -61,7 +64,7 @@ class Desktop:
         self.display_server.wait()
         self.folder.cleanup()
 
-    def wait(self, condition, what, seconds=60):
+    def wait(self, condition, what, seconds=PATIENCE_S):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             result = condition()

@@ -6,6 +6,8 @@ import pathlib
 import time
 import urllib.parse
 
+from program import PATIENCE_S
+
 SELECTION_REQUEST, SELECTION_NOTIFY, CLIENT_MESSAGE = 30, 31, 33
 PROP_MODE_REPLACE = 0
 
@@ -72,7 +74,7 @@ class DragSource:
         self.x.XSendEvent(self.display, target, 0, 0, ctypes.byref(event))
         self.x.XFlush(self.display)
 
-    def wait_for(self, name, content, seconds=30):
+    def wait_for(self, name, content, seconds=PATIENCE_S):
         """The window's answer of that name; meanwhile it may ask for the dragged files."""
         deadline = time.monotonic() + seconds
         event = Event()

@@ -18,7 +18,7 @@ class Hands(unittest.TestCase):
         desktop = self.desktop
         x0, y0, x1, y1 = desktop.ui_test_anchors()["side.theme"]
         desktop.xdotool("mousemove", int((x0 + x1) / 2), int((y0 + y1) / 2))
-        desktop.wait(lambda: "tooltip" in desktop.ui_test_anchors(), "the tooltip", 10)
+        desktop.wait(lambda: "tooltip" in desktop.ui_test_anchors(), "the tooltip")
 
         def cpu_ticks():
             stat = pathlib.Path(f"/proc/{desktop.program.pid}/task/{desktop.program.pid}/stat")  # of the window's own thread
@@ -29,7 +29,7 @@ class Hands(unittest.TestCase):
             before = cpu_ticks()
             time.sleep(1)
             return cpu_ticks() == before
-        desktop.wait(rests, "the window to sleep under a resting mouse", 20)
+        desktop.wait(rests, "the window to sleep under a resting mouse")
 
     def test_a_chord_hit_for_an_instant_counts_whichever_key_is_released_first(self):
         desktop = self.desktop
@@ -38,7 +38,7 @@ class Hands(unittest.TestCase):
             for _ in range(3):
                 desktop.xdotool("keydown", "ctrl", "keydown", "t", "keyup", released[0], "keyup", released[1])
                 dark = not dark
-                desktop.wait(lambda: (desktop.brightness() < 100) == dark, f"the {'dark' if dark else 'light'} theme", 10)
+                desktop.wait(lambda: (desktop.brightness() < 100) == dark, f"the {'dark' if dark else 'light'} theme")
 
     def test_several_tags_at_once_and_delete_with_a_filter(self):
         desktop = self.desktop

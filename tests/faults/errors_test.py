@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from faults import LONG, SMALLEST, Lock, Place, Rules, memory_mb, say, steps_told
+from faults import LONG, PATIENCE_S, SMALLEST, Lock, Place, Rules, memory_mb, say, steps_told
 
 LOCKED_S = 60 if LONG else 6  # more than the five seconds that a SQLite program usually waits
 FAILING_S = 60 if LONG else 2  # and until the terminal says so
@@ -32,7 +32,7 @@ class Errors(unittest.TestCase):
         """Ends the training as Ctrl-C does, and compares what it told with what is stored."""
         peak = memory_mb(process)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE_S)
         error = self.told.read_text()
         status, done = steps_told(error)
         self.assertEqual((status, process.returncode), ("stopped", 130), error)
@@ -53,7 +53,7 @@ class Errors(unittest.TestCase):
         self.assertGreater(used, 0.1 * seconds, "the training waits")
 
     def wait_until_told(self):
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_S
         while "to be stored since" not in self.told.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
 
@@ -78,7 +78,7 @@ class Errors(unittest.TestCase):
         process = self.train(steps=2000)
         with Lock(self.place.database):
             time.sleep(LOCKED_S + 1)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE_S)
         error = self.told.read_text()
         status, done = steps_told(error)
         run = self.place.json("runs")[0]
@@ -141,7 +141,7 @@ class Errors(unittest.TestCase):
             self.place.rules.fail(dice.choice([Rules.WRITE, Rules.SYNC, Rules.OPEN, Rules.NAME, 127]),
                                   dice.choice([errno.EIO, errno.ENOSPC]), nth=int(1.5 ** dice.uniform(0, 14)))
             process = self.place.watched("train", *SMALLEST, "--steps", 300, "--save-every", 100, "--name", f"try {attempt}")
-            _, error = process.communicate(timeout=60)
+            _, error = process.communicate(timeout=PATIENCE_S)
             self.place.rules.stop()
             status, done = steps_told(error)
             runs = {run["name"]: run for run in self.place.json("runs")}
@@ -180,7 +180,7 @@ def full_tmpfs():
         os.truncate(place.project / "filler", 0)
         place.wait_for_steps(place.stored()[0] + 500, process)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE_S)
         status, done = steps_told(error)
         run = place.json("runs")[0]
         found = (run["status"], run["steps"], run["last_step"])

@@ -12,7 +12,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from program import BUILD, PROGRAM, Workplace  # noqa: E402
+from program import BUILD, PATIENCE_S, PROGRAM, Workplace  # noqa: E402
 
 LONG = os.environ.get("STEPLADDER_LONG") == "1"
 SHIM = BUILD / "libfaults_shim.so"
@@ -107,16 +107,16 @@ class Place(Workplace):
 
     def wait_for_run(self):
         """Until a run is in the file."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             with contextlib.suppress(sqlite3.OperationalError), \
                     contextlib.closing(sqlite3.connect(f"file:{self.database}?mode=ro", uri=True, timeout=0.1)) as database:
                 if database.execute("select count(*) from runs").fetchone()[0] > 0:
                     return
             time.sleep(0.02)
-        raise AssertionError("no run after 60 s")
+        raise AssertionError("no run comes")
 
-    def wait_for_steps(self, count, process=None, seconds=60):
+    def wait_for_steps(self, count, process=None, seconds=PATIENCE_S):
         deadline = time.monotonic() + seconds
         while self.stored()[0] < count:
             if time.monotonic() > deadline or (process and process.poll() is not None):

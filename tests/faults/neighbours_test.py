@@ -7,7 +7,7 @@ import statistics
 import time
 import unittest
 
-from faults import LONG, SMALLEST, LockWatch, Place, say, steps_told
+from faults import LONG, PATIENCE_S, SMALLEST, LockWatch, Place, say, steps_told
 
 ROWS = 10_000_000 if LONG else 500_000
 KILLS = 10 if LONG else 3
@@ -28,12 +28,12 @@ class Neighbours(unittest.TestCase):
         self.place.wait_for_steps(500, process)
         begun = time.time()
         with LockWatch(self.place.database) as lock:
-            status, out, error = self.place.run(*command, timeout=600)
+            status, out, error = self.place.run(*command, timeout=PATIENCE_S)
         ended = time.time()
         self.assertEqual(status, 0, error)
         time.sleep(1)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=120)
+        _, error = process.communicate(timeout=PATIENCE_S)
         status, done = steps_told(error)
         self.assertEqual((status, process.returncode), ("stopped", 130), error)
         run = self.place.json("show", "training")
@@ -54,7 +54,7 @@ class Neighbours(unittest.TestCase):
         self.assertEqual(self.place.json("show", "big")["steps"], ROWS)
 
     def test_a_large_run_is_removed(self):
-        status, _, error = self.place.run("import", self.csv, timeout=600)
+        status, _, error = self.place.run("import", self.csv, timeout=PATIENCE_S)
         self.assertEqual(status, 0, error)
         with contextlib.closing(sqlite3.connect(self.place.database)) as database:  # as the desktop does
             database.execute("insert into curation (run_id, deleted_at) select id, unixepoch() from runs")
@@ -71,7 +71,7 @@ class Neighbours(unittest.TestCase):
         dice = random.Random(5)
         for kill in range(KILLS):
             process = self.place.start("import", (self.csv, folder)[kill % 2])
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE_S
             while self.count("runs") == 0 and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(dice.uniform(0, 0.5))

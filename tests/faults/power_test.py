@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from faults import LONG, PROGRAM, SMALLEST, Place, say, steps_told
+from faults import LONG, PATIENCE_S, PROGRAM, SMALLEST, Place, say, steps_told
 from power import Log, chances
 
 MOST_LOST_S = 2.0
@@ -29,7 +29,7 @@ class Power(unittest.TestCase):
         while time.monotonic() < until or (self.newest_checkpoint() < at_least and time.monotonic() < until + 60):
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=PATIENCE_S)
         status, done = steps_told(error)
         self.assertEqual(status, "stopped", error)
         log = Log(self.place.log)
@@ -66,7 +66,7 @@ class Power(unittest.TestCase):
         environment = dict(self.place.environment, XDG_CACHE_HOME=str(self.state / "cache"),
                            STEPLADDER_DB=str(self.state / "runs.db"))
         done = subprocess.run([PROGRAM, *map(str, arguments)], env=environment, capture_output=True, text=True,
-                              timeout=60)
+                              timeout=PATIENCE_S)
         return done.returncode, done.stdout, done.stderr
 
     def look(self, log, at, index, named):

@@ -56,7 +56,7 @@ class Headless {
   // Draws frames until other threads have made it true, even on a slow machine. Returns whether they have.
   bool frames_until(DesktopApp& app, const std::function<bool()>& is_so) {
     ui_test_anchors::keep();
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(5);
     while (!is_so() && std::chrono::steady_clock::now() < patience) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
       frame(app);

@@ -3,7 +3,6 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <fstream>
 
 #include "../temporary_folder.h"
@@ -185,18 +184,6 @@ TEST(Strangers, a_definition_is_compared_without_what_does_not_count) {
   EXPECT_NE(normalised_definition("CREATE TABLE t (a b)"), normalised_definition("CREATE TABLE t (ab)"));
   EXPECT_NE(normalised_definition("CREATE TABLE t (a DEFAULT 'x')"),
             normalised_definition("CREATE TABLE t (a DEFAULT x)"));
-}
-
-TEST(Strangers, opening_checks_the_schema_in_a_moment) {
-  TemporaryFolder folder;
-  make_strange_project(folder / "a.stepladder");
-  Database database(folder / "a.stepladder", Database::Mode::read_only);
-  prepare_schema(database);
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < 50; ++i) prepare_schema(database);
-  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() / 50;
-  RecordProperty("ms", std::to_string(ms));
-  EXPECT_LT(ms, 10) << "2 ms are meant, and the quick build is slow";
 }
 
 // Twenty pages, each of which names the next one a hundred times: 100^20 rows.
