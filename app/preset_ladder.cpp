@@ -1,9 +1,9 @@
 #include "app/preset_ladder.h"
 
 #include <algorithm>
-#include <array>
 
 #include "engine/device.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
@@ -11,36 +11,44 @@ namespace {
 constexpr int longest_on_cpu = 64;
 constexpr std::int64_t most_steps_on_cpu = 20;
 
-// Sizes that changed with a rung belong to the preset; stages carry the rest.
-PlannedStage planned(const Run& run, const Recipe& before, const Recipe& recipe) {
-  PlannedStage stage{.stage = run.stage};
-  constexpr std::array sizes{"batch", "seq", "grad_accum"};
+// The rung that turns one recipe into the other: the stages or the name that the run recorded, and every value that
+// they don't explain.
+PlannedRung planned(const Run& run, Recipe before, const Recipe& recipe) {
+  PlannedRung rung;
+  try {
+    rung.stages = parse_rung(run.stage).stages;
+  } catch (const RecipeError&) {
+    rung.name = run.stage;
+  }
+  for (const std::string& id : rung.stages) stage_by_id(id).apply(before);
   const auto old_values = describe(before);
   const auto new_values = describe(recipe);
   for (std::size_t i = 0; i < new_values.size(); ++i) {
-    const bool is_size = std::find(sizes.begin(), sizes.end(), new_values[i].first) != sizes.end();
-    if (is_size && new_values[i].second != old_values[i].second) stage.values.push_back(new_values[i]);
+    const auto& [name, value] = new_values[i];
+    if (value == old_values[i].second || name == "model") continue;
+    rung.values.emplace_back(name, value);
   }
-  return stage;
+  if (rung.stages.empty() && rung.values.empty()) rung.stages = {all_stages().front().id};
+  return rung;
 }
 
 void suit_cpu(LadderRequest& request) {
   request.base.seq = std::min(request.base.seq, longest_on_cpu);
   request.base.steps = std::min(request.base.steps, most_steps_on_cpu);
-  for (PlannedStage& stage : request.stages)
-    std::erase_if(stage.values, [](const auto& value) { return value.first == "seq"; });
+  for (PlannedRung& rung : request.rungs)
+    std::erase_if(rung.values, [](const auto& value) { return value.first == "seq"; });
 }
 
 }  // namespace
 
 LadderRequest preset_ladder(const LadderPreset& plan, const DeviceReport& report, const ChangeRecipe& changed) {
-  LadderRequest request{.name = "plan " + plan.name, .notes = plan.note, .base = plan.base, .stages = plan.stages};
+  LadderRequest request{.name = "plan " + plan.name, .notes = plan.note, .base = plan.base, .rungs = plan.rungs};
   const std::string device = changed ? changed(plan.base).device : plan.base.device;
   if (report.resolve(device) == "cpu") suit_cpu(request);
   if (changed) request.base = changed(request.base);
   const bool gpu = report.resolve(request.base.device) == "cuda" && !report.gpus.empty();
   const std::int64_t free_bytes = gpu ? report.gpus.front().memory_bytes : available_memory_bytes();
-  fit_to_memory(request.base, request.stages, report, free_bytes * 8 / 10);
+  fit_to_memory(request.base, request.rungs, report, free_bytes * 8 / 10);
   return request;
 }
 
@@ -52,10 +60,12 @@ LadderRequest measure_here(const Ladder& ladder, const std::vector<Run>& runs, c
     for (const Run& run : runs) {
       if (run.repeat > 0 || run.rung == 0) continue;
       const Recipe recipe = recipe_from_json(run.recipe);
-      request.stages.push_back(planned(run, before, recipe));
-      before = recipe;
+      request.rungs.push_back(planned(run, before, recipe));
+      const bool is_check = std::any_of(request.rungs.back().stages.begin(), request.rungs.back().stages.end(),
+                                        [](const std::string& id) { return stage_by_id(id).kind == StageKind::check; });
+      if (!is_check) before = recipe;
     }
-    request.stages.insert(request.stages.begin(), {.stage = "baseline"});
+    request.rungs.insert(request.rungs.begin(), {.stages = {all_stages().front().id}});
   } else {
     const std::vector<LadderPreset>& plans = ladder_presets();
     const auto plan = std::find_if(plans.begin(), plans.end(), [&](const LadderPreset& known) {

@@ -1,6 +1,7 @@
 #include "app/session.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <random>
 
@@ -8,6 +9,7 @@
 #include "app/environment.h"
 #include "engine/files/run_checkpoints.h"
 #include "engine/preparation.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
@@ -121,20 +123,30 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
 
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
   const Recipe base = prepare(with_absolute_paths(request.base)).recipe;
-  std::vector<PlannedStage> stages = request.stages;
-  if (stages.empty()) {
+  std::vector<PlannedRung> rungs = request.rungs;
+  if (rungs.empty()) {
     for (const Stage& stage : all_stages()) {
-      if (stage.kind == StageKind::systems_only) stages.push_back({.stage = stage.id});
+      if (stage.kind == StageKind::systems_only) rungs.push_back({.stages = {stage.id}});
     }
   }
-  return plan_ladder(base, stages, report, request.climb);
+  // Files are opened again only for rungs that read others or need more of them.
+  const auto prepared = [&](const Recipe& recipe) {
+    Recipe same_files = recipe;
+    for (const auto member : {&Recipe::data, &Recipe::weights, &Recipe::tokenizer}) same_files.*member = base.*member;
+    same_files.vocab = base.vocab;
+    same_files.seq = base.seq;
+    same_files.sample_every = base.sample_every;
+    return recipe == same_files ? recipe : prepare(with_absolute_paths(recipe)).recipe;
+  };
+  return plan_ladder(base, rungs, report, request.climb, prepared);
 }
 
 LaunchedLadder Session::launch_ladder(const LadderRequest& request, const DeviceReport& report) {
   owner_.check();
+  assert(request.seeds.empty() || std::ssize(request.seeds) == request.repeats);
   LaunchedLadder launched{.plan = plan_of(request, report)};
   const Recipe& base = launched.plan.rungs.front().recipe;
-  const std::string name = request.name.empty() ? default_name(base) : request.name;
+  const std::string name = launched.name = request.name.empty() ? default_name(base) : request.name;
 
   struct Planned {
     int rung, repeat;
@@ -147,6 +159,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
     std::mt19937_64 random(base.seed);
     std::shuffle(order.begin(), order.end(), random);
   }
+  std::vector<Recipe> recipes;  // of the runs, in this order
   // All rows or none, so that a ladder that is killed at any moment can be continued as it was planned.
   store_.in_one_transaction([&] {
     owner_.check();
@@ -157,6 +170,8 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
                                             .created_at = unix_now()});
     for (const auto [rung, repeat] : order) {
       const Rung& planned = launched.plan.rungs[rung];
+      recipes.push_back(planned.recipe);
+      if (!request.seeds.empty()) recipes.back().seed = request.seeds[repeat];
       Run run;
       run.name = name + ": " + planned.title + (request.repeats > 1 ? " #" + std::to_string(repeat + 1) : "");
       run.ladder = launched.ladder;
@@ -166,13 +181,11 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
       run.stage = planned.stage;
       run.title = planned.title;
       run.changed = rung == 0 ? first_rung_text(planned.recipe) : planned.changed;
-      launched.runs.push_back(create_run(run, planned.recipe));
+      launched.runs.push_back(create_run(run, recipes.back()));
     }
   });
   // Submitted last, so that no step can arrive before all rows are there.
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    submit(launched.runs[i], launched.plan.rungs[order[i].rung].recipe, request.quiet_patience);
-  }
+  for (std::size_t i = 0; i < order.size(); ++i) submit(launched.runs[i], recipes[i], request.quiet_patience);
   return launched;
 }
 

@@ -13,7 +13,7 @@
 #include "app/speedup_confirmation.h"
 #include "engine/engine.h"
 #include "engine/files/run_checkpoints.h"
-#include "engine/stage.h"
+#include "engine/rungs.h"
 #include "storage/database/events/event_ring.h"
 #include "storage/database/recorder.h"
 #include "storage/database/run_store.h"
@@ -21,15 +21,16 @@
 
 namespace stepladder {
 
-// A ladder to launch. Without `stages`: all stages that preserve the loss and that the device supports.
+// A ladder to launch. Without `rungs`: all stages that preserve the loss and that the device supports.
 struct LadderRequest {
   std::string name;  // empty: named after model and data
   std::string notes;
   Recipe base;
-  std::vector<PlannedStage> stages;
+  std::vector<PlannedRung> rungs;
   Climb climb = Climb::together;
   int repeats = 1;
-  bool interleave = false;  // runs in random order instead of rung after rung
+  std::vector<std::uint64_t> seeds;  // of the repeats; empty: each has its recipe's
+  bool interleave = false;           // runs in random order instead of rung after rung
   QuietPatience quiet_patience = {};
 };
 
@@ -44,6 +45,7 @@ struct RunSpec {
 
 struct LaunchedLadder {
   LadderId ladder = 0;
+  std::string name;
   std::vector<RunId> runs;  // in the order in which they will run
   LadderPlan plan;
 };
@@ -153,8 +155,8 @@ class Session {
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it
 };
 
-// The rungs that a request becomes on this device, and why others are left out. Opens the data's file; throws as
-// launch_ladder does.
+// The rungs that a request becomes on this device, and why others are left out. Opens the files that the recipes name;
+// throws as launch_ladder does.
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report);
 
 // The name of a run or ladder that the user left unnamed: "nano on tinyshakespeare.txt".

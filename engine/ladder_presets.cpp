@@ -7,13 +7,13 @@
 namespace stepladder {
 namespace {
 
-struct Rung {
-  const char* stage;
+struct MeasuredRung {
+  const char* text;
   double tokens_per_s;  // the median of the steps after the first, if the log has times
 };
 
 LadderPreset plan(std::string name, std::string log, std::string note, int batch, int seq,
-                  std::initializer_list<Rung> rungs) {
+                  std::initializer_list<MeasuredRung> rungs) {
   LadderPreset plan{.name = std::move(name), .log = std::move(log), .note = std::move(note)};
   apply_preset(plan.base, "gpt2");
   plan.base.tied_head = false;  // all of them start this way
@@ -21,9 +21,9 @@ LadderPreset plan(std::string name, std::string log, std::string note, int batch
   plan.base.batch = batch;
   plan.base.seq = seq;
   plan.base.steps = 50;
-  for (const Rung& rung : rungs) {
-    plan.stages.push_back(parse_planned_stage(rung.stage));
-    plan.stages.back().seed_tokens_per_s = rung.tokens_per_s;
+  for (const MeasuredRung& rung : rungs) {
+    plan.rungs.push_back(parse_rung(rung.text));
+    plan.rungs.back().seed_tokens_per_s = rung.tokens_per_s;
   }
   return plan;
 }
@@ -32,15 +32,15 @@ int halved(int value, int times) {
   return std::max(1, value >> times);
 }
 
-// The stages with every batch halved `halvings` times and every sequence cut to `longest`.
-std::vector<PlannedStage> smaller(std::vector<PlannedStage> stages, int halvings, int longest) {
-  for (PlannedStage& stage : stages) {
-    for (auto& [name, value] : stage.values) {
+// The rungs with every batch halved `halvings` times and every sequence cut to `longest`.
+std::vector<PlannedRung> smaller(std::vector<PlannedRung> rungs, int halvings, int longest) {
+  for (PlannedRung& rung : rungs) {
+    for (auto& [name, value] : rung.values) {
       if (name == "batch") value = std::to_string(halved(std::stoi(value), halvings));
       if (name == "seq") value = std::to_string(std::min(std::stoi(value), longest));
     }
   }
-  return stages;
+  return rungs;
 }
 
 // Rough peak memory of training this recipe: weights, gradients, moments, and the activations kept for the backward
@@ -104,28 +104,27 @@ const LadderPreset& ladder_preset(std::string_view name) {
   throw RecipeError("--plan", unknown_name(name, names));
 }
 
-void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,
-                   std::int64_t free_bytes) {
+void fit_to_memory(Recipe& base, std::vector<PlannedRung>& rungs, const DeviceReport& report, std::int64_t free_bytes) {
   if (free_bytes <= 0) return;
-  const auto fits = [&](Recipe recipe, const std::vector<PlannedStage>& planned) {
+  const auto fits = [&](Recipe recipe, const std::vector<PlannedRung>& planned) {
     recipe.device = report.resolve(recipe.device);
     const LadderPlan plan = plan_ladder(recipe, planned, report);
     return std::all_of(plan.rungs.begin(), plan.rungs.end(),
-                       [&](const stepladder::Rung& rung) { return estimated_memory_bytes(rung.recipe) <= free_bytes; });
+                       [&](const Rung& rung) { return estimated_memory_bytes(rung.recipe) <= free_bytes; });
   };
   const Recipe asked = base;
-  const std::vector<PlannedStage> asked_stages = stages;
+  const std::vector<PlannedRung> asked_rungs = rungs;
   for (int halvings = 0; halvings < 20; ++halvings) {
     base.batch = halved(asked.batch, halvings);
     base.seq = asked.seq;
-    stages = smaller(asked_stages, halvings, 1 << 30);
-    if (fits(base, stages)) return;
+    rungs = smaller(asked_rungs, halvings, 1 << 30);
+    if (fits(base, rungs)) return;
     if (base.batch == 1 && halvings > 10) break;
   }
   for (int longest = 1024; longest >= 16; longest /= 2) {
     base.seq = std::min(asked.seq, longest);
-    stages = smaller(stages, 0, longest);
-    if (fits(base, stages)) return;
+    rungs = smaller(rungs, 0, longest);
+    if (fits(base, rungs)) return;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/stage.h"
+#include "engine/rungs.h"
 
 namespace stepladder {
 
@@ -15,7 +15,7 @@ struct LadderPreset {
   std::string log;   // the file that it was read from, without its ending
   std::string note;  // whose ladder it was, and on which hardware
   Recipe base;
-  std::vector<PlannedStage> stages;  // the baseline first, each with the throughput measured there
+  std::vector<PlannedRung> rungs;  // the baseline first, each with the throughput measured there
 };
 
 const std::vector<LadderPreset>& ladder_presets();
@@ -25,7 +25,6 @@ const LadderPreset& ladder_preset(std::string_view name);
 
 // Halves batches, and once all are 1 the sequence, until every rung fits into `free_bytes` (0: unknown, no change).
 // Batches that change with a rung keep their proportion.
-void fit_to_memory(Recipe& base, std::vector<PlannedStage>& stages, const DeviceReport& report,
-                   std::int64_t free_bytes);
+void fit_to_memory(Recipe& base, std::vector<PlannedRung>& rungs, const DeviceReport& report, std::int64_t free_bytes);
 
 }  // namespace stepladder

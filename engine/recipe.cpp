@@ -264,6 +264,8 @@ std::int64_t parameter_count(const Recipe& recipe) {
 }
 
 void set_value(Recipe& recipe, std::string_view wanted, const std::string& value) {
+  if (wanted == "model") return apply_preset(recipe, value);
+  if (wanted == "data" && value == "synthetic") return recipe.data.clear();  // as `describe` writes it
   std::vector<std::string> known;
   bool found = false;
   for_each_member(recipe, [&]<class T>(const char* name, T& member) {

@@ -118,8 +118,9 @@ std::vector<std::pair<std::string, std::string>> describe(const Recipe& recipe);
 // "autocast off -> bf16, batch 2 -> 3"; empty if they are equal.
 std::string difference(const Recipe& before, const Recipe& after);
 
-// Sets one value by its name in `describe` ("batch", "init"), as text; throws RecipeError for an unknown name or a
-// value that it cannot have.
+// Sets one value by its name in `describe` ("batch", "init"), as text; "model" sets all values of the preset,
+// and the data "synthetic" is the synthetic source. Throws RecipeError for an unknown name or a value that it cannot
+// have.
 void set_value(Recipe& recipe, std::string_view name, const std::string& value);
 
 std::string to_json(const Recipe& recipe);

@@ -76,6 +76,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   const std::vector<Subcommand> commands = {
       train_command(app, common),
       ladder_command(app, common),
+      sweep_command(app, common),
       stages_command(app, common),
       import_command(app, common),
       watch_command(app, common),

@@ -11,6 +11,7 @@ namespace stepladder {
 Subcommand train_command(CLI::App& app, CommonOptions& common);
 Subcommand ladder_command(CLI::App& app, CommonOptions& common);
 
+Subcommand sweep_command(CLI::App& app, CommonOptions& common);
 Subcommand stages_command(CLI::App& app, CommonOptions& common);
 Subcommand import_command(CLI::App& app, CommonOptions& common);
 Subcommand watch_command(CLI::App& app, CommonOptions& common);

@@ -10,6 +10,7 @@
 
 #include "app/cli/subcommand.h"
 #include "app/cli/suspend.h"
+#include "app/exit_status.h"
 #include "app/format.h"
 #include "app/unstored_text.h"
 #include "storage/bounded_text.h"
@@ -82,6 +83,14 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   }
   if (const std::string apart = session.unstored().kept_apart; !apart.empty()) throw StorageError(apart);
   return std::includes(saved.begin(), saved.end(), unsaved.begin(), unsaved.end());
+}
+
+int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
+  if (interrupted()) return exit_interrupted;
+  if (!have_checkpoints) return exit_failed;
+  const bool failed =
+      std::any_of(runs.begin(), runs.end(), [](const LoadedRun& run) { return run.run.status != RunStatus::finished; });
+  return failed ? exit_failed : exit_done;
 }
 
 Progress::Progress(std::vector<Run> runs)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/loaded_runs.h"
 #include "app/session.h"
 #include "storage/records.h"
 
@@ -14,6 +15,10 @@ namespace stepladder {
 // database cannot be written it waits, and says so. Returns false if a run's checkpoints all failed to be saved. Main
 // thread.
 bool follow(Session& session, const std::vector<RunId>& runs);
+
+// The exit status of these runs' command: interrupted, failed (a run isn't finished, or no checkpoint was saved) or
+// done.
+int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints);
 
 // Main thread.
 class Progress {

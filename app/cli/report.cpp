@@ -169,7 +169,7 @@ Json ladder_json(const Ladder& ladder, const std::vector<LoadedRun>& runs, const
                      {"seed_tokens_per_s", number(seed_tokens_per_s(plan, rung.rung))}});
   }
   Json left_out = Json::array();
-  for (const SkippedStage& stage : plan.skipped) left_out.push_back({{"id", stage.stage}, {"reason", stage.reason}});
+  for (const SkippedRung& rung : plan.skipped) left_out.push_back({{"id", rung.stage}, {"reason", rung.reason}});
   Json all = Json::array();
   for (const LoadedRun& run : runs) all.push_back(run_json(run.run, run.summary, context));
   return {{"ladder", ladder.id}, {"name", ladder.name}, {"database", database.string()},
@@ -211,7 +211,7 @@ std::string ladder_table(const std::vector<LoadedRun>& runs, const LadderPlan& p
     }
   }
   std::string text = table(rows, right);
-  for (const SkippedStage& stage : plan.skipped) notes += stage.stage + ": not available, " + stage.reason + "\n";
+  for (const SkippedRung& rung : plan.skipped) notes += rung.stage + ": not available, " + rung.reason + "\n";
   return text + (notes.empty() ? "" : "\n" + notes);
 }
 

@@ -9,6 +9,7 @@
 #include "app/loaded_runs.h"
 #include "app/run_json.h"
 #include "engine/device.h"
+#include "engine/rungs.h"
 #include "engine/stage.h"
 
 namespace stepladder {

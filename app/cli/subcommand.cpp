@@ -90,6 +90,12 @@ void add_import_options(CLI::App& command, ImportOptions& options) {
   command.add_option("--gpu", options.hardware, "Hardware that it ran on")->check(short_name());
 }
 
+void add_when_quiet(CLI::App& command, QuietPatience& patience) {
+  command.add_flag_callback(
+      "--when-quiet", [&patience] { patience = until_quiet; },
+      "Wait before each run until other programs leave it the cores that it needs");
+}
+
 CLI::Validator short_name() {
   const auto check = [](std::string& text) -> std::string {
     if (text.size() <= longest_name) return {};

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "app/cli/report.h"
+#include "engine/training_job.h"
 #include "storage/importers/importer.h"
 
 namespace stepladder {
@@ -32,6 +33,9 @@ CLI::Validator between(double low, double high);
 
 // Options for facts that a log lacks, for `import` and `watch`.
 void add_import_options(CLI::App& command, ImportOptions& options);
+
+// --when-quiet, which makes each run wait.
+void add_when_quiet(CLI::App& command, QuietPatience& patience);
 
 // For names that the user gives: at most `longest_name` bytes (storage/bounded_text.h).
 CLI::Validator short_name();

@@ -20,23 +20,9 @@
 namespace stepladder {
 namespace {
 
-int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
-  if (interrupted()) return exit_interrupted;
-  if (!have_checkpoints) return exit_failed;
-  const bool failed =
-      std::any_of(runs.begin(), runs.end(), [](const LoadedRun& run) { return run.run.status != RunStatus::finished; });
-  return failed ? exit_failed : exit_done;
-}
-
-constexpr const char* when_quiet_help = "Wait before each run until other programs leave it the cores that it needs";
-
-QuietPatience quiet_patience(bool when_quiet) {
-  return when_quiet ? QuietPatience(until_quiet) : std::nullopt;
-}
-
 struct TrainOptions {
   RecipeOptions recipe;
-  bool when_quiet = false;
+  QuietPatience quiet_patience;
   std::string name;
   std::vector<std::string> stages;
   std::string resume;
@@ -47,10 +33,10 @@ RunId start_training(Session& session, const TrainOptions& options) {
   if (!options.resume.empty()) {
     if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; use --fork to make a new run from it");
     const Run run = find_run(session.store(), options.resume);
-    session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)), quiet_patience(options.when_quiet));
+    session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)), options.quiet_patience);
     return run.id;
   }
-  RunSpec request{.name = options.name, .stages = options.stages, .quiet_patience = quiet_patience(options.when_quiet)};
+  RunSpec request{.name = options.name, .stages = options.stages, .quiet_patience = options.quiet_patience};
   if (options.fork.empty()) {
     request.base = options.recipe.recipe();
     if (const auto placement = placement_from_environment()) request.base.nproc = placement->world_size;
@@ -95,28 +81,36 @@ struct LadderOptions {
   std::string continued;
   std::string name;
   std::string plan;
-  std::vector<std::string> stages;
+  std::vector<std::string> stages;  // texts of rungs
   std::vector<std::string> only;
   std::vector<std::string> without;
   bool all = false;
   int repeats = 1;
   bool interleave = false;
-  bool when_quiet = false;
+  QuietPatience quiet_patience;
 };
 
+std::string joined(const std::vector<std::string>& texts) {
+  std::string text;
+  for (const std::string& part : texts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
 // The rungs asked for, in order; empty if none were.
-std::vector<PlannedStage> planned_stages(const LadderOptions& options) {
-  std::vector<PlannedStage> planned;
-  for (const std::string& text : options.stages) planned.push_back(parse_planned_stage(text));
-  for (const std::string& text : options.only) planned.push_back(parse_planned_stage(text, "--only"));
+std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
+  std::vector<PlannedRung> planned;
+  if (!options.stages.empty()) planned = parse_rungs(joined(options.stages));
+  if (!options.only.empty()) planned = parse_rungs(joined(options.only), "--only");
   std::set<std::string> left_out;
-  for (const std::string& id : options.without) left_out.insert(parse_planned_stage(id, "--without").stage);
+  for (const std::string& id : options.without) {
+    for (const std::string& stage : parse_rung(id, "--without").stages) left_out.insert(stage);
+  }
   if (planned.empty() && (options.all || !left_out.empty())) {
     for (const Stage& stage : all_stages()) {
-      if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stage = stage.id});
+      if (options.all || stage.kind == StageKind::systems_only) planned.push_back({.stages = {stage.id}});
     }
   }
-  std::erase_if(planned, [&](const PlannedStage& stage) { return left_out.contains(stage.stage); });
+  std::erase_if(planned, [&](const PlannedRung& rung) { return left_out.contains(stage_text(rung)); });
   return planned;
 }
 
@@ -131,18 +125,18 @@ LadderRequest ready_request(const LadderOptions& options, const DeviceReport& re
   if (!options.name.empty()) request.name = options.name;
   request.repeats = options.repeats;
   request.interleave = options.interleave;
-  request.quiet_patience = quiet_patience(options.when_quiet);
+  request.quiet_patience = options.quiet_patience;
   return request;
 }
 
 LadderRequest ladder_request(const LadderOptions& options) {
   return {.name = options.name,
           .base = options.recipe.recipe(),
-          .stages = planned_stages(options),
+          .rungs = planned_rungs(options),
           .climb = options.only.empty() ? Climb::together : Climb::alone,
           .repeats = options.repeats,
           .interleave = options.interleave,
-          .quiet_patience = quiet_patience(options.when_quiet)};
+          .quiet_patience = options.quiet_patience};
 }
 
 int climb(const LadderRequest& request, const CommonOptions& common, Session& session) {
@@ -155,8 +149,7 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   const PlausibilityContext context = load_plausibility_context(&session.store());
   if (common.json) {
-    print(ladder_json({.id = launched.ladder, .name = default_name(request.base)}, runs, launched.plan, common.database,
-                      context));
+    print(ladder_json({.id = launched.ladder, .name = launched.name}, runs, launched.plan, common.database, context));
   } else {
     std::cout << ladder_table(runs, launched.plan, context.hardware);
   }
@@ -189,7 +182,7 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, const Com
 }
 
 int ladder(const LadderOptions& options, const CommonOptions& common) {
-  if (!options.continued.empty()) return continue_ladder(options.continued, quiet_patience(options.when_quiet), common);
+  if (!options.continued.empty()) return continue_ladder(options.continued, options.quiet_patience, common);
   if (!options.plan.empty()) {
     ladder_preset(options.plan);  // reports mistakes before the database is touched
     options.recipe.over(Recipe{});
@@ -223,7 +216,7 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--name", options->name, "Name of the run")->check(short_name());
   CLI::Option* resume =
       command->add_option("--resume", options->resume, "Continue this run from its newest checkpoint");
-  command->add_flag("--when-quiet", options->when_quiet, when_quiet_help);
+  add_when_quiet(*command, options->quiet_patience);
   command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
   return {command, [options, &common] { return train(*options, common); }};
 }
@@ -232,11 +225,13 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<LadderOptions>();
   CLI::App* command = add_with_json(app, common, "ladder", "Train the baseline and one rung for each stage");
   options->recipe.add_to(*command);
-  CLI::Option* stages = command->add_option("--stages", options->stages,
-                                            "Stages in order, each with values that change with it: bf16:batch=24");
-  CLI::Option* only = command->add_option("--only", options->only, "Stages to measure, each alone on the baseline");
+  CLI::Option* stages =
+      command->add_option("--stages", options->stages,
+                          "Rungs in order: stages, a name of your own, values: bf16+compile:batch=24,mine:lr=3e-4");
+  CLI::Option* only =
+      command->add_option("--only", options->only, "Rungs to measure, each alone on the baseline; as for --stages");
   CLI::Option* without = command->add_option("--without", options->without, "Stages to leave out");
-  for (CLI::Option* list : {stages, only, without}) list->delimiter(',');
+  without->delimiter(',');
   only->excludes(stages);
   std::string plans;
   for (const LadderPreset& plan : ladder_presets()) plans += (plans.empty() ? "" : ", ") + plan.name;
@@ -252,7 +247,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
   const std::vector<CLI::Option*> others = command->get_options();
-  command->add_flag("--when-quiet", options->when_quiet, when_quiet_help);
+  add_when_quiet(*command, options->quiet_patience);
   CLI::Option* continued =
       command->add_option("--continue", options->continued,
                           "Train the runs of this ladder that were interrupted or stopped (number or name)");
@@ -278,7 +273,7 @@ int quick_ladder(const CommonOptions& common) {
   if (std::filesystem::exists(text)) request.base.data = text.string();
   request.base.steps = 60;
   for (const char* id : {"baseline", "bf16", "compile", "flash-attention", "fused-adamw"}) {
-    request.stages.push_back({.stage = id});
+    request.rungs.push_back({.stages = {id}});
   }
   request.name = "quick ladder";
   Session session(common.database);

@@ -132,7 +132,7 @@ struct ProposeLadder {  // fills the Launch view with this ladder's rungs, in si
 };
 struct ProposeStage {  // fills the Launch view with a run's recipe as the baseline, and this rung on top
   RunId run = 0;
-  PlannedStage rung;
+  PlannedRung rung;
   std::string words;  // its description: "bf16", "batch 16"
 };
 struct ResumeRun {  // from its newest checkpoint, to this many steps in total

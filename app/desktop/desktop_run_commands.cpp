@@ -7,6 +7,7 @@
 #include "app/format.h"
 #include "app/preset_ladder.h"
 #include "app/verdict_text.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 
@@ -45,7 +46,7 @@ void DesktopApp::execute(const ProposeStage& propose) {
   if (!entry) return;
   workspace_.proposal = LadderRequest{.name = entry->run.name + " + " + propose.words,
                                       .base = recipe_from_json(entry->run.recipe),
-                                      .stages = {{.stage = all_stages().front().id}, propose.rung}};
+                                      .rungs = {{.stages = {all_stages().front().id}}, propose.rung}};
   ++workspace_.proposals;
   show("launch");
 }

@@ -102,19 +102,14 @@ void RunEntry::append(const StepRecord& record) {
   tokens_per_s.push_back(series_->tokens_per_s(series_->size() - 1));
 }
 
-const SkippedStage* LaunchPlan::skipped(const std::string& stage) const {
+const SkippedRung* LaunchPlan::skipped(int asked_place) const {
   const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
-                                  [&](const SkippedStage& each) { return each.stage == stage; });
+                                  [&](const SkippedRung& each) { return each.asked == asked_place; });
   return found == plan.skipped.end() ? nullptr : &*found;
 }
 
 std::string text_of(const LadderRequest& request) {
-  std::string text = to_json(request.base);
-  for (const PlannedStage& planned : request.stages) {
-    text += " " + planned.stage;
-    for (const auto& [name, value] : planned.values) text += ":" + name + "=" + value;
-  }
-  return text + (request.climb == Climb::alone ? " alone" : "");
+  return to_json(request.base) + " " + rungs_text(request.rungs) + (request.climb == Climb::alone ? " alone" : "");
 }
 
 void Workspace::load(RunStore& store) {

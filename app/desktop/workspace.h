@@ -120,7 +120,7 @@ struct LaunchPlan {
   LadderPlan plan;
   std::string problem;  // why there is none
 
-  const SkippedStage* skipped(const std::string& stage) const;  // null if it isn't left out
+  const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't left out
 };
 std::string text_of(const LadderRequest& request);  // equal texts give equal ladders
 

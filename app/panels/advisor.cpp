@@ -63,8 +63,8 @@ std::string text_of(const std::vector<std::pair<std::string, std::string>>& valu
 }
 
 // The stage, or the same stages with other values.
-PlannedStage rung_of(const Advice& advice) {
-  return {.stage = advice.stage.empty() ? all_stages().front().id : advice.stage, .values = advice.values};
+PlannedRung rung_of(const Advice& advice) {
+  return {.stages = {advice.stage.empty() ? all_stages().front().id : advice.stage}, .values = advice.values};
 }
 
 // The change as a label; empty if the stage or a button names it.

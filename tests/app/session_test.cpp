@@ -64,7 +64,7 @@ LadderRequest request(std::int64_t steps, int repeats = 1) {
   LadderRequest asked;
   asked.base.steps = steps;
   asked.base.device = "cpu";
-  asked.stages = {{"baseline", {}}, {"flash-attention", {}}, {"fused-adamw", {}}};
+  asked.rungs = parse_rungs("baseline,flash-attention,fused-adamw");
   asked.repeats = repeats;
   return asked;
 }
@@ -143,12 +143,12 @@ TEST(PresetLadder, TheSameRungsAreAskedForAgain) {
   const Folder folder;
   Session session(folder / "runs.db", {}, &fake);
   LadderRequest asked = request(30);
-  asked.stages[1].values = {{"batch", "24"}};
+  asked.rungs[1].values = {{"batch", "24"}};
   const LaunchedLadder launched = session.launch_ladder(asked, machine());
   wait_for_end(session, 3);
   const LadderRequest again =
       measure_here(session.store().ladders().front(), session.store().runs_of(launched.ladder), machine());
-  const LadderPlan plan = plan_ladder(again.base, again.stages, machine());
+  const LadderPlan plan = plan_ladder(again.base, again.rungs, machine());
   ASSERT_EQ(plan.rungs.size(), launched.plan.rungs.size());
   for (std::size_t i = 0; i < plan.rungs.size(); ++i) {
     EXPECT_EQ(plan.rungs[i].stage, launched.plan.rungs[i].stage);
@@ -159,7 +159,7 @@ TEST(PresetLadder, TheSameRungsAreAskedForAgain) {
 TEST(PresetLadder, AnImportedOneIsKnownByItsLog) {
   const Ladder seed{.name = "any", .source = "import", .source_path = "/logs/rtx3080-4090-ladder.txt"};
   const LadderRequest here = measure_here(seed, {}, machine());
-  EXPECT_GT(here.stages.size(), 5u);
+  EXPECT_GT(here.rungs.size(), 5u);
   EXPECT_LE(here.base.seq, 64) << "a CPU";
   EXPECT_LE(here.base.steps, 20);
   EXPECT_THROW(measure_here({.name = "mine", .source = "import", .source_path = "/logs/mine.txt"}, {}, machine()),
@@ -243,7 +243,7 @@ TEST(Session, WhatCannotBeTrainedMakesNoRun) {
   asked = request(0);
   EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
   asked = request(10);
-  asked.stages = {{"flash", {}}};
+  asked.rungs = {{.stages = {"flash"}}};
   EXPECT_THROW(session.launch_ladder(asked, machine()), RecipeError);
   asked = request(10);
   asked.base.vocab = 100;

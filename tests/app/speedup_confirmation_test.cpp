@@ -75,7 +75,7 @@ class SpeedupConfirmationTest : public testing::Test {
     LadderRequest asked;
     asked.base.steps = 100;
     asked.base.device = "cpu";
-    asked.stages = {{"baseline", {}}, {"fused-adamw", {}}};
+    asked.rungs = parse_rungs("baseline,fused-adamw");
     const LaunchedLadder launched = session_.launch_ladder(asked, DeviceReport{});
     ladder_ = launched.ladder;
     base_ = launched.runs[0];

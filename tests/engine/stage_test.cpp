@@ -11,12 +11,6 @@
 namespace stepladder {
 namespace {
 
-std::vector<PlannedStage> planned(std::initializer_list<const char*> texts) {
-  std::vector<PlannedStage> stages;
-  for (const char* text : texts) stages.push_back(parse_planned_stage(text));
-  return stages;
-}
-
 DeviceReport machine_with(int major, int minor) {
   DeviceReport report;
   report.gpus.push_back({.name = "Some GPU", .compute_major = major, .compute_minor = minor, .memory_bytes = 1});
@@ -161,123 +155,6 @@ TEST(Stages, DataParallelNeedsTwoOfWhatItRunsOn) {
   EXPECT_EQ(ddp.unavailable(Recipe{.compile = Compile::on}, gpus, "cuda"),
             "a captured step (compile) cannot exchange gradients");
   EXPECT_NE(ddp.unavailable(Recipe{}, DeviceReport{}, "mps"), "");
-}
-
-TEST(Ladder, EachRungHasAllStagesBeforeIt) {
-  const std::vector<PlannedStage> ids = planned({"tf32", "bf16", "flash-attention", "fused-adamw"});
-  const LadderPlan plan = plan_ladder(Recipe{}, ids, machine_with(9, 0));
-  ASSERT_EQ(plan.rungs.size(), 5u);
-  EXPECT_TRUE(plan.skipped.empty());
-  EXPECT_EQ(plan.rungs[0].stage, "baseline");
-  EXPECT_EQ(plan.rungs[0].changed, "");
-  EXPECT_EQ(plan.rungs[1].changed, "matmul fp32 -> tf32");
-  EXPECT_EQ(plan.rungs[2].changed, "autocast off -> bf16");
-  EXPECT_EQ(plan.rungs[3].changed, "attention explicit -> scaled-dot-product");
-  EXPECT_EQ(plan.rungs[4].changed, "optimizer adamw -> fused-adamw");
-  EXPECT_EQ(plan.rungs[4].recipe.matmul, MatmulPrecision::tf32);
-  EXPECT_EQ(plan.rungs[4].recipe.autocast, Autocast::bf16);
-  EXPECT_EQ(plan.rungs[4].recipe.attention, Attention::scaled_dot_product);
-  EXPECT_EQ(plan.rungs[4].recipe.optimizer, Optimizer::fused_adamw);
-  EXPECT_EQ(plan.rungs[0].recipe.device, "auto");  // left for the run to resolve
-}
-
-TEST(Ladder, BaselineGoesFirstWhereverItIsNamed) {
-  const std::vector<PlannedStage> ids = planned({"fused-adamw", "baseline", "flash-attention"});
-  const LadderPlan plan = plan_ladder(Recipe{}, ids, DeviceReport{});
-  ASSERT_EQ(plan.rungs.size(), 3u);
-  EXPECT_EQ(plan.rungs[0].stage, "baseline");
-  EXPECT_EQ(plan.rungs[1].stage, "fused-adamw");
-  EXPECT_EQ(plan.rungs[2].stage, "flash-attention");
-}
-
-TEST(Ladder, SkipsWhatTheDeviceCannotDo) {
-  const std::vector<PlannedStage> ids = planned({"tf32", "flash-attention"});
-  const LadderPlan plan = plan_ladder(Recipe{}, ids, DeviceReport{});
-  ASSERT_EQ(plan.rungs.size(), 2u);
-  EXPECT_EQ(plan.rungs[1].stage, "flash-attention");
-  EXPECT_EQ(plan.rungs[1].recipe.matmul, MatmulPrecision::fp32);
-  ASSERT_EQ(plan.skipped.size(), 1u);
-  EXPECT_EQ(plan.skipped[0].stage, "tf32");
-  EXPECT_NE(plan.skipped[0].reason, "");
-}
-
-TEST(Ladder, SkipsAStageThatTheRecipeHasNoRoomFor) {
-  Recipe odd;
-  odd.batch = 3;
-  DeviceReport report;
-  report.cpu_cores = 2;
-  const std::vector<PlannedStage> ids = planned({"ddp", "fused-adamw"});
-  const LadderPlan plan = plan_ladder(odd, ids, report);
-  ASSERT_EQ(plan.rungs.size(), 2u);
-  EXPECT_EQ(plan.rungs[1].stage, "fused-adamw");
-  EXPECT_EQ(plan.rungs[1].recipe.nproc, 1);
-  ASSERT_EQ(plan.skipped.size(), 1u);
-  EXPECT_EQ(plan.skipped[0].reason, "--nproc: 2 processes do not divide a batch of 3");
-}
-
-TEST(Ladder, UnknownAndDoubledStagesAreErrors) {
-  EXPECT_THROW(planned({"nonsense"}), RecipeError);
-  EXPECT_THROW(planned({"bf16:batch"}), RecipeError);
-  EXPECT_THROW(planned({"bf16:batsch=3"}), RecipeError);
-  EXPECT_THROW(planned({"bf16:batch=three"}), RecipeError);
-  EXPECT_THROW(plan_ladder(Recipe{}, planned({"bf16", "bf16"}), DeviceReport{}), RecipeError);
-  const std::vector<PlannedStage> unknown = {{.stage = "flash"}};
-  EXPECT_THROW(plan_ladder(Recipe{}, unknown, DeviceReport{}), RecipeError);
-}
-
-TEST(Ladder, ABatchMayChangeWithARungAndTheRecordSaysSo) {
-  const LadderPlan plan = plan_ladder(Recipe{}, planned({"bf16:batch=24", "flash-attention"}), DeviceReport{});
-  ASSERT_EQ(plan.rungs.size(), 3u);
-  EXPECT_EQ(plan.rungs[1].changed, "batch 12 -> 24, autocast off -> bf16");
-  EXPECT_EQ(plan.rungs[2].recipe.batch, 24);
-}
-
-TEST(Ladder, TheBaselineNamedAgainMeasuresOtherSizesOrTheNoise) {
-  const LadderPlan plan = plan_ladder(Recipe{}, planned({"baseline", "baseline", "baseline:seq=32"}), DeviceReport{});
-  ASSERT_EQ(plan.rungs.size(), 3u);
-  EXPECT_EQ(plan.rungs[1].title, "Measured again");
-  EXPECT_EQ(plan.rungs[1].changed, "");
-  EXPECT_EQ(plan.rungs[2].title, "Other sizes");
-  EXPECT_EQ(plan.rungs[2].changed, "seq 64 -> 32");
-}
-
-TEST(Ladder, ACheckStandsAloneAndSoDoesEveryRungThatIsToClimbAlone) {
-  const LadderPlan together = plan_ladder(Recipe{}, planned({"overfit", "flash-attention"}), DeviceReport{});
-  ASSERT_EQ(together.rungs.size(), 3u);
-  EXPECT_TRUE(together.rungs[1].recipe.overfit);
-  EXPECT_FALSE(together.rungs[2].recipe.overfit);
-
-  const LadderPlan alone =
-      plan_ladder(Recipe{}, planned({"flash-attention", "fused-adamw"}), DeviceReport{}, Climb::alone);
-  ASSERT_EQ(alone.rungs.size(), 3u);
-  EXPECT_EQ(alone.rungs[2].recipe.attention, Attention::explicit_scores);
-  EXPECT_EQ(alone.rungs[2].changed, "optimizer adamw -> fused-adamw");
-}
-
-TEST(Ladder, ALossIsHeldAgainstTheLastRungThatChangedTheMaths) {
-  const std::vector<PlannedStage> stages =
-      planned({"flash-attention", "overfit", "weight-tying", "compile", "gpt3-adamw", "fused-adamw"});
-  const auto against = [&](Climb climb) {
-    std::vector<int> rungs;
-    for (const Rung& rung : plan_ladder(Recipe{}, stages, DeviceReport{}, climb).rungs)
-      rungs.push_back(rung.loss_against);
-    return rungs;
-  };
-  EXPECT_EQ(against(Climb::together), (std::vector<int>{0, 0, 0, 0, 3, 3, 5}));
-  EXPECT_EQ(against(Climb::alone), (std::vector<int>{0, 0, 0, 0, 0, 0, 0}));
-}
-
-TEST(Ladder, ItStartsBelowTheStagesThatItClimbsTo) {
-  Recipe published;
-  apply_preset(published, "gpt2");
-  const LadderPlan systems = plan_ladder(published, planned({"flash-attention"}), DeviceReport{});
-  EXPECT_TRUE(systems.rungs[0].recipe.tied_head);
-  const LadderPlan maths = plan_ladder(published, planned({"weight-tying", "init-scaling"}), DeviceReport{});
-  ASSERT_EQ(maths.rungs.size(), 3u);
-  EXPECT_FALSE(maths.rungs[0].recipe.tied_head);
-  EXPECT_EQ(maths.rungs[0].recipe.init, Init::pytorch);
-  EXPECT_EQ(parameter_count(maths.rungs[0].recipe) - parameter_count(maths.rungs[1].recipe), 50257 * 768);
-  EXPECT_EQ(maths.rungs[2].recipe.init, Init::gpt2);
 }
 
 }  // namespace

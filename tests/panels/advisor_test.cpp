@@ -42,10 +42,10 @@ TEST(Advisor, ValuesAreTriedAsARungOfTheirOwn) {
   const std::optional<LadderRequest>& proposal = app.workspace().proposal;
   ASSERT_TRUE(proposal);
   EXPECT_EQ(proposal->name, "small batch + Batch 16");
-  ASSERT_EQ(proposal->stages.size(), 2u);
-  EXPECT_EQ(proposal->stages[1].stage, "baseline");
-  EXPECT_EQ(proposal->stages[1].values, list.front().values);
-  const LadderPlan plan = plan_ladder(proposal->base, proposal->stages, DeviceReport{});
+  ASSERT_EQ(proposal->rungs.size(), 2u);
+  EXPECT_EQ(proposal->rungs[1].stages, std::vector<std::string>{"baseline"});
+  EXPECT_EQ(proposal->rungs[1].values, list.front().values);
+  const LadderPlan plan = plan_ladder(proposal->base, proposal->rungs, DeviceReport{});
   ASSERT_EQ(plan.rungs.size(), 2u);
   EXPECT_EQ(plan.rungs[1].changed, "batch 4 -> 16");
 }

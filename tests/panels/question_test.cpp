@@ -86,7 +86,7 @@ class QuestionTest : public testing::Test {
     LadderRequest asked;
     asked.base.steps = 100;
     asked.base.device = "cpu";
-    asked.stages = {{"baseline", {}}, {"fused-adamw", {}}};
+    asked.rungs = parse_rungs("baseline,fused-adamw");
     ladder_ = session_.launch_ladder(asked, machine()).ladder;
     for (int ended = 0; ended < 2;) {
       for (const RunEvent& event : session_.wait_and_drain(std::chrono::milliseconds(50)))

@@ -128,7 +128,7 @@ void LaunchForm::take_preset() {
 }
 
 void LaunchForm::take_plan(const LadderRequest& request) {
-  plan = request.stages;
+  plan = request.rungs;
   plan_name = request.name;
   plan_base = request.base;
   const Recipe& base = request.base;
@@ -149,7 +149,7 @@ void LaunchForm::take_plan(const LadderRequest& request) {
   }
 }
 
-LadderRequest request_of(const LaunchForm& form, std::vector<PlannedStage> stages) {
+LadderRequest request_of(const LaunchForm& form, std::vector<PlannedRung> rungs) {
   LadderRequest request;
   const std::string_view model = model_presets()[static_cast<std::size_t>(form.model)].name;
   if (!form.plan.empty() && form.plan_base.model == model) {
@@ -167,7 +167,7 @@ LadderRequest request_of(const LaunchForm& form, std::vector<PlannedStage> stage
   request.base.seed = static_cast<std::uint64_t>(std::max(form.seed, 0));
   request.base.device = devices[static_cast<std::size_t>(form.device)];
   request.name = form.name.data();
-  request.stages = std::move(stages);
+  request.rungs = std::move(rungs);
   request.repeats = form.repeats;
   request.interleave = form.interleave;
   if (form.when_quiet) request.quiet_patience = until_quiet;
@@ -179,14 +179,14 @@ std::string why_not(const Stage& stage, const Recipe& base, const Workspace& wor
   return stage.unavailable(base, *workspace.device, workspace.device->resolve(base.device));
 }
 
-std::vector<PlannedStage> chosen_stages(const LaunchForm& form, const Workspace& workspace) {
+std::vector<PlannedRung> chosen_rungs(const LaunchForm& form, const Workspace& workspace) {
   if (!form.plan.empty()) return form.plan;
-  std::vector<PlannedStage> chosen;
+  std::vector<PlannedRung> chosen;
   const Recipe base = request_of(form, {}).base;
   const std::vector<Stage>& stages = all_stages();
   for (std::size_t i = 0; i < stages.size(); ++i) {
     if (i == 0 || (form.rungs[i] && why_not(stages[i], base, workspace).empty()))
-      chosen.push_back({.stage = stages[i].id});
+      chosen.push_back({.stages = {stages[i].id}});
   }
   return chosen;
 }

@@ -7,6 +7,7 @@
 
 #include "app/desktop/commands.h"
 #include "app/desktop/workspace.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 
@@ -27,8 +28,8 @@ struct LaunchForm {
   int device = 0;  // of the list of devices
   double lr = 1e-3;
   int seed = 1337;
-  std::vector<bool> rungs;         // of all_stages()
-  std::vector<PlannedStage> plan;  // a preset's or another view's ladder instead of rungs chosen by hand
+  std::vector<bool> rungs;        // of all_stages()
+  std::vector<PlannedRung> plan;  // a preset's or another view's ladder instead of rungs chosen by hand
   std::string plan_name;
   Recipe plan_base;
 
@@ -37,12 +38,12 @@ struct LaunchForm {
   void take_plan(const LadderRequest& request);  // of another view, or of a preset
 };
 
-LadderRequest request_of(const LaunchForm& form, std::vector<PlannedStage> stages);
+LadderRequest request_of(const LaunchForm& form, std::vector<PlannedRung> rungs);
 
 // Why a stage cannot be on this form's ladder; empty if it can, or while the hardware is being detected.
 std::string why_not(const Stage& stage, const Recipe& base, const Workspace& workspace);
 
-std::vector<PlannedStage> chosen_stages(const LaunchForm& form, const Workspace& workspace);
+std::vector<PlannedRung> chosen_rungs(const LaunchForm& form, const Workspace& workspace);
 
 // Why the form cannot be launched, or empty. Launching checks whether its files exist.
 std::string problem_of(const LaunchForm& form, const Workspace& workspace);

@@ -37,12 +37,12 @@ std::string disturbance_of(const LaunchForm& form, MachineLoad& load, const Work
 
 void draw_start(const LaunchForm& form, const std::string& disturbance, const Workspace& workspace,
                 Commands& commands) {
-  const LadderRequest request = request_of(form, chosen_stages(form, workspace));
+  const LadderRequest request = request_of(form, chosen_rungs(form, workspace));
   std::string problem = problem_of(form, workspace);
   const bool is_planned = workspace.launch_plan.asked == text_of(request);
   if (problem.empty() && !is_planned) commands.push_back(PlanLadder{request});
   if (problem.empty() && is_planned) problem = workspace.launch_plan.problem;
-  const std::size_t rungs = is_planned ? workspace.launch_plan.plan.rungs.size() : request.stages.size();
+  const std::size_t rungs = is_planned ? workspace.launch_plan.plan.rungs.size() : request.rungs.size();
   const auto runs = static_cast<std::int64_t>(rungs) * form.repeats;
   const std::int64_t tokens = static_cast<std::int64_t>(form.batch) * form.seq;
   if (primary_button("Launch ladder", problem.empty())) commands.push_back(LaunchLadder{request});
@@ -54,8 +54,8 @@ void draw_start(const LaunchForm& form, const std::string& disturbance, const Wo
                        (form.repeats > 1 ? " \xC3\x97 " + std::to_string(form.repeats) + " repeats" : "") +
                        " \xC3\x97 " + grouped(form.steps) + " steps of " + grouped(tokens) + " tokens");
     std::string left_out;
-    for (const SkippedStage& each : workspace.launch_plan.plan.skipped)
-      left_out += (left_out.empty() ? "; left out: " : ", ") + stage_by_id(each.stage).title;
+    for (const SkippedRung& each : workspace.launch_plan.plan.skipped)
+      left_out += (left_out.empty() ? "; left out: " : ", ") + each.stage;
     text_quiet_wrapped(grouped(runs * form.steps * tokens) + " tokens in total" + (is_planned ? left_out : ""));
     if (!disturbance.empty()) {
       ImGui::PushTextWrapPos(0);

@@ -23,9 +23,10 @@ void draw_plan(LaunchForm& form, const Workspace& workspace) {
   ImGui::PopFont();
   ImGui::Dummy(ImVec2(0, px(2)));
   int rung = 0;
-  for (const PlannedStage& planned : form.plan) {
-    const Stage& stage = stage_by_id(planned.stage);
-    const SkippedStage* skipped = workspace.launch_plan.skipped(stage.id);
+  int asked = 0;
+  for (const PlannedRung& planned : form.plan) {
+    const Stage& stage = stage_by_id(planned.stages.empty() ? "baseline" : planned.stages.front());
+    const SkippedRung* skipped = workspace.launch_plan.skipped(asked++);
     const std::string reason = skipped ? skipped->reason : "";
     ImGui::PushID(&planned);
     colour_square(reason.empty() ? rung_colour(rung) : palette().line);
@@ -114,9 +115,11 @@ void draw_rungs(LaunchForm& form, const Workspace& workspace) {
   const std::vector<Stage>& stages = all_stages();
   const Recipe base = request_of(form, {}).base;
   int rung = 0;
+  int asked = 0;
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const Stage& stage = stages[i];
-    const SkippedStage* skipped = form.rungs[i] ? workspace.launch_plan.skipped(stage.id) : nullptr;
+    const bool is_asked = i == 0 || (form.rungs[i] && why_not(stage, base, workspace).empty());
+    const SkippedRung* skipped = is_asked ? workspace.launch_plan.skipped(asked++) : nullptr;
     const std::string reason = skipped ? skipped->reason : why_not(stage, base, workspace);
     bool on = i == 0 || (form.rungs[i] && reason.empty());
     ImGui::PushID(stage.id.c_str());

@@ -1,0 +1,131 @@
+#include "app/launch/sweep.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "app/format.h"
+#include "engine/stage.h"
+
+namespace stepladder {
+namespace {
+
+constexpr const char* seed_name = "seed";
+
+std::uint64_t seed_of(const std::string& value) {
+  Recipe recipe;
+  set_value(recipe, seed_name, value);
+  return recipe.seed;
+}
+
+// Throws if the product of all lists, and of the repeats, is too large.
+void check_count(const std::vector<SweptValue>& swept, int repeats) {
+  std::int64_t runs = repeats;
+  std::string product;
+  for (const SweptValue& each : swept) {
+    product += (product.empty() ? "" : " x ") + std::to_string(each.values.size());
+    runs = std::min<std::int64_t>(runs, most_swept_runs + 1) * std::ssize(each.values);
+  }
+  if (repeats > 1) product += " x " + std::to_string(repeats) + " repeats";
+  if (runs > most_swept_runs)
+    throw RecipeError("--over", product + " are too many: a sweep has at most " + grouped(most_swept_runs) + " runs");
+}
+
+}  // namespace
+
+SweptValue parse_swept_value(std::string_view text, const std::string& option) {
+  const std::string_view name_text = text.substr(0, text.find('='));
+  const std::string example = "; write it like lr=1e-4,3e-4";
+  if (name_text.size() == text.size()) throw RecipeError(option, "'" + std::string(text) + "' has no values" + example);
+  if (text.find_first_not_of(' ', name_text.size() + 1) == std::string_view::npos)
+    throw RecipeError(option, std::string(name_text) + " has an empty list of values" + example);
+  SweptValue swept;
+  // Each part is a rung of one value, so it is read as in --stages.
+  for (const std::string_view part : split_list(text.substr(name_text.size() + 1))) {
+    const PlannedRung rung = parse_rung(std::string(name_text) + "=" + std::string(part), option);
+    const auto& [name, value] = rung.values.front();
+    if (rung.values.size() > 1 || !rung.stages.empty())
+      throw RecipeError(option, "'" + std::string(part) + "' isn't one value of " + name);
+    if (std::find(swept.values.begin(), swept.values.end(), value) != swept.values.end())
+      throw RecipeError(option, name + " lists " + value + " twice; --repeats measures a combination again");
+    swept.name = name;
+    swept.values.push_back(value);
+  }
+  return swept;
+}
+
+LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>& swept) {
+  check_count(swept, request.repeats);
+  std::vector<PlannedRung> combinations(1);
+  for (const SweptValue& each : swept) {
+    if (std::count_if(swept.begin(), swept.end(), [&](const SweptValue& other) { return other.name == each.name; }) > 1)
+      throw RecipeError("--over", each.name + " is swept twice; list all its values once");
+    if (each.name == seed_name) {
+      if (request.repeats > 1)
+        throw RecipeError("--repeats", "the seeds of --over are the repeats already; give one or the other");
+      for (const std::string& value : each.values) request.seeds.push_back(seed_of(value));
+      request.repeats = static_cast<int>(request.seeds.size());
+      continue;
+    }
+    std::vector<PlannedRung> more;
+    for (const PlannedRung& rung : combinations) {
+      for (const std::string& value : each.values) {
+        more.push_back(rung);
+        more.back().values.emplace_back(each.name, value);
+      }
+    }
+    combinations = std::move(more);
+  }
+  combinations.front().stages = {all_stages().front().id};
+  request.rungs = std::move(combinations);
+  request.climb = Climb::alone;
+  return request;
+}
+
+SweptFigure figure_of(const std::vector<double>& values) {
+  SweptFigure figure;
+  double sum = 0;
+  double count = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    figure.low = count == 0 ? value : std::min(figure.low, value);
+    figure.high = count == 0 ? value : std::max(figure.high, value);
+    sum += value;
+    ++count;
+  }
+  if (count > 0) figure.mean = sum / count;
+  return figure;
+}
+
+nlohmann::ordered_json recipe_value(const Run& run, const std::string& name) {
+  const auto recipe = nlohmann::ordered_json::parse(run.recipe, nullptr, false);
+  return recipe.is_object() && recipe.contains(name) ? recipe[name] : nlohmann::ordered_json();
+}
+
+SweepResults sweep_results(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept) {
+  SweepResults results;
+  for (const SweptValue& each : swept) {
+    if (each.name != seed_name) results.names.push_back(each.name);
+  }
+  for (std::size_t first = 0; first < runs.size();) {
+    const Run& run = runs[first].run;
+    SweptRung rung{.rung = run.rung};
+    for (const std::string& name : results.names) rung.values.push_back(recipe_value(run, name));
+    std::vector<double> loss, val_loss, tokens_per_s;
+    for (; first < runs.size() && runs[first].run.rung == rung.rung; ++first) {
+      if (runs[first].run.status != RunStatus::finished) continue;
+      const Summary& summary = runs[first].summary;
+      ++rung.finished;
+      loss.push_back(summary.loss_last);
+      val_loss.push_back(summary.val_loss_last);
+      tokens_per_s.push_back(summary.tokens_per_s);
+    }
+    rung.loss = figure_of(loss);
+    rung.val_loss = figure_of(val_loss);
+    rung.tokens_per_s = figure_of(tokens_per_s);
+    results.rungs.push_back(std::move(rung));
+  }
+  return results;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,76 @@
+"""Rungs of one's own, and sweeps, from the command line."""
+import unittest
+
+from program import TINY, Workplace
+
+QUICK = [*TINY, "--steps", 3, "--threads", 1]
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.addCleanup(self.place.close)
+
+    def refuse(self, *arguments):
+        """The message of a command that must fail as wrong usage, and train nothing."""
+        status, out, error = self.place.run(*arguments)
+        self.assertEqual((status, out), (2, ""), error)
+        if self.place.database.exists():
+            self.assertEqual(self.place.json("runs"), [])
+        return error
+
+    def test_every_combination_is_trained_and_seeds_are_its_repeats(self):
+        sweep = self.place.json("sweep", *QUICK, "--over", "lr=1e-3,3e-3", "--over", "seed=1,2", "--over", "batch=2,4",
+                                "--name", "grid")
+        self.assertEqual(sweep["name"], "grid")
+        self.assertEqual(sweep["over"], {"lr": ["1e-3", "3e-3"], "seed": ["1", "2"], "batch": ["2", "4"]})
+        self.assertEqual([r["over"] for r in sweep["rungs"]],
+                         [{"lr": lr, "batch": batch} for lr in (1e-3, 3e-3) for batch in (2, 4)])
+        self.assertEqual([len(r["runs"]) for r in sweep["rungs"]], [2, 2, 2, 2])
+        self.assertEqual([(r["over"]["lr"], r["over"]["batch"], r["over"]["seed"]) for r in sweep["runs"]],
+                         [(lr, batch, seed) for lr in (1e-3, 3e-3) for batch in (2, 4) for seed in (1, 2)])
+        self.assertEqual([r["tokens_per_step"] for r in sweep["runs"]], [64, 64, 128, 128] * 2)
+        losses = {r["id"]: r["loss_last"] for r in sweep["runs"]}
+        self.assertEqual(len(set(losses.values())), 8, "each run has its own recipe")
+        for rung in sweep["rungs"]:
+            last = [losses[run] for run in rung["runs"]]
+            self.assertEqual((rung["finished"], rung["status"]), (2, "finished"))
+            self.assertAlmostEqual(rung["loss_last"]["mean"], sum(last) / 2)
+            self.assertEqual((rung["loss_last"]["low"], rung["loss_last"]["high"]), (min(last), max(last)))
+            self.assertIsNone(rung["val_loss_last"]["mean"])
+
+        status, out, error = self.place.run("sweep", *QUICK, "--over", "lr=1e-3,3e-3", "--repeats", 2)
+        self.assertEqual(status, 0, error)
+        lines = out.splitlines()
+        self.assertEqual(lines[0].split()[:4], ["lr", "runs", "loss", "range"])
+        self.assertEqual([line.split()[:2] for line in lines[-2:]], [["0.001", "2"], ["0.003", "2"]])
+
+    def test_mistakes_are_named_and_nothing_is_trained(self):
+        self.assertIn("--over: 'lr' has no values", self.refuse("sweep", *QUICK, "--over", "lr"))
+        self.assertIn("--over: lr has an empty list", self.refuse("sweep", *QUICK, "--over", "lr= "))
+        self.assertIn("did you mean batch?", self.refuse("sweep", *QUICK, "--over", "batsch=1,2"))
+        self.assertIn("lr must be a number, not 'abc'", self.refuse("sweep", *QUICK, "--over", "lr=abc"))
+        self.assertIn("--over", self.refuse("sweep", *QUICK))
+        many = ",".join(map(str, range(1, 41)))
+        self.assertIn("40 x 40 are too many: a sweep has at most 1,000 runs",
+                      self.refuse("sweep", *QUICK, "--over", f"batch={many}", "--over", f"seed={many}"))
+        error = self.refuse("sweep", *QUICK, "--over", "heads=2,3")
+        self.assertIn("--over: heads=3: ", error)
+        self.assertIn("3 heads do not divide a width of 32", error)
+
+    def test_rungs_of_ones_own(self):
+        ladder = self.place.json("ladder", *QUICK, "--stages",
+                                 "flash-attention+fused-adamw:batch=8,mine:lr=3e-4:clip=1,seed=7,big:heads=3")
+        self.assertEqual([(r["stage"], r["title"]) for r in ladder["rungs"]][2:], [("mine", "mine"), ("seed=7", "seed 7")])
+        self.assertEqual(ladder["rungs"][1]["stage"], "flash-attention+fused-adamw")
+        self.assertEqual(ladder["rungs"][2]["changed"], "lr 0.001 -> 3e-04, clip 0 -> 1")
+        self.assertEqual([r["loss_against"] for r in ladder["rungs"]], [0, 0, 1, 2])
+        self.assertEqual([(s["id"], "3 heads do not divide" in s["reason"]) for s in ladder["skipped"]], [("big", True)])
+        self.assertIn("--stages: rung 2 'mine': lr must be a number, not 'abc'",
+                      self.place.run("ladder", *QUICK, "--stages", "bf16,mine:lr=abc")[2])
+        alone = self.place.json("ladder", *QUICK, "--only", "mine:lr=3e-4,clip=1")
+        self.assertEqual([r["changed"] for r in alone["rungs"][1:]], ["lr 0.001 -> 3e-04", "clip 0 -> 1"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
