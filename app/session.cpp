@@ -57,7 +57,7 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
       engine_([this](const RunEvent& event) { take_event(event); }, library),
       recorder_(
           database, [this](const std::string&) { wake_(); },
-          [this](RunId run, RunRequest request) { apply_request(run, request); }) {
+          [this](RunId run, const RunChange& change) { apply(run, change); }, [this] { return queue_to_tell(); }) {
   store_.close_dead_runs();
   remove_leftovers(store_);
 }
@@ -411,8 +411,17 @@ void Session::submit(RunId run, const Recipe& recipe, QuietPatience quiet_patien
                   .quiet_patience = quiet_patience});
 }
 
-void Session::apply_request(RunId run, RunRequest request) {
-  switch (request) {
+std::vector<QueuedRun> Session::queue_to_tell() const {
+  std::vector<RunId> runs = engine_.queue();
+  if (const auto running = engine_.running()) runs.insert(runs.begin(), *running);
+  std::vector<QueuedRun> queue;
+  for (const RunId run : runs) queue.push_back({.run = run, .is_paused = engine_.paused(run)});
+  return queue;
+}
+
+void Session::apply(RunId run, const RunChange& change) {
+  if (const auto* to = std::get_if<QueuePlace>(&change)) return engine_.move_to(run, to->place);
+  switch (std::get<RunRequest>(change)) {
     case RunRequest::pause:
       return engine_.pause(run, true);
     case RunRequest::resume:

@@ -137,7 +137,8 @@ class Session {
   RunId create_run(Run run, const Recipe& recipe);
   void submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
               const std::filesystem::path& start_from = {});
-  void apply_request(RunId run, RunRequest request);
+  void apply(RunId run, const RunChange& change);  // the writer's thread
+  std::vector<QueuedRun> queue_to_tell() const;    // the writer's thread
   void note(RunId run, const std::vector<std::string>& sentences);
   std::string store_steps();  // as CheckpointPlace::store_steps
 

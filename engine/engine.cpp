@@ -265,6 +265,12 @@ void Engine::move_to(RunId run, std::size_t place) {
   }
 }
 
+std::optional<RunId> Engine::running() const {
+  const MutexLock lock(impl_->mutex);
+  if (!impl_->running) return std::nullopt;
+  return impl_->running->run();
+}
+
 std::vector<RunId> Engine::queue() const {
   const MutexLock lock(impl_->mutex);
   std::vector<RunId> runs;

@@ -57,6 +57,8 @@ class Engine {
   // Whether nothing is queued or running.
   bool idle() const;
 
+  std::optional<RunId> running() const;
+
   // The queued runs, the next one first. `move_to` moves one of them to another place (0: the next).
   std::vector<RunId> queue() const;
   void move_to(RunId run, std::size_t place);

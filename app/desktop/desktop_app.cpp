@@ -235,10 +235,9 @@ void DesktopApp::follow_others() {
       store_.close_dead_runs();
     }
     if (!store_.others_have_written()) return;
-    const RunEntry* before = workspace_.running();
     workspace_.follow_others(store_, store_.runs_under_way());
-    const RunEntry* running = workspace_.running();
-    if (running && running != before && !workspace_.is_ours(running->run.id)) workspace_.is_paused = false;
+    if (const RunEntry* running = workspace_.running(); running && !workspace_.is_ours(running->run.id))
+      workspace_.pause(store_.is_paused(running->run.id));
   } catch (const StorageError& error) {  // a lock passes; damage is reported by whatever needs the file next
     if (workspace_.messages.empty()) complain(error.what());
   }

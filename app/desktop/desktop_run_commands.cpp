@@ -117,7 +117,10 @@ void DesktopApp::execute(const PauseRun& pause) {
 }
 
 void DesktopApp::execute(const MoveInQueue& move) {
-  if (session_) session_->move_to(move.run, move.place);
+  if (!session_) return;
+  if (workspace_.is_ours(move.run)) return session_->move_to(move.run, move.place);
+  store_.request(move.run, QueuePlace{move.place});
+  notice("Asked the process that trains it to change the order");
 }
 
 void DesktopApp::execute(const ConfirmSpeedup& asked) {

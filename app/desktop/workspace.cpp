@@ -258,6 +258,7 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
   for (const RunId id : std::vector<RunId>(others_)) {
     if (!goes_on(id)) end_followed(store, id);
   }
+  const std::vector<RunId> order_before = others_;
   for (const Run& run : under_way) {
     if (is_ours(run.id)) continue;
     const bool is_new = std::find(others_.begin(), others_.end(), run.id) == others_.end();
@@ -275,6 +276,11 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
       read_new_steps(store, *found);
     }
   }
+  const auto place = [&](RunId id) {
+    return std::find_if(under_way.begin(), under_way.end(), [&](const Run& run) { return run.id == id; });
+  };
+  std::sort(others_.begin(), others_.end(), [&](RunId a, RunId b) { return place(a) < place(b); });
+  if (others_ != order_before) ++version;
 }
 
 void Workspace::read_new_steps(RunStore& store, RunEntry& followed) {

@@ -223,7 +223,7 @@ class Workspace {
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
   std::vector<Ladder> ladders_;
   std::vector<RunId> queue_;   // of this session, in the order in which they run
-  std::vector<RunId> others_;  // under way in other processes, oldest first
+  std::vector<RunId> others_;  // under way in other processes, in the order in which they train
 };
 
 }  // namespace stepladder

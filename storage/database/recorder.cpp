@@ -30,10 +30,12 @@ constexpr double patience_at_the_end_s = 5;
 }  // namespace
 
 Recorder::Recorder(const std::filesystem::path& file, std::function<void(const std::string&)> on_trouble,
-                   std::function<void(RunId, RunRequest)> on_request)
+                   std::function<void(RunId, const RunChange&)> on_request,
+                   std::function<std::vector<QueuedRun>()> queue)
     : store_(RunStore::open(file)),
       on_trouble_(std::move(on_trouble)),
       on_request_(std::move(on_request)),
+      queue_(std::move(queue)),
       ring_(origin_of_this_process(file)),
       spill_(origin_of_this_process(file), "events"),
       apart_(origin_of_this_process(file), "apart"),
@@ -261,9 +263,15 @@ void Recorder::publish_trouble() {
 }
 
 void Recorder::look_for_requests() {
-  if (!on_request_) return;
   try {
-    for (const auto& [run, request] : store_.take_requests()) on_request_(run, request);
+    if (on_request_) {
+      for (const auto& [run, change] : store_.take_requests()) on_request_(run, change);
+    }
+    if (!queue_) return;
+    const std::vector<QueuedRun> now = queue_();
+    if (now == told_queue_) return;
+    store_.tell_queue(now);
+    told_queue_ = now;
   } catch (const std::exception&) {
     // A busy file is free again at the next attempt; a broken one fails the next write, which reports it.
   }

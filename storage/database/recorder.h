@@ -36,10 +36,11 @@ class Recorder {
   // Opens its own connection to `file` before it returns (throws StorageError), then starts its thread.
   // `on_trouble` is called on the writer thread when events have waited for a second because of an error, with its
   // reason, and with an empty one once they are all written.
-  // `on_request` is called there with the requests of other processes about runs of this one. The writer looks for them
-  // about twice a second while a run is training.
+  // `on_request` is called there with the requests of other processes about runs of this one, and `queue` for this
+  // process's runs, which other processes are then told of. Both happen about twice a second while a run is training.
   Recorder(const std::filesystem::path& file, std::function<void(const std::string& why)> on_trouble,
-           std::function<void(RunId, RunRequest)> on_request = {});
+           std::function<void(RunId, const RunChange&)> on_request = {},
+           std::function<std::vector<QueuedRun>()> queue = {});
 
   // Writes everything that was posted, then ends the thread. After 5 s of errors, or after `give_up`, leaves the rest
   // in a file for RunStore::close_dead_runs.
@@ -90,7 +91,9 @@ class Recorder {
   OwnerThread writer_thread_;
   RunStore store_ GUARDED_BY(writer_thread_);
   const std::function<void(const std::string&)> on_trouble_;
-  const std::function<void(RunId, RunRequest)> on_request_;
+  const std::function<void(RunId, const RunChange&)> on_request_;
+  const std::function<std::vector<QueuedRun>()> queue_;
+  std::vector<QueuedRun> told_queue_ GUARDED_BY(writer_thread_);
   EventRing ring_;  // its reading functions are the writer thread's
   SpillFile spill_ GUARDED_BY(writer_thread_);
   SpillFile apart_ GUARDED_BY(writer_thread_);  // events of runs that aren't in the database

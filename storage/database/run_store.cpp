@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -31,6 +32,8 @@ namespace {
 
 const std::string is_listed =
     "runs.hidden = 0 AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
+
+constexpr std::string_view move_verb = "move";  // the others are those of RunRequest
 
 Ladder bounded_ladder(Ladder ladder) {
   ladder.name = bounded(std::move(ladder.name), longest_name);
@@ -281,9 +284,31 @@ std::vector<Run> RunStore::runs() {
 }
 
 std::vector<Run> RunStore::runs_under_way() {
-  Statement rows(impl_->database, "SELECT " + run_columns + " FROM runs WHERE status IN ('queued', 'running') AND " +
-                                      is_listed + " ORDER BY created_at, id");
+  Statement rows(impl_->database,
+                 "SELECT " + run_columns +
+                     " FROM runs LEFT JOIN queue ON queue.run_id = runs.id WHERE status IN ('queued', 'running') AND " +
+                     is_listed + " ORDER BY owner_pid, place IS NULL, place, created_at, id");
   return read_all(impl_->database, rows);
+}
+
+void RunStore::tell_queue(std::span<const QueuedRun> queue) {
+  Transaction transaction(impl_->database);
+  const ProcessIdentity own = this_process();
+  Statement old(impl_->database,
+                "DELETE FROM queue WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)");
+  old.bind(own.pid).bind(known(own.start)).run();
+  for (std::size_t place = 0; place < queue.size(); ++place) {
+    Statement insert(impl_->database,
+                     "INSERT OR REPLACE INTO queue (run_id, place, paused) SELECT id, ?, ? FROM runs WHERE id = ?");
+    insert.bind(static_cast<std::int64_t>(place)).bind(std::int64_t{queue[place].is_paused});
+    insert.bind(queue[place].run).run();
+  }
+  transaction.commit();
+}
+
+bool RunStore::is_paused(RunId run) {
+  Statement row(impl_->database, "SELECT paused FROM queue WHERE run_id = ?");
+  return row.bind(run).step() && row.integer(0) != 0;
 }
 
 bool RunStore::others_have_written() {
@@ -577,23 +602,29 @@ std::vector<RunId> RunStore::empty_bin(double deleted_before, const NoteRuns& al
   return gone;
 }
 
-void RunStore::request(RunId run, RunRequest verb) {
-  Statement insert(impl_->database, "INSERT INTO requests (run_id, verb, at) VALUES (?, ?, ?)");
-  insert.bind(run).bind(to_string(verb)).bind(unix_now()).run();
+void RunStore::request(RunId run, const RunChange& change) {
+  Statement insert(impl_->database, "INSERT INTO requests (run_id, verb, place, at) VALUES (?, ?, ?, ?)");
+  std::optional<std::int64_t> place;
+  if (const auto* to = std::get_if<QueuePlace>(&change)) place = static_cast<std::int64_t>(to->place);
+  insert.bind(run).bind(place ? move_verb : to_string(std::get<RunRequest>(change))).bind(place).bind(unix_now()).run();
 }
 
-std::vector<std::pair<RunId, RunRequest>> RunStore::take_requests() {
+std::vector<std::pair<RunId, RunChange>> RunStore::take_requests() {
   Database& database = impl_->database;
   if (database.integer("SELECT count(*) FROM requests") == 0) return {};  // the usual case takes no write lock
-  std::vector<std::pair<RunId, RunRequest>> taken;
+  std::vector<std::pair<RunId, RunChange>> taken;
   Transaction transaction(database);
   const ProcessIdentity own = this_process();
   {
     Statement rows(database,
-                   "SELECT run_id, verb FROM requests JOIN runs ON runs.id = run_id "
+                   "SELECT run_id, verb, place FROM requests JOIN runs ON runs.id = run_id "
                    "WHERE owner_pid = ? AND owner_start IS ? ORDER BY requests.id");
     rows.bind(own.pid).bind(known(own.start));
-    while (rows.step()) taken.emplace_back(rows.integer(0), run_request_from(rows.text(1)));
+    while (rows.step()) {
+      RunChange change = QueuePlace{.place = static_cast<std::size_t>(std::max<std::int64_t>(0, rows.integer(2)))};
+      if (rows.text(1) != move_verb) change = run_request_from(rows.text(1));
+      taken.emplace_back(rows.integer(0), change);
+    }
   }
   Statement done(database,
                  "DELETE FROM requests WHERE run_id IN (SELECT id FROM runs WHERE owner_pid = ? AND owner_start IS ?)");

@@ -9,6 +9,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "storage/analysis/overview.h"
@@ -28,6 +30,19 @@ struct RecordedSteps {
   std::int64_t records = 0;
   std::int64_t last_step = 0;
 };
+
+// A run that a process trains or will train.
+struct QueuedRun {
+  RunId run = 0;
+  bool is_paused = false;
+  bool operator==(const QueuedRun&) const = default;
+};
+
+// Among the waiting runs; 0: the next one to train.
+struct QueuePlace {
+  std::size_t place = 0;
+};
+using RunChange = std::variant<RunRequest, QueuePlace>;
 
 // One connection to one file. Used by one thread at a time; several processes and threads may each have their own (WAL,
 // waiting for each other). Every verb may block on the disk. Every verb throws StorageError.
@@ -155,16 +170,21 @@ class RunStore {
 
   // --- Other processes
 
-  // Queued and running ones, whoever owns them, oldest first.
+  // Queued and running ones, whoever owns them: by process, and of each in the order in which they train.
   std::vector<Run> runs_under_way();
+
+  // What `runs_under_way` and `is_paused` tell of this process's runs, the one that trains first. Replaces what was
+  // told of them before; runs that are over are left out.
+  void tell_queue(std::span<const QueuedRun> queue);
+  bool is_paused(RunId run);
 
   // Whether another connection, of this process or not, has written since the last call. Costs microseconds.
   bool others_have_written();
 
   // `request` asks the process that owns a run; `take_requests` returns the requests of other processes about runs of
   // this one, each once.
-  void request(RunId run, RunRequest verb);
-  std::vector<std::pair<RunId, RunRequest>> take_requests();
+  void request(RunId run, const RunChange& change);
+  std::vector<std::pair<RunId, RunChange>> take_requests();
 
   // Closes queued and running runs of processes that have exited as `interrupted`, at their last step. Returns how
   // many. Leaves runs of other live processes alone. First stores the events that such processes left behind (see

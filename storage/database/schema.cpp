@@ -333,9 +333,27 @@ ALTER TABLE summaries ADD COLUMN cores INTEGER;
 ALTER TABLE summaries ADD COLUMN needed_cores INTEGER;
 )sql";
 
+// Other processes see in which order runs wait and what is paused, and ask for another order.
+constexpr const char* queue = R"sql(
+CREATE TABLE queue (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  paused INTEGER NOT NULL
+) WITHOUT ROWID;
+
+DROP TABLE requests;
+CREATE TABLE requests (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  verb TEXT NOT NULL CHECK (verb IN ('pause', 'continue', 'stop', 'move')),
+  place INTEGER,
+  at REAL NOT NULL
+);
+)sql";
+
 constexpr std::array migration_list{
-    first_tables, life_cycle,    summaries_with_checks, curation,  overviews, console, profiles,
-    identities,   compact_steps, without_moved_steps,   contention};
+    first_tables, life_cycle,    summaries_with_checks, curation,   overviews, console, profiles,
+    identities,   compact_steps, without_moved_steps,   contention, queue};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 

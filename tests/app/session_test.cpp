@@ -301,6 +301,34 @@ TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {
   EXPECT_GT(store.series(id).size(), 0u);
 }
 
+// As another window does: the order is that of the owner's queue, since two windows must not disagree.
+TEST(Session, AnotherProcessSeesTheQueueAndChangesIt) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  const std::vector<RunId> runs = session.launch_ladder(request(1'000'000), machine()).runs;
+  RunStore other = RunStore::open(folder / "runs.db");
+  const auto wait_for = [&](const std::vector<RunId>& order, bool paused) {
+    std::vector<RunId> seen;
+    for (int i = 0; i < 6000 && !(seen == order && other.is_paused(order[0]) == paused); ++i) {
+      session.wait_and_drain(std::chrono::milliseconds(50));
+      seen.clear();
+      for (const stepladder::Run& run : other.runs_under_way()) seen.push_back(run.id);
+    }
+    EXPECT_EQ(seen, order);
+    EXPECT_EQ(other.is_paused(order[0]), paused);
+  };
+  wait_for({runs[0], runs[1], runs[2]}, false);
+  other.request(runs[2], QueuePlace{.place = 0});
+  wait_for({runs[0], runs[2], runs[1]}, false);
+  EXPECT_EQ(session.queue(), (std::vector{runs[2], runs[1]}));
+  other.request(runs[0], RunRequest::pause);
+  wait_for({runs[0], runs[2], runs[1]}, true);
+  other.request(runs[0], RunRequest::resume);
+  wait_for({runs[0], runs[2], runs[1]}, false);
+  other.request(runs[0], RunRequest::stop);
+  wait_for({runs[2], runs[1]}, false);
+}
+
 // Continues for a while after a request to stop, like a run that saves its last checkpoint.
 std::atomic<std::int64_t> steps_emitted = 0;
 void train_with_a_long_end(const TrainingJob& job, RunControl& control,

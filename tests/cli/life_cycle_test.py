@@ -197,7 +197,7 @@ class LifeCycle(unittest.TestCase):
         self.assertTrue(shown["samples"][0]["text"].startswith("ROMEO:"))
         self.assertGreater(len(shown["lanes"]), 0)
         self.assertGreater(shown["lanes"][-1]["resident_bytes"], 10 ** 7)
-        self.assertGreater(shown["lanes"][-1]["process_cores"], 0.2)
+        self.assertGreater(shown["lanes"][-1]["process_cores"], 0)
         self.assertGreater(shown["peak_memory_bytes"], 10 ** 7)
         parts = shown["mean_ms"]
         self.assertLessEqual(sum(v for v in parts.values() if v), shown["dt_ms_median"] * 2)

@@ -69,8 +69,13 @@ std::int64_t PageFile::guess_page_size() {
     for (std::int64_t page = 1; page < count; ++page) {
       const std::string bytes = file_.read(page * size, size);
       const auto parsed = parse_btree_page(bytes, false);
-      const auto is_damaged = [](const auto& cell) { return !cell; };
-      if (parsed && std::none_of(parsed->cells.begin(), parsed->cells.end(), is_damaged)) covered += size;
+      // Cells are stored from the page's end on: where none lies in its second half, the pages are smaller.
+      bool is_whole = true, is_long_enough = false;
+      for (const auto& cell : parsed ? parsed->cells : std::vector<std::optional<Cell>>()) {
+        is_whole = is_whole && cell;
+        is_long_enough = is_long_enough || (cell && cell->local.end() > bytes.data() + size / 2);
+      }
+      if (is_whole && is_long_enough) covered += size;
     }
     if (covered > most) best = size, most = covered;
   }

@@ -214,7 +214,8 @@ bool has_damaged_settings(const TableShape& shape, const RawRow& row) {
 }
 
 bool is_derived(const std::string& table) {
-  return table == "summaries" || table == "overviews" || table == "overview_chunks" || table == "requests";
+  return table == "summaries" || table == "overviews" || table == "overview_chunks" || table == "requests" ||
+         table == "queue";
 }
 
 class Rescue {

@@ -104,7 +104,7 @@ TEST(Recorder, a_queued_run_that_is_stopped_does_not_end_the_look_for_requests) 
   const RunId running = store.create_run({.name = "running"});
   const RunId queued = store.create_run({.name = "queued"});
   std::atomic<RunId> asked = 0;
-  Recorder recorder(folder / "a.db", no_error, [&](RunId run, RunRequest) { asked = run; });
+  Recorder recorder(folder / "a.db", no_error, [&](RunId run, const RunChange&) { asked = run; });
   recorder.post(RunStarted{.run = running, .at = 1});
   recorder.post(RunEnded{.run = queued, .at = 2, .status = RunStatus::stopped});
   recorder.flush();

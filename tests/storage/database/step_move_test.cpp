@@ -137,7 +137,7 @@ TEST(StepMove, survives_kills) {
     usleep(static_cast<useconds_t>(kill_after_ms) * 1000);
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
-    Database database(file, Database::Mode::read_only);
+    Database database(file, Database::Mode::read_write);  // undoes what the child had begun
     Transaction one_state(database, Transaction::Kind::read);
     const bool is_moving = database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'steps_to_move'") == 1;
     std::int64_t rows = database.integer("SELECT count(*) FROM steps");
