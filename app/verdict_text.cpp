@@ -26,8 +26,8 @@ std::string verdict_text(const Gain& gain, std::string_view base) {
   return std::string(verdict_word(gain.verdict)) + (gain.worst() == Trust::doubtful ? ", doubtful" : "");
 }
 
-std::string loss_text(const LossParity& loss, bool reference) {
-  if (reference) return "reference";
+std::string loss_text(const LossParity& loss, bool is_baseline) {
+  if (is_baseline) return "baseline";
   if (loss.verdict == LossVerdict::better || loss.verdict == LossVerdict::worse) {
     return std::string(to_string(loss.verdict)) + " by " + loss_text(std::fabs(loss.tail_gap));
   }

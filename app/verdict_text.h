@@ -16,8 +16,8 @@ std::string ci95_text(const Interval& interval);  // "1.38 - 1.46"; "-" if not k
 std::string verdict_text(const Gain& gain, std::string_view base = "baseline");
 std::string_view verdict_word(Verdict verdict);  // "inconclusive" for cannot_tell
 
-// "same", or "worse by 0.0312"; "reference" for the rung that the others are compared with.
-std::string loss_text(const LossParity& loss, bool reference);
+// "same", or "worse by 0.0312"; "baseline" for the rung that the others are compared with.
+std::string loss_text(const LossParity& loss, bool is_baseline);
 
 // Why a profile's times are scaled, or only its shares count; empty if it took as long as the measured step, but for a
 // tenth, or there is none.

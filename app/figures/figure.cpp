@@ -125,7 +125,9 @@ FigureRange x_range(const Figure& figure) {
 FigureRange y_range(const Figure& figure) {
   Extent extent;
   for (const FigureCurve& curve : figure.curves) {
-    for (const double y : curve.y) extent.take(y, figure.y.is_log);
+    for (const std::vector<double>* values : {&curve.y, &curve.low, &curve.high}) {
+      for (const double y : *values) extent.take(y, figure.y.is_log);
+    }
   }
   for (const FigureBand& band : figure.bands) {
     extent.take(band.low, figure.y.is_log);
@@ -146,8 +148,43 @@ double place_of(double value, const FigureRange& range, bool is_log) {
   return (value - range.low) / (range.high - range.low);
 }
 
+namespace {
+
+// The band's edges, one value for each column that has any. Leaves out what the axes can't show.
+void draw_band(const FigureCurve& curve, const Figure& figure, int columns, DrawnCurve& result) {
+  const auto can_be_drawn = [&](std::size_t i) {
+    const double x = curve.x[i];
+    return std::isfinite(x) && std::isfinite(curve.low[i]) && std::isfinite(curve.high[i]) &&
+           (!figure.x.is_log || x > 0) && (!figure.y.is_log || curve.low[i] > 0);
+  };
+  const auto each = curve.low.size() / static_cast<std::size_t>(std::max(columns, 1)) + 1;
+  for (std::size_t i = 0; i < curve.low.size(); i += each) {
+    double low = missing;
+    double high = missing;
+    double first = missing;
+    double last = missing;
+    for (std::size_t k = i; k < std::min(i + each, curve.low.size()); ++k) {
+      if (!can_be_drawn(k)) continue;
+      if (is_missing(first)) first = curve.x[k];
+      last = curve.x[k];
+      low = is_missing(low) ? curve.low[k] : std::min(low, curve.low[k]);
+      high = is_missing(high) ? curve.high[k] : std::max(high, curve.high[k]);
+    }
+    if (is_missing(first)) continue;
+    for (const double x : {first, last}) {
+      if (!result.band_x.empty() && result.band_x.back() == x) continue;
+      result.band_x.push_back(x);
+      result.low.push_back(low);
+      result.high.push_back(high);
+    }
+  }
+}
+
+}  // namespace
+
 DrawnCurve drawn(const FigureCurve& curve, const Figure& figure, int columns) {
   DrawnCurve result;
+  draw_band(curve, figure, columns, result);
   std::vector<double> place;
   std::vector<double> height;
   for (std::size_t i = 0; i < curve.y.size(); ++i) {

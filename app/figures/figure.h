@@ -21,13 +21,16 @@ struct FigureAxis {
 // `style` is the rung's number, which gives colour and dashes; 0 is the baseline's (stroke_of).
 struct FigureCurve {
   std::string label;
-  std::vector<double> x;  // ascending
-  std::vector<double> y;  // may hold NaN and infinities, which are counted and not drawn
+  std::vector<double> x;    // ascending
+  std::vector<double> y;    // may hold NaN and infinities, which are counted and not drawn
+  std::vector<double> low;  // a band around y, from the lowest to the highest value at each x; empty: none
+  std::vector<double> high;
   int style = 0;
   bool is_thin = false;    // one of several repeats
   bool is_dotted = false;  // each value a dot: few values, such as validation losses
   bool is_stairs = false;  // an ECDF
   bool in_legend = true;
+  std::int64_t behind = 0;      // values that are drawn as means in a band; 0: y holds every value
   std::int64_t not_finite = 0;  // NaN and infinities among the original values if y is coarser than these; else 0
 };
 
@@ -96,10 +99,14 @@ std::vector<Tick> ticks(const FigureRange& range, bool is_log, int most);
 // A value's position in the range: 0 to 1 inside it.
 double place_of(double value, const FigureRange& range, bool is_log);
 
-// A curve reduced to a number of columns: finite points, of each column the first, lowest, highest and last.
+// A curve reduced to a number of columns: finite points, of each column the first, lowest, highest and last. Of a band
+// the lowest and highest value of each column.
 struct DrawnCurve {
   std::vector<double> x;
   std::vector<double> y;
+  std::vector<double> band_x;  // empty: no band
+  std::vector<double> low;
+  std::vector<double> high;
   std::size_t points = 0;           // the original number of finite ones; on a log axis: positive ones
   std::vector<double> not_drawn_x;  // of values that are NaN or infinite, or not positive on a log axis
 };

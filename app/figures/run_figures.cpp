@@ -100,7 +100,48 @@ struct Column {
   std::function<double(double value, std::int64_t tokens)> shown;
 };
 
-// All steps; of an excerpt the lowest and highest of each bucket of the overview.
+// A long run as the window draws it: the mean of each bucket of its overview, in a band from the lowest to the highest
+// value.
+FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Overview& overview,
+                     const std::function<double(double)>& shown) {
+  FigureCurve curve;
+  MeanCurve means = means_of(overview);
+  for (std::size_t i = 0; i < means.mean.y.size(); ++i) {
+    means.mean.y[i] = shown(means.mean.y[i]);
+    const double low = shown(means.low[i]);  // a throughput is lowest if the step took longest
+    const double high = shown(means.high[i]);
+    means.low[i] = std::min(low, high);
+    means.high[i] = std::max(low, high);
+  }
+  for (const Bucket& bucket : overview.buckets) {  // the places of the crosses
+    if (bucket.not_finite == 0) continue;
+    const auto step = static_cast<double>(bucket.last_step);
+    const auto at = std::upper_bound(means.mean.x.begin(), means.mean.x.end(), step) - means.mean.x.begin();
+    means.mean.y.insert(means.mean.y.begin() + at, std::numeric_limits<double>::quiet_NaN());
+    means.low.insert(means.low.begin() + at, missing);
+    means.high.insert(means.high.begin() + at, missing);
+    means.mean.x.insert(means.mean.x.begin() + at, step);
+  }
+  if (x != XAxis::step) {
+    const Points places = places_on(loaded, x);
+    if (places.empty()) {
+      means.mean.x.clear();
+    } else {
+      means = placed(means, places);
+    }
+  }
+  curve.x = std::move(means.mean.x);
+  curve.y = std::move(means.mean.y);
+  if (!overview.exact()) {
+    curve.low = std::move(means.low);
+    curve.high = std::move(means.high);
+    curve.behind = overview.values();
+  }
+  curve.not_finite = overview.not_finite();
+  return curve;
+}
+
+// All steps, or a long run's means and range.
 FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
   FigureCurve curve;
   const auto shown = [&](double value, std::int64_t tokens) {
@@ -113,21 +154,7 @@ FigureCurve curve_of(const LoadedRun& loaded, XAxis x, const Column& column) {
     return curve;
   }
   const Overview* overview = overview_of(loaded, column.quantity);
-  if (!overview) return curve;
-  Points points = curve_of(*overview).points;
-  for (double& y : points.y) y = shown(y, 0);
-  for (const Bucket& bucket : overview->buckets) {  // the places of the crosses
-    if (bucket.not_finite == 0) continue;
-    const auto step = static_cast<double>(bucket.last_step);
-    const auto at = std::upper_bound(points.x.begin(), points.x.end(), step);
-    points.y.insert(points.y.begin() + (at - points.x.begin()), std::numeric_limits<double>::quiet_NaN());
-    points.x.insert(at, step);
-  }
-  points = along(loaded, x, std::move(points));
-  curve.x = std::move(points.x);
-  curve.y = std::move(points.y);
-  curve.not_finite = overview->not_finite();
-  return curve;
+  return overview ? curve_of(loaded, x, *overview, [&](double value) { return shown(value, 0); }) : curve;
 }
 
 void add_curves(Figure& figure, const Study& study, XAxis x, const Column& column) {
@@ -153,12 +180,17 @@ void add_curves(Figure& figure, const Study& study, XAxis x, const Column& colum
                                                       (x == XAxis::tokens ? "tokens" : "time") + ".");
 }
 
-std::size_t points_in(const Figure& figure) {
-  std::size_t points = 0;
-  for (const FigureCurve& curve : figure.curves)
-    points += static_cast<std::size_t>(
-        std::count_if(curve.y.begin(), curve.y.end(), [](double y) { return std::isfinite(y); }));
-  return points;
+// "3,000 points"; "means and range of 250,000 values" if a run is too long to draw each.
+std::string drawn_text(const Figure& figure) {
+  std::int64_t points = 0;
+  std::int64_t behind = 0;
+  for (const FigureCurve& curve : figure.curves) {
+    behind += curve.behind;
+    if (curve.behind == 0)
+      points += std::count_if(curve.y.begin(), curve.y.end(), [](double y) { return std::isfinite(y); });
+  }
+  const std::string means = behind > 0 ? "means and range of " + grouped(behind) + " values" : "";
+  return points > 0 || behind == 0 ? grouped(points) + " points" + (behind > 0 ? ", " + means : "") : means;
 }
 
 // Adds a note of how many values of each curve cannot be drawn, and where the first is.
@@ -189,7 +221,7 @@ Figure curves_over_steps(const Study& study, XAxis x, std::string title, std::st
   figure.x.label = x_label(x);
   figure.y.label = std::move(y_label);
   add_curves(figure, study, x, column);
-  figure.subtitle += "; " + grouped(static_cast<std::int64_t>(points_in(figure))) + " points";
+  figure.subtitle += "; " + drawn_text(figure);
   return figure;
 }
 

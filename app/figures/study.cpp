@@ -267,7 +267,7 @@ std::string excerpt_line(const Study& study) {
   return "Of " + plural(runs, "long run") +
          " the interval, the distribution of step times and the loss verdict come from " +
          (runs == 1 ? "" : "at most ") + grouped(steps) +
-         " evenly spaced steps; curves show the lowest and highest of neighbouring steps.";
+         " evenly spaced steps; curves show the means of neighbouring steps, in a band from the lowest to the highest.";
 }
 
 std::string trust_text(const StudyRung& rung) {
@@ -296,7 +296,7 @@ std::string verdict_text(const StudyRung& rung) {
 }
 
 std::string loss_verdict_text(const StudyRung& rung) {
-  if (rung.is_baseline) return "reference";
+  if (rung.is_baseline) return loss_text({}, true);
   if (rung.first->summary.steps == 0) {
     const RunStatus status = rung.first->run.status;
     return status == RunStatus::finished ? "no steps" : std::string(to_string(status));

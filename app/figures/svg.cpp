@@ -105,10 +105,24 @@ std::string path_of(const DrawnCurve& line, const Plot& plot, bool stairs) {
   return steps;
 }
 
+// Along the upper edge and back along the lower one.
+std::string band_of(const DrawnCurve& line, const Plot& plot) {
+  std::string steps;
+  const auto add = [&](double x, double y) {
+    steps += (steps.empty() ? "M" : "L") + decimal(plot.at_x(x)) + " " + decimal(plot.at_y(y));
+  };
+  for (std::size_t i = 0; i < line.band_x.size(); ++i) add(line.band_x[i], line.high[i]);
+  for (std::size_t i = line.band_x.size(); i-- > 0;) add(line.band_x[i], line.low[i]);
+  return steps + "Z";
+}
+
 void draw_curve(Canvas& canvas, const FigureCurve& curve, const Figure& figure, const Plot& plot) {
   const DrawnCurve line = drawn(curve, figure, static_cast<int>(plot.width));
   const std::string colour = colour_of(canvas.colours, curve.style);
-  canvas.begin_group(curve.label + ": " + grouped(static_cast<std::int64_t>(line.points)) + " points");
+  canvas.begin_group(curve.label + ": " +
+                     (curve.behind > 0 ? "means and range of " + grouped(curve.behind) + " values"
+                                       : grouped(static_cast<std::int64_t>(line.points)) + " points"));
+  if (!line.band_x.empty()) canvas.area(band_of(line, plot), colour, curve.is_thin ? 0.1 : 0.22);
   if (curve.is_dotted || line.points == 1) {
     for (std::size_t i = 0; i < line.x.size(); ++i) canvas.dot(plot.at_x(line.x[i]), plot.at_y(line.y[i]), 3.2, colour);
   } else if (!line.x.empty()) {

@@ -65,6 +65,10 @@ void Canvas::path(const std::string& steps, const std::string& colour, double wi
   body_ += dashed(dash) + "/>\n";
 }
 
+void Canvas::area(const std::string& steps, const std::string& colour, double opacity) {
+  body_ += "<path d=\"" + steps + "\" fill=\"" + colour + "\" fill-opacity=\"" + decimal(opacity) + "\"/>\n";
+}
+
 void Canvas::dot(double x, double y, double radius, const std::string& colour) {
   body_ += "<circle cx=\"" + decimal(x) + "\" cy=\"" + decimal(y) + "\" r=\"" + decimal(radius) + "\" fill=\"" +
            colour + "\" stroke=\"" + (colours.background == "none" ? "var(--card)" : colours.background) +

@@ -46,6 +46,9 @@ class Canvas {
 
   void path(const std::string& steps, const std::string& colour, double width, double opacity, const std::string& dash);
 
+  // A filled shape without an edge.
+  void area(const std::string& steps, const std::string& colour, double opacity);
+
   void dot(double x, double y, double radius, const std::string& colour);
 
   // `says` is the tooltip and the screen reader's text of everything until end_group.

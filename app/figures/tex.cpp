@@ -74,6 +74,14 @@ std::string axis_options(const Figure& figure, const FigureRange& x, const Figur
 
 void add_curve(std::string& text, const Figure& figure, const FigureCurve& curve) {
   const DrawnCurve line = drawn(curve, figure, columns);
+  if (!line.band_x.empty()) {
+    text += "\\addplot[draw=none, fill=" + colour_name(curve.style) + ", fill opacity=0.2, forget plot] coordinates {";
+    for (std::size_t i = 0; i < line.band_x.size(); ++i)
+      text += (i % 6 == 0 ? "\n  (" : " (") + exact(line.band_x[i]) + "," + exact(line.high[i]) + ")";
+    for (std::size_t i = line.band_x.size(); i-- > 0;)
+      text += (i % 6 == 0 ? "\n  (" : " (") + exact(line.band_x[i]) + "," + exact(line.low[i]) + ")";
+    text += "} -- cycle;\n";
+  }
   const std::string dash = dash_names[static_cast<std::size_t>(stroke_of(curve.style).dash)];
   std::string look = colour_name(curve.style) + ", ";
   look += curve.is_dotted || line.points == 1 ? "only marks, mark=*, mark size=1.2pt" : dash + ", no marks";

@@ -32,28 +32,14 @@ bool similar_models(const Run& a, const Run& b) {
   return a.params <= 2 * b.params && b.params <= 2 * a.params;
 }
 
-// The repeats of one rung and their throughput.
-struct MeasuredRung {
-  std::vector<const AdviceRun*> runs;
-  bool impossible = false;
-  Throughput throughput() const {
-    std::vector<const Summary*> summaries;
-    for (const AdviceRun* run : runs) summaries.push_back(run->summary);
-    return throughput_of(summaries);
-  }
-  double tokens_per_s() const { return throughput().median; }
-};
+// The runs that are over, by ladder and rung.
+using Ladders = std::map<LadderId, std::map<int, std::vector<const AdviceRun*>>>;
 
-using Ladders = std::map<LadderId, std::map<int, MeasuredRung>>;
-
-Ladders ladders_of(std::span<const AdviceRun> project, const HardwareTable& hardware) {
+Ladders ladders_of(std::span<const AdviceRun> project) {
   Ladders ladders;
   for (const AdviceRun& run : project) {
-    if (!run.run->ladder || !is_over(run.run->status) || run.summary->steps == 0) continue;
-    MeasuredRung& rung = ladders[*run.run->ladder][run.run->rung];
-    rung.runs.push_back(&run);
-    rung.impossible =
-        rung.impossible || plausibility_of(*run.run, *run.summary, 1, hardware).trust == Trust::impossible;
+    if (run.run->ladder && is_over(run.run->status) && run.summary->steps > 0)
+      ladders[*run.run->ladder][run.run->rung].push_back(&run);
   }
   return ladders;
 }
@@ -81,14 +67,15 @@ class Advisor {
  public:
   Advisor(std::span<const AdviceRun> project, const AdviceRun& about, const HardwareTable& hardware,
           std::span<const KnownStage> stages)
-      : about_(about),
+      : project_(project),
+        about_(about),
         run_(*about.run),
         summary_(*about.summary),
         facts_(recipe_facts(run_)),
         hardware_(hardware),
         stages_(stages) {
     for (const AdviceRun& run : project) repeats_.add(*run.run);
-    ladders_ = ladders_of(project, hardware);
+    ladders_ = ladders_of(project);
   }
 
   std::vector<Advice> advise() {
@@ -203,28 +190,30 @@ class Advisor {
     add(std::move(advice));
   }
 
-  // The stage's gain on neighbouring rungs of this project's ladders.
-  ExpectedGain measured_here(std::string_view stage, std::vector<RunId>& evidence) const {
+  // The judgement's gains of a ladder's rungs.
+  const std::map<int, Gain>& gains(LadderId ladder) {
+    const auto [known, is_new] = gains_.try_emplace(ladder);
+    if (is_new) known->second = gains_of(project_, ladder, hardware_);
+    return known->second;
+  }
+
+  // The stage's gain on neighbouring rungs of this project's ladders: from the smallest to the largest factor that the
+  // Ladder view shows for one of them.
+  ExpectedGain measured_here(std::string_view stage, std::vector<RunId>& evidence) {
     ExpectedGain gain;
     int times = 0;
     for (const auto& [id, rungs] : ladders_) {
       for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
-        if (rung == rungs.begin() || rung->second.runs.front()->run->stage != stage) continue;
-        const MeasuredRung& before = std::prev(rung)->second;
-        const MeasuredRung& after = rung->second;
-        const Run& on = *after.runs.front()->run;
-        if (before.impossible || after.impossible || on.hardware != run_.hardware || on.device != run_.device ||
-            !similar_models(on, run_) || !(before.tokens_per_s() > 0) || !(after.tokens_per_s() > 0))
-          continue;
-        const Throughput slower = before.throughput();
-        const Throughput faster = after.throughput();
-        const double middle = faster.median / slower.median;
-        const double low = std::min(faster.low / slower.high, middle);
-        const double high = std::max(faster.high / slower.low, middle);
-        gain.low = is_missing(gain.low) ? low : std::min(gain.low, low);
-        gain.high = is_missing(gain.high) ? high : std::max(gain.high, high);
+        if (rung == rungs.begin() || rung->second.front()->run->stage != stage) continue;
+        const Run& before = *std::prev(rung)->second.front()->run;
+        const Run& on = *rung->second.front()->run;
+        if (on.hardware != run_.hardware || on.device != run_.device || !similar_models(on, run_)) continue;
+        const Gain& found = gains(id).at(rung->first);
+        if (found.worst() == Trust::impossible || is_missing(found.factor)) continue;
+        gain.low = is_missing(gain.low) ? found.factor : std::min(gain.low, found.factor);
+        gain.high = is_missing(gain.high) ? found.factor : std::max(gain.high, found.factor);
         evidence.push_back(on.id);
-        gain.from = "run " + std::to_string(on.id) + " over run " + std::to_string(before.runs.front()->run->id);
+        gain.from = "run " + std::to_string(on.id) + " over run " + std::to_string(before.id);
         ++times;
       }
     }
@@ -302,8 +291,8 @@ class Advisor {
     if (here.known()) {
       if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here without a gain
       advice.gain = here;
-      if (own.why.empty())
-        own.why = "It brought " + factor(std::sqrt(here.low * here.high)) + " on this machine (" + here.from + ").";
+      const std::string range = here.low < here.high ? factor(here.low) + " to " + factor(here.high) : factor(here.low);
+      if (own.why.empty()) own.why = "It brought " + range + " on this machine (" + here.from + ").";
     } else if (own.why.empty()) {
       return;
     } else {
@@ -387,6 +376,7 @@ class Advisor {
                 " apart; how much repeats would differ is unknown."});
   }
 
+  const std::span<const AdviceRun> project_;
   const AdviceRun& about_;
   const Run& run_;
   const Summary& summary_;
@@ -395,6 +385,7 @@ class Advisor {
   const std::span<const KnownStage> stages_;
   RepeatCounts repeats_;
   Ladders ladders_;
+  std::map<LadderId, std::map<int, Gain>> gains_;
   std::vector<Advice> list_;
 };
 
@@ -429,13 +420,12 @@ std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, cons
 std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
                                        std::span<const KnownStage> stages) {
   std::vector<AdviceOutcome> outcomes;
-  for (const auto& [id, rungs] : ladders_of(project, hardware)) {
+  for (const auto& [id, rungs] : ladders_of(project)) {
     const std::map<int, Gain> gains = gains_of(project, id, hardware);
     for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
       if (rung == rungs.begin()) continue;
-      const MeasuredRung& before = std::prev(rung)->second;
-      const MeasuredRung& after = rung->second;
-      const Run& run = *after.runs.front()->run;
+      const Run& before = *std::prev(rung)->second.front()->run;
+      const Run& run = *rung->second.front()->run;
       const Gain& gain = gains.at(rung->first);
       if (gain.worst() == Trust::impossible || is_missing(gain.factor)) continue;
       std::vector<AdviceRun> known;
@@ -444,10 +434,10 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
             other.run->ladder == run.ladder ? other.run->rung < run.rung : other.run->created_at < run.created_at;
         if (earlier) known.push_back(other);
       }
-      for (Advice& advice : advise(known, before.runs.front()->run->id, hardware, stages)) {
+      for (Advice& advice : advise(known, before.id, hardware, stages)) {
         if (advice.kind != AdviceKind::speed || advice.stage.empty() || advice.stage != run.stage) continue;
         AdviceOutcome outcome;
-        outcome.before = before.runs.front()->run->id;
+        outcome.before = before.id;
         outcome.after = run.id;
         outcome.factor = gain.factor;
         outcome.held = judge(advice.gain, outcome.factor);

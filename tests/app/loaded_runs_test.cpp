@@ -8,6 +8,8 @@
 
 #include "app/excerpt.h"
 #include "app/figures/run_figures.h"
+#include "app/figures/svg.h"
+#include "app/figures/tex.h"
 
 namespace stepladder {
 namespace {
@@ -51,7 +53,12 @@ TEST_F(LoadedRuns, FiguresOfLongOnesKeepEverySpikeAndSayThatTheyAreExcerpts) {
     const FigureCurve& curve = figure.curves[0];
     EXPECT_LT(curve.x.size(), 20'000u);
     EXPECT_TRUE(std::is_sorted(curve.x.begin(), curve.x.end()));
-    EXPECT_EQ(std::count(curve.y.begin(), curve.y.end(), 9), 1) << "the spike";
+    ASSERT_EQ(curve.high.size(), curve.x.size());
+    ASSERT_EQ(curve.low.size(), curve.x.size());
+    EXPECT_EQ(std::count(curve.high.begin(), curve.high.end(), 9), 1) << "the spike";
+    EXPECT_LT(std::ranges::max(curve.y), 9) << "a mean is drawn, as in the window";
+    EXPECT_EQ(curve.behind, many);
+    EXPECT_TRUE(figure.subtitle.ends_with("; 100 points, means and range of 250,000 values")) << figure.subtitle;
     EXPECT_EQ(curve.not_finite, 1);
     const double end = x == XAxis::step ? 1 : x == XAxis::tokens ? 768 : 0.020;
     EXPECT_NEAR(curve.x.back(), many * end, many * end * 1e-6);
@@ -59,6 +66,13 @@ TEST_F(LoadedRuns, FiguresOfLongOnesKeepEverySpikeAndSayThatTheyAreExcerpts) {
                                   [](const std::string& line) { return line.starts_with("Of 1 long run"); });
     EXPECT_TRUE(says);
   }
+  const Figure loss = loss_figure(of, XAxis::step);
+  const DrawnCurve line = drawn(loss.curves[0], loss, 400);
+  EXPECT_EQ(std::ranges::max(line.high), 9);
+  EXPECT_LT(line.band_x.size(), 1000u);
+  EXPECT_NE(to_svg(loss).find("fill-opacity"), std::string::npos);
+  EXPECT_NE(to_tex(loss, of).find("fill opacity=0.2"), std::string::npos);
+  EXPECT_TRUE(drawn(loss.curves[1], loss, 400).band_x.empty()) << "every step of a short run is drawn";
   EXPECT_EQ(throughput_figure(of, XAxis::step).curves[0].y.front(), 38'400);
   EXPECT_EQ(step_time_figure(of, XAxis::step).curves[0].y.back(), 20);
 }
