@@ -20,7 +20,7 @@ struct CompareOptions {
   std::string base;
   std::vector<std::string> runs;
   double noise_floor = default_noise_floor;
-  std::optional<double> target_loss;  // else the base's own final loss
+  std::optional<double> target_loss;
   bool gate = false;
 };
 
@@ -60,9 +60,15 @@ Json target_json(const std::optional<TargetReached>& target) {
   return {{"step", target->step}, {"seconds", number(target->seconds)}, {"tokens", number(target->tokens)}};
 }
 
+// The loss that a run was judged by, and what it needed; the latter is null if it never reached the target.
+Json reached_json(RunId run, const std::optional<TargetReached>& target) {
+  return {{"id", run}, {"by", target && target->by_validation ? "val_loss" : "loss"}, {"reached", target_json(target)}};
+}
+
 std::string target_text(const TargetReached& target) {
-  if (target.step == 0) return "target: never reached";
-  return "target: reached at step " + grouped(target.step) +
+  const std::string by = target.by_validation ? "val loss" : "median of five losses";
+  if (target.step == 0) return "target: not reached (" + by + ")";
+  return "target: reached (" + by + ") at step " + grouped(target.step) +
          (is_missing(target.seconds) ? "" : ", after " + duration_text(target.seconds)) +
          (is_missing(target.tokens) ? "" : " and " + compact(target.tokens) + " tokens");
 }
@@ -134,8 +140,10 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
   Comparisons compared = compare_runs(base, std::span(all).subspan(1), options.noise_floor,
                                       load_plausibility_context(&store).hardware, others);
   if (common.json || options.target_loss) {
+    compared.target_loss = options.target_loss;
     const double target = options.target_loss ? *options.target_loss : final_loss(store, base);
     for (Comparison& comparison : compared.runs) comparison.target = find_target(store, *comparison.run, target);
+    if (options.target_loss) compared.base_target = find_target(store, base, target);
   }
   if (common.json) {
     print(compare_json(compared));
@@ -224,6 +232,12 @@ Json compare_json(const Comparisons& compared) {
   }
   Json all = {{"base", base.run.id}, {"base_trust", to_string(compared.base_judgement.trust)}, {"runs", rows}};
   if (base.is_excerpt()) all["base_excerpt_steps"] = base.series.size();
+  if (compared.target_loss) {
+    Json runs = Json::array({reached_json(base.run.id, compared.base_target)});
+    for (const Comparison& comparison : compared.runs)
+      runs.push_back(reached_json(comparison.run->loaded.run.id, comparison.target));
+    all["target"] = {{"loss", *compared.target_loss}, {"runs", runs}};
+  }
   return all;
 }
 
@@ -235,9 +249,11 @@ std::string compare_table(const Comparisons& compared) {
   rows.push_back({std::to_string(base.run.id), base.run.name, tokens_per_s_text(base.summary.tokens_per_s), "-",
                   factor_text(reference.over_baseline.factor), "-",
                   "baseline" + (reference.is_trusted() ? "" : ", " + std::string(to_string(reference.trust))),
-                  "reference", "-"});
+                  loss_text({}, true), "-"});
   std::string notes = excerpt_note(*compared.base);
   if (!reference.is_trusted()) notes += flag_notes(reference, "run " + std::to_string(base.run.id) + " (baseline), ");
+  if (compared.base_target)
+    notes += "run " + std::to_string(base.run.id) + " (baseline), " + target_text(*compared.base_target) + "\n";
   for (const Comparison& comparison : compared.runs) {
     const LoadedRun& loaded = comparison.run->loaded;
     const RungJudgement& judgement = comparison.judgement;
@@ -267,8 +283,8 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--noise-floor", options->noise_floor, "Differences below this count as none (default 0.01)")
       ->check(between(0, 1));
   command
-      ->add_option("--target-loss", options->target_loss,
-                   "Report when each run reached this loss (JSON: the baseline's last loss unless given)")
+      ->add_option("--target,--target-loss", options->target_loss,
+                   "Report the step, time and tokens at which each run reached this loss")
       ->check(between(-1e9, 1e9));
   command->add_flag("--gate", options->gate,
                     "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");

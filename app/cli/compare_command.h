@@ -34,6 +34,8 @@ struct Comparisons {
   const ComparedRun* base = nullptr;
   RungJudgement base_judgement;
   std::vector<Comparison> runs;
+  std::optional<double> target_loss;         // if one was asked for
+  std::optional<TargetReached> base_target;  // then: where the base reached it
 };
 
 // `others`: runs that may separate a change from a bigger batch. Leaves `target` unset.

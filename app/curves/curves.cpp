@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace stepladder {
@@ -75,6 +76,32 @@ Points joined(const Points& run, const Points& base, Join join) {
     out.y.push_back(join(run.y[i], other));
   }
   return out;
+}
+
+// Every x of the runs, once. At most twice as many as the longest run has; else as many as it has, evenly chosen.
+std::vector<double> all_x(std::span<const Points> runs) {
+  std::vector<double> all;
+  std::size_t longest = 0;
+  for (const Points& run : runs) {
+    const auto middle = all.insert(all.end(), run.x.begin(), run.x.end());
+    std::inplace_merge(all.begin(), middle, all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    longest = std::max(longest, run.x.size());
+  }
+  if (all.size() <= 2 * longest) return all;
+  std::vector<double> chosen(longest, all.front());
+  for (std::size_t i = 1; i < longest; ++i) chosen[i] = all[i * (all.size() - 1) / (longest - 1)];
+  return chosen;
+}
+
+// y at x, of which `at` is the first point that isn't before; missing beyond the run's ends, NaN or infinite beside a
+// point that is. Runs whose points aren't a path have values at their points only.
+double value_before(const Points& run, std::size_t at, double x) {
+  if (at == run.x.size()) return missing;
+  if (run.x[at] == x) return run.y[at];
+  if (at == 0 || !run.is_path) return missing;
+  const double share = (x - run.x[at - 1]) / (run.x[at] - run.x[at - 1]);
+  return run.y[at - 1] + share * (run.y[at] - run.y[at - 1]);
 }
 
 }  // namespace
@@ -158,7 +185,7 @@ MeanCurve placed(const MeanCurve& by_step, const Points& places) {
   return {.mean = placed(by_step.mean, places),
           .low = placed(Points{by_step.mean.x, by_step.low}, places).y,
           .high = placed(Points{by_step.mean.x, by_step.high}, places).y,
-          .runs = by_step.runs};
+          .runs = {}};
 }
 
 double step_at(const Points& places, double place) {
@@ -198,29 +225,33 @@ Points ratio(const Points& run, const Points& base) {
 }
 
 MeanCurve mean_of(std::span<const Points> runs) {
-  MeanCurve curve{.runs = runs.size()};
-  if (runs.empty()) return curve;
-  std::vector<std::size_t> at(runs.size(), 0);
-  for (std::size_t i = 0; i < runs[0].x.size(); ++i) {
-    const double x = runs[0].x[i];
+  MeanCurve curve;
+  curve.mean.is_path = std::all_of(runs.begin(), runs.end(), [](const Points& run) { return run.is_path; });
+  std::vector<std::size_t> at(runs.size(), 0);  // each run's first point that isn't before x
+  for (const double x : all_x(runs)) {
     double sum = 0;
-    double low = runs[0].y[i];
-    double high = low;
-    bool all = true;
-    for (std::size_t r = 0; r < runs.size() && all; ++r) {
-      while (at[r] < runs[r].x.size() && runs[r].x[at[r]] < x) ++at[r];
-      all = at[r] < runs[r].x.size() && runs[r].x[at[r]] == x;
-      if (!all) break;
-      const double y = runs[r].y[at[r]];
+    double low = missing;
+    double high = missing;
+    int finite = 0;
+    bool any = false;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const Points& run = runs[r];
+      while (at[r] < run.x.size() && run.x[at[r]] < x) ++at[r];
+      const double y = value_before(run, at[r], x);
+      any = any || !is_missing(y);
+      if (!std::isfinite(y)) continue;
       sum += y;
-      low = std::min(low, y);
-      high = std::max(high, y);
+      low = finite == 0 ? y : std::min(low, y);
+      high = finite == 0 ? y : std::max(high, y);
+      ++finite;
     }
-    if (!all) continue;
+    if (!any) continue;
+    const double nothing = std::numeric_limits<double>::quiet_NaN();
     curve.mean.x.push_back(x);
-    curve.mean.y.push_back(sum / static_cast<double>(runs.size()));
-    curve.low.push_back(low);
-    curve.high.push_back(high);
+    curve.mean.y.push_back(finite > 0 ? sum / finite : nothing);
+    curve.low.push_back(finite > 0 ? low : nothing);
+    curve.high.push_back(finite > 0 ? high : nothing);
+    curve.runs.push_back(finite);
   }
   return curve;
 }

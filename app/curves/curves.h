@@ -30,13 +30,13 @@ struct Points {
   bool empty() const { return x.empty(); }
 };
 
-// A mean with the lowest and highest value at every x: of several runs where all of them have a value, or of the
-// buckets of a long run (means_of).
+// A mean with the lowest and highest value at every x: of several runs (mean_of), or of the buckets of a long run
+// (means_of).
 struct MeanCurve {
   Points mean;
   std::vector<double> low;
   std::vector<double> high;
-  std::size_t runs = 1;
+  std::vector<int> runs;  // that have a finite value at each x; empty for the buckets of one run
 };
 
 // Leaves out steps whose y is missing or whose x is unknown. FLOPs are Run::model_flops_per_token x tokens.
@@ -58,7 +58,9 @@ double step_at(const Points& places, double place);
 Points difference(const Points& run, const Points& base);
 Points ratio(const Points& run, const Points& base);
 
-// The mean of several runs at every x that all of them have.
+// The mean of several runs at every x that any of them has, interpolated between a run's neighbouring points. A run
+// that has ended, hasn't begun or is NaN or infinite there doesn't count; where none is finite the mean is NaN. Where
+// the runs' x differ much, as over time, as many x are kept as the longest run has.
 MeanCurve mean_of(std::span<const Points> runs);
 
 struct RangeStatistics {

@@ -78,6 +78,10 @@ struct SelectRuns {  // only these
   std::vector<RunId> runs;
 };
 struct ClearSelection {};
+struct ColourRun {  // in every view
+  RunId run = 0;
+  int colour = -1;  // an index of rung_colour; -1: its rung's again
+};
 struct SelectBaseline {  // of the shown ladder
   int rung = 0;
 };
@@ -196,11 +200,11 @@ struct DismissMessage {
 using Command =
     std::variant<LaunchLadder, PlanLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail,
                  LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun,
-                 SelectRuns, ClearSelection, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder, DeleteLadder,
-                 Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification, ProposeLadder,
-                 ProposeStage, ResumeRun, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints,
-                 SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
-                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+                 SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder,
+                 DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
+                 ProposeLadder, ProposeStage, ResumeRun, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
+                 SavePoints, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall,
+                 ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

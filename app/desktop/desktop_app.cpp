@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -74,6 +75,10 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
     for (const RunId run : view->second.runs) {
       if (workspace_.find(run)) workspace_.selected_runs.insert(run);
     }
+    for (const auto& [run, colour] : view->second.colours) {
+      if (const RunId id = std::atoll(run.c_str()); workspace_.find(id))
+        workspace_.run_colours[id] = std::max(colour, 0);
+    }
   }
   for (const std::string& id : settings_.panels) {  // skips panels that this version doesn't have
     const bool known = std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.id == id; });
@@ -98,8 +103,10 @@ DesktopSettings DesktopApp::settings() {
   for (const Panel& panel : panels_) {
     if (panel.remember) settings_.views[panel.id] = panel.remember();
   }
-  settings_.projects[workspace_.database] = {workspace_.selected_ladder,
-                                             {workspace_.selected_runs.begin(), workspace_.selected_runs.end()}};
+  ProjectView& project = settings_.projects[workspace_.database];
+  project = {.ladder = workspace_.selected_ladder,
+             .runs = {workspace_.selected_runs.begin(), workspace_.selected_runs.end()}};
+  for (const auto& [run, colour] : workspace_.run_colours) project.colours[std::to_string(run)] = colour;
   return settings_;
 }
 

@@ -101,6 +101,7 @@ class DesktopApp {
   void execute(const SelectRun& select);
   void execute(const SelectRuns& select);
   void execute(const ClearSelection&);
+  void execute(const ColourRun& chosen);
   void execute(const SelectBaseline& select);
   void execute(const OpenRun& open);
   void execute(const Curate& asked);

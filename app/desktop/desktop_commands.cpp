@@ -98,6 +98,14 @@ void DesktopApp::execute(const SelectRung& select) {
   workspace_.selected_rung = select.rung;
 }
 
+void DesktopApp::execute(const ColourRun& chosen) {
+  if (chosen.colour < 0) {
+    workspace_.run_colours.erase(chosen.run);
+  } else {
+    workspace_.run_colours[chosen.run] = chosen.colour;
+  }
+}
+
 void DesktopApp::execute(const SelectBaseline& select) {
   workspace_.baseline_rung = select.rung;
 }

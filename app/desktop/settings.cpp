@@ -82,6 +82,7 @@ DesktopSettings load_settings() {
       ProjectView& project = settings.projects[database];
       take(view, "ladder", project.ladder);
       take(view, "runs", project.runs);
+      take(view, "colours", project.colours);
     }
   }
   settings.scale = std::clamp(settings.scale, 0.6f, 3.0f);
@@ -96,7 +97,7 @@ void save_settings(const DesktopSettings& settings) {
   fs::create_directories(file.parent_path(), ignored);
   json projects = json::object();
   for (const auto& [database, view] : settings.projects)
-    projects[database] = {{"ladder", view.ladder}, {"runs", view.runs}};
+    projects[database] = {{"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}};
   const json all{{"theme", theme_names[static_cast<std::size_t>(settings.theme)]},
                  {"scale", settings.scale},
                  {"panels", settings.panels},

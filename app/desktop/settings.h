@@ -12,10 +12,11 @@ namespace stepladder {
 
 enum class ThemeChoice { dark, light, system };
 
-// The last selection in one database.
+// The last selection in one database, and the colours of its runs.
 struct ProjectView {
   std::int64_t ladder = 0;
-  std::vector<std::int64_t> runs;  // selected
+  std::vector<std::int64_t> runs;           // selected
+  std::map<std::string, int> colours = {};  // by the run's number; chosen by the user
 };
 
 struct DesktopSettings {

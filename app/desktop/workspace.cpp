@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "app/desktop/theme.h"
 #include "app/terminal_text.h"
 
 namespace stepladder {
@@ -463,6 +464,32 @@ void Workspace::order_queue(const std::vector<RunId>& waiting) {
     return found == waiting.end() ? std::ptrdiff_t{-1} : found - waiting.begin();
   };
   std::stable_sort(queue_.begin(), queue_.end(), [&](RunId a, RunId b) { return place(a) < place(b); });
+}
+
+int Workspace::colour_of(const Run& run) const {
+  const auto chosen = run_colours.find(run.id);
+  return chosen == run_colours.end() ? run.rung : chosen->second;
+}
+
+std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
+  std::array<bool, rung_colour_count> taken{};
+  std::vector<int> colours(lines.size(), -1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto chosen = run_colours.find(lines[i]);
+    if (chosen == run_colours.end()) continue;
+    colours[i] = chosen->second % rung_colour_count;
+    taken[static_cast<std::size_t>(colours[i])] = true;
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (colours[i] >= 0) continue;
+    const RunEntry* entry = find(lines[i]);
+    int colour = (entry ? entry->run.rung : 0) % rung_colour_count;
+    for (int tries = 0; taken[static_cast<std::size_t>(colour)] && tries < rung_colour_count; ++tries)
+      colour = (colour + 1) % rung_colour_count;
+    taken[static_cast<std::size_t>(colour)] = true;
+    colours[i] = colour;
+  }
+  return colours;
 }
 
 double Workspace::seconds_left(const RunEntry& run) const {

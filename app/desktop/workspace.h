@@ -171,6 +171,12 @@ class Workspace {
   std::vector<const RunEntry*> compared() const;
   const Ladder* shown_ladder() const;  // the selected one, else the newest; null without ladders
 
+  // A run's colour in every view, as an index of rung_colour: the one that the user chose, else its rung's.
+  int colour_of(const Run& run) const;
+  // The colours of several lines in one chart, each named by its first run: a colour that the user chose stays; of
+  // others that would be equal, the later one gets a free colour.
+  std::vector<int> colours_of(const std::vector<RunId>& lines) const;
+
   // Estimated seconds until the run, or everything queued, is done; missing in the first ten steps. seconds_off is the
   // estimate's uncertainty: 2.3 standard errors of the mean over ten blocks of the later half, or the difference
   // between that half and all steps if it is larger, since a pace that has changed may change again.
@@ -193,6 +199,7 @@ class Workspace {
   int baseline_rung = 0;         // of the shown ladder
   RunId shown_run = 0;           // in the Run view; 0: the newest
   std::set<RunId> selected_runs;
+  std::map<RunId, int> run_colours;  // chosen by the user: indices of rung_colour
   std::vector<Message> messages;
   std::string unstored;  // says which steps wait to be stored, and why; empty: none
   std::string undoable;  // what Undo reverts, in the past tense; empty: nothing

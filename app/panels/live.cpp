@@ -51,14 +51,16 @@ std::vector<Curve> curves_of(const State& state, const Workspace& workspace, con
       if (other->run.id == shown.run.id) continue;
       const std::string repeat = other->run.repeat > 0 ? ", repeat " + std::to_string(other->run.repeat + 1) : "";
       add(*other, {.label = other->run.title + repeat + "##" + std::to_string(other->run.id),
-                   .colour = faded(rung_colour(other->run.rung), 0.55f),
+                   .colour = faded(rung_colour(workspace.colour_of(other->run)), 0.55f),
                    .weight = 1,
                    .in_legend = other->run.repeat == 0 && other->run.rung != shown.run.rung,
                    .order = other->run.rung});
     }
   }
-  add(shown,
-      {.label = shown.run.title, .colour = rung_colour(shown.run.rung), .weight = 2.2f, .order = shown.run.rung});
+  add(shown, {.label = shown.run.title,
+              .colour = rung_colour(workspace.colour_of(shown.run)),
+              .weight = 2.2f,
+              .order = shown.run.rung});
   return curves;
 }
 
@@ -86,7 +88,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   const float top = ImGui::GetCursorPosY();
   ImGui::BeginGroup();
   ImGui::SetCursorPosY(top + px(6));
-  colour_square(rung_colour(shown.run.rung));
+  colour_square(rung_colour(workspace.colour_of(shown.run)));
   ImGui::SameLine();
   ImGui::SetCursorPosY(top);
   text_cut(shown.run.title.empty() ? shown.run.name : shown.run.title, right - px(360), palette().text, fonts().display,
@@ -142,8 +144,9 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
     const auto part = static_cast<float>(std::clamp(share_done(*run), 0.0, 1.0));
     draw->AddRectFilled(at, ImVec2(at.x + each, at.y + height), u32(palette().line), px(2));
     if (part > 0)
-      draw->AddRectFilled(at, ImVec2(at.x + each * part, at.y + height),
-                          u32(run == &shown ? palette().accent : faded(rung_colour(run->run.rung), 0.7f)), px(2));
+      draw->AddRectFilled(
+          at, ImVec2(at.x + each * part, at.y + height),
+          u32(run == &shown ? palette().accent : faded(rung_colour(workspace.colour_of(run->run)), 0.7f)), px(2));
     at.x += each + gap;
   }
   ImGui::Dummy(ImVec2(width, height));

@@ -47,6 +47,7 @@ struct TargetReached {
   std::int64_t step = 0;
   double seconds = missing;  // of the steps up to and including this one; missing if one of them has no time
   double tokens = missing;
+  bool by_validation = false;  // the loss that reached it, or would have to
 };
 TargetReached reach(const Series& series, std::int64_t tokens_per_step, double target_loss);
 

@@ -65,6 +65,14 @@ RecipeFacts recipe_facts(const Run& run) {
   return facts;
 }
 
+std::map<std::string, std::string> recipe_values(const Run& run) {
+  std::map<std::string, std::string> values;
+  const Json recipe = object_of(run.recipe);
+  for (const auto& [name, value] : recipe.items())
+    values[name] = value.is_string() ? value.get<std::string>() : value.dump();
+  return values;
+}
+
 bool same_recipe_but_batch(const Run& a, const Run& b) {
   const auto rest = [](const Run& run) {
     Json recipe = object_of(run.recipe);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -36,6 +37,9 @@ struct RecipeFacts {
 // nanoGPT and Hugging Face spell it, at any depth that an importer has flattened: `model.n_layer`). A value that isn't
 // JSON, or has another type, is unknown.
 RecipeFacts recipe_facts(const Run& run);
+
+// Every value of Run::recipe by its name, as text; empty if the recipe isn't a JSON object.
+std::map<std::string, std::string> recipe_values(const Run& run);
 
 // Whether two recipes differ at most in batch size, accumulation, length, schedule, seed, and in validation, samples
 // and checkpoints.

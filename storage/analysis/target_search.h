@@ -1,7 +1,9 @@
-// Finds where a run reached a loss piece by piece, so that the run need not be read whole.
+// Finds where a run reached a loss piece by piece, so that the run need not be read whole; and what several runs
+// needed.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "storage/analysis/compare.h"
@@ -14,7 +16,7 @@ namespace stepladder {
 class TargetSearch {
  public:
   TargetSearch(std::int64_t tokens_per_step, double target_loss, bool validated)
-      : tokens_per_step_(tokens_per_step), target_loss_(target_loss), validated_(validated) {}
+      : tokens_per_step_(tokens_per_step), target_loss_(target_loss), reached_{.by_validation = validated} {}
 
   // Takes the steps that follow those of the last call; ignores them once the target is found.
   void add(const Series& steps);
@@ -27,11 +29,21 @@ class TargetSearch {
 
   const std::int64_t tokens_per_step_;
   const double target_loss_;
-  const bool validated_;
   double milliseconds_ = 0;
   double tokens_ = 0;
   std::vector<double> last_;  // training losses, for their median
   TargetReached reached_;
 };
+
+// What several runs, such as repeats, needed to reach a loss: the medians over those that reached it.
+struct TargetOfRuns {
+  int runs = 0;
+  int reached = 0;
+  double steps = missing;  // missing if none reached it
+  double seconds = missing;
+  double tokens = missing;
+  int by_validation = 0;  // runs that were judged by their validation loss
+};
+TargetOfRuns target_of(std::span<const TargetReached> runs);
 
 }  // namespace stepladder

@@ -76,11 +76,16 @@ class Numbers(unittest.TestCase):
         base, run = self.add_run("base", 100), self.add_run("run", 100, noise=0, losses=[5 - i / 100 for i in range(200)])
         out = self.place.run("compare", base, run, "--target-loss", 4)[1]
         # The median of the last five is that of two steps before.
-        self.assertIn(f"run {run}, target: reached at step 103, after 10 s and 422 k tokens", out)
+        self.assertIn(f"run {run}, target: reached (median of five losses) at step 103, after 10 s and 422 k tokens", out)
         reached = self.place.json("compare", base, run, "--target-loss", 4)["runs"][0]["reached_base_loss"]
         self.assertEqual((reached["step"], reached["tokens"]), (103, 103 * 4096))
         self.assertAlmostEqual(reached["seconds"], 10.3, places=6)
-        self.assertIn("target: never reached", self.place.run("compare", base, run, "--target-loss", 1)[1])
+        target = self.place.json("compare", base, run, "--target", 4)["target"]
+        self.assertEqual(target["loss"], 4)
+        self.assertEqual([(each["id"], each["by"]) for each in target["runs"]], [(base, "loss"), (run, "loss")])
+        self.assertEqual(target["runs"][1]["reached"], reached)
+        self.assertIn("target: not reached (median of five losses)", self.place.run("compare", base, run, "--target-loss", 1)[1])
+        self.assertNotIn("target", self.place.json("compare", base, run), "a target that nobody asked for")
         self.assertNotIn("target", self.place.run("compare", base, run)[1])
 
     def test_long_runs_are_compared_by_excerpts(self):

@@ -9,7 +9,7 @@ namespace {
 ComparedLine line_of_losses() {
   ComparedLine line;
   line.runs = {7};
-  line.points[0] = {.x = {1, 2, 3}, .y = {4, 3, 2.5}};
+  line.of(Quantity::loss).points = {.x = {1, 2, 3}, .y = {4, 3, 2.5}};
   return line;
 }
 
@@ -24,7 +24,8 @@ RungJudgement faster() {
 
 ComparedNumbers row_of(const RungJudgement* judged, bool is_base = false, const SharedX& x = {}) {
   const ComparedLine line = line_of_losses();
-  return compared_numbers(line, is_base, judged, statistics_between(line.points[0], 0, 10), Quantity::loss, x);
+  return compared_numbers(line, is_base, judged, statistics_between(line.of(Quantity::loss).points, 0, 10),
+                          Quantity::loss, x);
 }
 
 TEST(CompareNumbers, a_faster_line_says_by_how_much) {

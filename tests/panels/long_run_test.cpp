@@ -117,15 +117,15 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
   };
   follow();
   ASSERT_EQ(shown.curves.lines.size(), 2u);
-  const ComparedLine& base = shown.curves.lines[0];
-  const ComparedLine& other = shown.curves.lines[1];
-  EXPECT_EQ(*std::max_element(base.points[0].y.begin(), base.points[0].y.end()), 9) << "the spike of one step";
-  EXPECT_LT(*std::max_element(base.means[0].y.begin(), base.means[0].y.end()), 3.1);
-  EXPECT_NEAR(base.points[0].x.back(), 250'000 * 0.020, 1e-6) << "seconds of training";
-  EXPECT_NEAR(other.points[0].x.back(), 250'000 * 0.010, 1e-6);
+  const ComparedMetric& base = shown.curves.lines[0].of(Quantity::loss);
+  const ComparedMetric& other = shown.curves.lines[1].of(Quantity::loss);
+  EXPECT_EQ(*std::max_element(base.points.y.begin(), base.points.y.end()), 9) << "the spike of one step";
+  EXPECT_LT(*std::max_element(base.means.y.begin(), base.means.y.end()), 3.1);
+  EXPECT_NEAR(base.points.x.back(), 250'000 * 0.020, 1e-6) << "seconds of training";
+  EXPECT_NEAR(other.points.x.back(), 250'000 * 0.010, 1e-6);
   EXPECT_NEAR(step_at(shown.curves.places.at(other_), 1000), 100'000, 1);
   EXPECT_NEAR(other.gap.y.back(), 0.1, 1e-6);
-  EXPECT_EQ(base.behind[0], 250'000);
+  EXPECT_EQ(base.behind, 250'000);
   const RungJudgement& verdict = shown.judged.at(other_);
   EXPECT_NEAR(verdict.over_baseline.factor, 2, 1e-9);
   EXPECT_EQ(verdict.over_baseline.verdict, Verdict::faster);
@@ -134,13 +134,13 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
 
   zoom = {.low = 1235, .high = 1237};  // in seconds; the other run's steps around 123,600
   follow();
-  EXPECT_EQ(shown.curves.lines[1].behind[0], 0) << "the steps themselves";
+  EXPECT_EQ(shown.curves.lines[1].of(Quantity::loss).behind, 0) << "the steps themselves";
   EXPECT_FALSE(workspace.find(run_)->loaded);
   options = {.axis = Axis::loss};
   zoom = {};
   follow();
   EXPECT_GT(shown.curves.lines[0].excerpt, 10'000);
-  EXPECT_FALSE(shown.curves.lines[0].points[1].empty());
+  EXPECT_FALSE(shown.curves.lines[0].of(Quantity::tokens_per_s).points.empty());
 }
 
 TEST_F(TwoLongRuns, AreALadderWithoutBeingReadWhole) {

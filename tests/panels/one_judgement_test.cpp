@@ -11,7 +11,10 @@
 #include "app/desktop/models/ladder_model.h"
 #include "app/excerpt.h"
 #include "app/figures/study.h"
+#include "app/format.h"
 #include "app/verdict_text.h"
+#include "storage/analysis/advice.h"
+#include "storage/analysis/known_stage.h"
 
 namespace stepladder {
 namespace {
@@ -139,7 +142,9 @@ class OneJudgement : public testing::TestWithParam<Case> {
     ComparisonViewModel shown;
     std::vector<const RunEntry*> runs;
     for (const RunId id : ids) runs.push_back(workspace_.find(id));
-    settle([&](Commands& asked) { shown.update(workspace_, runs, ids.front(), {.mean = mean}, {}, asked); });
+    settle([&](Commands& asked) {
+      shown.update(workspace_, runs, ids.front(), {.group_by = mean ? group_by_rung : ""}, {}, asked);
+    });
     return shown.judged;
   }
 
@@ -185,6 +190,28 @@ TEST_P(OneJudgement, OfARungIsTheSameInReportViewsAndLadderJson) {
   EXPECT_EQ(answer(json.at("rungs")[1]), answer(reported));
   const std::string table = ladder_table(loaded, {}, context_.hardware);
   EXPECT_NE(table.find(expected.words), std::string::npos) << table;
+}
+
+TEST_P(OneJudgement, OfAStageIsTheSameInAdvisorAndLadder) {
+  LadderViewModel ladder;
+  settle([&](Commands& asked) { ladder.update(workspace_, ladder_, 0, ComparisonAxis::steps, nullptr, asked); });
+  const Gain& shown = ladder.model.rungs.at(1).judged.over_previous;
+  const std::vector<KnownStage> stages{
+      {.id = "tf32", .title = "TF32", .is_off = [](const stepladder::Run&, const RecipeFacts&) { return true; }}};
+  const std::vector<RunAndSummary> known = store_.runs_with_summaries();
+  std::vector<AdviceRun> project;
+  for (const RunAndSummary& run : known) project.push_back({.run = &run.run, .summary = &run.summary});
+  const std::vector<Advice> list = advise(project, ids_[0][0], context_.hardware, stages);
+  const auto advice = std::find_if(list.begin(), list.end(), [](const Advice& each) { return each.stage == "tf32"; });
+  const bool is_gain = shown.worst() != Trust::impossible && shown.factor > 1.01;
+  if (!is_gain || GetParam().base_trust != Trust::trusted) return;  // no gain to expect, or to be trusted first
+  ASSERT_NE(advice, list.end());
+  EXPECT_EQ(advice->gain.low, shown.factor);
+  EXPECT_EQ(advice->gain.high, shown.factor);
+  EXPECT_NE(advice->why.find("It brought " + factor_text(shown.factor) + " on this machine"), std::string::npos)
+      << advice->why;
+  for (const AdviceOutcome& outcome : advice_held(project, context_.hardware, stages))
+    EXPECT_EQ(outcome.factor, shown.factor);
 }
 
 TEST_P(OneJudgement, OfARunIsTheSameInCompareViewAndCommandLine) {

@@ -119,7 +119,7 @@ TEST(Compare, EscapeThatClosesAListLeavesTheCursors) {
   ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
   const auto has_cursors = [&] { return shows(imgui, app, "compare.cursors"); };
   ASSERT_TRUE(imgui.frames_until(app, [] { return ui_test_anchors::find("compare.axis").has_value(); }));
-  ASSERT_TRUE(imgui.click(app, "chart.gap"));
+  ASSERT_TRUE(imgui.click(app, "chart.loss.gap"));
   imgui.press(app, ImGuiKey_A);
   EXPECT_TRUE(has_cursors());
   ASSERT_TRUE(imgui.click(app, "compare.axis"));
@@ -200,8 +200,8 @@ TEST(SmallWindow, EveryViewIsReachedAndKeepsTheRoomThatItNeeds) {
     EXPECT_LE(item->y1, 400) << view;
   }
   ASSERT_TRUE(imgui.click(app, "side.compare"));
-  ASSERT_TRUE(shows(imgui, app, "chart.gap"));
-  const auto chart = ui_test_anchors::find("chart.gap");
+  ASSERT_TRUE(shows(imgui, app, "chart.loss.gap"));
+  const auto chart = ui_test_anchors::find("chart.loss.gap");
   EXPECT_GT(chart->x1 - chart->x0, 150) << "it scrolls instead of being squeezed";
   EXPECT_GT(chart->y1 - chart->y0, 60);
 }

@@ -48,7 +48,9 @@ Figure figure_of(const Chart& chart) {
               .is_log = chart.log_y,
               .from_zero = chart.from_zero};
   std::vector<const Curve*> curves;
-  for (const Curve& curve : chart.curves) curves.push_back(&curve);
+  for (const Curve& curve : chart.curves) {
+    if (!curve.hidden) curves.push_back(&curve);
+  }
   std::stable_sort(curves.begin(), curves.end(), [](const Curve* a, const Curve* b) { return a->order < b->order; });
   constexpr std::size_t most_in_legend = 20;
   for (const Curve* curve : curves) {
@@ -62,10 +64,15 @@ Figure figure_of(const Chart& chart) {
       if (is_missing(y[i])) continue;
       drawn.x.push_back(curve->x[i]);
       drawn.y.push_back(y[i]);
+      if (i >= curve->low.size() || i >= curve->high.size()) continue;
+      drawn.low.push_back(curve->low[i]);
+      drawn.high.push_back(curve->high[i]);
     }
     if (!drawn.x.empty()) figure.curves.push_back(std::move(drawn));
   }
   if (!is_missing(chart.floor)) figure.marks.push_back({chart.floor, chart.floor_label});
+  if (chart.target && !is_missing(chart.target->value))
+    figure.marks.push_back({chart.target->value, "target " + loss_text(chart.target->value)});
   if (!is_missing(chart.zero_line)) figure.marks.push_back({chart.zero_line, ""});
   if (!is_missing(chart.band_low)) figure.bands.push_back({chart.band_low, chart.band_high, "the same"});
   if (!chart.smoothing.empty()) figure.caption.push_back("Curves are " + chart.smoothing + ".");
@@ -76,6 +83,7 @@ PointsTable points_of(const Chart& chart) {
   PointsTable table{.x_head = chart.x_label,
                     .y_head = chart.unit.empty() ? chart.title : chart.title + " (" + chart.unit + ")"};
   for (const Curve& curve : chart.curves) {
+    if (curve.hidden) continue;
     PointsTable::Curve& copy = table.curves.emplace_back();
     copy.label = without_id(curve.label);
     copy.x.assign(curve.x.begin(), curve.x.end());

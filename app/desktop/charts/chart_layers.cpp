@@ -1,6 +1,7 @@
 #include "app/desktop/charts/chart_layers.h"
 
 #include <implot.h>
+#include <implot_internal.h>  // the legend's place, for tests
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 
@@ -92,16 +94,21 @@ std::string legend_label(const Curve& curve, float plot_width) {
   return cut == name ? curve.label : cut + "##" + curve.label;
 }
 
-// Lists the curves first, since ImPlot orders the legend by first mention, and curves are drawn in another order.
-void list_in_legend(const Chart& chart, float plot_width) {
+std::vector<const Curve*> in_legend_order(const Chart& chart) {
   std::vector<const Curve*> curves;
   for (const Curve& curve : chart.curves) {
     if (curve.in_legend) curves.push_back(&curve);
   }
   std::stable_sort(curves.begin(), curves.end(), [](const Curve* a, const Curve* b) { return a->order < b->order; });
-  for (const Curve* curve : curves) {
+  return curves;
+}
+
+// Lists the curves first, since ImPlot orders the legend by first mention, and curves are drawn in another order.
+void list_in_legend(const Chart& chart, float plot_width) {
+  for (const Curve* curve : in_legend_order(chart)) {
     ImPlotSpec spec;
     spec.LineColor = faded(curve->colour, 1 / std::max(curve->colour.w, 0.1f));
+    ImPlot::HideNextItem(curve->hidden, ImPlotCond_Always);
     spec.Flags = ImPlotItemFlags_NoFit;
     // An empty line: ImPlot gives a dummy a colour of its own, which a curve without points would keep.
     constexpr double nothing = 0;
@@ -181,7 +188,7 @@ void draw_zero_line(const Chart& chart) {
 }
 
 void draw_curve(const Curve& curve, const CurveView& view, bool steps_up, float plot_width) {
-  if (view.line.x.empty()) return;
+  if (view.line.x.empty() || curve.hidden) return;
   draw_band(curve, view);
   if (curve.smoothed.empty()) {
     draw_line(curve, view.line, curve.colour, curve.weight, steps_up, plot_width);
@@ -214,7 +221,7 @@ bool has_room_for_legend(const Chart& chart, float height) {
 
 double nearest_x(const Chart& chart, double at) {
   for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend(); ++curve) {
-    if (!curve->x.empty()) return curve->x[nearest_index(curve->x, at)];
+    if (!curve->x.empty() && !curve->hidden) return curve->x[nearest_index(curve->x, at)];
   }
   return at;
 }
@@ -226,7 +233,7 @@ void read_out(const Chart& chart, double x_marked) {
     text_quiet(chart.x_label + " " + x_text(chart, x_marked));
     int rows = 0;
     for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
-      if (curve->x.empty() || curve->label.empty() || at > curve->x.back() + 1) continue;
+      if (curve->x.empty() || curve->hidden || curve->label.empty() || at > curve->x.back() + 1) continue;
       const std::size_t i = nearest_index(curve->x, at);
       if (is_missing(curve->y[i])) continue;
       ++rows;
@@ -235,6 +242,7 @@ void read_out(const Chart& chart, double x_marked) {
       std::string text = curve->label.substr(0, curve->label.find("##")) + "  " + y_text(chart, curve->y[i]);
       if (i < curve->low.size() && curve->low[i] < curve->high[i])
         text += "  (" + y_text(chart, curve->low[i]) + " \xE2\x80\x93 " + y_text(chart, curve->high[i]) + ")";
+      if (i < curve->runs.size()) text += ", n = " + std::to_string(curve->runs[i]);
       if (i < curve->smoothed.size()) text += "  (smoothed " + y_text(chart, curve->smoothed[i]) + ")";
       ImGui::TextUnformatted(text.c_str());
     }
@@ -247,6 +255,92 @@ void read_out(const Chart& chart, double x_marked) {
     ImGui::EndTooltip();
   }
   ImGui::PopStyleVar();
+}
+
+void draw_values(const Chart& chart, double x) {
+  const ImVec2 plot = ImPlot::GetPlotPos();
+  const ImVec2 room = ImPlot::GetPlotSize();
+  const float row = px(15);
+  const auto most = static_cast<std::size_t>(std::max(0.0f, (room.y - px(12)) / row));
+  struct Value {
+    const Curve* curve;
+    double y;
+    std::string text;
+  };
+  std::vector<Value> values;
+  float width = 0;
+  for (const Curve& curve : chart.curves) {
+    if (curve.hidden || curve.x.empty() || values.size() == std::min<std::size_t>(most, 12)) continue;
+    if (x < curve.x.front() || x > curve.x.back()) continue;
+    const std::size_t i = nearest_index(curve.x, x);
+    const double y = curve.smoothed.empty() ? curve.y[i] : curve.smoothed[i];
+    if (is_missing(y)) continue;
+    values.push_back({&curve, y, y_text(chart, y)});
+    width = std::max(width, ImGui::CalcTextSize(values.back().text.c_str()).x);
+  }
+  if (values.empty()) return;
+  ImPlot::PushPlotClipRect();
+  ImDrawList* draw = ImPlot::GetPlotDrawList();
+  const ImVec2 size(width + px(26), row * static_cast<float>(values.size()) + px(8));
+  const float at = ImPlot::PlotToPixels(x, 0).x;
+  const bool fits_right = at + px(8) + size.x < plot.x + room.x;
+  const ImVec2 corner(fits_right ? at + px(8) : at - px(8) - size.x, plot.y + px(4));
+  draw->AddRectFilled(corner, ImVec2(corner.x + size.x, corner.y + size.y), u32(palette().card, 0.88f), px(4));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Value& value = values[i];
+    const ImU32 colour = u32(value.curve->colour);
+    if (std::isfinite(value.y)) draw->AddCircleFilled(ImPlot::PlotToPixels(x, value.y), px(3), colour);
+    const float top = corner.y + px(4) + row * static_cast<float>(i);
+    draw->AddRectFilled(ImVec2(corner.x + px(6), top + px(4)), ImVec2(corner.x + px(13), top + px(11)), colour, px(2));
+    draw->AddText(ImVec2(corner.x + px(19), top), u32(palette().text), value.text.c_str());
+  }
+  ImPlot::PopPlotClipRect();
+  ui_test_anchors::note(std::string("chart.") + chart.id + ".values." + std::to_string(values.size()), corner.x,
+                        corner.y, corner.x + size.x, corner.y + size.y);
+}
+
+void use_legend(const Chart& chart, float plot_width) {
+  if (!chart.legend_input) return;
+  LegendInput& input = *chart.legend_input;
+  input = {};
+  const ImPlotPlot& plot = *ImPlot::GetCurrentContext()->CurrentPlot;
+  if ((plot.Flags & ImPlotFlags_NoLegend) != 0) return;
+  const ImPlotLegend& legend = plot.Items.Legend;
+  const ImPlotStyle& style = ImPlot::GetStyle();
+  float top = legend.Rect.Min.y + style.LegendInnerPadding.y;
+  for (const Curve* curve : in_legend_order(chart)) {
+    const float bottom = top + ImGui::GetTextLineHeight();
+    ui_test_anchors::note("chart." + std::string(chart.id) + ".legend." + std::to_string(curve->order),
+                          legend.Rect.Min.x, top, legend.Rect.Max.x, bottom);
+    top = bottom + style.LegendSpacing.y;
+    if (!ImPlot::IsLegendEntryHovered(legend_label(*curve, plot_width).c_str())) continue;
+    input.hovered = curve->order;
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) input.right_clicked = curve->order;
+    if (!ImGui::IsMouseClicked(ImGuiMouseButton_Left)) continue;
+    int& clicked = ImGui::GetIO().KeyAlt                                ? input.alt_clicked
+                   : ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) ? input.double_clicked
+                                                                        : input.clicked;
+    clicked = curve->order;
+  }
+}
+
+void draw_target(const Chart& chart) {
+  if (!chart.target || is_missing(chart.target->value)) return;
+  TargetLine& target = *chart.target;
+  bool held = false;
+  ImPlot::DragLineY(0, &target.value, palette().warning, px(1.5f), ImPlotDragToolFlags_NoFit, nullptr, nullptr, &held);
+  target.is_taken = target.is_taken || held;
+  const ImPlotRect limits = ImPlot::GetPlotLimits();
+  if (held) target.value = std::clamp(target.value, limits.Y.Min, limits.Y.Max);
+  const std::string label = "target " + loss_text(target.value);
+  const ImVec2 at = ImPlot::PlotToPixels(limits.X.Min, target.value);
+  ImPlot::PushPlotClipRect();
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x + px(6), at.y - ImGui::GetTextLineHeight() - px(2)),
+                                     u32(palette().warning), label.c_str());
+  ImPlot::PopPlotClipRect();
+  const float right = ImPlot::GetPlotPos().x + ImPlot::GetPlotSize().x;
+  ui_test_anchors::note("chart." + std::string(chart.id) + ".target", at.x, at.y - px(3), right, at.y + px(3));
 }
 
 void draw_cursors(const Chart& chart, double hovered) {

@@ -18,6 +18,15 @@ double nearest_x(const Chart& chart, double at);
 // A tooltip with every curve's value at `x`.
 void read_out(const Chart& chart, double x);
 
+// The curves' values at `x`, beside the cross-hair of a chart that the mouse isn't over: as many as there is room for.
+void draw_values(const Chart& chart, double x);
+
+// Fills Chart::legend_input, if the chart wants it.
+void use_legend(const Chart& chart, float plot_width);
+
+// The line that the user may drag, if the chart has one.
+void draw_target(const Chart& chart);
+
 // The cross-hair at `hovered`, shown in every chart that shares it, and the cursors A and B.
 void draw_cursors(const Chart& chart, double hovered);
 

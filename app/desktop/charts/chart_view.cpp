@@ -78,6 +78,9 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
     const double room = std::max(focus.high - focus.low, 1e-9);
     range = {std::max(range.low, focus.low - room), std::min(range.high, focus.high + room)};
   }
+  // While the mouse drags the target, the axis stays.
+  if (range.known() && chart.target && !chart.target->is_held && (!chart.log_y || chart.target->value > 0))
+    range.include(chart.target->value);
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
   // A floor far below would flatten the curves, so it enters the range only once they are near.
@@ -187,6 +190,10 @@ void decimate_band(const Curve& curve, const Range& x, int columns, CurveView& v
 }
 
 void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& view) {
+  if (curve.hidden) {
+    view = {};
+    return;
+  }
   if (curve.levels) {
     curve.levels->show(curve.x, curve.y, x.low, x.high, columns, view.line);
   } else {
@@ -254,7 +261,7 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
     }
     ImPlot::SetupAxisLimits(ImAxis_Y1, view.y.low, view.y.high, ImPlotCond_Always);
   }
-  ImPlot::SetupLegend(view.legend_corner, ImPlotLegendFlags_NoButtons);
+  ImPlot::SetupLegend(view.legend_corner, chart.legend_input ? ImPlotLegendFlags_NoMenus : ImPlotLegendFlags_NoButtons);
   ImPlot::SetupFinish();
 }
 
@@ -279,7 +286,7 @@ OffScreen off_screen(const ChartView& view, const Range& x, const Range& y) {
   return off;
 }
 
-std::string caption(const ChartView& view, const OffScreen& off_screen) {
+std::string caption(const ChartView& view, const OffScreen& off_screen, bool has_hidden) {
   std::size_t points = 0;
   std::size_t drawn = 0;
   std::size_t not_finite = 0;
@@ -288,7 +295,7 @@ std::string caption(const ChartView& view, const OffScreen& off_screen) {
     drawn += curve.line.x.size();
     not_finite += curve.line.not_finite;
   }
-  if (points + not_finite == 0) return "no steps yet";
+  if (points + not_finite == 0) return has_hidden ? "all runs are hidden" : "no steps yet";
   const auto count = [](std::size_t value) { return grouped(static_cast<std::int64_t>(value)); };
   std::string text;
   if (drawn < points || off_screen.points > 0) text = count(points) + (points == 1 ? " point" : " points");

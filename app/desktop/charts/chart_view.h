@@ -54,6 +54,6 @@ struct OffScreen {
 OffScreen off_screen(const ChartView& view, const Range& x, const Range& y);
 
 // What isn't drawn as it is: "1,000 points, 800 drawn, 3 off-screen, 1 NaN or infinite"; empty if everything is.
-std::string caption(const ChartView& view, const OffScreen& off_screen);
+std::string caption(const ChartView& view, const OffScreen& off_screen, bool has_hidden = false);
 
 }  // namespace stepladder

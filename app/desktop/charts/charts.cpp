@@ -2,6 +2,7 @@
 
 #include <implot.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "app/desktop/charts/chart_export.h"
@@ -98,7 +99,9 @@ bool interact(const Chart& chart, ChartState& state) {
     state.x().fresh = true;
     take_keys(chart, state);
   }
+  draw_target(chart);
   draw_cursors(chart, state.x().hovered);
+  if (!on_plot && !is_missing(state.x().hovered)) draw_values(chart, state.x().hovered);
   if (on_plot && !ImGui::IsPopupOpen("##menu")) read_out(chart, state.x().hovered);
   if ((on_plot || on_x || state.on_y) && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) state.reset = true;
   if (on_plot && ImGui::IsMouseReleased(ImGuiMouseButton_Right) && !ImGui::IsMouseDragging(ImGuiMouseButton_Right))
@@ -126,6 +129,7 @@ Drawn draw_plot(const Chart& chart, const ChartView& view, ChartState& state) {
   drawn.off_screen = off_screen(view, {limits.X.Min, limits.X.Max}, {limits.Y.Min, limits.Y.Max});
   drawn.floor_is_below = chart.floor < limits.Y.Min;
   draw_layers(chart, view);
+  use_legend(chart, view.size.x);
   const bool moves_x = interact(chart, state);
   const ImVec2 low = ImPlot::GetPlotPos();
   const ImVec2 plot = ImPlot::GetPlotSize();
@@ -142,7 +146,9 @@ void draw_caption(const Chart& chart, const ChartView& view, const Drawn& drawn)
   const auto add = [&](const std::string& words, const char* between) {
     if (!words.empty()) text += (text.empty() ? "" : between) + words;
   };
-  add(caption(view, drawn.off_screen), "  \xE2\x80\x93  ");
+  const bool has_hidden =
+      std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) { return curve.hidden; });
+  add(caption(view, drawn.off_screen, has_hidden), "  \xE2\x80\x93  ");
   add(chart.smoothing, ", ");
   if (drawn.floor_is_below) add(chart.floor_label + " " + loss_text(chart.floor) + " below", ", ");
   text_cut(text, ImGui::GetContentRegionAvail().x - chart.title_room, palette().quiet, fonts().regular, small_size);

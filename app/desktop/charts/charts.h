@@ -29,6 +29,29 @@ struct Curve {
   std::span<const double> smoothed = {};  // drawn in the curve's colour, y thin behind it
   std::span<const double> low = {};       // a band around y, if any
   std::span<const double> high = {};
+  std::span<const int> runs = {};  // how many runs each y is the mean of; empty: it is one run's
+  bool hidden = false;             // only in the legend, in grey
+};
+
+// What the mouse does with the legend in this frame: the curves' `order`, or -1.
+struct LegendInput {
+  int hovered = -1;
+  int clicked = -1;
+  int double_clicked = -1;
+  int alt_clicked = -1;
+  int right_clicked = -1;
+};
+
+// A height that the user drags with the mouse, in all charts that share it.
+struct TargetLine {
+  double value = missing;  // missing: there is none
+  bool is_held = false;    // the mouse held it in the last frame: meanwhile the y axes stay
+  bool is_taken = false;   // and holds it in this one
+
+  void begin_frame() {
+    is_held = is_taken;
+    is_taken = false;
+  }
 };
 
 // An event at an x: a thin line with a tooltip.
@@ -72,10 +95,12 @@ struct Chart {
   double zero_line = missing;  // a thin horizontal line, e.g. "no difference"
   std::vector<ChartMark> marks;
   bool legend = true;
-  bool x_labelled = true;            // false if the chart below labels it
-  std::vector<std::string> caption;  // below the exported figure: hardware, n, method (caption_of)
-  std::string smoothing;             // in words, for the caption
-  SharedX* shared = nullptr;         // null: the chart has its own
+  bool x_labelled = true;               // false if the chart below labels it
+  std::vector<std::string> caption;     // below the exported figure: hardware, n, method (caption_of)
+  std::string smoothing;                // in words, for the caption
+  SharedX* shared = nullptr;            // null: the chart has its own
+  LegendInput* legend_input = nullptr;  // null: the legend doesn't answer to the mouse
+  TargetLine* target = nullptr;
   Commands* commands = nullptr;      // for the context menu; null: no menu
   std::size_t most_points = 80'000;  // drawn of all curves together, so that a thousand curves don't cost more
   float title_room = 0;              // pixels at the right of the title that the caption leaves free

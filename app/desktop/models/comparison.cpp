@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "app/curves/smooth.h"
-#include "app/desktop/theme.h"
+#include "app/desktop/models/run_columns.h"
+#include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
 namespace {
@@ -14,48 +17,57 @@ namespace {
 // At most this many runs are read at the window's resolution when zoomed in.
 constexpr std::size_t most_read_finely = 24;
 
+std::int64_t number_of(const std::string& text) {
+  return static_cast<std::int64_t>(std::hash<std::string>{}(text));
+}
+
 std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
   std::vector<std::int64_t> numbers{static_cast<std::int64_t>(options.axis), static_cast<std::int64_t>(options.gap),
-                                    options.mean, std::bit_cast<std::int32_t>(options.smoothing)};
+                                    number_of(options.group_by), std::bit_cast<std::int32_t>(options.smoothing)};
   for (const Quantity metric : options.metrics) numbers.push_back(static_cast<std::int64_t>(metric));
   return numbers;
 }
 
-// Runs by line: each its own, or a rung's repeats together.
-std::vector<std::vector<const RunSnapshot*>> grouped_by_line(const std::vector<RunSnapshot>& runs, bool mean) {
-  std::vector<std::vector<const RunSnapshot*>> lines;
-  std::map<std::pair<LadderId, int>, std::size_t> by_rung;
+// Equal for runs of one line; empty for a run that is alone.
+std::string group_of(const Run& run, const std::string& group_by) {
+  if (group_by.empty()) return "";
+  if (group_by == group_by_rung)
+    return run.ladder ? std::to_string(*run.ladder) + " " + std::to_string(run.rung) : std::string();
+  const std::string name = group_by.substr(std::string_view(group_by_recipe).size());
+  const auto values = recipe_values(run);
+  const auto value = values.find(name);
+  return value == values.end() ? "" : name + " = " + value->second;
+}
+
+struct RunsOfLine {
+  std::string group;  // what they have in common, as group_of
+  std::vector<const RunSnapshot*> runs;
+};
+
+// Lines are in the order of their first runs.
+std::vector<RunsOfLine> grouped_by_line(const std::vector<RunSnapshot>& runs, const std::string& group_by) {
+  std::vector<RunsOfLine> lines;
+  std::map<std::string, std::size_t> places;
   for (const RunSnapshot& run : runs) {
-    if (mean && run.run.ladder) {
-      const auto [place, is_new] = by_rung.try_emplace({*run.run.ladder, run.run.rung}, lines.size());
+    std::string group = group_of(run.run, group_by);
+    if (!group.empty()) {
+      const auto [place, is_new] = places.try_emplace(group, lines.size());
       if (!is_new) {
-        lines[place->second].push_back(&run);
+        lines[place->second].runs.push_back(&run);
         continue;
       }
     }
-    lines.push_back({&run});
+    lines.push_back({std::move(group), {&run}});
   }
   return lines;
 }
 
-std::size_t place_of(const std::vector<std::vector<const RunSnapshot*>>& lines, RunId base) {
+std::size_t place_of(const std::vector<RunsOfLine>& lines, RunId base) {
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    for (const RunSnapshot* run : lines[i])
+    for (const RunSnapshot* run : lines[i].runs)
       if (run->run.id == base) return i;
   }
   return 0;
-}
-
-// A rung keeps its colour; if two lines have the same, the later one gets a free colour.
-void colour(std::vector<ComparedLine>& lines, const std::vector<std::vector<const RunSnapshot*>>& runs) {
-  std::array<bool, rung_colour_count> taken{};
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    int colour = runs[i].front()->run.rung % rung_colour_count;
-    for (int tries = 0; taken[static_cast<std::size_t>(colour)] && tries < rung_colour_count; ++tries)
-      colour = (colour + 1) % rung_colour_count;
-    taken[static_cast<std::size_t>(colour)] = true;
-    lines[i].colour = colour;
-  }
 }
 
 // Removes the words with which all names begin.
@@ -107,68 +119,121 @@ RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Po
   return {placed(coarse->points, places), placed(coarse->means, places), coarse->behind()};
 }
 
-void fill(ComparedLine& line, const std::vector<const RunSnapshot*>& runs, std::size_t metric,
+// All points of several runs over a metric, where a mean would have no meaning.
+Points together(const std::vector<Points>& runs) {
+  std::vector<std::pair<double, double>> all;
+  for (const Points& run : runs) {
+    for (std::size_t i = 0; i < run.x.size(); ++i) all.emplace_back(run.x[i], run.y[i]);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Points points{.is_path = false};
+  for (const auto& [x, y] : all) {
+    points.x.push_back(x);
+    points.y.push_back(y);
+  }
+  return points;
+}
+
+void fill(ComparedMetric& metric, const std::vector<const RunSnapshot*>& runs, Quantity quantity,
           const ComparisonOptions& options, const std::map<RunId, Points>& places) {
   const auto curve = [&](const RunSnapshot& run) {
     const auto found = places.find(run.run.id);
-    return curve_of(run, options.metrics[metric], options.axis, found == places.end() ? Points{} : found->second);
+    return curve_of(run, quantity, options.axis, found == places.end() ? Points{} : found->second);
   };
   if (runs.size() == 1) {
     RunCurve only = curve(*runs.front());
-    line.points[metric] = std::move(only.points);
-    line.means[metric] = std::move(only.means.mean);
-    line.low[metric] = std::move(only.means.low);
-    line.high[metric] = std::move(only.means.high);
-    line.behind[metric] = only.behind;
+    metric.points = std::move(only.points);
+    metric.means = std::move(only.means.mean);
+    metric.low = std::move(only.means.low);
+    metric.high = std::move(only.means.high);
+    metric.behind = only.behind;
   } else {
     std::vector<Points> each;
     for (const RunSnapshot* run : runs) {
       RunCurve one = curve(*run);
-      line.behind[metric] += one.behind;
+      metric.behind += one.behind;
       each.push_back(one.means.mean.empty() ? std::move(one.points) : std::move(one.means.mean));
     }
-    MeanCurve mean = mean_of(each);
-    line.points[metric] = std::move(mean.mean);
-    line.low[metric] = std::move(mean.low);
-    line.high[metric] = std::move(mean.high);
+    if (is_metric(options.axis)) {
+      metric.points = together(each);
+    } else {
+      MeanCurve mean = mean_of(each);
+      metric.points = std::move(mean.mean);
+      metric.low = std::move(mean.low);
+      metric.high = std::move(mean.high);
+      metric.runs = std::move(mean.runs);
+    }
   }
-  const Points& values = line.values(metric);
-  line.levels[metric].follow(values.x, values.y);
-  if (options.smoothing > 0 && values.is_path && can_be_smoothed(options.metrics[metric]))
-    line.smoothed[metric] = smooth(values.x, values.y, options.smoothing);
+  const Points& values = metric.values();
+  metric.levels.follow(values.x, values.y);
+  if (options.smoothing > 0 && values.is_path && can_be_smoothed(quantity))
+    metric.smoothed = smooth(values.x, values.y, options.smoothing);
+}
+
+void take_gap(ComparedMetric& metric, const ComparedMetric& base, Quantity quantity, const ComparisonOptions& options) {
+  const Points& reference = base.values();
+  if (!reference.is_path) return;
+  metric.gap =
+      options.gap == Gap::difference ? difference(metric.values(), reference) : ratio(metric.values(), reference);
+  metric.gap_levels.follow(metric.gap.x, metric.gap.y);
+  if (options.smoothing > 0 && can_be_smoothed(quantity))
+    metric.gap_smoothed = smooth(metric.gap.x, metric.gap.y, options.smoothing);
 }
 
 ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const ComparisonOptions& options) {
   ComparedCurves curves{.options = options};
-  const std::vector<std::vector<const RunSnapshot*>> lines = grouped_by_line(runs, options.mean);
+  const std::vector<RunsOfLine> lines = grouped_by_line(runs, options.group_by);
   curves.base = place_of(lines, base);
-  for (const std::vector<const RunSnapshot*>& of_line : lines) {
+  for (const RunsOfLine& of_line : lines) {
     ComparedLine& line = curves.lines.emplace_back();
-    for (const RunSnapshot* run : of_line) {
+    for (const RunSnapshot* run : of_line.runs) {
       line.runs.push_back(run->run.id);
       if (run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis))
         curves.places[run->run.id] = run->places(options.axis);
       if (run->is_excerpt && is_metric(options.axis)) line.excerpt += std::ssize(run->series->step);
     }
-    line.label = of_line.front()->run.name;
-    if (of_line.size() > 1) line.label += " (mean of " + std::to_string(of_line.size()) + ")";
-    for (std::size_t metric = 0; metric < options.metrics.size(); ++metric)
-      fill(line, of_line, metric, options, curves.places);
+    const Run& first = of_line.runs.front()->run;
+    const bool by_recipe = !of_line.group.empty() && options.group_by != group_by_rung;
+    line.label = by_recipe ? of_line.group : first.name;
+    if (of_line.runs.size() > 1 || by_recipe) line.label += ", n = " + std::to_string(of_line.runs.size());
+    for (const Quantity metric : options.metrics) fill(line.of(metric), of_line.runs, metric, options, curves.places);
   }
   if (curves.lines.empty()) return curves;
-  colour(curves.lines, lines);
-  shorten_labels(curves.lines);
+  if (options.group_by.empty() || options.group_by == group_by_rung) shorten_labels(curves.lines);
   number_equal_labels(curves.lines);
-  const Points& reference = curves.lines[curves.base].values(0);
+  const ComparedLine& reference = curves.lines[curves.base];
   for (ComparedLine& line : curves.lines) {
-    if (!reference.is_path) break;
-    line.gap =
-        options.gap == Gap::difference ? difference(line.values(0), reference) : ratio(line.values(0), reference);
-    line.gap_levels.follow(line.gap.x, line.gap.y);
-    if (options.smoothing > 0 && can_be_smoothed(options.metrics[0]))
-      line.gap_smoothed = smooth(line.gap.x, line.gap.y, options.smoothing);
+    for (const Quantity metric : options.metrics) take_gap(line.of(metric), reference.of(metric), metric, options);
   }
   return curves;
+}
+
+// Where a run reached the loss. The steps of an excerpt don't add up to the run's tokens and time, so these are read
+// off at the place of the step.
+TargetReached reached_by(const RunSnapshot& run, double target_loss) {
+  TargetReached found = reach(*run.series, run.run.tokens_per_step, target_loss);
+  if (!run.is_excerpt || found.step == 0) return found;
+  const auto at_step = [&](Axis axis) {
+    const Points places = run.places(axis);
+    const Points here = placed({.x = {static_cast<double>(found.step)}, .y = {0}}, places);
+    return here.empty() ? missing : here.x.front();
+  };
+  found.seconds = at_step(Axis::time);
+  found.tokens = at_step(Axis::tokens);
+  return found;
+}
+
+ComparedTargets targets_of(const std::vector<RunSnapshot>& runs, const ComparisonOptions& options) {
+  ComparedTargets targets{.loss = options.target_loss};
+  for (const RunsOfLine& line : grouped_by_line(runs, options.group_by)) {
+    std::vector<TargetReached> each;
+    for (const RunSnapshot* run : line.runs) {
+      each.push_back(reached_by(*run, options.target_loss));
+      targets.is_estimate = targets.is_estimate || run->is_excerpt;
+    }
+    targets.lines[line.runs.front()->run.id] = target_of(each);
+  }
+  return targets;
 }
 
 using RungOfLadder = std::pair<LadderId, int>;
@@ -225,9 +290,9 @@ Siblings siblings_of(const Workspace& workspace, const std::vector<const RunEntr
 
 // The judgement of each line, by its first run.
 std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs, const Siblings& siblings, RunId base,
-                                           bool mean, const HardwareTable& hardware) {
+                                           const std::string& group_by, const HardwareTable& hardware) {
   std::map<RunId, RungJudgement> judged;
-  const std::vector<std::vector<const RunSnapshot*>> lines = grouped_by_line(runs, mean);
+  const std::vector<RunsOfLine> lines = grouped_by_line(runs, group_by);
   if (lines.empty()) return judged;
   std::map<const RunSnapshot*, Summary> summaries;
   const auto measured = [&](const RunSnapshot& run) {
@@ -235,16 +300,16 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
     if (is_new) summary->second = run.summary();
     return MeasuredRun{&run.run, &summary->second, run.series.get()};
   };
-  const auto is_in = [](const std::vector<const RunSnapshot*>& line, RunId id) {
-    return std::any_of(line.begin(), line.end(), [&](const RunSnapshot* run) { return run->run.id == id; });
+  const auto is_in = [](const RunsOfLine& line, RunId id) {
+    return std::any_of(line.runs.begin(), line.runs.end(), [&](const RunSnapshot* run) { return run->run.id == id; });
   };
   std::vector<Subject> subjects;
-  for (const std::vector<const RunSnapshot*>& line : lines) {
-    const Run& first = line.front()->run;
+  for (const RunsOfLine& line : lines) {
+    const Run& first = line.runs.front()->run;
     Subject& subject = subjects.emplace_back();
     subject.rung = first.rung;
-    for (const RunSnapshot* run : line) subject.runs.push_back(measured(*run));
-    if (!first.ladder || mean) continue;  // a line is the whole selection of a rung
+    for (const RunSnapshot* run : line.runs) subject.runs.push_back(measured(*run));
+    if (!first.ladder || !group_by.empty()) continue;  // a line is the whole selection of a rung or value
     subject.repeats = siblings.repeats.at({*first.ladder, first.rung});
     for (const RunSnapshot& other : siblings.finished)
       if (other.run.ladder == first.ladder && other.run.rung == first.rung && !is_in(line, other.run.id))
@@ -253,12 +318,24 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
   std::vector<RungJudgement> all = judge(subjects, place_of(lines, base), hardware);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     all[i].runs.clear();  // the snapshots'
-    judged.emplace(lines[i].front()->run.id, std::move(all[i]));
+    judged.emplace(lines[i].runs.front()->run.id, std::move(all[i]));
   }
   return judged;
 }
 
 }  // namespace
+
+std::vector<std::string> values_to_group_by(const std::vector<const RunEntry*>& runs) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const RunEntry* entry : runs) {
+    for (const auto& [name, value] : parsed_recipe(*entry)) values[name].insert(value);
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, different] : values) {
+    if (different.size() > 1) names.push_back(name);
+  }
+  return names;
+}
 
 bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, RunId base,
                                  const ComparisonOptions& options, const SharedX& zoom, Commands& commands) {
@@ -269,10 +346,10 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
   Basis drawn{.asked = numbers_of(options), .data = {}};
   const Run* base_run = base_of(runs, base);
   const std::vector<const RunEntry*> base_repeats =
-      options.mean ? std::vector<const RunEntry*>{} : repeats_of_base(workspace, base_run);
-  Basis judging{.asked = {base, options.mean, static_cast<std::int64_t>(workspace.version)}, .data = {}};
+      options.group_by.empty() ? repeats_of_base(workspace, base_run) : std::vector<const RunEntry*>{};
+  Basis judging{.asked = {base, number_of(options.group_by), static_cast<std::int64_t>(workspace.version)}, .data = {}};
   for (const RunEntry* entry : base_repeats) judging.data.push_back(fingerprint(*entry));
-  std::vector<std::pair<RunId, std::array<RunPoints, 3>>> coarse;
+  std::vector<std::pair<RunId, std::vector<RunPoints>>> coarse;
   bool goes_on = false;
   const std::size_t asked_before = commands.size();
   for (const RunEntry* entry : runs) {  // curves first
@@ -287,11 +364,10 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
       steps.low = has_places ? step_at(places->second, zoom.low) : zoom.low;
       steps.high = has_places ? step_at(places->second, zoom.high) : zoom.high;
     }
-    auto& points = coarse.emplace_back(entry->run.id, std::array<RunPoints, 3>{}).second;
-    for (std::size_t m = 0; m < points.size(); ++m) {
-      points[m] =
-          run_points(workspace, *entry, options.metrics[m], is_zoomed ? &steps : nullptr, commands, Reads::overview);
-      drawn.data.push_back(fingerprint(points[m]));
+    std::vector<RunPoints>& points = coarse.emplace_back(entry->run.id, std::vector<RunPoints>{}).second;
+    for (const Quantity metric : options.metrics) {
+      points.push_back(run_points(workspace, *entry, metric, is_zoomed ? &steps : nullptr, commands, Reads::overview));
+      drawn.data.push_back(fingerprint(points.back()));
     }
     if (options.axis == Axis::time) {
       const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
@@ -327,14 +403,43 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
   }
   judging_.take(judged, std::chrono::milliseconds(0));
   if (judging_.is_stale(judging, is_growing)) {
-    judging_.start(std::move(judging),
-                   [all = snapshots(judging_snapshots_),
-                    siblings = siblings_of(workspace, runs, base_run, judging_snapshots_), base, mean = options.mean,
-                    hardware = workspace.hardware] { return judge_lines(all, siblings, base, mean, hardware); });
+    judging_.start(Basis(judging), [all = snapshots(judging_snapshots_),
+                                    siblings = siblings_of(workspace, runs, base_run, judging_snapshots_), base,
+                                    group_by = options.group_by, hardware = workspace.hardware] {
+      return judge_lines(all, siblings, base, group_by, hardware);
+    });
     judging_.take(judged, workspace.patience);
   }
-  if (drawing_.is_pending() || judging_.is_pending()) commands.push_back(KeepDrawing{});
+  find_targets(workspace, runs, options, judging, is_growing, commands);
+  if (drawing_.is_pending() || judging_.is_pending() || reaching_.is_pending()) commands.push_back(KeepDrawing{});
   return made;
+}
+
+void ComparisonViewModel::find_targets(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
+                                       const ComparisonOptions& options, const Basis& data, bool is_growing,
+                                       Commands& commands) {
+  reaching_.take(targets, std::chrono::milliseconds(0));
+  if (is_missing(options.target_loss)) {
+    if (!reaching_.is_pending()) targets = {};
+    return;
+  }
+  reaching_snapshots_.expect(runs.size());
+  Basis basis = data;
+  basis.asked.push_back(std::bit_cast<std::int64_t>(options.target_loss));
+  for (const RunEntry* entry : runs) {
+    if (!reaching_snapshots_.is_coarse(*entry)) continue;
+    const bool has_times = workspace.overview(entry->run.id, Quantity::dt_ms) != nullptr;
+    if (!has_times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
+    basis.data.push_back(has_times);
+  }
+  if (!reaching_.is_stale(basis, is_growing)) return;
+  std::vector<RunSnapshot> all;
+  for (const RunEntry* entry : runs) {
+    all.push_back(reaching_snapshots_.of(*entry));
+    all.back().step_times = workspace.overview(entry->run.id, Quantity::dt_ms);
+  }
+  reaching_.start(std::move(basis), [all = std::move(all), options] { return targets_of(all, options); });
+  reaching_.take(targets, workspace.patience);
 }
 
 }  // namespace stepladder

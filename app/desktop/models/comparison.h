@@ -13,36 +13,53 @@
 #include "app/desktop/models/run_snapshot.h"
 #include "app/desktop/workspace.h"
 #include "storage/analysis/judgement.h"
+#include "storage/analysis/target_search.h"
 
 namespace stepladder {
 
 enum class Gap { difference, ratio };
 
+// Which runs are one line: "" each run alone, `group_by_rung` the repeats of a rung, else the runs with the same value
+// of this name in their recipes; a run without it is alone.
+inline const std::string group_by_rung = "rung";
+inline constexpr const char* group_by_recipe = "recipe.";  // before the name, as in RunColumn::id
+
 struct ComparisonOptions {
   Axis axis = Axis::step;
-  std::array<Quantity, 3> metrics{Quantity::loss, Quantity::tokens_per_s, Quantity::dt_ms};
-  Gap gap = Gap::difference;  // of the first metric
-  bool mean = false;          // repeats of a rung as one curve with a band
+  std::vector<Quantity> metrics{Quantity::loss, Quantity::tokens_per_s, Quantity::dt_ms};
+  Gap gap = Gap::difference;
+  std::string group_by;
   float smoothing = 0;
+  double target_loss = missing;  // whose times, tokens and steps are wanted
 };
 
-// One line in every chart: a run, or the mean over a rung's repeats.
-struct ComparedLine {
-  std::vector<RunId> runs;
-  std::string label;
-  int colour = 0;
-  std::array<Points, 3> points;
-  std::array<Points, 3> means;  // if the points are lowest and highest values of buckets: what is drawn, with a band
-  std::array<MinMaxPyramid, 3> levels;  // of values()
-  std::array<std::vector<double>, 3> smoothed, low, high;
-  std::array<std::int64_t, 3> behind{};  // values that are drawn as means and range of their neighbours
-  std::int64_t excerpt = 0;              // steps that the points were chosen from; 0: all
-  Points gap;                            // of means if either side is coarse
+// One metric of a line.
+struct ComparedMetric {
+  Points points;
+  Points means;          // if the points are lowest and highest values of buckets: what is drawn, with a band
+  MinMaxPyramid levels;  // of values()
+  std::vector<double> smoothed, low, high;
+  std::vector<int> runs;    // of a line of several: how many have a value at each point
+  std::int64_t behind = 0;  // values that are drawn as means and range of their neighbours
+  Points gap;               // from the baseline; of means if either side is coarse
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
 
   // The values that are drawn and that the numbers are computed from.
-  const Points& values(std::size_t metric) const { return means[metric].empty() ? points[metric] : means[metric]; }
+  const Points& values() const { return means.empty() ? points : means; }
+};
+
+// One line in every chart: a run, or the mean of several.
+struct ComparedLine {
+  std::vector<RunId> runs;
+  std::string label;
+  int rung = 0;                                               // of its first run
+  std::array<ComparedMetric, all_quantities.size()> metrics;  // empty unless asked for
+  std::int64_t excerpt = 0;                                   // steps that the points were chosen from; 0: all
+
+  RunId id() const { return runs.front(); }
+  ComparedMetric& of(Quantity quantity) { return metrics[static_cast<std::size_t>(quantity)]; }
+  const ComparedMetric& of(Quantity quantity) const { return metrics[static_cast<std::size_t>(quantity)]; }
 };
 
 struct ComparedCurves {
@@ -52,10 +69,21 @@ struct ComparedCurves {
   std::map<RunId, Points> places;  // of the steps of long runs, unless x is the step (places_of)
 };
 
+// What each line needed to reach a loss, by the line's first run.
+struct ComparedTargets {
+  double loss = missing;
+  std::map<RunId, TargetOfRuns> lines;
+  bool is_estimate = false;  // a run was too long to be read whole
+};
+
+// The names of recipe values that differ among these runs, for `group_by`.
+std::vector<std::string> values_to_group_by(const std::vector<const RunEntry*>& runs);
+
 class ComparisonViewModel {
  public:
   ComparedCurves curves;                  // the newest ready ones
   std::map<RunId, RungJudgement> judged;  // by a line's first run; those of earlier runs while new ones are computed
+  ComparedTargets targets;                // of `target_loss`, or of an earlier one while it is being computed
 
   // Returns whether the curves were replaced. Pushes commands that read data, and KeepDrawing while another thread
   // works. If `base` isn't one of `runs`, the first is used; `zoom` is along the axis.
@@ -63,10 +91,15 @@ class ComparisonViewModel {
               const ComparisonOptions& options, const SharedX& zoom, Commands& commands);
 
  private:
+  void find_targets(const Workspace& workspace, const std::vector<const RunEntry*>& runs,
+                    const ComparisonOptions& options, const Basis& data, bool is_growing, Commands& commands);
+
   Background<ComparedCurves> drawing_;
   Background<std::map<RunId, RungJudgement>> judging_;
+  Background<ComparedTargets> reaching_;
   SnapshotCache drawing_snapshots_;
   SnapshotCache judging_snapshots_;
+  SnapshotCache reaching_snapshots_;
 };
 
 }  // namespace stepladder

@@ -162,6 +162,11 @@ const LadderRung* LadderModel::rung(int number) const {
   return found == rungs.end() ? nullptr : &*found;
 }
 
+int LadderModel::colour_of(int number) const {
+  const LadderRung* found = rung(number);
+  return found ? found->colour : number;
+}
+
 int LadderModel::fastest() const {
   const LadderRung* best = nullptr;
   for (const LadderRung& rung : rungs) {
@@ -221,6 +226,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     job_.start(std::move(basis), [input = std::move(input)] { return model_of(input); });
     made = job_.take(model, workspace.patience) || made;
   }
+  for (LadderRung& rung : model.rungs) rung.colour = workspace.colour_of(rung.first);
   if (job_.is_pending()) commands.push_back(KeepDrawing{});
   return made;
 }

@@ -39,6 +39,7 @@ struct LadderRung {
   Summary summary;
   Energy energy;
   double setup_pays_back_after = missing;  // steps
+  int colour = 0;                          // of its first repeat (Workspace::colour_of)
 
   bool trusted() const { return judged.is_trusted(); }
 };
@@ -70,6 +71,7 @@ struct LadderModel {
   std::size_t impossible = 0;  // rungs
 
   const LadderRung* rung(int number) const;
+  int colour_of(int number) const;
   int fastest() const;  // of those that can be trusted, else of all
 };
 

@@ -2,12 +2,12 @@
 
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "app/format.h"
 #include "storage/analysis/compare.h"
 #include "storage/analysis/plausibility.h"
+#include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
 namespace {
@@ -84,22 +84,6 @@ std::string percent_text(double share) {
   return text;
 }
 
-// The values of a run's recipe by name, parsed once per run.
-const std::map<std::string, std::string>& recipe_values(const RunEntry& entry) {
-  static std::map<RunId, std::pair<std::string, std::map<std::string, std::string>>> parsed;
-  auto& [text, values] = parsed[entry.run.id];
-  if (text != entry.run.recipe) {
-    text = entry.run.recipe;
-    values.clear();
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_object()) {
-      for (const auto& [name, value] : json.items())
-        values[name] = value.is_string() ? value.get<std::string>() : value.dump();
-    }
-  }
-  return values;
-}
-
 }  // namespace
 
 const std::vector<RunColumn>& measured_columns() {
@@ -143,10 +127,20 @@ const std::vector<RunColumn>& measured_columns() {
   return columns;
 }
 
+const std::map<std::string, std::string>& parsed_recipe(const RunEntry& entry) {
+  static std::map<RunId, std::pair<std::string, std::map<std::string, std::string>>> parsed;
+  auto& [text, values] = parsed[entry.run.id];
+  if (text != entry.run.recipe) {
+    text = entry.run.recipe;
+    values = recipe_values(entry.run);
+  }
+  return values;
+}
+
 std::vector<RunColumn> recipe_columns(const Workspace& workspace) {
   std::set<std::string> names;
   for (const RunEntry& entry : workspace.runs()) {
-    for (const auto& [name, value] : recipe_values(entry)) names.insert(name);
+    for (const auto& [name, value] : parsed_recipe(entry)) names.insert(name);
   }
   std::vector<RunColumn> columns;
   columns.reserve(names.size());
@@ -204,7 +198,7 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
     return ladder ? ladder->name : "";
   }
   if (column.starts_with(recipe_prefix)) {
-    const auto& values = recipe_values(entry);
+    const auto& values = parsed_recipe(entry);
     const auto found = values.find(column.substr(std::string(recipe_prefix).size()));
     return found == values.end() ? "-" : found->second;
   }

@@ -25,6 +25,9 @@ struct ColumnContext {
   RunId baseline = 0;
 };
 
+// The values of a run's recipe by name, parsed once per run. UI thread.
+const std::map<std::string, std::string>& parsed_recipe(const RunEntry& entry);
+
 // The columns of every table, and one for each value in any recipe.
 const std::vector<RunColumn>& measured_columns();
 std::vector<RunColumn> recipe_columns(const Workspace& workspace);

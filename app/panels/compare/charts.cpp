@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,8 @@ namespace stepladder {
 namespace {
 
 constexpr std::size_t most_in_legend = 8;
-constexpr std::size_t most_points = 20'000;  // per chart: there are four
+constexpr std::size_t most_points = 80'000;  // of all charts together
+constexpr const char* dragged_chart = "compare chart";
 
 std::string smoothing_words(const ComparisonOptions& options, const std::vector<Curve>& curves) {
   if (std::all_of(curves.begin(), curves.end(), [](const Curve& curve) { return curve.smoothed.empty(); })) return "";
@@ -25,131 +27,194 @@ std::string smoothing_words(const ComparisonOptions& options, const std::vector<
   return text.data();
 }
 
-bool can_be_log(const CompareView& view, std::size_t metric) {
+bool can_be_log(const CompareView& view, Quantity metric) {
   return view.log_x && std::all_of(view.lines().begin(), view.lines().end(), [&](const ComparedLine& line) {
-           return line.points[metric].empty() || line.points[metric].x.front() > 0;
+           const Points& points = line.of(metric).points;
+           return points.empty() || points.x.front() > 0;
          });
 }
 
 // The values that a chart leaves out, in words.
-std::string left_out(const CompareView& view, std::size_t metric) {
+std::string left_out(const CompareView& view, Quantity metric) {
   std::int64_t behind = 0;
   std::int64_t excerpt = 0;
   for (const ComparedLine& line : view.lines()) {
-    behind += line.behind[metric];
+    behind += line.of(metric).behind;
     excerpt += line.excerpt;
   }
   return excerpt > 0 ? grouped(excerpt) + " evenly spaced steps of long runs" : behind_text(behind);
 }
 
-std::string label_of(const ComparedLine& line) {
-  return line.label + "##" + std::to_string(line.runs.front());
-}
-
-Curve metric_curve(const CompareView& view, const ComparedLine& line, std::size_t m, int order) {
-  const Points& points = line.values(m);
+// What a line's curves in all charts have in common.
+Curve compared_curve(const CompareView& view, const ComparedLine& line, int order) {
   const bool is_base = &line == &view.base_line();
-  const bool is_val_loss = view.shown.curves.options.metrics[m] == Quantity::val_loss;
-  return {.label = label_of(line),
-          .x = points.x,
-          .y = points.y,
-          .colour = rung_colour(line.colour),
-          .weight = is_base                    ? 2.2f
-                    : view.lines().size() > 12 ? 1.0f
-                                               : 1.6f,
+  const bool is_highlighted = view.highlighted == line.id();
+  const bool others_are = view.highlighted != 0 && !is_highlighted && !view.hidden.has(view.highlighted);
+  const float weight = is_base ? 2.2f : view.lines().size() > 12 ? 1.0f : 1.6f;
+  return {.label = line.label + "##" + std::to_string(line.id()),
+          .colour = faded(rung_colour(view.colour_of(line)), others_are ? 0.25f : 1.0f),
+          .weight = is_highlighted ? weight + 1.4f : weight,
           .in_legend = view.lines().size() <= most_in_legend,
-          .points = !points.is_path || (is_val_loss && points.x.size() < 200),
           .order = order,
           .dash = order,
-          .levels = &line.levels[m],
-          .smoothed = line.smoothed[m],
-          .low = line.low[m],
-          .high = line.high[m]};
+          .hidden = view.hidden.has(line.id())};
 }
 
-Curve gap_curve(const ComparedLine& line, int order) {
-  return {.label = label_of(line),
-          .x = line.gap.x,
-          .y = line.gap.y,
-          .colour = rung_colour(line.colour),
-          .weight = 1.5f,
-          .order = order,
-          .dash = order,
-          .levels = &line.gap_levels,
-          .smoothed = line.gap_smoothed};
+Curve metric_curve(const CompareView& view, const ComparedLine& line, Quantity quantity, int order) {
+  const ComparedMetric& metric = line.of(quantity);
+  const Points& points = metric.values();
+  Curve curve = compared_curve(view, line, order);
+  curve.x = points.x;
+  curve.y = points.y;
+  curve.points = !points.is_path || (quantity == Quantity::val_loss && points.x.size() < 200);
+  curve.levels = &metric.levels;
+  curve.smoothed = metric.smoothed;
+  curve.low = metric.low;
+  curve.high = metric.high;
+  curve.runs = metric.runs;
+  return curve;
 }
 
-void draw_metric_choice(CompareView& view, std::size_t m) {
+Curve gap_curve(const CompareView& view, const ComparedLine& line, Quantity quantity, int order) {
+  const ComparedMetric& metric = line.of(quantity);
+  Curve curve = compared_curve(view, line, order);
+  curve.x = metric.gap.x;
+  curve.y = metric.gap.y;
+  curve.levels = &metric.gap_levels;
+  curve.smoothed = metric.gap_smoothed;
+  return curve;
+}
+
+// Every metric, then every difference: the choices for a chart.
+const std::vector<GridChart>& all_charts() {
+  static const std::vector<GridChart> charts = [] {
+    std::vector<GridChart> list;
+    for (const bool is_gap : {false, true}) {
+      for (const Quantity quantity : all_quantities) list.push_back({quantity, is_gap});
+    }
+    return list;
+  }();
+  return charts;
+}
+
+void choose_chart(GridChart& chart, std::size_t place) {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> titles;
-    for (const Quantity each : all_quantities) titles.emplace_back(title_of(each));
+    for (const GridChart& each : all_charts()) titles.push_back(title_of(each));
     return titles;
   }();
-  int chosen = static_cast<int>(view.options.metrics[m]);
+  const auto& charts = all_charts();
+  int chosen = static_cast<int>(std::find(charts.begin(), charts.end(), chart) - charts.begin());
   ImGui::PushFont(fonts().regular, small_size);
-  if (choice("##metric", "", chosen, names, px(130))) view.options.metrics[m] = static_cast<Quantity>(chosen);
+  if (choice("##metric", "", chosen, names, px(130))) chart = charts[static_cast<std::size_t>(chosen)];
   ImGui::PopFont();
-  mark("compare.metric." + std::to_string(m));
+  mark("compare.metric." + std::to_string(place));
 }
 
-}  // namespace
+// A change to the arrangement, carried out when all charts are drawn.
+struct GridChange {
+  std::optional<std::size_t> removed;
+  std::optional<std::pair<std::size_t, std::size_t>> moved;  // from, to
+};
 
-void draw_compared_metric(CompareView& view, std::size_t m, const char* id, ImVec2 size, Commands& commands) {
-  begin_card(id, size);
-  const ComparisonOptions& options = view.shown.curves.options;
-  const Quantity metric = options.metrics[m];
-  Chart chart{.id = id,
-              .title = std::string(title_of(metric)),
-              .note = left_out(view, m),
-              .x_label = std::string(title_of(options.axis)),
-              .unit = std::string(unit_of(metric)),
-              .log_x = can_be_log(view, m),
-              .log_y = view.log_y,
-              .legend = m == 0,
-              .caption = view.caption,
-              .shared = &view.x,
-              .commands = &commands,
-              .most_points = most_points,
-              .title_room = px(140)};
-  chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
-  int order = 0;
-  for (const ComparedLine& line : view.lines()) chart.curves.push_back(metric_curve(view, line, m, order++));
-  chart.smoothing = smoothing_words(options, chart.curves);
+void draw_chart_menu(const ChartGrid& grid, std::size_t place, GridChange& change) {
+  if (ImGui::Button("...", ImVec2(px(30), 0))) ImGui::OpenPopup("##chart");
+  mark("compare.chart_menu." + std::to_string(place));
+  ImGui::SetItemTooltip("Move or remove this chart");
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##chart")) {
+    if (ImGui::MenuItem("Move to the left", nullptr, false, place > 0)) change.moved = {place, place - 1};
+    mark("compare.chart_left");
+    if (ImGui::MenuItem("Move to the right", nullptr, false, place + 1 < grid.charts.size()))
+      change.moved = {place, place + 1};
+    mark("compare.chart_right");
+    if (ImGui::MenuItem("Remove chart")) change.removed = place;
+    mark("compare.chart_remove");
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+// The chart's title is what the mouse drags.
+void draw_drag_source(const GridChart& chart, std::size_t place, float width) {
   const ImVec2 corner = ImGui::GetCursorPos();
-  const float right = corner.x + ImGui::GetContentRegionAvail().x;
-  draw_chart(chart);
-  ImGui::SetCursorPos(ImVec2(right - px(130), corner.y - px(5)));
-  draw_metric_choice(view, m);
-  end_card();
+  ImGui::SetNextItemAllowOverlap();
+  ImGui::InvisibleButton("##drag", ImVec2(std::max(width, px(40)), px(20)));
+  mark("compare.chart." + std::to_string(place));
+  if (ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeAll);
+  if (ImGui::BeginDragDropSource()) {
+    ImGui::SetDragDropPayload(dragged_chart, &place, sizeof place);
+    text_strong(title_of(chart));
+    ImGui::EndDragDropSource();
+  }
+  ImGui::SetCursorPos(corner);
 }
 
-void draw_compared_gap(CompareView& view, ImVec2 size, Commands& commands) {
-  begin_card("##gap", size);
+void take_dropped_chart(std::size_t place, GridChange& change) {
+  if (!ImGui::BeginDragDropTarget()) return;
+  if (const ImGuiPayload* payload = ImGui::AcceptDragDropPayload(dragged_chart))
+    change.moved = {*static_cast<const std::size_t*>(payload->Data), place};
+  ImGui::EndDragDropTarget();
+}
+
+void use_legend_input(CompareView& view, const LegendInput& input) {
+  const auto line = [&](int order) { return view.lines()[static_cast<std::size_t>(order)].id(); };
+  if (input.hovered >= 0) view.hovered = line(input.hovered);
+  if (input.clicked >= 0) view.hidden.click(line(input.clicked));
+  if (input.double_clicked >= 0) view.hidden.double_click(line(input.double_clicked), view.lines());
+  if (input.alt_clicked >= 0) view.hidden.show_only(line(input.alt_clicked), view.lines());
+  if (input.right_clicked >= 0) view.open_menu(line(input.right_clicked));
+}
+
+Chart compared_chart(CompareView& view, const char* id, Quantity metric, LegendInput& input, Commands& commands) {
+  return {.id = id,
+          .x_label = std::string(title_of(view.shown.curves.options.axis)),
+          .log_x = can_be_log(view, metric),
+          .caption = view.caption,
+          .shared = &view.x,
+          .legend_input = &input,
+          .commands = &commands,
+          .most_points = most_points / std::max<std::size_t>(1, view.layouts.now.charts.size()),
+          .title_room = px(178)};
+}
+
+void draw_compared_metric(CompareView& view, const char* id, Quantity metric, bool is_first, Commands& commands) {
+  LegendInput input;
+  Chart chart = compared_chart(view, id, metric, input, commands);
+  chart.title = title_of(metric);
+  chart.note = left_out(view, metric);
+  chart.unit = unit_of(metric);
+  chart.log_y = view.log_y;
+  chart.legend = is_first;
+  chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
+  if (metric == Quantity::loss || metric == Quantity::val_loss) chart.target = &view.target;
+  int order = 0;
+  for (const ComparedLine& line : view.lines()) chart.curves.push_back(metric_curve(view, line, metric, order++));
+  chart.smoothing = smoothing_words(view.shown.curves.options, chart.curves);
+  draw_chart(chart);
+  use_legend_input(view, input);
+}
+
+void draw_compared_gap(CompareView& view, const char* id, Quantity metric, Commands& commands) {
   const ComparisonOptions& options = view.shown.curves.options;
   const bool is_ratio = options.gap == Gap::ratio;
   const ComparedLine& base = view.base_line();
-  const std::string metric(title_of(options.metrics[0]));
   const bool of_means = std::any_of(view.lines().begin(), view.lines().end(),
-                                    [](const ComparedLine& line) { return line.behind[0] > 0; });
-  Chart chart{.id = "gap",
-              .title = is_ratio ? metric + " ratio" : metric + " difference",
-              .note = (is_ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : ""),
-              .x_label = std::string(title_of(options.axis)),
-              .unit = is_ratio ? "\xC3\x97" : std::string(unit_of(options.metrics[0])),
-              .log_x = can_be_log(view, 0),
-              .zero_line = is_ratio ? 1.0 : 0.0,
-              .legend = false,
-              .caption = view.caption,
-              .shared = &view.x,
-              .commands = &commands,
-              .most_points = most_points};
+                                    [&](const ComparedLine& line) { return line.of(metric).behind > 0; });
+  LegendInput input;
+  Chart chart = compared_chart(view, id, metric, input, commands);
+  chart.title = std::string(title_of(metric)) + (is_ratio ? " ratio" : " difference");
+  chart.note = (is_ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : "");
+  chart.unit = is_ratio ? "\xC3\x97" : unit_of(metric);
+  chart.zero_line = is_ratio ? 1.0 : 0.0;
+  chart.legend = false;
   int order = 0;
   for (const ComparedLine& line : view.lines()) {
-    if (&line != &base) chart.curves.push_back(gap_curve(line, order));
+    if (&line != &base) chart.curves.push_back(gap_curve(view, line, metric, order));
     ++order;
   }
   chart.smoothing = smoothing_words(options, chart.curves);
-  if (!base.points[0].is_path) {
+  if (!base.of(metric).points.is_path) {
     text_strong(chart.title);
     empty_state("No difference over " + chart.x_label, "Set the x axis to step, tokens, time or FLOPs.");
   } else if (chart.curves.empty()) {
@@ -158,7 +223,101 @@ void draw_compared_gap(CompareView& view, ImVec2 size, Commands& commands) {
   } else {
     draw_chart(chart);
   }
+}
+
+// Whether the curves of this metric are those of the arrangement; a chart that was just added waits for its own.
+bool is_computed(const CompareView& view, Quantity metric) {
+  const std::vector<Quantity>& metrics = view.shown.curves.options.metrics;
+  return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
+}
+
+void draw_compared_card(CompareView& view, std::size_t place, ImVec2 size, GridChange& change, Commands& commands) {
+  ChartGrid& grid = view.layouts.now;
+  GridChart& chart = grid.charts[place];
+  // Equal charts are numbered, so that each keeps its state wherever it is moved.
+  const auto before = std::count(grid.charts.begin(), grid.charts.begin() + static_cast<std::ptrdiff_t>(place), chart);
+  const std::string id = name_of(chart) + (before > 0 ? "." + std::to_string(before + 1) : "");
+  ImGui::PushID(id.c_str());
+  begin_card("##card", size);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(8)));
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float room = ImGui::GetContentRegionAvail().x;
+  draw_drag_source(chart, place, room - px(178));
+  if (!is_computed(view, chart.quantity)) {
+    text_strong(title_of(chart));
+    empty_state("Computing...", "");
+  } else if (chart.is_gap) {
+    draw_compared_gap(view, id.c_str(), chart.quantity, commands);
+  } else {
+    const bool is_first = std::none_of(grid.charts.begin(), grid.charts.begin() + static_cast<std::ptrdiff_t>(place),
+                                       [](const GridChart& other) { return !other.is_gap; });
+    draw_compared_metric(view, id.c_str(), chart.quantity, is_first, commands);
+  }
+  ImGui::SetCursorPos(ImVec2(corner.x + room - px(168), corner.y - px(5)));
+  choose_chart(chart, place);
+  ImGui::SameLine(0, px(6));
+  ImGui::PushFont(fonts().regular, small_size);
+  draw_chart_menu(grid, place, change);
+  ImGui::PopFont();
+  ImGui::PopStyleVar();
   end_card();
+  take_dropped_chart(place, change);
+  ImGui::PopID();
+}
+
+// The space below a row. Dragging it makes all rows higher or lower.
+void draw_row_splitter(ChartGrid& grid, std::size_t row, float row_height, float gap) {
+  ImGui::PushID(static_cast<int>(row));
+  ImGui::InvisibleButton("##rows", ImVec2(ImGui::GetContentRegionAvail().x, gap));
+  mark("compare.rows." + std::to_string(row));
+  ImGui::PopID();
+  if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
+  if (ImGui::IsItemHovered())
+    ImGui::SetItemTooltip("Drag to change the height of all rows; double-click fits them to the window");
+  if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.y != 0) {
+    const float moved = ImGui::GetIO().MouseDelta.y / static_cast<float>(row + 1);  // the rows above grow too
+    grid.row_height = std::clamp((row_height + moved) / px(1), least_row_height, most_row_height);
+  }
+  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) grid.row_height = 0;
+}
+
+}  // namespace
+
+std::string title_of(const GridChart& chart) {
+  return std::string(title_of(chart.quantity)) + (chart.is_gap ? " difference" : "");
+}
+
+void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
+  ChartGrid& grid = view.layouts.now;
+  ImGui::BeginChild("##grid", room);
+  if (grid.charts.empty()) {
+    empty_state("No chart", "Add chart, at the top, puts the metrics of these runs here.");
+    ImGui::EndChild();
+    return;
+  }
+  const float gap = px(16);
+  const auto rows = static_cast<float>(grid.rows());
+  const float shared = (room.y - gap * rows) / rows;
+  const float height = grid.row_height > 0 ? px(grid.row_height) : std::max(shared, px(least_row_height));
+  const auto columns = static_cast<std::size_t>(grid.columns);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, 0));
+  const float width =
+      (ImGui::GetContentRegionAvail().x - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
+  GridChange change;
+  for (std::size_t place = 0; place < grid.charts.size(); ++place) {
+    const std::size_t column = place % columns;
+    if (column > 0) ImGui::SameLine(0, gap);
+    // The last row's charts share its width.
+    const std::size_t in_row = std::min(columns, grid.charts.size() - (place - column));
+    const float wide =
+        (width * static_cast<float>(columns) + gap * static_cast<float>(columns - in_row)) / static_cast<float>(in_row);
+    draw_compared_card(view, place, ImVec2(wide, height), change, commands);
+    if (column + 1 == in_row) draw_row_splitter(grid, place / columns, height, gap);
+  }
+  ImGui::PopStyleVar();
+  ImGui::EndChild();
+  if (change.moved) grid.move(change.moved->first, change.moved->second);
+  if (change.removed) grid.charts.erase(grid.charts.begin() + static_cast<std::ptrdiff_t>(*change.removed));
 }
 
 }  // namespace stepladder

@@ -1,14 +1,19 @@
-// The Compare view's charts: three metrics, and the difference of the first one from the baseline. UI thread.
+// The Compare view's charts: metrics, and their differences from the baseline, in the user's arrangement. UI thread.
 #pragma once
 
 #include <imgui.h>
+
+#include <string>
 
 #include "app/desktop/commands.h"
 #include "app/panels/compare/view.h"
 
 namespace stepladder {
 
-void draw_compared_metric(CompareView& view, std::size_t metric, const char* id, ImVec2 size, Commands& commands);
-void draw_compared_gap(CompareView& view, ImVec2 size, Commands& commands);
+std::string title_of(const GridChart& chart);  // "Loss", "Loss difference"
+
+// Draws the grid within `room`; it scrolls if its rows don't fit. The user drags a chart by its title to another one's
+// place, and the space below a row to make all rows higher.
+void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands);
 
 }  // namespace stepladder

@@ -23,7 +23,7 @@ namespace {
 struct State {
   CompareView view;
   CompareTable table;
-  RunSearch search{};
+  CompareFields fields;
   bool list_was_open = false;  // a list or a menu, in the last frame
 };
 
@@ -33,10 +33,11 @@ std::string remember(const CompareView& view) {
                       {"ratio", o.gap == Gap::ratio},
                       {"log_x", view.log_x},
                       {"log_y", view.log_y},
-                      {"mean", o.mean},
+                      {"group_by", o.group_by},
                       {"smoothing", o.smoothing},
-                      {"base", view.base}};
-  for (const Quantity metric : o.metrics) json["metrics"].push_back(static_cast<int>(metric));
+                      {"base", view.base},
+                      {"charts", to_json(view.layouts)}};
+  if (!is_missing(view.target.value)) json["target"] = view.target.value;
   if (view.x.zoomed()) json["zoom"] = {view.x.low, view.x.high};
   return json.dump();
 }
@@ -45,55 +46,49 @@ void recall(CompareView& view, const std::string& text) {
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
     ComparisonOptions& o = view.options;
-    const auto known = [](int value, std::size_t count) { return value >= 0 && value < static_cast<int>(count); };
-    if (const int axis = json.value("axis", 0); known(axis, all_axes.size())) o.axis = static_cast<Axis>(axis);
+    const int axis = json.value("axis", 0);
+    if (axis >= 0 && axis < static_cast<int>(all_axes.size())) o.axis = static_cast<Axis>(axis);
     o.gap = json.value("ratio", false) ? Gap::ratio : Gap::difference;
     view.log_x = json.value("log_x", false);
     view.log_y = json.value("log_y", false);
-    o.mean = json.value("mean", false);
+    const std::string group_by = json.value("group_by", "");
+    if (group_by.empty() || group_by == group_by_rung || group_by.starts_with(group_by_recipe)) o.group_by = group_by;
     o.smoothing = std::clamp(json.value("smoothing", 0.0f), 0.0f, 0.99f);
     view.base = json.value("base", RunId{0});
-    const std::vector<int> metrics = json.value("metrics", std::vector<int>{});
-    for (std::size_t i = 0; i < std::min(metrics.size(), o.metrics.size()); ++i) {
-      if (known(metrics[i], all_quantities.size())) o.metrics[i] = static_cast<Quantity>(metrics[i]);
-    }
     if (const auto zoom = json.value("zoom", std::vector<double>{}); zoom.size() == 2 && zoom[0] < zoom[1]) {
       view.x.low = zoom[0];
       view.x.high = zoom[1];
     }
+    view.target.value = json.value("target", missing);
+    if (const auto charts = json.find("charts"); charts != json.end()) view.layouts = layouts_from(*charts);
   } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
 }
 
-// Four charts in two rows, and the table beneath them.
+// The charts, and the table beneath them.
 void draw_cards(State& state, Commands& commands) {
   CompareView& view = state.view;
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float gap = px(16);
-  const float down = gap - ImGui::GetStyle().ItemSpacing.y;
   const float wanted = px(62) + px(33) * static_cast<float>(view.lines().size());
   const float table = std::clamp(wanted, px(100), room.y * 0.3f);
-  const float charts = room.y - table - gap;
-  const float left = (room.x - gap) * 0.5f;
-  const float upper = (charts - gap) * 0.56f;
-  const float lower = charts - gap - upper;
-  draw_compared_metric(view, 0, "##first", ImVec2(left, upper), commands);
-  ImGui::SameLine(0, gap);
-  draw_compared_gap(view, ImVec2(0, upper), commands);
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + down);
-  draw_compared_metric(view, 1, "##second", ImVec2(left, lower), commands);
-  ImGui::SameLine(0, gap);
-  draw_compared_metric(view, 2, "##third", ImVec2(0, lower), commands);
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + down);
+  const float between = ImGui::GetStyle().ItemSpacing.y;
+  draw_chart_grid(view, ImVec2(room.x, room.y - table - between), commands);
   begin_card("##table", ImVec2(0, 0));
-  state.table.draw(view, commands);
+  state.table.draw(view);
   end_card();
+}
+
+// What is computed: the metrics of the arrangement, and the target.
+void ask_for_curves(CompareView& view) {
+  view.options.metrics = view.layouts.now.metrics();
+  if (view.options.metrics.empty()) view.options.metrics = {Quantity::loss};
+  view.options.target_loss = view.target.value;
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   CompareView& view = state.view;
   const std::vector<const RunEntry*> runs = workspace.compared();
-  draw_compare_head(state.search, workspace, runs.size(), commands);
+  draw_compare_head(state.fields, view, workspace, runs.size(), commands);
   if (runs.empty()) {
     if (workspace.runs().empty()) {
       empty_state("No runs yet", "Curves of several runs appear here. Launch a ladder, or drop a log on the window.");
@@ -103,9 +98,12 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   view.x.begin_frame();
+  view.target.begin_frame();
+  view.highlighted = std::exchange(view.hovered, 0);
   // The key that closes a list doesn't remove the cursors too; ImGui has closed the list before this frame.
   const bool had_list = std::exchange(state.list_was_open, ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
   if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
+  ask_for_curves(view);
   if (view.shown.update(workspace, runs, view.base, view.options, view.x, commands)) {
     view.caption = caption_of(runs);
     state.table.forget();
@@ -114,10 +112,14 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("Computing...", "The curves of these runs appear here in a moment.");
     return;
   }
+  std::vector<RunId> lines;
+  for (const ComparedLine& line : view.lines()) lines.push_back(line.id());
+  view.colours = workspace.colours_of(lines);
   ImGui::Dummy(ImVec2(0, px(2)));
-  draw_compare_controls(view);
+  draw_compare_controls(state.fields, view, workspace, runs);
   ImGui::Dummy(ImVec2(0, px(4)));
   draw_cards(state, commands);
+  draw_line_menu(view, workspace, commands);
 }
 
 }  // namespace

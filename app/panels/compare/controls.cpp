@@ -2,28 +2,39 @@
 
 #include <imgui.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/panels/compare/charts.h"
 
 namespace stepladder {
 namespace {
 
-void draw_picker(RunSearch& search, const Workspace& workspace, Commands& commands) {
+// Opens the next popup below the button that was just drawn, with its right edges at the button's.
+void place_popup_below(float width) {
+  const ImVec2 low = ImGui::GetItemRectMin();
+  const ImVec2 high = ImGui::GetItemRectMax();
+  ImGui::SetNextWindowPos(ImVec2(std::max(low.x + (high.x - low.x) - px(width), px(8)), high.y + px(4)));
+}
+
+void draw_picker(CompareFields& fields, const Workspace& workspace, Commands& commands) {
+  place_popup_below(460);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   ImGui::SetNextWindowSize(ImVec2(px(460), px(420)));
   if (ImGui::BeginPopup("##pick")) {
     if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
     ImGui::SetNextItemWidth(-1);
-    ImGui::InputTextWithHint("##search", "Search runs", search.data(), search.size());
+    ImGui::InputTextWithHint("##search", "Search runs", fields.search.data(), fields.search.size());
     ImGui::BeginChild("##list");
     std::vector<const RunEntry*> found;
     for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry) {
-      if (holds(entry->run.name, search.data())) found.push_back(&*entry);
+      if (holds(entry->run.name, fields.search.data())) found.push_back(&*entry);
     }
     if (found.empty()) text_quiet("No matches");
     ImGuiListClipper clipper;
@@ -43,6 +54,137 @@ void draw_picker(RunSearch& search, const Workspace& workspace, Commands& comman
   ImGui::PopStyleVar();
 }
 
+void draw_chart_list(CompareView& view) {
+  place_popup_below(220);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  if (ImGui::BeginPopup("##add")) {
+    ChartGrid& grid = view.layouts.now;
+    for (const bool is_gap : {false, true}) {
+      for (const Quantity quantity : all_quantities) {
+        const GridChart chart{quantity, is_gap};
+        if (ImGui::MenuItem(title_of(chart).c_str(), nullptr, false, grid.charts.size() < most_charts))
+          grid.charts.push_back(chart);
+        mark("compare.add." + name_of(chart));
+      }
+      if (!is_gap) ImGui::Separator();
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+void draw_saved_layouts(GridLayouts& layouts) {
+  std::string forgotten;
+  const std::string now = layouts.name_of_now();
+  for (const auto& [name, grid] : layouts.saved) {
+    ImGui::PushID(name.c_str());
+    const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+    if (ImGui::Selectable(cut_to(name, px(180)).c_str(), name == now, ImGuiSelectableFlags_NoAutoClosePopups,
+                          ImVec2(px(190), 0)))
+      layouts.now = grid;
+    mark("compare.layout." + name);
+    ImGui::SameLine(right - px(64));
+    ImGui::PushFont(fonts().regular, small_size);
+    if (ImGui::SmallButton("Forget")) forgotten = name;
+    ImGui::PopFont();
+    ImGui::PopID();
+  }
+  if (!forgotten.empty()) layouts.saved.erase(forgotten);
+}
+
+void draw_layouts(CompareFields& fields, CompareView& view) {
+  place_popup_below(300);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
+  ImGui::SetNextWindowSize(ImVec2(px(300), 0));
+  if (ImGui::BeginPopup("##layouts")) {
+    GridLayouts& layouts = view.layouts;
+    ImGui::AlignTextToFramePadding();
+    text_quiet("columns");
+    for (int columns = 1; columns <= most_columns; ++columns) {
+      ImGui::SameLine(0, px(columns == 1 ? 12 : 4));
+      if (chip(std::to_string(columns).c_str(), layouts.now.columns == columns)) layouts.now.columns = columns;
+      mark("compare.columns." + std::to_string(columns));
+    }
+    ImGui::SameLine(0, px(12));
+    if (chip("fit height", layouts.now.row_height == 0)) layouts.now.row_height = 0;
+    ImGui::SetItemTooltip("The rows share the window's height. Drag the space below a row to set their height.");
+    if (ImGui::Selectable("Default layout", layouts.now == ChartGrid{}, ImGuiSelectableFlags_NoAutoClosePopups))
+      layouts.now = {};
+    mark("compare.layout_default");
+    draw_saved_layouts(layouts);
+    ImGui::SetNextItemWidth(px(190));
+    const bool entered = ImGui::InputTextWithHint("##name", "Name of this layout", fields.layout_name.data(),
+                                                  fields.layout_name.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+    mark("compare.layout_name");
+    ImGui::SameLine(0, px(8));
+    const std::string name = fields.layout_name.data();
+    const bool is_named = name.find_first_not_of(' ') != std::string::npos;
+    ImGui::BeginDisabled(!is_named);
+    const bool pressed = ImGui::Button("Save");
+    ImGui::EndDisabled();
+    mark("compare.layout_save");
+    if ((entered || pressed) && is_named) {
+      layouts.saved[name] = layouts.now;
+      fields.layout_name = {};
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
+}
+
+void draw_group_choice(CompareView& view, const std::vector<const RunEntry*>& runs) {
+  std::string& group_by = view.options.group_by;
+  const std::string prefix = group_by_recipe;
+  const std::string shown = group_by.empty()            ? "none"
+                            : group_by == group_by_rung ? "repeats of a rung"
+                                                        : group_by.substr(prefix.size());
+  ImGui::AlignTextToFramePadding();
+  text_quiet("group by");
+  ImGui::SameLine(0, px(6));
+  ImGui::SetNextItemWidth(px(150));
+  if (ImGui::BeginCombo("##group", shown.c_str())) {
+    const auto offer = [&](const std::string& words, const std::string& value) {
+      if (ImGui::Selectable(words.c_str(), group_by == value)) group_by = value;
+      mark("compare.group." + (value.empty() ? "none" : value));
+    };
+    offer("none", "");
+    offer("repeats of a rung", group_by_rung);
+    for (const std::string& name : values_to_group_by(runs)) offer(name, prefix + name);
+    ImGui::EndCombo();
+  }
+  mark("compare.group");
+  ImGui::SetItemTooltip(
+      "Runs with the same value in their recipe become one curve: their mean, in a band from the lowest to the "
+      "highest");
+}
+
+// The baseline's last loss: validation loss if there is any.
+double first_target(const CompareView& view, const Workspace& workspace) {
+  const RunEntry* base = workspace.find(view.base_line().id());
+  if (!base) return 3;
+  const double validation = base->summary.val_loss_last;
+  const double loss = std::isfinite(validation) ? validation : base->summary.loss_last;
+  return std::isfinite(loss) && loss > 0 ? loss : 3;
+}
+
+void draw_target_field(CompareFields& fields, CompareView& view, const Workspace& workspace) {
+  const bool is_on = !is_missing(view.target.value);
+  if (chip("target loss", is_on)) {
+    view.target.value = is_on ? missing : first_target(view, workspace);
+    fields.target.show(view.target.value);
+  }
+  mark("compare.target");
+  ImGui::SetItemTooltip("When did each run reach this loss? Drag the line in the loss chart, or type a value.");
+  if (!is_on) return;
+  ImGui::SameLine(0, px(6));
+  ImGui::SetNextItemWidth(px(84));
+  if (view.target.is_held) fields.target.show(view.target.value);
+  if (fields.target.text().empty() && !ImGui::IsAnyItemActive()) fields.target.show(view.target.value);
+  double typed = view.target.value;
+  if (fields.target.draw("##target", "loss", typed, NumberField::Kind::any)) view.target.value = typed;
+  mark("compare.target_loss");
+}
+
 const std::vector<std::string>& axis_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> titles;
@@ -54,66 +196,126 @@ const std::vector<std::string>& axis_names() {
 
 }  // namespace
 
-void draw_compare_head(RunSearch& search, const Workspace& workspace, std::size_t runs, Commands& commands) {
+void draw_compare_head(CompareFields& fields, CompareView& view, const Workspace& workspace, std::size_t runs,
+                       Commands& commands) {
   const float right = ImGui::GetContentRegionMax().x;
   const float top = ImGui::GetCursorPosY();
   text_title("Compare");
   const std::string chosen = workspace.selected_runs.empty() && workspace.shown_ladder()
                                  ? "No run selected: showing all of " + workspace.shown_ladder()->name
                                  : runs_text(runs) + " selected";
-  text_cut(chosen + "  \xE2\x80\x93  scroll to zoom, drag to pan, A and B set cursors", right - px(220),
+  text_cut(chosen + "  \xE2\x80\x93  scroll to zoom, drag to pan, A and B set cursors", right - px(380),
            palette().quiet, fonts().regular, small_size);
   const float below = ImGui::GetCursorPosY();
-  const float width = ImGui::CalcTextSize("Choose runs").x + 2 * ImGui::GetStyle().FramePadding.x;
-  ImGui::SetCursorPos(ImVec2(right - width, top));
-  if (ImGui::Button("Choose runs")) ImGui::OpenPopup("##pick");
+  float left = right;
+  // From the right edge to the left.
+  const auto button = [&](const char* words) {
+    left -= ImGui::CalcTextSize(words).x + 2 * ImGui::GetStyle().FramePadding.x;
+    ImGui::SetCursorPos(ImVec2(left, top));
+    left -= px(8);
+    return ImGui::Button(words);
+  };
+  if (button("Choose runs")) ImGui::OpenPopup("##pick");
   mark("compare.pick");
-  draw_picker(search, workspace, commands);
+  draw_picker(fields, workspace, commands);
+  if (runs > 0) {
+    if (button("Layout")) ImGui::OpenPopup("##layouts");
+    mark("compare.layouts");
+    draw_layouts(fields, view);
+    if (button("Add chart")) ImGui::OpenPopup("##add");
+    mark("compare.add");
+    draw_chart_list(view);
+  }
   ImGui::SetCursorPosY(below);
 }
 
-void draw_compare_controls(CompareView& view) {
+void draw_compare_controls(CompareFields& fields, CompareView& view, const Workspace& workspace,
+                           const std::vector<const RunEntry*>& runs) {
   ComparisonOptions& options = view.options;
   // Continues on the next line if `width` more doesn't fit.
   const float right = ImGui::GetCursorScreenPos().x + ImGui::GetContentRegionAvail().x;
   const auto next = [&](float width) {
     ImGui::SameLine(0, px(12));
-    if (ImGui::GetCursorScreenPos().x + width > right) ImGui::NewLine();
+    if (ImGui::GetCursorScreenPos().x + px(width) > right) ImGui::NewLine();
   };
   int axis = static_cast<int>(options.axis);
-  if (choice("##axis", "x axis", axis, axis_names(), px(150))) {
+  if (choice("##axis", "x axis", axis, axis_names(), px(140))) {
     options.axis = static_cast<Axis>(axis);
     view.x = {};
   }
   mark("compare.axis");
-  next(px(60));
+  next(130);
   if (chip("log x", view.log_x)) view.log_x = !view.log_x, view.x = {};
   mark("compare.log_x");
   ImGui::SameLine(0, px(4));
   if (chip("log y", view.log_y)) view.log_y = !view.log_y;
   mark("compare.log_y");
-  next(px(230));
+  next(200);
   ImGui::AlignTextToFramePadding();
   text_quiet("smoothing");
   ImGui::SameLine(0, px(6));
-  ImGui::SetNextItemWidth(px(130));
+  ImGui::SetNextItemWidth(px(110));
   ImGui::SliderFloat("##smoothing", &options.smoothing, 0, 0.99f, options.smoothing > 0 ? "%.2f" : "none");
   mark("compare.smoothing");
-  next(px(320));
+  next(310);
   std::vector<std::string> names;
   for (const ComparedLine& line : view.lines()) names.push_back(line.label);
   int base = static_cast<int>(view.shown.curves.base);
-  if (choice("##base", "baseline", base, names, px(200)))
-    view.base = view.lines()[static_cast<std::size_t>(base)].runs.front();
+  if (choice("##base", "baseline", base, names, px(180))) view.base = view.lines()[static_cast<std::size_t>(base)].id();
   mark("compare.base");
   ImGui::SameLine(0, px(4));
   if (chip("ratio", options.gap == Gap::ratio)) options.gap = options.gap == Gap::ratio ? Gap::difference : Gap::ratio;
   mark("compare.ratio");
   ImGui::SetItemTooltip("Ratio to the baseline instead of the difference from it");
-  next(px(150));
-  if (chip("mean over repeats", options.mean)) options.mean = !options.mean;
-  mark("compare.mean");
-  ImGui::SetItemTooltip("One curve for each rung: the mean of its repeats, with a band from the lowest to the highest");
+  next(210);
+  draw_group_choice(view, runs);
+  next(180);
+  draw_target_field(fields, view, workspace);
+  if (view.hidden.any_of(view.lines())) {
+    next(100);
+    if (ImGui::Button("Show all")) view.hidden.show_all();
+    mark("compare.show_all");
+  }
+}
+
+void draw_line_menu(CompareView& view, const Workspace& workspace, Commands& commands) {
+  if (std::exchange(view.opens_menu, false)) ImGui::OpenPopup("##line");
+  const auto line = std::find_if(view.lines().begin(), view.lines().end(),
+                                 [&](const ComparedLine& each) { return each.id() == view.menu_of; });
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
+  if (line != view.lines().end() && ImGui::BeginPopup("##line")) {
+    const RunId id = line->id();
+    text_strong(cut_to(line->label, px(300), Cut::middle));
+    for (int colour = 0; colour < rung_colour_count; ++colour) {
+      if (colour % 5 != 0) ImGui::SameLine(0, px(6));
+      ImGui::PushID(colour);
+      const bool is_now = colour == view.colour_of(*line);
+      ImGui::PushStyleColor(ImGuiCol_Border, is_now ? palette().text : ImVec4(0, 0, 0, 0));
+      ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, px(2));
+      if (ImGui::ColorButton("##colour", rung_colour(colour), ImGuiColorEditFlags_NoTooltip, ImVec2(px(24), px(24)))) {
+        commands.push_back(ColourRun{id, colour});
+        ImGui::CloseCurrentPopup();
+      }
+      ImGui::PopStyleVar();
+      ImGui::PopStyleColor();
+      mark("compare.colour." + std::to_string(colour));
+      ImGui::PopID();
+    }
+    if (ImGui::MenuItem("Default colour", nullptr, false, workspace.run_colours.contains(id)))
+      commands.push_back(ColourRun{id, -1});
+    mark("compare.colour_default");
+    ImGui::Separator();
+    if (ImGui::MenuItem(view.hidden.has(id) ? "Show" : "Hide", "click")) view.hidden.click(id);
+    if (ImGui::MenuItem("Show only this", "double click")) view.hidden.show_only(id, view.lines());
+    mark("compare.only");
+    if (ImGui::MenuItem("Show all", nullptr, false, view.hidden.any_of(view.lines()))) view.hidden.show_all();
+    ImGui::Separator();
+    if (ImGui::MenuItem("Use as baseline", nullptr, false, id != view.base_line().id())) view.base = id;
+    mark("compare.use_as_baseline");
+    if (ImGui::MenuItem("Run details", nullptr, false, line->runs.size() == 1)) commands.push_back(OpenRun{id});
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar();
 }
 
 }  // namespace stepladder

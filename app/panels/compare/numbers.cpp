@@ -14,41 +14,55 @@
 
 namespace stepladder {
 
-enum class Needs { nothing, room, much_room, cursors };
-
 struct NumberColumn {
+  enum class Shown { always, with_cursors, with_target };
+
   const char* title;
   float width;
-  Needs needs = Needs::nothing;
+  int rank;                                      // the highest is left out first if there isn't room for all
   std::string ComparedNumbers::*text = nullptr;  // null: the loss
+  Shown shown = Shown::always;
 
   bool is_number() const { return text && text != &ComparedNumbers::verdict; }  // the others are pills
 };
 
 namespace {
 
-constexpr std::array<NumberColumn, 11> all_columns{{
-    {"tokens/s", 76, Needs::nothing, &ComparedNumbers::tokens_per_s},
-    {"vs baseline", 84, Needs::nothing, &ComparedNumbers::factor},
-    {"95 % interval", 110, Needs::room, &ComparedNumbers::ci95},
-    {"verdict", 150, Needs::nothing, &ComparedNumbers::verdict},
-    {"loss", 124},
-    {"mean", 96, Needs::much_room, &ComparedNumbers::mean},
-    {"min", 70, Needs::much_room, &ComparedNumbers::min},
-    {"max", 70, Needs::much_room, &ComparedNumbers::max},
-    {"last", 70, Needs::room, &ComparedNumbers::last},
-    {"at A, B", 130, Needs::cursors, &ComparedNumbers::at_cursors},
-    {"B - A", 76, Needs::cursors, &ComparedNumbers::between_them},
+using Shown = NumberColumn::Shown;
+
+constexpr std::array<NumberColumn, 14> all_columns{{
+    {"tokens/s", 76, 0, &ComparedNumbers::tokens_per_s},
+    {"vs baseline", 84, 1, &ComparedNumbers::factor},
+    {"95 % interval", 110, 9, &ComparedNumbers::ci95},
+    {"verdict", 150, 2, &ComparedNumbers::verdict},
+    {"loss", 124, 8},
+    {"steps to target", 150, 3, &ComparedNumbers::target_steps, Shown::with_target},
+    {"time", 96, 4, &ComparedNumbers::target_time, Shown::with_target},
+    {"tokens", 76, 5, &ComparedNumbers::target_tokens, Shown::with_target},
+    {"mean", 96, 11, &ComparedNumbers::mean},
+    {"min", 70, 12, &ComparedNumbers::min},
+    {"max", 70, 13, &ComparedNumbers::max},
+    {"last", 70, 10, &ComparedNumbers::last},
+    {"at A, B", 130, 6, &ComparedNumbers::at_cursors, Shown::with_cursors},
+    {"B - A", 76, 7, &ComparedNumbers::between_them, Shown::with_cursors},
 }};
 
-std::vector<const NumberColumn*> columns_for(float width, bool has_cursors) {
-  std::vector<const NumberColumn*> columns;
+// Those that fit beside the runs' names, by their rank.
+std::vector<const NumberColumn*> columns_for(float width, bool has_cursors, bool has_target) {
+  std::vector<const NumberColumn*> by_rank;
   for (const NumberColumn& column : all_columns) {
-    const bool fits = column.needs == Needs::nothing || (column.needs == Needs::room && width > px(820)) ||
-                      (column.needs == Needs::much_room && width > px(1180)) ||
-                      (column.needs == Needs::cursors && has_cursors);
-    if (fits) columns.push_back(&column);
+    if (column.shown == Shown::with_cursors ? has_cursors : column.shown == Shown::always || has_target)
+      by_rank.push_back(&column);
   }
+  std::sort(by_rank.begin(), by_rank.end(),
+            [](const NumberColumn* a, const NumberColumn* b) { return a->rank < b->rank; });
+  float room = width - px(190);
+  std::vector<const NumberColumn*> columns;
+  for (const NumberColumn* column : by_rank) {
+    room -= px(column->width) + 2 * ImGui::GetStyle().CellPadding.x;
+    if (room >= 0) columns.push_back(column);
+  }
+  std::sort(columns.begin(), columns.end());  // as in all_columns
   return columns;
 }
 
@@ -89,7 +103,7 @@ void say_baseline(ComparedNumbers& row, Trust trust) {
   row.verdict_tone = trust == Trust::impossible ? Tone::bad : trust == Trust::doubtful ? Tone::warning : Tone::neutral;
 }
 
-void draw_head(const std::vector<const NumberColumn*>& columns, bool zoomed) {
+void draw_head(const std::vector<const NumberColumn*>& columns, const CompareView& view) {
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("run", ImGuiTableColumnFlags_WidthStretch);
   for (const NumberColumn* column : columns)
@@ -99,11 +113,17 @@ void draw_head(const std::vector<const NumberColumn*>& columns, bool zoomed) {
   text_quiet("run");
   for (const NumberColumn* column : columns) {
     ImGui::TableNextColumn();
-    const char* title = zoomed && column->text == &ComparedNumbers::mean ? "mean (visible)" : column->title;
+    std::string title = column->title;
+    if (view.x.zoomed() && column->text == &ComparedNumbers::mean) title = "mean (visible)";
+    if (column->text == &ComparedNumbers::target_steps) title = target_title(view.shown.targets);
     if (column->is_number()) {
       text_right(title, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, fonts().regular, small_size,
                  &palette().quiet);
-      if (column->needs == Needs::cursors) mark("compare.cursors");
+      if (column->shown == Shown::with_cursors) mark("compare.cursors");
+      if (column->shown == Shown::with_target) {
+        mark("compare.reached");
+        wrapped_tooltip(target_explanation(view.shown.targets), 320);
+      }
     } else {
       text_quiet(title);
     }
@@ -131,51 +151,117 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
   row.max = value_text(metric, visible.high);
   row.last = value_text(metric, visible.last);
   if (is_missing(x.a) && is_missing(x.b)) return row;
-  const double a = is_missing(x.a) ? missing : value_at(line.values(0), x.a);
-  const double b = is_missing(x.b) ? missing : value_at(line.values(0), x.b);
+  const double a = is_missing(x.a) ? missing : value_at(line.of(metric).values(), x.a);
+  const double b = is_missing(x.b) ? missing : value_at(line.of(metric).values(), x.b);
   row.at_cursors = value_text(metric, a) + ", " + value_text(metric, b);
   row.between_them = is_missing(a) || is_missing(b) ? "-" : (b >= a ? "+" : "-") + value_text(metric, std::fabs(b - a));
   return row;
 }
 
-const RangeStatistics& CompareTable::visible(const ComparedLine& line, const SharedX& x) {
+void say_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate) {
+  if (target.reached == 0) {
+    row.target_steps = "not reached";
+    return;
+  }
+  const std::string about = is_estimate ? "~ " : "";
+  row.target_steps = about + grouped(std::llround(target.steps));
+  if (target.runs > 1)
+    row.target_steps += " (" + std::to_string(target.reached) + " of " + std::to_string(target.runs) + ")";
+  row.target_time = is_missing(target.seconds) ? "-" : about + duration_text(target.seconds);
+  row.target_tokens = is_missing(target.tokens) ? "-" : about + compact(target.tokens);
+}
+
+namespace {
+
+// How the lines' runs are judged: by validation losses, training losses, or some by these and some by those.
+struct JudgedBy {
+  int validation = 0;
+  int training = 0;
+};
+
+JudgedBy judged_by(const ComparedTargets& targets) {
+  JudgedBy by;
+  for (const auto& [line, target] : targets.lines) {
+    by.validation += target.by_validation;
+    by.training += target.runs - target.by_validation;
+  }
+  return by;
+}
+
+}  // namespace
+
+std::string target_title(const ComparedTargets& targets) {
+  return std::string("steps to ") + (judged_by(targets).training == 0 ? "val loss " : "loss ") +
+         loss_text(targets.loss);
+}
+
+std::string target_explanation(const ComparedTargets& targets) {
+  const JudgedBy by = judged_by(targets);
+  std::string text = "The first step at which ";
+  text += by.training == 0 ? "the validation loss"
+          : by.validation == 0
+              ? "the median of the last five training losses"
+              : "the validation loss (of a run without one: the median of its last five training losses)";
+  text += " was at most " + loss_text(targets.loss) + ", the time of the steps up to it, and their tokens.";
+  if (std::any_of(targets.lines.begin(), targets.lines.end(), [](const auto& line) { return line.second.runs > 1; }))
+    text += " Of several runs: the medians over those that reached it.";
+  if (targets.is_estimate) text += " ~: of a long run, from an excerpt of its steps.";
+  return text;
+}
+
+const RangeStatistics& CompareTable::visible(const ComparedLine& line, Quantity metric, const SharedX& x) {
   const double low = x.zoomed() ? x.low : -std::numeric_limits<double>::infinity();
   const double high = x.zoomed() ? x.high : std::numeric_limits<double>::infinity();
-  Visible& known = visible_[line.runs.front()];
-  if (known.low != low || known.high != high) {
-    known = {low, high, statistics_between(line.points[0], low, high)};
-    if (!line.means[0].empty()) known.statistics.mean = statistics_between(line.means[0], low, high).mean;
+  Visible& known = visible_[line.id()];
+  if (known.low != low || known.high != high || known.metric != metric) {
+    const ComparedMetric& values = line.of(metric);
+    known = {metric, low, high, statistics_between(values.points, low, high)};
+    if (!values.means.empty()) known.statistics.mean = statistics_between(values.means, low, high).mean;
   }
   return known.statistics;
 }
 
-void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<const NumberColumn*>& columns,
-                            Commands& commands) {
+void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<const NumberColumn*>& columns) {
   const ComparedLine& line = view.lines()[i];
   const bool is_base = &line == &view.base_line();
-  const RunId id = line.runs.front();
+  const RunId id = line.id();
+  const bool is_hidden = view.hidden.has(id);
   const auto judged = view.shown.judged.find(id);
-  const ComparedNumbers row =
-      compared_numbers(line, is_base, judged == view.shown.judged.end() ? nullptr : &judged->second,
-                       visible(line, view.x), view.shown.curves.options.metrics[0], view.x);
+  const Quantity metric = view.first_metric();
+  ComparedNumbers row = compared_numbers(line, is_base, judged == view.shown.judged.end() ? nullptr : &judged->second,
+                                         visible(line, metric, view.x), metric, view.x);
+  const auto target = view.shown.targets.lines.find(id);
+  if (target != view.shown.targets.lines.end()) say_target(row, target->second, view.shown.targets.is_estimate);
   ImGui::PushID(static_cast<int>(i));
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
   const float top = ImGui::GetCursorPosY();
-  if (ImGui::Selectable("##row", is_base, ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap,
-                        ImVec2(0, px(20))))
-    view.base = id;
-  if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) commands.push_back(OpenRun{id});
+  if (ImGui::Selectable("##row", view.highlighted == id,
+                        ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowOverlap |
+                            ImGuiSelectableFlags_AllowDoubleClick,
+                        ImVec2(0, px(20)))) {
+    if (ImGui::GetIO().KeyAlt) {
+      view.hidden.show_only(id, view.lines());
+    } else if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
+      view.hidden.double_click(id, view.lines());
+    } else {
+      view.hidden.click(id);
+    }
+  }
+  if (ImGui::IsItemHovered()) view.hovered = id;
+  if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) view.open_menu(id);
   mark("compare.row." + std::to_string(id));
-  ImGui::SetItemTooltip("Click to make it the baseline, double-click to open the run");
+  if (is_hidden) mark("compare.hidden." + std::to_string(id));
+  ImGui::SetItemTooltip("Click: hide or show. Double-click: only this one. Right button: colour, baseline, details");
   ImGui::SameLine(px(12));
   const float text_top = top + px(2);  // the pills beside it are higher
   ImGui::SetCursorPosY(text_top);
-  colour_square(rung_colour(line.colour));
+  colour_square(faded(rung_colour(view.colour_of(line)), is_hidden ? 0.25f : 1.0f));
   ImGui::SameLine();
   ImGui::SetCursorPosY(text_top);
-  text_cut(line.label, ImGui::GetContentRegionAvail().x, palette().text, is_base ? fonts().semibold : fonts().regular,
-           text_size, Cut::middle);
+  text_cut(is_hidden ? "hidden: " + line.label : line.label, ImGui::GetContentRegionAvail().x,
+           is_hidden ? palette().quiet : palette().text, is_base ? fonts().semibold : fonts().regular, text_size,
+           Cut::middle);
   for (const NumberColumn* column : columns) {
     ImGui::TableNextColumn();
     if (column->is_number()) {
@@ -185,26 +271,30 @@ void CompareTable::draw_row(CompareView& view, std::size_t i, const std::vector<
       if (!row.verdict.empty()) pill(row.verdict, row.verdict_tone);
     } else if (row.loss) {
       loss_pill(*row.loss);
+    } else if (is_base) {
+      pill(loss_text({}, true), Tone::neutral);
     }
   }
   ImGui::PopID();
 }
 
-void CompareTable::draw(CompareView& view, Commands& commands) {
+void CompareTable::draw(CompareView& view) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const auto columns = columns_for(room.x, !is_missing(view.x.a) || !is_missing(view.x.b));
+  const bool has_cursors = !is_missing(view.x.a) || !is_missing(view.x.b);
+  const auto columns = columns_for(room.x, has_cursors, !is_missing(view.shown.targets.loss));
   constexpr ImGuiTableFlags flags = ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH |
                                     ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_SizingStretchProp |
                                     ImGuiTableFlags_PadOuterX | ImGuiTableFlags_Resizable;
   // A table for each set of columns, so that each keeps its own widths.
-  const std::string id = "##numbers" + std::to_string(columns.size());
+  std::string id = "##numbers";
+  for (const NumberColumn* column : columns) id += std::to_string(column->rank) + ".";
   if (!ImGui::BeginTable(id.c_str(), static_cast<int>(columns.size()) + 1, flags, room)) return;
-  draw_head(columns, view.x.zoomed());
+  draw_head(columns, view);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(view.lines().size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      draw_row(view, static_cast<std::size_t>(i), columns, commands);
+      draw_row(view, static_cast<std::size_t>(i), columns);
   }
   ImGui::EndTable();
 }

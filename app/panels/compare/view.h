@@ -1,27 +1,62 @@
-// The state that the parts of the Compare view share: its options, its zoom and cursors, and the resulting curves. UI
-// thread.
+// The state that the parts of the Compare view share: its options, its zoom and cursors, which lines are hidden, and
+// the resulting curves. UI thread.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/models/comparison.h"
+#include "app/panels/compare/grid.h"
 
 namespace stepladder {
 
+// Which lines the charts leave out. A line is named by its first run.
+class HiddenLines {
+ public:
+  bool has(RunId line) const { return hidden_.contains(line); }
+  bool any_of(const std::vector<ComparedLine>& lines) const;
+
+  void click(RunId line);  // hides or shows it
+  // Shows only this line; if it is the only one already, all. The second click of a double click takes back the first.
+  void show_only(RunId line, const std::vector<ComparedLine>& lines);
+  void double_click(RunId line, const std::vector<ComparedLine>& lines);
+  void show_all() { hidden_.clear(); }
+
+ private:
+  std::set<RunId> hidden_;
+  std::set<RunId> before_click_;
+  RunId clicked_ = 0;
+};
+
 struct CompareView {
   ComparisonOptions options;
+  GridLayouts layouts;
   bool log_x = false;
   bool log_y = false;
   RunId base = 0;  // the baseline's run; if it isn't compared, the first run is used
   SharedX x;
+  TargetLine target;
+  HiddenLines hidden;
+  RunId highlighted = 0;  // the line under the mouse in the last frame; 0: none
+  RunId hovered = 0;      // in this frame
+  RunId menu_of = 0;      // the line whose context menu is open
+  bool opens_menu = false;
 
   ComparisonViewModel shown;
+  std::vector<int> colours;          // of the lines
   std::vector<std::string> caption;  // of exported figures
 
   const std::vector<ComparedLine>& lines() const { return shown.curves.lines; }
   const ComparedLine& base_line() const { return lines()[shown.curves.base]; }
+  int colour_of(const ComparedLine& line) const { return colours[static_cast<std::size_t>(&line - lines().data())]; }
+  // The metric that the table has the statistics of: the first chart's.
+  Quantity first_metric() const;
+  void open_menu(RunId line) {
+    menu_of = line;
+    opens_menu = true;
+  }
 };
 
 }  // namespace stepladder

@@ -77,8 +77,9 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
   }
   draw_selection_bar(overlay, list, tags, workspace, commands);
   const OverlayMetric& metric = metrics[overlay.metric];
-  // A rung keeps its colour; if two selected runs have the same, the later one gets a free colour.
-  std::vector<int> colours;
+  const std::vector<int> colours =
+      workspace.colours_of({workspace.selected_runs.begin(), workspace.selected_runs.end()});
+  std::size_t place = 0;
   Chart chart{.id = "overlay",
               .title = metric.title,
               .x_label = "step",
@@ -89,13 +90,9 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
   const std::size_t count = workspace.selected_runs.size();
   std::int64_t behind = 0;  // values that are drawn as means and range of their neighbours
   for (const RunId id : workspace.selected_runs) {
+    const int colour = colours[place++];
     const RunEntry* entry = workspace.find(id);
     if (!entry) continue;
-    int colour = entry->run.rung % rung_colour_count;
-    for (int tries = 0; tries < rung_colour_count && std::find(colours.begin(), colours.end(), colour) != colours.end();
-         ++tries)
-      colour = (colour + 1) % rung_colour_count;
-    colours.push_back(colour);
     const bool in_legend = count <= 8;
     const bool has_namesake =
         in_legend && std::any_of(workspace.selected_runs.begin(), workspace.selected_runs.end(), [&](RunId other) {
@@ -107,7 +104,7 @@ void draw_history_overlay(HistoryOverlay& overlay, const HistoryRows& list, TagP
         .colour = rung_colour(colour),
         .weight = count > 12 ? 1.0f : 1.7f,
         .in_legend = in_legend,
-        .order = static_cast<int>(colours.size()),
+        .order = static_cast<int>(place),
         .dash = colour};
     // Few runs: the zoomed part is read at the resolution of the window.
     const RunPoints points =

@@ -71,7 +71,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
     draw->PathLineTo(ImVec2(at.x + width * static_cast<float>((curve.x[i] - x0) / across),
                             at.y + px(2) + (height - px(4)) * static_cast<float>(1 - share)));
   }
-  draw->PathStroke(u32(rung_colour(entry.run.rung)), 0, px(1.2f));
+  draw->PathStroke(u32(rung_colour(workspace.colour_of(entry.run))), 0, px(1.2f));
   draw->PopClipRect();
 }
 
@@ -202,7 +202,7 @@ void draw_row(HistoryTable& table, TagPopup& tags, const HistoryRow& row, const 
   ImGui::SameLine(px(4));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  const ImVec4 colour = rung_colour(entry.run.rung);
+  const ImVec4 colour = rung_colour(workspace.colour_of(entry.run));
   const ImVec2 low(at.x, at.y + px(5));
   const ImVec2 high(at.x + px(12), at.y + px(17));
   if (is_selected) {

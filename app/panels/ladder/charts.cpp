@@ -27,7 +27,7 @@ std::vector<Curve> curves(const LadderCurves& shown, Values values) {
       if (curve.x.empty()) continue;
       const bool strong = loss.rung == shown.selected || loss.rung == shown.baseline;
       curve.label = loss.title + "##" + std::to_string(loss.run);
-      curve.colour = faded(rung_colour(loss.rung), strong ? 1.0f : 0.55f);
+      curve.colour = faded(rung_colour(shown.model.colour_of(loss.rung)), strong ? 1.0f : 0.55f);
       curve.weight = strong ? 2.2f : 1.1f;
       curve.in_legend = loss.repeat == 0 && shown.model.rungs.size() <= most_in_legend;
       curve.order = curve.dash = loss.rung;

@@ -66,7 +66,7 @@ void draw_ladder_operators(const LadderModel& model, const Workspace& workspace,
     if (const std::string text = fit_text(*shown); !text.empty()) text_quiet_wrapped(text);
     const bool is_clear =
         rung && (rung->judged.over_previous.is(Verdict::faster) || rung->judged.over_previous.is(Verdict::slower));
-    draw_operator_bars(*shown, rung_colour(selected), compares ? held : nullptr, is_clear);
+    draw_operator_bars(*shown, rung_colour(model.colour_of(selected)), compares ? held : nullptr, is_clear);
   }
   end_card();
   mark("ladder.operators");

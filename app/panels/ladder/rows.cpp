@@ -155,7 +155,7 @@ void draw_bar(const LadderRung& rung, const LadderRung* before, const BarScale& 
   if (!rung.trusted()) {
     hatch(low, high);
   } else {
-    const ImVec4 colour = steps ? step_colour(rung.judged.over_previous) : rung_colour(rung.judged.rung);
+    const ImVec4 colour = steps ? step_colour(rung.judged.over_previous) : rung_colour(rung.colour);
     draw->AddRectFilled(low, high, u32(colour, failed ? 0.35f : selected ? 1.0f : 0.82f), px(3));
   }
   if (const Interval whisker = whisker_of(rung); !waterfall && whisker.known()) {
@@ -182,7 +182,7 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
     pill("no loss", Tone::neutral);
     return mark("ladder.no_loss." + std::to_string(rung.judged.rung));
   }
-  if (is_baseline) return pill("reference", Tone::neutral);
+  if (is_baseline) return pill(loss_text({}, true), Tone::neutral);
   loss_pill(rung.judged.loss);
 }
 
@@ -290,7 +290,7 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   // The colour of its curves, which a hatched bar doesn't show. In a comparison colours distinguish ladders.
   if (!beside) {
     draw->AddRectFilled(ImVec2(corner.x - px(8), corner.y + px(7)), ImVec2(corner.x - px(5), corner.y + height - px(7)),
-                        u32(rung_colour(judged.rung)), px(1.5f));
+                        u32(rung_colour(rung.colour)), px(1.5f));
   }
   const float first_line = top + px(first_line_at);
   const float middle = top + (height - px(18)) / 2;

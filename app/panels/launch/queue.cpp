@@ -38,7 +38,7 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
   const float top = ImGui::GetCursorPosY();
   const float text_top = top + (height - ImGui::GetTextLineHeight()) / 2;
   ImGui::SetCursorPosY(text_top);
-  colour_square(rung_colour(entry.run.rung));
+  colour_square(rung_colour(workspace.colour_of(entry.run)));
   ImGui::SameLine();
   text_cut(entry.run.name, progress - ImGui::GetCursorPosX() - px(12), palette().text, fonts().regular, text_size,
            Cut::middle);

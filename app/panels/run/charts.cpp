@@ -60,7 +60,7 @@ void draw_run_charts(SharedX& shared, const Workspace& workspace, const RunEntry
          .dash = 1});
     add(dt, *against, Quantity::dt_ms, {.label = against->run.name, .colour = quiet, .weight = 1});
   }
-  const ImVec4 colour = rung_colour(shown.run.rung);
+  const ImVec4 colour = rung_colour(workspace.colour_of(shown.run));
   const std::string label = (shown.run.title.empty() ? shown.run.name : shown.run.title) + "##own";
   add(loss, shown, Quantity::loss, {.label = label, .colour = colour, .weight = 2});
   add(dt, shown, Quantity::dt_ms, {.label = label, .colour = colour, .weight = 1.4f});

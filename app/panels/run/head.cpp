@@ -2,13 +2,18 @@
 
 #include <imgui.h>
 
+#include <array>
+#include <chrono>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "storage/analysis/judgement.h"
 #include "storage/analysis/plausibility.h"
 
 namespace stepladder {
@@ -114,18 +119,47 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   }
 }
 
-void draw_run_figures(const Workspace& workspace, const RunEntry& shown) {
+void RunFigures::judge_run(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  judging_.take(tokens_per_s_, std::chrono::milliseconds(0));
+  const std::size_t asked_before = commands.size();
+  snapshots_.expect(1);
+  snapshots_.ask(shown, commands);
+  const bool is_growing = shown.goes_on() || commands.size() > asked_before;
+  Basis basis{.asked = {shown.run.id, static_cast<std::int64_t>(workspace.version)}, .data = {fingerprint(shown)}};
+  if (judging_.is_stale(basis, is_growing)) {
+    std::vector<RunSnapshot> repeats;  // only their summaries count
+    if (shown.run.ladder) {
+      for (const RunEntry* other : workspace.runs_of(*shown.run.ladder)) {
+        if (other->run.rung == shown.run.rung && other != &shown && other->run.status == RunStatus::finished)
+          repeats.push_back({.run = other->run, .known = other->summary, .series = std::make_shared<Series>()});
+      }
+    }
+    judging_.start(std::move(basis),
+                   [run = snapshots_.of(shown), repeats = std::move(repeats), hardware = workspace.hardware] {
+                     const Summary summary = run.summary();
+                     Subject subject{.rung = run.run.rung, .runs = {{&run.run, &summary, run.series.get()}}};
+                     for (const RunSnapshot& repeat : repeats)
+                       subject.siblings.push_back({&repeat.run, &repeat.known, repeat.series.get()});
+                     const RungJudgement judged = judge(std::array{subject}, 0, hardware).front();
+                     return std::pair(run.run.id, judged.rate_ci95(judged.tokens_per_s));
+                   });
+    judging_.take(tokens_per_s_, workspace.patience);
+  }
+  if (judging_.is_pending()) commands.push_back(KeepDrawing{});
+}
+
+void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  judge_run(workspace, shown, commands);
   const Summary& summary = shown.summary;
   const RunUtilisation use = assumed_utilisation_of(shown.run, summary, workspace.hardware);
   std::array<char, 48> mfu{};
   if (!is_missing(use.mfu))
     std::snprintf(mfu.data(), mfu.size(), "%s%.1f %%", use.assumed.empty() ? "" : "~ ", use.mfu * 100);
-  const bool known = !is_missing(summary.tokens_per_s_p25);
+  const Interval ci95 = tokens_per_s_.first == shown.run.id ? tokens_per_s_.second : Interval{};
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
-       known ? "IQR " + tokens_per_s_text(summary.tokens_per_s_p25) + " \xE2\x80\x93 " +
-                   tokens_per_s_text(summary.tokens_per_s_p75)
-             : "unknown"},
+       ci95.known() ? "95 %: " + tokens_per_s_text(ci95.low) + " \xE2\x80\x93 " + tokens_per_s_text(ci95.high)
+                    : "unknown interval"},
       {"step time", milliseconds_text(summary.dt_ms_median),
        is_missing(summary.dt_ms_p95) ? "unknown" : "p95 " + milliseconds_text(summary.dt_ms_p95)},
       {"loss", loss_text(summary.loss_last), "from " + loss_text(summary.loss_first)},

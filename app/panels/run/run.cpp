@@ -30,6 +30,7 @@ struct State {
   RunId shown = 0;
   Tab tab = Tab::recipe;
   RunHead head;
+  RunFigures figures;
   RunFacts facts;
   RunOperators operators;
   MachineMetrics metrics;
@@ -112,7 +113,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   ImGui::Dummy(ImVec2(0, px(2)));
   draw_run_actions(workspace, *shown, commands);
   ImGui::Dummy(ImVec2(0, px(4)));
-  draw_run_figures(workspace, *shown);
+  state.figures.draw(workspace, *shown, commands);
   ImGui::Dummy(ImVec2(0, px(4)));
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);

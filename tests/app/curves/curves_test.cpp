@@ -64,15 +64,45 @@ TEST(Curves, DifferencesAreTakenAtEqualXOrBetweenTwoPoints) {
   EXPECT_TRUE(difference(other, {}).empty());
 }
 
-TEST(Curves, TheMeanIsOverStepsThatAllHave) {
+TEST(Curves, TheMeanIsOverTheRunsThatAreThere) {
   const std::vector<Points> runs{{.x = {1, 2, 3}, .y = {1, 2, 3}}, {.x = {2, 3, 4}, .y = {4, 5, 6}}};
   const MeanCurve mean = mean_of(runs);
-  EXPECT_EQ(mean.mean.x, (std::vector<double>{2, 3}));
-  EXPECT_EQ(mean.mean.y, (std::vector<double>{3, 4}));
-  EXPECT_EQ(mean.low, (std::vector<double>{2, 3}));
-  EXPECT_EQ(mean.high, (std::vector<double>{4, 5}));
-  EXPECT_EQ(mean.runs, 2u);
+  EXPECT_EQ(mean.mean.x, (std::vector<double>{1, 2, 3, 4}));
+  EXPECT_EQ(mean.mean.y, (std::vector<double>{1, 3, 4, 6}));
+  EXPECT_EQ(mean.low, (std::vector<double>{1, 2, 3, 6}));
+  EXPECT_EQ(mean.high, (std::vector<double>{1, 4, 5, 6}));
+  EXPECT_EQ(mean.runs, (std::vector<int>{1, 2, 2, 1}));
   EXPECT_TRUE(mean_of({}).mean.empty());
+  EXPECT_TRUE(mean_of(std::vector<Points>{{}, {}}).mean.empty());
+}
+
+TEST(Curves, ARunThatIsNotANumberLeavesTheMean) {
+  const double nothing = std::nan("");
+  const std::vector<Points> runs{{.x = {1, 2, 3}, .y = {1, nothing, nothing}}, {.x = {1, 2, 3}, .y = {3, 5, nothing}}};
+  const MeanCurve mean = mean_of(runs);
+  EXPECT_EQ(mean.runs, (std::vector<int>{2, 1, 0}));
+  EXPECT_EQ(mean.mean.y[0], 2);
+  EXPECT_EQ(mean.mean.y[1], 5);
+  EXPECT_EQ(mean.high[1], 5);
+  EXPECT_TRUE(std::isnan(mean.mean.y[2]) && !is_missing(mean.mean.y[2])) << "it is counted as NaN, not as unknown";
+}
+
+TEST(Curves, TheMeanOfRunsAtOtherPlacesIsInterpolated) {
+  const std::vector<Points> runs{{.x = {0, 10, 20}, .y = {0, 10, 20}}, {.x = {5, 15}, .y = {7, 17}}};
+  const MeanCurve mean = mean_of(runs);
+  EXPECT_EQ(mean.mean.x, (std::vector<double>{0, 5, 10, 15, 20}));
+  EXPECT_EQ(mean.mean.y, (std::vector<double>{0, 6, 11, 16, 20}));
+  EXPECT_EQ(mean.runs, (std::vector<int>{1, 2, 2, 2, 1}));
+  std::vector<Points> apart;  // no two of them share a place
+  for (int r = 0; r < 5; ++r) {
+    Points& run = apart.emplace_back();
+    for (int i = 0; i < 100; ++i) run.x.push_back(5 * i + r), run.y.push_back(r);
+  }
+  const MeanCurve thinned = mean_of(apart);
+  EXPECT_EQ(thinned.mean.x.size(), 100u);
+  EXPECT_EQ(thinned.mean.x.front(), 0);
+  EXPECT_EQ(thinned.mean.x.back(), 499);
+  EXPECT_EQ(thinned.mean.y[50], 2) << "all five are there";
 }
 
 TEST(Curves, StatisticsOfWhatIsInSight) {

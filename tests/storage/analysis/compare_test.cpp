@@ -146,6 +146,32 @@ TEST(Target, is_reached_at_a_step_a_time_and_a_number_of_tokens) {
   EXPECT_TRUE(is_missing(validated.seconds) && is_missing(validated.tokens));
 }
 
+TEST(TargetSearch, says_which_loss_it_looked_at) {
+  Series series;
+  for (int i = 1; i <= 20; ++i) series.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 500});
+  EXPECT_FALSE(reach(series, 100, 7.5).by_validation);
+  EXPECT_FALSE(reach(series, 100, 0).by_validation) << "not reached";
+  series.val_loss[16] = 7.4;
+  EXPECT_TRUE(reach(series, 100, 7.5).by_validation);
+  EXPECT_TRUE(reach(series, 100, 0).by_validation);
+}
+
+TEST(TargetOfRuns, is_the_median_of_those_that_reached_it) {
+  const std::vector<TargetReached> runs{{.step = 100, .seconds = 10, .tokens = 1000},
+                                        {.step = 300, .seconds = 30, .tokens = 3000, .by_validation = true},
+                                        {.step = 200, .seconds = missing, .tokens = 2000},
+                                        {}};
+  const TargetOfRuns all = target_of(runs);
+  EXPECT_EQ(all.runs, 4);
+  EXPECT_EQ(all.reached, 3);
+  EXPECT_EQ(all.by_validation, 1);
+  EXPECT_EQ(all.steps, 200);
+  EXPECT_EQ(all.seconds, 20) << "of the two whose time is known";
+  EXPECT_EQ(all.tokens, 2000);
+  EXPECT_EQ(target_of({}).reached, 0);
+  EXPECT_TRUE(is_missing(target_of(std::vector<TargetReached>{{}}).steps));
+}
+
 TEST(TargetSearch, finds_the_same_however_the_run_is_cut) {
   Series whole;
   for (int i = 1; i <= 40; ++i) whole.append({.step = i, .loss = 10.0 - 0.25 * i, .dt_ms = 7.0 * i, .tokens = 10 * i});

@@ -1,0 +1,339 @@
+// The Compare view by the mouse: hiding lines, colours, the target, groups, and the arrangement of the charts.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "app/desktop/models/comparison.h"
+#include "app/panels/compare/grid.h"
+#include "app/panels/compare/numbers.h"
+#include "app/panels/compare/view.h"
+#include "tests/panels/headless.h"
+
+namespace stepladder {
+namespace {
+
+std::vector<ComparedLine> lines_of(const std::vector<RunId>& runs) {
+  std::vector<ComparedLine> lines;
+  for (const RunId run : runs) lines.emplace_back().runs = {run};
+  return lines;
+}
+
+TEST(HiddenLines, AClickHidesAndShows) {
+  const auto lines = lines_of({1, 2, 3});
+  HiddenLines hidden;
+  hidden.click(2);
+  EXPECT_TRUE(hidden.has(2));
+  EXPECT_TRUE(hidden.any_of(lines));
+  hidden.click(2);
+  EXPECT_FALSE(hidden.any_of(lines));
+}
+
+TEST(HiddenLines, ADoubleClickShowsOnlyThatLineThenAll) {
+  const auto lines = lines_of({1, 2, 3});
+  HiddenLines hidden;
+  hidden.click(2);  // its first click
+  hidden.double_click(2, lines);
+  EXPECT_TRUE(hidden.has(1) && !hidden.has(2) && hidden.has(3));
+  hidden.click(3);
+  hidden.double_click(3, lines);
+  EXPECT_TRUE(hidden.has(1) && hidden.has(2) && !hidden.has(3));
+  hidden.click(3);
+  hidden.double_click(3, lines);
+  EXPECT_FALSE(hidden.any_of(lines)) << "it was the only one";
+}
+
+TEST(ChartGrid, IsKeptAsText) {
+  GridLayouts layouts;
+  layouts.now.columns = 3;
+  layouts.now.row_height = 260;
+  layouts.now.charts = {{Quantity::grad_norm}, {Quantity::val_loss, true}};
+  layouts.saved["wide \"one\""] = {.columns = 1, .charts = {{Quantity::lr}}};
+  EXPECT_EQ(layouts.name_of_now(), "");
+  const GridLayouts read = layouts_from(to_json(layouts));
+  EXPECT_EQ(read.now, layouts.now);
+  EXPECT_EQ(read.saved, layouts.saved);
+  EXPECT_EQ(layouts.now.metrics(), (std::vector<Quantity>{Quantity::val_loss, Quantity::grad_norm}));
+  GridLayouts same = read;
+  same.now = same.saved.at("wide \"one\"");
+  EXPECT_EQ(same.name_of_now(), "wide \"one\"");
+}
+
+TEST(ChartGrid, OfALaterVersionIsReadAsFarAsItIsUnderstood) {
+  const auto read = layouts_from(nlohmann::json::parse(
+      R"({"now":{"columns":99,"row_height":3,"charts":[{"metric":"entropy"},{"metric":"lr"},7]},"saved":[]})"));
+  EXPECT_EQ(read.now.columns, most_columns);
+  EXPECT_EQ(read.now.row_height, least_row_height);
+  EXPECT_EQ(read.now.charts, (std::vector<GridChart>{{Quantity::lr}}));
+  EXPECT_EQ(layouts_from(nlohmann::json(7)).now, ChartGrid{});
+}
+
+TEST(ChartGrid, AChartIsMovedToThePlaceOfAnother) {
+  ChartGrid grid;
+  const auto before = grid.charts;
+  grid.move(0, 2);
+  EXPECT_EQ(grid.charts, (std::vector<GridChart>{before[1], before[2], before[0], before[3]}));
+  grid.move(2, 0);
+  EXPECT_EQ(grid.charts, before);
+  grid.move(1, 9);
+  EXPECT_EQ(grid.charts, before) << "there is no such place";
+}
+
+TEST(CompareTarget, IsSaidForOneRunAndForSeveral) {
+  ComparedNumbers row;
+  say_target(row, {.runs = 1, .reached = 0}, false);
+  EXPECT_EQ(row.target_steps, "not reached");
+  EXPECT_EQ(row.target_time, "");
+  say_target(row, {.runs = 1, .reached = 1, .steps = 1200, .seconds = 65, .tokens = missing}, false);
+  EXPECT_EQ(row.target_steps, "1,200");
+  EXPECT_EQ(row.target_time, "1 min 05 s");
+  EXPECT_EQ(row.target_tokens, "-");
+  say_target(row, {.runs = 3, .reached = 2, .steps = 1200, .seconds = 65, .tokens = 5e6}, true);
+  EXPECT_EQ(row.target_steps, "~ 1,200 (2 of 3)");
+  ComparedTargets targets{.loss = 3.28};
+  targets.lines[1] = {.runs = 1, .by_validation = 1};
+  EXPECT_EQ(target_title(targets), "steps to val loss 3.2800");
+  targets.lines[2] = {.runs = 1};
+  EXPECT_EQ(target_title(targets), "steps to loss 3.2800");
+  EXPECT_NE(target_explanation(targets).find("of a run without one"), std::string::npos);
+}
+
+// Two learning rates with three seeds each; the last run is shorter and becomes NaN.
+class SixRuns : public testing::Test {
+ protected:
+  SixRuns() {
+    ladder_ = store_.create_ladder({.name = "sweep"});
+    for (int i = 0; i < 6; ++i) {
+      std::vector<StepRecord> steps;
+      const std::int64_t last = i == 5 ? 40 : 60;
+      for (std::int64_t step = 1; step <= last; ++step) {
+        const bool is_lost = i == 5 && step > 30;
+        const double loss = 5 - 0.02 * static_cast<double>(step) + 0.1 * i;
+        steps.push_back({.step = step,
+                         .loss = is_lost ? std::numeric_limits<double>::quiet_NaN() : loss,
+                         .val_loss = step % 20 == 0 ? loss : missing,
+                         .dt_ms = 100,
+                         .tokens = 1000});
+      }
+      runs_.push_back(store_.insert_finished(
+          {.name = "run " + std::to_string(i),
+           .ladder = ladder_,
+           .rung = i,
+           .created_at = 1,
+           .tokens_per_step = 1000,
+           .recipe = i < 3 ? R"({"lr":0.001,"seed":)" + std::to_string(i) + R"(,"steps":60})"
+                           : R"({"lr":0.003,"seed":)" + std::to_string(i - 3) + R"(,"steps":60})"},
+          steps));
+    }
+  }
+  void open(const DesktopSettings& settings = {.panels = {"compare"}}) {
+    app_.emplace(store_, nullptr, settings);
+    app_->workspace().patience = std::chrono::hours(1);
+    app_->workspace().selected_runs = selected_;
+    ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+    ASSERT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("compare.row.1").has_value(); }));
+  }
+  bool shows(const std::string& anchor) {
+    ui_test_anchors::keep();
+    for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+    return ui_test_anchors::find(anchor).has_value();
+  }
+  bool click(const std::string& anchor) {
+    ImGui::GetIO().AddMousePosEvent(5, 5);  // two clicks at one place would be a double click
+    for (int i = 0; i < 30; ++i) imgui_.frame(*app_);
+    return imgui_.click(*app_, anchor);
+  }
+  void press_right(const std::string& anchor) {
+    ASSERT_TRUE(shows(anchor)) << anchor;
+    const auto box = *ui_test_anchors::find(anchor);
+    ImGuiIO& io = ImGui::GetIO();
+    io.AddMousePosEvent((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2);
+    imgui_.frame(*app_);
+    for (const bool down : {true, false}) {
+      io.AddMouseButtonEvent(1, down);
+      for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
+    }
+  }
+
+  RunStore store_ = RunStore::in_memory();
+  LadderId ladder_ = 0;
+  std::vector<RunId> runs_;
+  std::set<RunId> selected_;  // none: all
+  Headless imgui_;
+  std::optional<DesktopApp> app_;
+};
+
+TEST_F(SixRuns, AClickOnARowOrInTheLegendHidesALine) {
+  selected_ = {1, 2, 3, 4};  // a legend of more would hide the curves
+  open();
+  EXPECT_FALSE(shows("compare.show_all"));
+  ASSERT_TRUE(click("compare.row.2"));
+  EXPECT_TRUE(shows("compare.hidden.2"));
+  ASSERT_TRUE(click("chart.loss.legend.3"));
+  EXPECT_TRUE(shows("compare.hidden.4")) << "the fourth line";
+  EXPECT_TRUE(shows("compare.hidden.2"));
+  ASSERT_TRUE(click("chart.loss.legend.1"));
+  EXPECT_FALSE(shows("compare.hidden.2")) << "it is in the legend while it is hidden";
+  ASSERT_TRUE(click("compare.show_all"));
+  EXPECT_FALSE(shows("compare.hidden.4"));
+  EXPECT_FALSE(shows("compare.show_all"));
+}
+
+TEST_F(SixRuns, AltShowsOneLineAlone) {
+  open();
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Alt, true);
+  ASSERT_TRUE(click("compare.row.3"));
+  ImGui::GetIO().AddKeyEvent(ImGuiMod_Alt, false);
+  for (const RunId run : runs_) EXPECT_EQ(shows("compare.hidden." + std::to_string(run)), run != 3) << run;
+}
+
+TEST_F(SixRuns, AColourIsChosenInTheMenuAndKept) {
+  selected_ = {1, 2, 3};
+  open();
+  const stepladder::Run& second = app_->workspace().find(2)->run;
+  EXPECT_EQ(app_->workspace().colour_of(second), 1);
+  press_right("compare.row.2");
+  ASSERT_TRUE(click("compare.colour.0"));
+  EXPECT_EQ(app_->workspace().colour_of(second), 0);
+  EXPECT_EQ(app_->workspace().colours_of({1, 2, 3}), (std::vector<int>{1, 0, 2})) << "the chosen colour stays";
+  EXPECT_EQ(app_->workspace().colours_of({1, 3}), (std::vector<int>{0, 2}));
+  open(app_->settings());
+  EXPECT_EQ(app_->workspace().run_colours, (std::map<RunId, int>{{2, 0}}));
+  press_right("chart.loss.legend.1");
+  ASSERT_TRUE(click("compare.colour_default"));
+  EXPECT_TRUE(app_->workspace().run_colours.empty());
+}
+
+TEST_F(SixRuns, ChartsAreAddedMovedRemovedAndRestored) {
+  open();
+  for (const char* chart : {"chart.loss", "chart.loss.gap", "chart.tokens_per_s", "chart.dt_ms"})
+    EXPECT_TRUE(shows(chart));
+  ASSERT_TRUE(click("compare.add"));
+  ASSERT_TRUE(click("compare.add.val_loss"));
+  ASSERT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("chart.val_loss").has_value(); }));
+  ASSERT_TRUE(click("compare.chart_menu.1"));
+  ASSERT_TRUE(click("compare.chart_remove"));
+  EXPECT_FALSE(shows("chart.loss.gap"));
+  ASSERT_TRUE(click("compare.chart_menu.0"));
+  ASSERT_TRUE(click("compare.chart_right"));
+  ASSERT_TRUE(click("compare.layouts"));
+  ASSERT_TRUE(click("compare.columns.3"));
+  ASSERT_TRUE(imgui_.type(*app_, "compare.layout_name", "mine"));
+  EXPECT_TRUE(shows("compare.layout.mine"));
+  ASSERT_TRUE(click("compare.layout_default"));
+  EXPECT_TRUE(shows("chart.loss.gap"));
+
+  const DesktopSettings settings = app_->settings();
+  open(settings);
+  EXPECT_TRUE(shows("chart.loss.gap"));
+  EXPECT_FALSE(shows("chart.val_loss"));
+  ASSERT_TRUE(click("compare.layouts"));
+  ASSERT_TRUE(click("compare.layout.mine"));
+  ASSERT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("chart.val_loss").has_value(); }));
+  EXPECT_FALSE(shows("chart.loss.gap"));
+  const auto throughput = ui_test_anchors::find("chart.tokens_per_s");
+  const auto loss = ui_test_anchors::find("chart.loss");
+  ASSERT_TRUE(throughput && loss);
+  EXPECT_LT(throughput->x1, loss->x0) << "the loss was moved to the right";
+  EXPECT_NEAR(throughput->y0, loss->y0, 1) << "three in a row";
+}
+
+TEST_F(SixRuns, AllChartsShowTheirValuesAtTheCrossHair) {
+  open();
+  EXPECT_FALSE(shows("chart.dt_ms.values.6"));
+  ASSERT_TRUE(imgui_.click(*app_, "chart.loss"));  // the mouse is over it now
+  EXPECT_TRUE(shows("chart.dt_ms.values.6")) << "of all six lines";
+  EXPECT_TRUE(shows("chart.loss.gap.values.5"));
+  EXPECT_FALSE(shows("chart.loss.values.6")) << "its values are in the tooltip";
+}
+
+TEST_F(SixRuns, ATargetHasARowOfNumbersAndALineThatIsDragged) {
+  open();
+  EXPECT_FALSE(shows("compare.reached"));
+  ASSERT_TRUE(click("compare.target"));
+  EXPECT_TRUE(shows("compare.reached"));
+  ASSERT_TRUE(imgui_.type(*app_, "compare.target_loss", "4.5"));
+  ASSERT_TRUE(shows("chart.loss.target"));
+  const auto line = *ui_test_anchors::find("chart.loss.target");
+  ImGuiIO& io = ImGui::GetIO();
+  const float x = line.x0 + (line.x1 - line.x0) * 0.4f;
+  const float y = (line.y0 + line.y1) / 2;
+  io.AddMousePosEvent(x, y);
+  for (int i = 0; i < 3; ++i) imgui_.frame(*app_);
+  io.AddMouseButtonEvent(0, true);
+  for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
+  io.AddMousePosEvent(x, y + 20);
+  for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
+  io.AddMouseButtonEvent(0, false);
+  ASSERT_TRUE(shows("chart.loss.target"));
+  EXPECT_GT(ui_test_anchors::find("chart.loss.target")->y0, line.y0 + 5);
+  const auto text = app_->settings().views.at("compare");
+  const double target = nlohmann::json::parse(text).at("target").get<double>();
+  EXPECT_LT(target, 4.5);
+  EXPECT_GT(target, 3.5);
+  ASSERT_TRUE(click("compare.target"));
+  EXPECT_FALSE(shows("compare.reached"));
+}
+
+class GroupedRuns : public SixRuns {
+ protected:
+  ComparisonViewModel compared(const ComparisonOptions& options) {
+    ComparisonViewModel shown;
+    Workspace& workspace = app_->workspace();
+    for (int rounds = 0; rounds < 50; ++rounds) {
+      Commands asked;
+      shown.update(workspace, workspace.runs_of(ladder_), 1, options, {}, asked);
+      if (asked.empty()) return shown;
+      for (const Command& command : asked) {
+        if (const auto* series = std::get_if<LoadSeries>(&command)) workspace.load_series(store_, series->run);
+      }
+    }
+    ADD_FAILURE() << "it never rests";
+    return shown;
+  }
+};
+
+TEST_F(GroupedRuns, AreMeansOverTheRunsThatAreThere) {
+  open();
+  EXPECT_EQ(values_to_group_by(app_->workspace().runs_of(ladder_)), (std::vector<std::string>{"lr", "seed"}))
+      << "all have the same number of steps";
+  const ComparisonViewModel shown = compared({.group_by = "recipe.lr", .target_loss = 4.45});
+  ASSERT_EQ(shown.curves.lines.size(), 2u);
+  const ComparedLine& high = shown.curves.lines[1];
+  EXPECT_EQ(high.label, "lr = 0.003, n = 3");
+  EXPECT_EQ(high.runs, (std::vector<RunId>{4, 5, 6}));
+  const ComparedMetric& loss = high.of(Quantity::loss);
+  ASSERT_EQ(loss.points.x.size(), 60u);
+  EXPECT_NEAR(loss.points.y[0], 5 - 0.02 + 0.4, 1e-9);
+  EXPECT_NEAR(loss.low[0], 5 - 0.02 + 0.3, 1e-9);
+  EXPECT_NEAR(loss.high[0], 5 - 0.02 + 0.5, 1e-9);
+  EXPECT_EQ(loss.runs[0], 3);
+  EXPECT_EQ(loss.runs[34], 2) << "one is NaN";
+  EXPECT_EQ(loss.runs[59], 2) << "it has ended";
+  EXPECT_NEAR(loss.points.y[59], 5 - 1.2 + 0.35, 1e-9);
+  EXPECT_EQ(shown.judged.at(4).runs.size(), 0u);
+  EXPECT_EQ(shown.judged.at(4).over_baseline.verdict, Verdict::same);
+  // Validated at steps 20, 40 and 60.
+  EXPECT_EQ(shown.targets.lines.at(1).reached, 3);
+  EXPECT_EQ(shown.targets.lines.at(1).by_validation, 3);
+  EXPECT_EQ(shown.targets.lines.at(1).steps, 40);
+  EXPECT_EQ(shown.targets.lines.at(4).reached, 2);
+}
+
+TEST_F(GroupedRuns, BySeedHaveARunOfEachLearningRate) {
+  open();
+  const ComparisonViewModel shown = compared({.group_by = "recipe.seed"});
+  ASSERT_EQ(shown.curves.lines.size(), 3u);
+  EXPECT_EQ(shown.curves.lines[1].label, "seed = 1, n = 2");
+  EXPECT_EQ(shown.curves.lines[1].runs, (std::vector<RunId>{2, 5}));
+  const ComparisonViewModel alone = compared({.group_by = "recipe.nothing"});
+  EXPECT_EQ(alone.curves.lines.size(), 6u) << "no run has it";
+  const ComparisonViewModel over_loss = compared({.axis = Axis::loss, .group_by = "recipe.seed"});
+  EXPECT_TRUE(over_loss.curves.lines[1].of(Quantity::dt_ms).low.empty()) << "points over a metric have no mean";
+  EXPECT_EQ(over_loss.curves.lines[0].of(Quantity::dt_ms).points.x.size(), 120u);
+}
+
+}  // namespace
+}  // namespace stepladder
