@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 
+#include "app/desktop/charts/chart_export.h"
 #include "app/desktop/charts/chart_view.h"
 #include "tests/panels/headless.h"
 
@@ -94,6 +95,45 @@ TEST_F(DerivedChart, ABandIsInTheRangeAndKeepsItsSpikes) {
   EXPECT_LT(cut.y.high, 9);
   EXPECT_EQ(caption(cut, off(cut)), "5,000 points, " + std::to_string(cut.curves[0].line.x.size()).insert(1, ",") +
                                         " drawn, extremes off-screen");
+}
+
+TEST_F(DerivedChart, AHiddenCurveLeavesTheYAxisAndIsNotExported) {
+  const PlottedValues values = constant_values(10, 3);
+  const PlottedValues high = constant_values(20, 900);
+  chart_.curves = {plotted(values), plotted(high)};
+  chart_.curves[1].hidden = true;
+  const ChartView shown = view();
+  EXPECT_LT(shown.y.high, 10);
+  EXPECT_GT(shown.x.high, 19) << "the others don't move";
+  EXPECT_EQ(caption(shown, off(shown), true), "");
+  EXPECT_EQ(figure_of(chart_).curves.size(), 1u);
+  EXPECT_EQ(points_of(chart_).curves.size(), 1u);
+  chart_.curves[0].hidden = true;
+  const ChartView none = view();
+  EXPECT_EQ(caption(none, off(none), true), "all runs are hidden");
+}
+
+TEST_F(DerivedChart, TheAxisReachesTheTargetButNotWhileItIsDragged) {
+  const PlottedValues values = constant_values(10, 3);
+  TargetLine target{.value = 1};
+  chart_.curves = {plotted(values)};
+  chart_.target = &target;
+  EXPECT_LT(view().y.low, 1);
+  target.is_taken = true;
+  target.begin_frame();
+  EXPECT_GT(view().y.low, 2);
+}
+
+TEST_F(DerivedChart, AnExportedCurveKeepsItsBand) {
+  const PlottedValues values = constant_values(10, 3);
+  const std::vector<double> low(10, 2);
+  const std::vector<double> high(10, 5);
+  chart_.curves = {plotted(values)};
+  chart_.curves[0].low = low;
+  chart_.curves[0].high = high;
+  const Figure figure = figure_of(chart_);
+  EXPECT_EQ(figure.curves.at(0).low, low);
+  EXPECT_GT(y_range(figure).high, 5);
 }
 
 TEST_F(DerivedChart, AnAxisOfPercentSpansTheWhole) {

@@ -12,6 +12,7 @@
 #include "app/excerpt.h"
 #include "app/figures/study.h"
 #include "app/format.h"
+#include "app/panels/run/head.h"
 #include "app/verdict_text.h"
 #include "storage/analysis/advice.h"
 #include "storage/analysis/known_stage.h"
@@ -233,6 +234,24 @@ TEST_P(OneJudgement, OfARunIsTheSameInCompareViewAndCommandLine) {
     EXPECT_EQ(row.at("trust"), to_string(check->plausibility.trust));
     EXPECT_EQ(row.at("trust"), run_json(check->run, store_.summary(check->run), context_).at("trust"));
     EXPECT_EQ(row.at("flags").size(), check->plausibility.flags.size());
+  }
+  for (const RunId id : ids) {  // the Run view's figure
+    const auto snapshot_of = [&](RunId run) {
+      const RunEntry* entry = workspace_.find(run);
+      return RunSnapshot{.run = entry->run,
+                         .known = entry->summary,
+                         .is_excerpt = false,
+                         .series = entry->excerpt ? entry->excerpt : entry->shared_series(),
+                         .overviews = {},
+                         .step_times = {}};
+    };
+    std::vector<RunSnapshot> repeats;
+    for (const RunId other : ids_.at(workspace_.find(id)->run.rung))
+      if (other != id) repeats.push_back(snapshot_of(other));
+    const Interval own = throughput_ci95(snapshot_of(id), repeats, context_.hardware);
+    const Interval in_compare = shown.at(id).rate_ci95(shown.at(id).tokens_per_s);
+    EXPECT_EQ(own.low, in_compare.low) << "run " << id;
+    EXPECT_EQ(own.high, in_compare.high) << "run " << id;
   }
   if (ids.size() > 2) return;  // otherwise each rung has one run
   EXPECT_EQ(json.at("runs")[0].at("verdict"), to_string(GetParam().verdict));

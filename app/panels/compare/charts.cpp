@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t most_in_legend = 8;
 constexpr std::size_t most_points = 80'000;  // of all charts together
+constexpr float buttons_width = 70;          // of a chart's metric and menu, right of its title
 constexpr const char* dragged_chart = "compare chart";
 
 std::string smoothing_words(const ComparisonOptions& options, const std::vector<Curve>& curves) {
@@ -97,18 +98,16 @@ const std::vector<GridChart>& all_charts() {
   return charts;
 }
 
+// An arrow beside the title: the title names what is chosen.
 void choose_chart(GridChart& chart, std::size_t place) {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> titles;
-    for (const GridChart& each : all_charts()) titles.push_back(title_of(each));
-    return titles;
-  }();
-  const auto& charts = all_charts();
-  int chosen = static_cast<int>(std::find(charts.begin(), charts.end(), chart) - charts.begin());
-  ImGui::PushFont(fonts().regular, small_size);
-  if (choice("##metric", "", chosen, names, px(130))) chart = charts[static_cast<std::size_t>(chosen)];
-  ImGui::PopFont();
+  if (ImGui::BeginCombo("##metric", nullptr, ImGuiComboFlags_NoPreview | ImGuiComboFlags_HeightLargest)) {
+    for (const GridChart& each : all_charts()) {
+      if (ImGui::Selectable(title_of(each).c_str(), each == chart)) chart = each;
+    }
+    ImGui::EndCombo();
+  }
   mark("compare.metric." + std::to_string(place));
+  ImGui::SetItemTooltip("Show another metric here");
 }
 
 // A change to the arrangement, carried out when all charts are drawn.
@@ -166,26 +165,36 @@ void use_legend_input(CompareView& view, const LegendInput& input) {
   if (input.right_clicked >= 0) view.open_menu(line(input.right_clicked));
 }
 
-Chart compared_chart(CompareView& view, const char* id, Quantity metric, LegendInput& input, Commands& commands) {
-  return {.id = id,
+// What the caller of draw_chart knows of a chart's place in the grid.
+struct PlacedChart {
+  std::string id;
+  Quantity metric;
+  bool has_legend = false;    // the first one
+  bool is_above_one = false;  // the chart below it labels the x axis
+};
+
+Chart compared_chart(CompareView& view, const PlacedChart& placed, LegendInput& input, Commands& commands) {
+  return {.id = placed.id.c_str(),
           .x_label = std::string(title_of(view.shown.curves.options.axis)),
-          .log_x = can_be_log(view, metric),
+          .log_x = can_be_log(view, placed.metric),
+          .legend = placed.has_legend,
+          .x_labelled = !placed.is_above_one,
           .caption = view.caption,
           .shared = &view.x,
           .legend_input = &input,
           .commands = &commands,
           .most_points = most_points / std::max<std::size_t>(1, view.layouts.now.charts.size()),
-          .title_room = px(178)};
+          .title_room = px(buttons_width + 8)};
 }
 
-void draw_compared_metric(CompareView& view, const char* id, Quantity metric, bool is_first, Commands& commands) {
+void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands& commands) {
+  const Quantity metric = placed.metric;
   LegendInput input;
-  Chart chart = compared_chart(view, id, metric, input, commands);
+  Chart chart = compared_chart(view, placed, input, commands);
   chart.title = title_of(metric);
   chart.note = left_out(view, metric);
   chart.unit = unit_of(metric);
   chart.log_y = view.log_y;
-  chart.legend = is_first;
   chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
   if (metric == Quantity::loss || metric == Quantity::val_loss) chart.target = &view.target;
   int order = 0;
@@ -195,19 +204,19 @@ void draw_compared_metric(CompareView& view, const char* id, Quantity metric, bo
   use_legend_input(view, input);
 }
 
-void draw_compared_gap(CompareView& view, const char* id, Quantity metric, Commands& commands) {
+void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& commands) {
+  const Quantity metric = placed.metric;
   const ComparisonOptions& options = view.shown.curves.options;
   const bool is_ratio = options.gap == Gap::ratio;
   const ComparedLine& base = view.base_line();
   const bool of_means = std::any_of(view.lines().begin(), view.lines().end(),
                                     [&](const ComparedLine& line) { return line.of(metric).behind > 0; });
   LegendInput input;
-  Chart chart = compared_chart(view, id, metric, input, commands);
+  Chart chart = compared_chart(view, placed, input, commands);
   chart.title = std::string(title_of(metric)) + (is_ratio ? " ratio" : " difference");
   chart.note = (is_ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : "");
   chart.unit = is_ratio ? "\xC3\x97" : unit_of(metric);
   chart.zero_line = is_ratio ? 1.0 : 0.0;
-  chart.legend = false;
   int order = 0;
   for (const ComparedLine& line : view.lines()) {
     if (&line != &base) chart.curves.push_back(gap_curve(view, line, metric, order));
@@ -234,31 +243,32 @@ bool is_computed(const CompareView& view, Quantity metric) {
 void draw_compared_card(CompareView& view, std::size_t place, ImVec2 size, GridChange& change, Commands& commands) {
   ChartGrid& grid = view.layouts.now;
   GridChart& chart = grid.charts[place];
+  const auto place_of = grid.charts.begin() + static_cast<std::ptrdiff_t>(place);
   // Equal charts are numbered, so that each keeps its state wherever it is moved.
-  const auto before = std::count(grid.charts.begin(), grid.charts.begin() + static_cast<std::ptrdiff_t>(place), chart);
-  const std::string id = name_of(chart) + (before > 0 ? "." + std::to_string(before + 1) : "");
-  ImGui::PushID(id.c_str());
+  const auto before = std::count(grid.charts.begin(), place_of, chart);
+  const PlacedChart placed{.id = name_of(chart) + (before > 0 ? "." + std::to_string(before + 1) : ""),
+                           .metric = chart.quantity,
+                           .has_legend = !chart.is_gap && std::all_of(grid.charts.begin(), place_of,
+                                                                      [](const GridChart& o) { return o.is_gap; }),
+                           .is_above_one = place / static_cast<std::size_t>(grid.columns) + 1 < grid.rows()};
+  ImGui::PushID(placed.id.c_str());
   begin_card("##card", size);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(8)));
   const ImVec2 corner = ImGui::GetCursorPos();
   const float room = ImGui::GetContentRegionAvail().x;
-  draw_drag_source(chart, place, room - px(178));
+  draw_drag_source(chart, place, room - px(buttons_width + 8));
   if (!is_computed(view, chart.quantity)) {
     text_strong(title_of(chart));
     empty_state("Computing...", "");
   } else if (chart.is_gap) {
-    draw_compared_gap(view, id.c_str(), chart.quantity, commands);
+    draw_compared_gap(view, placed, commands);
   } else {
-    const bool is_first = std::none_of(grid.charts.begin(), grid.charts.begin() + static_cast<std::ptrdiff_t>(place),
-                                       [](const GridChart& other) { return !other.is_gap; });
-    draw_compared_metric(view, id.c_str(), chart.quantity, is_first, commands);
+    draw_compared_metric(view, placed, commands);
   }
-  ImGui::SetCursorPos(ImVec2(corner.x + room - px(168), corner.y - px(5)));
+  ImGui::SetCursorPos(ImVec2(corner.x + room - px(buttons_width), corner.y - px(5)));
   choose_chart(chart, place);
   ImGui::SameLine(0, px(6));
-  ImGui::PushFont(fonts().regular, small_size);
   draw_chart_menu(grid, place, change);
-  ImGui::PopFont();
   ImGui::PopStyleVar();
   end_card();
   take_dropped_chart(place, change);

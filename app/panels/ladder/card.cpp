@@ -28,7 +28,7 @@ std::string loss_sentence(const LadderRung& rung, bool is_baseline) {
   if (!is_missing(rung.summary.loss_last) && !std::isfinite(rung.summary.loss_last)) return "Diverged (NaN).";
   if (is_missing(rung.summary.loss_last))
     return rung.first.source == "launched" ? "No loss recorded." : "The log has no training loss.";
-  if (is_baseline) return "Reference for loss.";
+  if (is_baseline) return "Baseline of the losses.";
   if (loss.verdict == LossVerdict::not_comparable)
     return "Loss not comparable with the baseline: not the same tokens at the same steps.";
   if (loss.verdict == LossVerdict::diverged) return "Loss diverged at step " + grouped(loss.at_step) + against + ".";
@@ -53,7 +53,7 @@ void draw_gain_over_previous(const Gain& gain, bool is_over) {
     case Verdict::same:
       return toned("No gain over the previous rung", Tone::neutral);
     case Verdict::cannot_tell:
-      return toned(factor + ", not significant", Tone::warning);
+      return toned(factor + ", " + std::string(verdict_word(gain.verdict)), Tone::warning);
   }
 }
 

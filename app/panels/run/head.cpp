@@ -119,6 +119,15 @@ void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Command
   }
 }
 
+Interval throughput_ci95(const RunSnapshot& run, std::span<const RunSnapshot> repeats, const HardwareTable& hardware) {
+  const Summary summary = run.summary();
+  Subject subject{.rung = run.run.rung, .runs = {{&run.run, &summary, run.series.get()}}};
+  for (const RunSnapshot& repeat : repeats)
+    subject.siblings.push_back({&repeat.run, &repeat.known, repeat.series.get()});
+  const RungJudgement judged = judge(std::array{subject}, 0, hardware).front();
+  return judged.rate_ci95(judged.tokens_per_s);
+}
+
 void RunFigures::judge_run(const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   judging_.take(tokens_per_s_, std::chrono::milliseconds(0));
   const std::size_t asked_before = commands.size();
@@ -136,12 +145,7 @@ void RunFigures::judge_run(const Workspace& workspace, const RunEntry& shown, Co
     }
     judging_.start(std::move(basis),
                    [run = snapshots_.of(shown), repeats = std::move(repeats), hardware = workspace.hardware] {
-                     const Summary summary = run.summary();
-                     Subject subject{.rung = run.run.rung, .runs = {{&run.run, &summary, run.series.get()}}};
-                     for (const RunSnapshot& repeat : repeats)
-                       subject.siblings.push_back({&repeat.run, &repeat.known, repeat.series.get()});
-                     const RungJudgement judged = judge(std::array{subject}, 0, hardware).front();
-                     return std::pair(run.run.id, judged.rate_ci95(judged.tokens_per_s));
+                     return std::pair(run.run.id, throughput_ci95(run, repeats, hardware));
                    });
     judging_.take(tokens_per_s_, workspace.patience);
   }

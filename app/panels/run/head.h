@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <utility>
 
 #include "app/desktop/commands.h"
@@ -20,8 +21,11 @@ struct RunHead {  // name, origin, the picker of others
 
 void draw_run_actions(const Workspace& workspace, const RunEntry& shown, Commands& commands);
 
-// The run's figures in a row. The throughput's interval is the judgement's, as in Compare: from the run's steps and the
-// spread between the repeats of its rung.
+// The 95 % interval of a run's tokens/s, the judgement's as in Compare: from the run's steps and the spread between the
+// other finished runs of its rung, whose steps don't count. Pure.
+Interval throughput_ci95(const RunSnapshot& run, std::span<const RunSnapshot> repeats, const HardwareTable& hardware);
+
+// The run's figures in a row.
 class RunFigures {
  public:
   void draw(const Workspace& workspace, const RunEntry& shown, Commands& commands);
