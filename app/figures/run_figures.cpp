@@ -464,6 +464,38 @@ Figure ecdf_figure(const Study& study) {
   return figure;
 }
 
+namespace {
+
+// A run's losses over its steps: of a long run the means of its buckets.
+Points losses_of(const LoadedRun& loaded) {
+  if (const Overview* overview = overview_of(loaded, Quantity::loss)) return means_of(*overview).mean;
+  return points_of(loaded.run, loaded.series, Quantity::loss, Axis::step);
+}
+
+// The differences at equal steps; where a run is long, those of means, as in the window.
+Points loss_gap(const LoadedRun& run, const LoadedRun& base, XAxis x) {
+  if (run.is_excerpt() || base.is_excerpt()) return along(run, x, difference(losses_of(run), losses_of(base)));
+  const Series& theirs = base.series;
+  const Series& own = run.series;
+  const std::vector<double> at = x_values(run, x);
+  Points gap;
+  for (std::size_t i = 0, j = 0; i < theirs.size() && j < at.size();) {
+    if (theirs.step[i] != own.step[j]) {
+      theirs.step[i] < own.step[j] ? ++i : ++j;
+      continue;
+    }
+    if (!is_missing(theirs.loss[i]) && !is_missing(own.loss[j])) {
+      gap.x.push_back(at[j]);
+      gap.y.push_back(own.loss[j] - theirs.loss[i]);
+    }
+    ++i;
+    ++j;
+  }
+  return gap;
+}
+
+}  // namespace
+
 Figure loss_difference_figure(const Study& study, XAxis x) {
   Figure figure{.title = "Loss against the baseline", .subtitle = study.title};
   figure.x.label = x_label(x);
@@ -474,6 +506,7 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
   }
   const double band = loss_band(base_repeats);
   bool others = false;
+  bool any_long = false;
   std::string not_comparable;
   for (const StudyRung& rung : study.rungs) {
     if (rung.is_baseline || rung.first->series.empty()) continue;
@@ -486,30 +519,20 @@ Figure loss_difference_figure(const Study& study, XAxis x) {
       continue;
     }
     others |= !against.is_baseline;
-    const Series& base = against.first->series;
-    const Series& own = rung.first->series;
-    const std::vector<double> at = x_values(*rung.first, x);
     FigureCurve curve{.label = rung.label + (against.is_baseline ? "" : " (vs " + against.label + ")"),
                       .style = static_cast<int>(&rung - study.rungs.data())};
-    for (std::size_t i = 0, j = 0; i < base.size() && j < at.size();) {
-      if (base.step[i] != own.step[j]) {
-        base.step[i] < own.step[j] ? ++i : ++j;
-        continue;
-      }
-      if (!is_missing(base.loss[i]) && !is_missing(own.loss[j])) {
-        curve.x.push_back(at[j]);
-        curve.y.push_back(own.loss[j] - base.loss[i]);
-      }
-      ++i;
-      ++j;
-    }
+    Points gap = loss_gap(*rung.first, *against.first, x);
+    any_long |= against.first->is_excerpt() || rung.first->is_excerpt();
+    curve.x = std::move(gap.x);
+    curve.y = std::move(gap.y);
     if (!curve.x.empty()) figure.curves.push_back(std::move(curve));
   }
   figure.marks.push_back({0, ""});
   figure.bands.push_back({-band, band, "counts as the same"});
   figure.caption.push_back(
-      "At equal steps, not smoothed. Grey band: within " + loss_text(band) +
-      " nats the verdict is \"same\" (the mean over the last quarter counts)" +
+      std::string(any_long ? "At equal steps; of long runs the difference of the means of neighbouring steps. "
+                           : "At equal steps, not smoothed. ") +
+      "Grey band: within " + loss_text(band) + " nats the verdict is \"same\" (the mean over the last quarter counts)" +
       (band > loss_tolerance_nats ? ", the spread between repeats of the baseline" : "") + "." +
       (others ? " Rungs after one that changes training results are compared with that rung." : ""));
   if (!not_comparable.empty())

@@ -77,6 +77,29 @@ TEST_F(LoadedRuns, FiguresOfLongOnesKeepEverySpikeAndSayThatTheyAreExcerpts) {
   EXPECT_EQ(step_time_figure(of, XAxis::step).curves[0].y.back(), 20);
 }
 
+TEST(LongLadder, DifferencesOfLossesAreThoseOfMeans) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "two"});
+  for (int rung = 0; rung < 2; ++rung) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= many; ++step) {
+      const double noise = step * 7919 % 13 == rung ? 1 : 0;  // in other steps of each run
+      steps.push_back({.step = step, .loss = 3 + 0.1 * rung + noise, .dt_ms = 20, .tokens = 768});
+    }
+    store.insert_finished(
+        {.name = "rung", .ladder = ladder, .rung = rung, .created_at = 1, .tokens_per_step = 768, .params = 1000},
+        steps);
+  }
+  const Study study = make_study("two", "", load_runs(store, store.runs_of(ladder)), {});
+  for (const XAxis x : {XAxis::step, XAxis::tokens}) {
+    const Figure figure = loss_difference_figure(study, x);
+    ASSERT_EQ(figure.curves.size(), 1u);
+    EXPECT_NEAR(std::ranges::max(figure.curves[0].y), 0.1, 0.1) << "not a zig-zag between -0.9 and 1.1";
+    EXPECT_GT(figure.curves[0].x.back(), x == XAxis::step ? 200'000 : 200'000 * 768.0);
+    EXPECT_TRUE(figure.caption.front().starts_with("At equal steps; of long runs")) << figure.caption.front();
+  }
+}
+
 TEST_F(LoadedRuns, ShortOnesSayNothingOfExcerpts) {
   const Study of = make_study("one", "", load_runs(store_, {*store_.run(2)}), {});
   EXPECT_EQ(excerpt_line(of), "");
