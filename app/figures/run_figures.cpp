@@ -466,9 +466,12 @@ Figure ecdf_figure(const Study& study) {
 
 namespace {
 
-// A run's losses over its steps: of a long run the means of its buckets.
+// A run's losses over its steps: of a long run the means of about as many buckets as in the window, since the
+// difference of finer ones is mostly noise.
 Points losses_of(const LoadedRun& loaded) {
-  if (const Overview* overview = overview_of(loaded, Quantity::loss)) return means_of(*overview).mean;
+  constexpr std::size_t most_buckets = 512;
+  if (const Overview* overview = overview_of(loaded, Quantity::loss))
+    return means_of(coarser(*overview, most_buckets)).mean;
   return points_of(loaded.run, loaded.series, Quantity::loss, Axis::step);
 }
 

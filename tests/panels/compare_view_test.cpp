@@ -270,6 +270,7 @@ TEST_F(SixRuns, ATargetHasARowOfNumbersAndALineThatIsDragged) {
   ASSERT_TRUE(shows("chart.loss.target"));
   EXPECT_GT(ui_test_anchors::find("chart.loss.target")->y0, line.y0 + 5);
   const auto text = app_->settings().views.at("compare");
+  EXPECT_FALSE(nlohmann::json::parse(text).contains("zoom")) << "the charts stayed where they were";
   const double target = nlohmann::json::parse(text).at("target").get<double>();
   EXPECT_LT(target, 4.5);
   EXPECT_GT(target, 3.5);

@@ -216,7 +216,8 @@ void draw_layers(const Chart& chart, const ChartView& view) {
 
 bool has_room_for_legend(const Chart& chart, float height) {
   const auto rows = std::count_if(chart.curves.begin(), chart.curves.end(), [](const Curve& c) { return c.in_legend; });
-  return chart.legend && px(14) + px(17) * static_cast<float>(rows) < 0.6f * (height - px(40));
+  const float share = chart.legend_input ? 0.8f : 0.6f;  // a line that one hides makes room
+  return chart.legend && px(14) + px(17) * static_cast<float>(rows) < share * (height - px(40));
 }
 
 double nearest_x(const Chart& chart, double at) {

@@ -9,7 +9,8 @@ namespace stepladder {
 // Draws everything that doesn't depend on the mouse.
 void draw_layers(const Chart& chart, const ChartView& view);
 
-// False if the legend would hide more than half of the plot; the read-out then names the curves.
+// False if the legend would hide more than half of the plot (more of one whose legend hides curves); the read-out then
+// names the curves.
 bool has_room_for_legend(const Chart& chart, float height);
 
 // The x nearest to `at` in the topmost curve.
