@@ -30,6 +30,17 @@ class Close(unittest.TestCase):
         self.desktop.click("run.again")
         return self.wait_for("select id from runs where status = 'running'")
 
+    def queue_another(self):
+        """The run once more, behind all others; returns its id."""
+        before = self.desktop.rows("select max(id) from runs")[0][0]
+        self.desktop.go("side.run", "run.again")
+        self.desktop.click("run.again")
+        return self.wait_for("select max(id) from runs where status = 'queued' and id > ?", before)
+
+    def waiting(self):
+        return [id for id, in self.desktop.rows("select run_id from queue join runs on id = run_id where status = 'queued' "
+                                                "order by place")]
+
     def wait_for(self, query, *values, seconds=PATIENCE_S):
         return self.desktop.wait(lambda: (self.desktop.rows(query, *values) or [(None,)])[0][0], query, seconds)
 
@@ -59,6 +70,7 @@ class Close(unittest.TestCase):
 
     def test_training_goes_on_and_the_next_window_has_it(self):
         run = self.train()
+        queued = [self.queue_another(), self.queue_another()]
         self.ask_to_close()
         self.desktop.wait(lambda: "closing.background" in self.desktop.ui_test_anchors(), "the question")
         self.desktop.picture("closing")
@@ -78,11 +90,18 @@ class Close(unittest.TestCase):
         self.desktop.picture("followed")
         self.desktop.click("live.pause")
         self.desktop.wait(lambda: self.is_at_rest(run), "the pause")
+        self.assertEqual(self.wait_for("select paused from queue where run_id = ? and paused", run), 1)
         self.desktop.picture("followed-paused")
+        self.desktop.wait(lambda: self.waiting() == queued, "both in the order of their launch")
+        self.desktop.go("side.launch", "launch.queue.1.up")
+        self.desktop.click("launch.queue.1.up")
+        self.desktop.wait(lambda: self.waiting() == queued[::-1], "the other order")
+        self.desktop.picture("followed-queue")
+        self.desktop.go("side.live", "live.pause")
         self.desktop.click("live.pause")
         before = self.steps_of(run)
         self.desktop.wait(lambda: self.steps_of(run) > before, "steps after the pause")
-        self.desktop.click("live.stop")
+        self.desktop.click("live.stop_all")
         self.assertEqual(self.wait_for("select status from runs where id = ? and status <> 'running'", run), "stopped")
         self.desktop.wait(lambda: "live.stop" not in self.desktop.ui_test_anchors(), "its end in the window")
         self.assertEqual(self.background.wait(timeout=PATIENCE_S), 0)

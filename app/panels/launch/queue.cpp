@@ -20,7 +20,7 @@ std::string quiet_wait_of(const RunEntry& entry, const Workspace& workspace) {
   return detail->console.back().starts_with("waiting for a quiet machine") ? detail->console.back() : "";
 }
 
-// A run with its progress and, at the right, its buttons. `place` is its place among the queued runs.
+// A run with its progress and, at the right, its buttons. `place` is its place among its process's queued runs.
 void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspace, Commands& commands) {
   const bool is_running = entry.run.status == RunStatus::running;
   const std::string quiet_wait = quiet_wait_of(entry, workspace);
@@ -60,6 +60,7 @@ void draw_row(const RunEntry& entry, std::size_t place, const Workspace& workspa
       commands.push_back(MoveInQueue{entry.run.id, place - 1});
     }
   }
+  if (!is_running) mark("launch.queue." + std::to_string(place) + ".up");
   ImGui::EndDisabled();
   ImGui::SameLine(0, px(8));
   if (quiet_button("Stop")) commands.push_back(StopRun{entry.run.id});
@@ -89,7 +90,9 @@ void draw_queue(const Workspace& workspace, Commands& commands) {
                      static_cast<double>(std::max<std::int64_t>(1, running->run.planned_steps)),
                  ImGui::GetContentRegionAvail().x);
   }
-  for (std::size_t i = 0; i < waiting.size(); ++i) draw_row(*waiting[i], i, workspace, commands);
+  std::size_t ours = 0, others = 0;
+  for (const RunEntry* run : waiting)
+    draw_row(*run, workspace.is_ours(run->run.id) ? ours++ : others++, workspace, commands);
   if (quiet_button("Stop all")) commands.push_back(StopAll{});
   mark("launch.stop_all");
 }
