@@ -20,10 +20,10 @@ except ImportError as error:
 from gpt2 import Gpt2
 
 STEPS = 10
-# The second has GPT-2's width and an odd vocabulary like GPT-2's; the third GPT-2's own.
+# The second has GPT-2's width and an odd vocabulary like GPT-2's; the third GPT-2's own, and a small width to be quick.
 NANO = dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3, tied_head=False, init="pytorch")
 WIDE = dict(layers=2, heads=12, d_model=768, vocab=5021, batch=2, seq=64, lr=3e-4, tied_head=True, init="gpt2")
-GPT2_VOCAB = dict(WIDE, vocab=50257)
+GPT2_VOCAB = dict(WIDE, heads=3, d_model=192, vocab=50257, lr=1e-3)
 MODELS = {"nano": NANO, "wide": WIDE, "gpt2 vocabulary": GPT2_VOCAB}
 
 # The change of each stage, by its id; each on the baseline alone.
