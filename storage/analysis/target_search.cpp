@@ -1,6 +1,7 @@
 #include "storage/analysis/target_search.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "storage/analysis/statistics.h"
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "app/desktop/models/comparison.h"
+#include "app/desktop/models/ladder_model.h"
 #include "app/panels/compare/grid.h"
 #include "app/panels/compare/numbers.h"
 #include "app/panels/compare/view.h"
@@ -199,6 +200,11 @@ TEST_F(SixRuns, AColourIsChosenInTheMenuAndKept) {
   EXPECT_EQ(app_->workspace().colour_of(second), 0);
   EXPECT_EQ(app_->workspace().colours_of({1, 2, 3}), (std::vector<int>{1, 0, 2})) << "the chosen colour stays";
   EXPECT_EQ(app_->workspace().colours_of({1, 3}), (std::vector<int>{0, 2}));
+  LadderViewModel ladder;
+  Commands asked;
+  ladder.update(app_->workspace(), ladder_, 0, ComparisonAxis::steps, nullptr, asked);
+  EXPECT_EQ(ladder.model.colour_of(1), 0) << "the Ladder view has it too";
+  EXPECT_EQ(ladder.model.colour_of(2), 2);
   open(app_->settings());
   EXPECT_EQ(app_->workspace().run_colours, (std::map<RunId, int>{{2, 0}}));
   press_right("chart.loss.legend.1");
