@@ -131,7 +131,9 @@ std::string runs_text(std::size_t count) {
 
 std::string in_print(const std::string& text) {
   const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
-  const auto begins = [&](std::size_t i) { return is_digit(i) || (i < text.size() && text[i] == '('); };
+  const auto begins = [&](std::size_t i) {
+    return is_digit(i) || (i < text.size() && (text[i] == '(' || text[i] == '~'));
+  };
   std::string printed;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_number = i > 0 && (is_digit(i - 1) || text[i - 1] == ')' || text[i - 1] == 'k' ||
@@ -145,7 +147,8 @@ std::string in_print(const std::string& text) {
     } else if (after_number && rest.starts_with(" - ") && begins(i + 3)) {
       printed += " \xE2\x80\x93 ";
       i += 2;
-    } else if (i == 0 && rest.starts_with("x ") && begins(2)) {
+    } else if ((i == 0 || std::string_view(text).substr(0, i).ends_with(", ")) && rest.starts_with("x ") &&
+               begins(i + 2)) {
       printed += "\xC3\x97";
     } else if (rest.starts_with("+/-")) {
       printed += "\xC2\xB1";

@@ -62,7 +62,9 @@ Json run_json(const Run& run, const Summary& summary, const PlausibilityContext&
           {"forked_at_step", count_or_null(run.forked_at_step)},
           {"attention", text_or_null(run.attention)},
           {"peak_memory_bytes", count_or_null(run.peak_memory_bytes)},
-          {"setup_ms", number(run.setup_ms)}};
+          {"setup_ms", number(run.setup_ms)},
+          {"watched_steps", count_or_null(summary.watched_steps)},
+          {"disturbed_steps", summary.watched_steps > 0 ? Json(summary.disturbed_steps) : Json()}};
 }
 
 }  // namespace stepladder

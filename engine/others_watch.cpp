@@ -73,24 +73,7 @@ int count_cores(const std::vector<bool>& usable) {
   return has_cpu_quota() ? 0 : static_cast<int>(std::count(usable.begin(), usable.end(), true));
 }
 
-// The lines "cpu0 user nice system idle iowait irq softirq steal ..." of /proc/stat; waiting for a disk counts as idle.
-std::int64_t busy_ticks_of(const std::vector<bool>& usable) {
-  std::ifstream file("/proc/stat");
-  std::int64_t busy = 0;
-  for (std::string line; std::getline(file, line) && line.starts_with("cpu");) {
-    if (line.size() < 4 || line[3] == ' ') continue;  // the sum of all
-    std::istringstream fields(line.substr(3));
-    std::size_t core = 0;
-    std::array<std::int64_t, 8> states{};
-    fields >> core;
-    for (std::int64_t& state : states) fields >> state;
-    if (core >= usable.size() || !usable[core]) continue;
-    for (const std::size_t state : {0, 1, 2, 5, 6, 7}) busy += states[state];
-  }
-  return busy;
-}
-
-const double ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
+const double system_ticks_a_second = static_cast<double>(sysconf(_SC_CLK_TCK));
 
 struct ProcessLine {
   std::string name;
@@ -112,7 +95,7 @@ std::optional<ProcessLine> read_process(const char* pid) {
   fields >> skipped >> process.parent;
   for (int field = 5; field < 14; ++field) fields >> skipped;
   if (!(fields >> user >> system)) return std::nullopt;
-  process.cpu_s = static_cast<double>(user + system) / ticks_a_second;
+  process.cpu_s = static_cast<double>(user + system) / system_ticks_a_second;
   return process;
 }
 
@@ -128,13 +111,40 @@ void for_each_process(See&& see) {
 
 }  // namespace
 
+// The lines "cpu0 user nice system idle iowait irq softirq steal ...".
+std::int64_t busy_ticks_in(std::istream& proc_stat, const std::vector<bool>& usable) {
+  std::int64_t busy = 0;
+  for (std::string line; std::getline(proc_stat, line) && line.starts_with("cpu");) {
+    if (line.size() < 4 || line[3] == ' ') continue;  // the sum of all
+    std::istringstream fields(line.substr(3));
+    std::size_t core = 0;
+    std::array<std::int64_t, 8> states{};
+    fields >> core;
+    for (std::int64_t& state : states) fields >> state;
+    if (core >= usable.size() || !usable[core]) continue;
+    for (const std::size_t state : {0, 1, 2, 5, 6, 7}) busy += states[state];
+  }
+  return busy;
+}
+
+Contention use_of_others(const CpuReading& before, const CpuReading& now, int cores, double ticks_a_second) {
+  Contention found{.cores = cores};
+  const double seconds = now.steady_s - before.steady_s;
+  if (!(seconds >= 0.1) || now.busy_ticks <= 0 || cores <= 0) return found;
+  const double busy = static_cast<double>(now.busy_ticks - before.busy_ticks) / ticks_a_second / seconds;
+  const double own = (now.own_s - before.own_s) / seconds;
+  found.other_cores = std::clamp(busy - own, 0.0, static_cast<double>(cores));
+  return found;
+}
+
 OthersWatch::OthersWatch(std::vector<pid_t> helpers)
     : helpers_(std::move(helpers)), usable_(usable_core_mask()), cores_(count_cores(usable_)), before_(read()) {}
 
-OthersWatch::Reading OthersWatch::read() {
-  Reading reading{.busy_ticks = busy_ticks_of(usable_),
-                  .steady_s = clock_seconds(CLOCK_MONOTONIC),
-                  .own_s = clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
+CpuReading OthersWatch::read() {
+  std::ifstream proc_stat("/proc/stat");
+  CpuReading reading{.busy_ticks = busy_ticks_in(proc_stat, usable_),
+                     .steady_s = clock_seconds(CLOCK_MONOTONIC),
+                     .own_s = clock_seconds(CLOCK_PROCESS_CPUTIME_ID)};
   for (const pid_t helper : helpers_) {
     const double now = cpu_seconds_of(helper);
     if (!is_missing(now)) helper_s_[helper] = now;  // one that has exited keeps its last time
@@ -144,15 +154,10 @@ OthersWatch::Reading OthersWatch::read() {
 }
 
 Contention OthersWatch::look() {
-  const Reading now = read();
+  const CpuReading now = read();
   const double seconds = now.steady_s - before_.steady_s;
-  Contention found{.cores = cores_};
   process_cores_ = seconds > 0 ? (now.own_s - before_.own_s) / seconds : missing;
-  // Within a few ticks the two clocks can't be compared. Where the machine shows no busy time at all (some sandboxes),
-  // its own can't be less than ours.
-  const double busy_s = static_cast<double>(now.busy_ticks - before_.busy_ticks) / ticks_a_second;
-  const bool is_told = seconds >= 0.1 && now.busy_ticks > 0 && cores_ > 0;
-  if (is_told) found.other_cores = std::clamp(busy_s / seconds - process_cores_, 0.0, static_cast<double>(cores_));
+  const Contention found = use_of_others(before_, now, cores_, system_ticks_a_second);
   before_ = now;
   return found;
 }
@@ -196,8 +201,20 @@ std::vector<BusyProcess> BusyProcesses::look(std::size_t most) {
 }
 
 std::string names_of(const std::vector<BusyProcess>& processes) {
-  std::string text;
+  std::vector<BusyProcess> named;  // several of one name together
   for (const BusyProcess& each : processes) {
+    const auto same =
+        std::find_if(named.begin(), named.end(), [&](const BusyProcess& other) { return other.name == each.name; });
+    if (same == named.end()) {
+      named.push_back(each);
+    } else {
+      same->cores += each.cores;
+    }
+  }
+  std::stable_sort(named.begin(), named.end(),
+                   [](const BusyProcess& a, const BusyProcess& b) { return a.cores > b.cores; });
+  std::string text;
+  for (const BusyProcess& each : named) {
     char cores[32];
     std::snprintf(cores, sizeof cores, " %.1f", each.cores);
     text += (text.empty() ? "" : ", ") + each.name + cores;

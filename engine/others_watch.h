@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <iosfwd>
 #include <map>
 #include <string>
 #include <vector>
@@ -11,6 +12,20 @@
 #include "storage/records.h"
 
 namespace stepladder {
+
+// What has been used up to a moment: the busy time of the cores that this process may use, and of it the own share.
+struct CpuReading {
+  std::int64_t busy_ticks = 0;
+  double steady_s = 0;  // of the clock
+  double own_s = 0;     // CPU time of this process and its helpers
+};
+
+// The busy time of these cores in the text of /proc/stat; waiting for a disk counts as idle. `usable` by number.
+std::int64_t busy_ticks_in(std::istream& proc_stat, const std::vector<bool>& usable);
+
+// What others used of `cores` between two readings, as a mean; unknown if they are too close, if the machine shows no
+// busy time at all (some sandboxes), or if `cores` is 0.
+Contention use_of_others(const CpuReading& before, const CpuReading& now, int cores, double ticks_a_second);
 
 // What others use of the cores that this process may use, as a mean since the previous look: the cores' busy time less
 // that of this process and its helpers. Time that a virtual machine's host gave to others counts as theirs, and so does
@@ -28,18 +43,13 @@ class OthersWatch {
   double process_cores() const { return process_cores_; }  // of this process and its helpers, in the last look
 
  private:
-  struct Reading {
-    std::int64_t busy_ticks = 0;  // of the cores that this process may use
-    double steady_s = 0;
-    double own_s = 0;  // CPU time of this process and its helpers
-  };
-  Reading read();
+  CpuReading read();
 
   const std::vector<pid_t> helpers_;
   const std::vector<bool> usable_;    // of the machine's cores, by number
   const int cores_;                   // 0: limited otherwise
   std::map<pid_t, double> helper_s_;  // the last known CPU time of each; before `before_`, which is read with it
-  Reading before_;
+  CpuReading before_;
   double process_cores_ = missing;
 };
 
@@ -69,7 +79,7 @@ class BusyProcesses {
   Reading before_;
 };
 
-// "cc1plus 0.9, ld 0.3": names and cores; empty without processes.
+// "cc1plus 0.9, ld 0.3": names and cores, several processes of one name together; empty without processes.
 std::string names_of(const std::vector<BusyProcess>& processes);
 
 }  // namespace stepladder

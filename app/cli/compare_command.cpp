@@ -99,7 +99,6 @@ Json batch_json(const BatchSplit& split) {
 Subject subject_of(const ComparedRun& run) {
   Subject subject{.rung = run.loaded.run.rung, .runs = {run.loaded.measured()}};
   for (const LoadedRun& repeat : run.repeats) subject.siblings.push_back(repeat.measured());
-  subject.repeats = run.repeats_known;
   return subject;
 }
 
@@ -165,11 +164,8 @@ std::string flag_notes(const RungJudgement& judgement, const std::string& who) {
 ComparedRun load_compared(RunStore& store, const Run& run, bool with_steps, std::int64_t most_steps) {
   ComparedRun found{.loaded = load_run(store, run, most_steps), .repeats = {}};
   if (!run.ladder) return found;
-  found.repeats_known = 0;
   for (const Run& other : store.runs_of(*run.ladder)) {
-    if (other.rung != run.rung) continue;
-    ++found.repeats_known;
-    if (other.id == run.id || other.status != RunStatus::finished) continue;
+    if (other.rung != run.rung || other.id == run.id || other.status != RunStatus::finished) continue;
     if (with_steps) {
       found.repeats.push_back(load_run(store, other, most_steps));
     } else {

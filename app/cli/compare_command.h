@@ -16,7 +16,6 @@ namespace stepladder {
 struct ComparedRun {
   LoadedRun loaded;
   std::vector<LoadedRun> repeats;  // the other finished runs of its rung; with steps for the base only
-  int repeats_known = 1;           // how many runs its rung has, in any state
 };
 
 // Loads a run with the other finished runs of its rung, `with_steps` including their steps, for the spread of losses.

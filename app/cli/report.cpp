@@ -267,8 +267,12 @@ std::string run_text(const LoadedRun& loaded, const PlausibilityContext& context
                                       (summary.spike_period > 0 ? ", every " + grouped(summary.spike_period) +
                                                                       " steps (validation, checkpoints)"
                                                                 : "")});
+  if (summary.watched_steps > 0)
+    rows.push_back({"disturbed steps", grouped(summary.disturbed_steps) + " of " + grouped(summary.watched_steps) +
+                                           ", by other programs"});
   if (const RunUtilisation used = utilisation_of(run, summary, context.hardware); !is_missing(used.mfu))
-    rows.push_back({"MFU", compact(100 * used.mfu) + " % (" + used.convention + ")"});
+    rows.push_back({"MFU", (used.assumed.empty() ? "" : "~") + compact(100 * used.mfu) + " % (" + used.convention +
+                               (used.condition.empty() ? "" : ", " + used.condition) + ")"});
   if (!is_missing(run.loss_floor)) rows.push_back({"loss floor", loss_text(run.loss_floor) + " (source entropy)"});
   const Plausibility plausibility = plausibility_of(run, summary, context);
   rows.push_back({"trust", std::string(to_string(plausibility.trust))});

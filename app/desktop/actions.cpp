@@ -50,6 +50,10 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
                      .key = ImGuiMod_Ctrl | ImGuiKey_Minus,
                      .also = {ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract}});
   actions.push_back({.title = "Normal text size", .command = ChangeScale{0}, .key = ImGuiMod_Ctrl | ImGuiKey_0});
+  actions.push_back({.title = "Fold or unfold the side bar",
+                     .command = FoldSideBar{},
+                     .key = ImGuiMod_Ctrl | ImGuiKey_B,
+                     .detail = "icons only"});
   actions.push_back({.title = "Reset layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
   actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});

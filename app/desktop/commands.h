@@ -59,6 +59,7 @@ struct LoadZoomedOverview {  // the same within these steps, at a window's resol
 };
 struct LoadAdvice {
   RunId about = 0;
+  bool chosen = false;  // by the user: it becomes the current run
 };
 struct ShowPanel {
   std::string id;
@@ -177,12 +178,21 @@ struct SaveLadder {  // a report (.html), its table (.md, .tex, .csv), its bars 
   LadderId ladder = 0;
   std::string ending;
 };
+struct OpenFile {  // in the desktop's program for it, or its folder in the file manager
+  enum class In { program, folder };
+  std::filesystem::path file;
+  In in = In::program;
+};
+struct SetExportsFolder {  // empty: the default (chart_export.h)
+  std::filesystem::path folder;
+};
 struct SetTheme {
   ThemeChoice theme = ThemeChoice::dark;
 };
 struct ToggleTheme {};
 struct ToggleLineStyles {};
 struct ToggleWaterfall {};  // in Ladder, which it shows
+struct FoldSideBar {};      // or unfold it
 struct ResetLayout {};
 struct Reload {};  // the database, with other programs' changes
 struct ShowPalette {};
@@ -203,8 +213,9 @@ using Command =
                  SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder,
                  DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
                  ProposeLadder, ProposeStage, ResumeRun, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
-                 SavePoints, SaveFigure, SaveLadder, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall,
-                 ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+                 SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
+                 ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin,
+                 KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -12,7 +12,8 @@
 
 #include "app/desktop/actions.h"
 #include "app/desktop/charts/charts.h"
-#include "app/desktop/portal.h"
+#include "app/desktop/side_bar/side_bar.h"
+#include "app/desktop/system/portal.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
@@ -24,11 +25,6 @@
 
 namespace stepladder {
 namespace {
-
-// A sixth of the window, within limits.
-float side_bar_width(float window_width) {
-  return std::clamp(window_width / 6, px(168), px(210));
-}
 
 // A view in a smaller window keeps its least size and scrolls.
 ImGuiWindowFlags keep_least_size(const Panel& panel, const char* name, ImVec2 padding) {
@@ -43,6 +39,7 @@ ImGuiWindowFlags keep_least_size(const Panel& panel, const char* name, ImVec2 pa
 }
 
 constexpr double notice_seconds = 6;
+constexpr double file_notice_seconds = 20;  // it has buttons
 
 }  // namespace
 
@@ -68,6 +65,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   for (const std::string& left : store.left_behind()) complain(left);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
+  workspace_.exports_folder = settings_.exports_folder;
   // A screenshot waits until everything is complete.
   workspace_.patience = session ? std::chrono::milliseconds(4) : std::chrono::hours(1);
   if (const auto view = settings_.projects.find(workspace_.database); view != settings_.projects.end()) {
@@ -100,6 +98,7 @@ DesktopSettings DesktopApp::settings() {
   settings_.panels = open_;
   settings_.layout = ImGui::SaveIniSettingsToMemory();
   settings_.line_styles = workspace_.line_styles;
+  settings_.exports_folder = workspace_.exports_folder;
   for (const Panel& panel : panels_) {
     if (panel.remember) settings_.views[panel.id] = panel.remember();
   }
@@ -173,6 +172,12 @@ void DesktopApp::complain(const std::string& text) {
 void DesktopApp::notice(const std::string& text) {
   std::erase_if(workspace_.messages, [](const Message& message) { return !message.is_error; });
   workspace_.messages.push_back({.text = text, .is_error = false, .until = ImGui::GetTime() + notice_seconds});
+}
+
+void DesktopApp::file_notice(const std::filesystem::path& file) {
+  notice("Saved " + file.string());
+  workspace_.messages.back().file = file.string();
+  workspace_.messages.back().until = ImGui::GetTime() + file_notice_seconds;
 }
 
 void DesktopApp::wait_notice(const std::string& text) {
@@ -294,8 +299,13 @@ void DesktopApp::draw() {
                ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                    ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus);
   ImGui::PopStyleVar();
-  const float width = side_bar_width(viewport->WorkSize.x);
-  draw_side_bar(width);
+  draw_side_bar({.panels = panels_,
+                 .open = open_,
+                 .workspace = workspace_,
+                 .width = side_bar_width(viewport->WorkSize.x, settings_.side_bar_folded),
+                 .is_folded = settings_.side_bar_folded,
+                 .is_detecting = session_ && workspace_.device_problem.empty()},
+                commands_);
   ImGui::SameLine(0, 0);
   ImGui::BeginGroup();
   const ImGuiID dockspace = ImGui::GetID("dock");
@@ -387,104 +397,6 @@ void DesktopApp::close(const std::function<void()>& frame) {
       waiting);
 }
 
-void DesktopApp::draw_side_bar(float width) {
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
-  ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, 0);
-  ImGui::PushStyleVar(ImGuiStyleVar_ChildBorderSize, 0);
-  ImGui::BeginChild("##side", ImVec2(width, 0), ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollbar);
-  ImGui::PopStyleVar(2);
-  ImGui::PopStyleColor();
-  ImGui::SetCursorPos(ImVec2(px(22), px(22)));
-  ImGui::PushFont(fonts().display, 19);
-  ImGui::TextUnformatted("Stepladder");
-  ImGui::PopFont();
-  const float margin = px(12);
-  const float top = px(70);
-  const float machine = px(168);
-  const float pitch =
-      std::clamp((ImGui::GetWindowHeight() - top - machine) / static_cast<float>(panels_.size()), px(26), px(40));
-  ImDrawList* draw = ImGui::GetWindowDrawList();
-  for (std::size_t i = 0; i < panels_.size(); ++i) {
-    const Panel& panel = panels_[i];
-    const bool is_open = std::find(open_.begin(), open_.end(), panel.id) != open_.end();
-    ImGui::SetCursorPos(ImVec2(margin, top + pitch * static_cast<float>(i)));
-    ImGui::PushID(panel.id.c_str());
-    const ImVec2 size(width - 2 * margin, pitch * 0.8f);
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    if (ImGui::InvisibleButton("##open", size)) {
-      commands_.push_back(ShowPanel{panel.id, ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift});
-    }
-    mark("side." + panel.id);
-    const bool hovered = ImGui::IsItemHovered();
-    if (hovered) ImGui::SetItemTooltip("Ctrl+%d. Ctrl-click: open side by side", static_cast<int>(i) + 1);
-    if (is_open || hovered) {
-      draw->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(palette().accent, is_open ? 0.18f : 0.08f),
-                          px(6));
-    }
-    ImGui::PushFont(is_open ? fonts().semibold : fonts().regular, text_size);
-    draw->AddText(ImVec2(at.x + px(12), at.y + (size.y - ImGui::GetTextLineHeight()) / 2),
-                  u32(is_open ? palette().accent : palette().text), panel.title.c_str());
-    ImGui::PopFont();
-    if (panel.id == "live" && workspace_.running()) {
-      draw->AddCircleFilled(ImVec2(at.x + size.x - px(16), at.y + size.y / 2), px(4), u32(palette().good));
-    }
-    ImGui::PopID();
-  }
-  // In a low window the views have priority; everything below them is also in Ctrl+K.
-  if (ImGui::GetWindowHeight() - ImGui::GetCursorPosY() >= machine - px(20)) draw_machine(width, machine);
-  ImGui::EndChild();
-  const ImVec2 corner = ImGui::GetItemRectMax();
-  ImGui::GetWindowDrawList()->AddLine(ImVec2(corner.x, ImGui::GetItemRectMin().y), corner, u32(palette().line));
-}
-
-void DesktopApp::draw_machine(float bar_width, float height) {
-  const float left = px(22);
-  const float width = bar_width - left - px(14);
-  ImGui::SetCursorPosY(ImGui::GetWindowHeight() - height);
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(4)));
-  ImGui::SetCursorPosX(left);
-  text_quiet("This machine");
-  ImGui::SetCursorPosX(left);
-  const std::optional<DeviceReport>& device = workspace_.device;
-  if (device) {
-    text_cut(device->hardware(device->resolve("auto")), width, palette().text, fonts().semibold, 13.5f);
-  } else {
-    text_cut(session_ && workspace_.device_problem.empty() ? "Detecting hardware..." : "Unknown", width, palette().text,
-             fonts().semibold, 13.5f);
-  }
-  ImGui::SetCursorPosX(left);
-  std::string state = !device ? "" : device->gpus.empty() ? "no GPU  \xE2\x80\x93  " : "GPU  \xE2\x80\x93  ";
-  const RunEntry* running = workspace_.running();
-  if (running) {
-    const double seconds = workspace_.seconds_left_of_all();
-    state += (workspace_.is_paused ? "paused" : "training") +
-             std::string(is_missing(seconds) ? "" : ", " + duration_text(seconds) + " left");
-  } else {
-    state += "idle";
-  }
-  text_cut(state, width, palette().quiet, fonts().regular, small_size);
-  ImGui::PopStyleVar();
-  ImGui::SetCursorPos(ImVec2(left - px(10), ImGui::GetCursorPosY() + px(8)));
-  ImGui::PushStyleColor(ImGuiCol_Button, ImVec4(0, 0, 0, 0));
-  ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
-  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
-  ImGui::PushFont(fonts().regular, small_size);
-  if (ImGui::Button(theme_is_dark() ? "Light theme" : "Dark theme")) commands_.push_back(ToggleTheme{});
-  mark("side.theme");
-  ImGui::SetItemTooltip("Ctrl+T");
-  ImGui::SameLine(0, 0);
-  if (ImGui::Button("A-")) commands_.push_back(ChangeScale{-1});
-  ImGui::SetItemTooltip("Smaller text, Ctrl+-");
-  ImGui::SameLine(0, 0);
-  if (ImGui::Button("A+")) commands_.push_back(ChangeScale{1});
-  ImGui::SetItemTooltip("Larger text, Ctrl++");
-  ImGui::SetCursorPosX(left - px(10));
-  if (ImGui::Button("Ctrl+K  all actions")) commands_.push_back(ShowPalette{});
-  mark("side.palette");
-  ImGui::PopFont();
-  ImGui::PopStyleColor(3);
-}
-
 // Shows errors, and what couldn't be stored yet, at the bottom of the window: over the views, so that nothing moves
 // that somebody is about to click.
 void DesktopApp::draw_messages() {
@@ -492,7 +404,7 @@ void DesktopApp::draw_messages() {
                                      [](const Message& message) { return message.is_error; });
   if (!any_error && workspace_.unstored.empty()) return;
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  const float bar = side_bar_width(viewport->WorkSize.x);
+  const float bar = side_bar_width(viewport->WorkSize.x, settings_.side_bar_folded);
   const float width = std::min(px(900), viewport->WorkSize.x - bar - px(32));
   const float above_notice = px(24 + 56);
   ImGui::SetNextWindowPos(ImVec2(viewport->WorkPos.x + bar + (viewport->WorkSize.x - bar) / 2,
@@ -553,6 +465,16 @@ void DesktopApp::draw_notice() {
     ImGui::PopStyleVar(2);
     ImGui::AlignTextToFramePadding();
     ImGui::TextUnformatted(message.text.c_str());
+    if (!message.file.empty()) {
+      ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));
+      ImGui::SameLine(0, px(16));
+      if (ImGui::Button("Open")) commands_.push_back(OpenFile{message.file});
+      mark("notice.open");
+      ImGui::SameLine(0, px(8));
+      if (ImGui::Button("Show in folder")) commands_.push_back(OpenFile{message.file, OpenFile::In::folder});
+      mark("notice.folder");
+      ImGui::PopStyleColor();
+    }
     if (message.text == workspace_.undoable) {
       ImGui::SameLine(0, px(16));
       ImGui::PushStyleColor(ImGuiCol_Button, faded(palette().background, 0.16f));

@@ -59,8 +59,6 @@ class DesktopApp {
  private:
   void take_import(ImportPreview read);
   void say_of_bin(const EmptiedBin& emptied);
-  void draw_side_bar(float width);
-  void draw_machine(float bar_width, float height);
   void draw_messages();
   void draw_error(std::size_t i);  // of the messages
   void draw_notice();
@@ -73,8 +71,9 @@ class DesktopApp {
   void ask_portal();  // if the theme follows the system; the answer arrives in a later frame
   void hear_portal();
   void complain(const std::string& text);
-  void notice(const std::string& text);       // for some seconds
-  void wait_notice(const std::string& text);  // until the next one
+  void notice(const std::string& text);                 // for some seconds
+  void file_notice(const std::filesystem::path& file);  // that it was saved, with buttons
+  void wait_notice(const std::string& text);            // until the next one
   void can_undo(std::string what, std::function<void()> undo);
   void save(const std::string& name, const std::string& ending,
             std::function<void(const std::filesystem::path&)> write);  // `write` runs on another thread
@@ -126,10 +125,13 @@ class DesktopApp {
   void execute(const SavePoints& asked);
   void execute(const SaveFigure& asked);
   void execute(const SaveLadder& asked);
+  void execute(const OpenFile& open);
+  void execute(const SetExportsFolder& set);
   void execute(const SetTheme& choice);
   void execute(const ToggleTheme&);
   void execute(const ToggleLineStyles&);
   void execute(const ToggleWaterfall&);
+  void execute(const FoldSideBar&);
   void execute(const ChangeScale& change);
   void execute(const ResetLayout&);
   void execute(const Reload&);

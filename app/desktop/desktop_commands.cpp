@@ -9,6 +9,7 @@
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/desktop_app.h"
 #include "app/desktop/fields.h"
+#include "app/desktop/system/open_file.h"
 #include "app/desktop/theme.h"
 #include "app/figures/export.h"
 #include "app/figures/run_figures.h"
@@ -96,6 +97,13 @@ void DesktopApp::execute(const SelectLadder& select) {
 
 void DesktopApp::execute(const SelectRung& select) {
   workspace_.selected_rung = select.rung;
+  const Ladder* ladder = workspace_.shown_ladder();
+  if (!ladder) return;
+  for (const RunEntry* entry : workspace_.runs_of(ladder->id)) {  // the first repeat comes first
+    if (entry->run.rung != select.rung) continue;
+    workspace_.shown_run = entry->run.id;
+    return;
+  }
 }
 
 void DesktopApp::execute(const ColourRun& chosen) {
@@ -113,6 +121,7 @@ void DesktopApp::execute(const SelectBaseline& select) {
 void DesktopApp::execute(const SelectRun& select) {
   if (select.selected) {
     workspace_.selected_runs.insert(select.run);
+    workspace_.shown_run = select.run;
   } else {
     workspace_.selected_runs.erase(select.run);
   }
@@ -120,6 +129,8 @@ void DesktopApp::execute(const SelectRun& select) {
 
 void DesktopApp::execute(const SelectRuns& select) {
   workspace_.selected_runs = {select.runs.begin(), select.runs.end()};
+  if (!select.runs.empty() && !workspace_.selected_runs.contains(workspace_.shown_run))
+    workspace_.shown_run = select.runs.front();
 }
 
 void DesktopApp::execute(const ClearSelection&) {
@@ -128,6 +139,13 @@ void DesktopApp::execute(const ClearSelection&) {
 
 void DesktopApp::execute(const OpenRun& open) {
   workspace_.shown_run = open.run;
+  const RunEntry* entry = workspace_.find(open.run);
+  if (entry && entry->run.ladder && workspace_.ladder(*entry->run.ladder)) {
+    const Ladder* shown = workspace_.shown_ladder();
+    if (!shown || shown->id != *entry->run.ladder) workspace_.baseline_rung = 0;
+    workspace_.selected_ladder = *entry->run.ladder;
+    workspace_.selected_rung = entry->run.rung;
+  }
   show("run");
 }
 
@@ -300,10 +318,10 @@ void DesktopApp::execute(const ForgetImport&) {
 
 void DesktopApp::save(const std::string& name, const std::string& ending,
                       std::function<void(const std::filesystem::path&)> write) {
-  const std::filesystem::path file = export_path(store_.file(), name, ending);
+  const std::filesystem::path file = export_path(store_.file(), workspace_.exports_folder, name, ending);
   exports_.add([this, file, write = std::move(write)]() -> ExportQueue::Then {
     write(file);
-    return [this, file] { notice("Saved " + file.string()); };
+    return [this, file] { file_notice(file); };
   });
   wait_notice("Saving " + file.filename().string() + "...");
 }
@@ -343,6 +361,20 @@ void DesktopApp::execute(const SaveLadder& asked) {
   });
 }
 
+void DesktopApp::execute(const OpenFile& open) {
+  exports_.add([open]() -> ExportQueue::Then {
+    open.in == OpenFile::In::program ? open_file(open.file) : show_in_folder(open.file);
+    return [] {};
+  });
+}
+
+void DesktopApp::execute(const SetExportsFolder& set) {
+  std::error_code error;
+  if (!set.folder.empty() && !std::filesystem::is_directory(set.folder, error))
+    throw std::runtime_error(set.folder.string() + " isn't a folder, so exports cannot be saved there.");
+  workspace_.exports_folder = set.folder.string();
+}
+
 void DesktopApp::execute(const SetTheme& choice) {
   settings_.theme = choice.theme;
   ask_portal();
@@ -361,6 +393,10 @@ void DesktopApp::execute(const ToggleLineStyles&) {
 void DesktopApp::execute(const ToggleWaterfall&) {
   ++workspace_.waterfall_toggles;
   if (std::find(open_.begin(), open_.end(), "ladder") == open_.end()) show("ladder");
+}
+
+void DesktopApp::execute(const FoldSideBar&) {
+  settings_.side_bar_folded = !settings_.side_bar_folded;
 }
 
 void DesktopApp::execute(const ChangeScale& change) {

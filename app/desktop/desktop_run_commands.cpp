@@ -210,8 +210,8 @@ void DesktopApp::execute(const LoadAdvice& load) {
   for (AdviceRun& run : project) {
     if (run.run->id == about) run.loss = &loss;
   }
-  workspace_.advice = {.asked = about,
-                       .about = about,
+  if (load.chosen) workspace_.shown_run = about;
+  workspace_.advice = {.about = about,
                        .made_for = workspace_.version,
                        .list = advise(project, about, workspace_.hardware, known_stages()),
                        .outcomes = advice_held(project, workspace_.hardware, known_stages())};

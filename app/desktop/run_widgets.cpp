@@ -2,6 +2,9 @@
 
 #include <imgui.h>
 
+#include <vector>
+
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/verdict_text.h"
 
@@ -65,16 +68,24 @@ std::optional<RunId> run_combo(const char* id, const std::string& words, const W
   std::optional<RunId> picked;
   ImGui::SetNextItemWidth(width);
   ImGui::SetNextWindowSizeConstraints(ImVec2(px(380), 0), ImVec2(px(640), px(420)));
-  if (!ImGui::BeginCombo(id, words.c_str())) return picked;
-  const auto count = static_cast<int>(workspace.runs().size());
+  if (!ImGui::BeginCombo(id, combo_text(words, width).c_str())) return picked;
+  bool take_first = false;
+  const std::string typed = list_search("Search runs", workspace.runs().size(), &take_first);
+  std::vector<const RunEntry*> found;  // newest first
+  for (auto entry = workspace.runs().rbegin(); entry != workspace.runs().rend(); ++entry)
+    if (holds(entry->run.name, typed)) found.push_back(&*entry);
+  if (found.empty()) text_quiet(workspace.runs().empty() ? "No runs yet" : "No matches");
   ImGuiListClipper clipper;
-  clipper.Begin(count);
+  clipper.Begin(static_cast<int>(found.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      const RunEntry& entry = workspace.runs()[static_cast<std::size_t>(count - 1 - i)];
-      const std::string item = entry.run.name + "##" + std::to_string(entry.run.id);
-      if (ImGui::Selectable(item.c_str(), entry.run.id == chosen)) picked = entry.run.id;
+      const Run& run = found[static_cast<std::size_t>(i)]->run;
+      if (ImGui::Selectable((run.name + "##" + std::to_string(run.id)).c_str(), run.id == chosen)) picked = run.id;
     }
+  }
+  if (take_first && !found.empty()) {
+    picked = found.front()->run.id;
+    ImGui::CloseCurrentPopup();
   }
   ImGui::EndCombo();
   return picked;

@@ -75,6 +75,8 @@ DesktopSettings load_settings() {
   take(read, "height", settings.height);
   take(read, "maximised", settings.maximised);
   take(read, "line_styles", settings.line_styles);
+  take(read, "side_bar_folded", settings.side_bar_folded);
+  take(read, "exports_folder", settings.exports_folder);
   take(read, "views", settings.views);
   if (const auto projects = read.find("projects"); projects != read.end() && projects->is_object()) {
     for (const auto& [database, view] : projects->items()) {
@@ -106,6 +108,8 @@ void save_settings(const DesktopSettings& settings) {
                  {"height", settings.height},
                  {"maximised", settings.maximised},
                  {"line_styles", settings.line_styles},
+                 {"side_bar_folded", settings.side_bar_folded},
+                 {"exports_folder", settings.exports_folder},
                  {"views", settings.views},
                  {"projects", projects}};
   // A window that is killed during the write leaves the old file intact.

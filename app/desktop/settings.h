@@ -28,6 +28,8 @@ struct DesktopSettings {
   int height = 900;
   bool maximised = false;
   bool line_styles = false;                     // dashes besides colours
+  bool side_bar_folded = false;                 // icons only
+  std::string exports_folder;                   // empty: the default (chart_export.h)
   std::map<std::string, std::string> views;     // each panel's state (Panel::remember), by its id
   std::map<std::string, ProjectView> projects;  // by the database's path
 };
@@ -36,8 +38,8 @@ std::filesystem::path settings_file();
 DesktopSettings load_settings();                      // defaults if the file is missing or broken
 void save_settings(const DesktopSettings& settings);  // does nothing if the folder cannot be written
 
-// Whether the desktop prefers dark: by GTK_THEME, else by the portal (app/desktop/portal.h), else by the settings of
-// GTK and KDE; dark if none of them is set.
+// Whether the desktop prefers dark: by GTK_THEME, else by the portal (app/desktop/system/portal.h), else by the
+// settings of GTK and KDE; dark if none of them is set.
 bool system_prefers_dark(std::optional<bool> portal = std::nullopt);
 
 }  // namespace stepladder

@@ -3,6 +3,7 @@
 #include <imgui_internal.h>  // the baseline of a line's text
 
 #include <algorithm>
+#include <array>
 
 #include "app/desktop/theme.h"
 #include "app/desktop/ui_test_anchors.h"
@@ -102,6 +103,10 @@ std::string cut_to(const std::string& text, float width, Cut cut) {
   return shown + "..." + end;
 }
 
+std::string combo_text(const std::string& text, float width) {
+  return cut_to(text, width - ImGui::GetFrameHeight() - 2 * ImGui::GetStyle().FramePadding.x, Cut::middle);
+}
+
 void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size, Cut cut) {
   ImGui::PushFont(font, size);
   const std::string shown = cut_to(text, width, cut);
@@ -174,6 +179,31 @@ bool primary_button(const char* label, bool enabled) {
 
 bool quiet_button(const char* label) {
   return ImGui::Button(label);
+}
+
+void popup_at_item() {
+  const ImVec2 low = ImGui::GetItemRectMin();
+  const ImVec2 high = ImGui::GetItemRectMax();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  const ImVec2 middle = viewport->GetWorkCenter();
+  const bool is_right = (low.x + high.x) / 2 > middle.x;
+  const bool is_low = (low.y + high.y) / 2 > middle.y;
+  ImGui::SetNextWindowPos(ImVec2(is_right ? high.x : low.x, is_low ? low.y - px(4) : high.y + px(4)),
+                          ImGuiCond_Appearing, ImVec2(is_right ? 1.0f : 0.0f, is_low ? 1.0f : 0.0f));
+}
+
+std::string list_search(const char* hint, std::size_t entries, bool* chosen) {
+  constexpr std::size_t few = 8;
+  static std::array<char, 128> typed{};
+  if (ImGui::IsWindowAppearing()) typed[0] = 0;
+  if (entries <= few) return "";
+  if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+  ImGui::SetNextItemWidth(std::max(px(200), ImGui::GetContentRegionAvail().x));
+  const bool entered =
+      ImGui::InputTextWithHint("##list_search", hint, typed.data(), typed.size(), ImGuiInputTextFlags_EnterReturnsTrue);
+  mark("list.search");
+  if (chosen) *chosen = entered && typed[0] != 0;
+  return typed.data();
 }
 
 void flow_to(const char* label, float gap) {

@@ -27,6 +27,7 @@ void text_right(const std::string& text, float right, ImFont* font = nullptr, fl
 // cut in the middle.
 enum class Cut { end, middle };
 std::string cut_to(const std::string& text, float width, Cut cut = Cut::end);  // in the current font
+std::string combo_text(const std::string& text, float width);  // cut to what a combo of this width shows
 void text_cut(const std::string& text, float width, const ImVec4& colour, ImFont* font, float size, Cut cut = Cut::end);
 
 // Large numbers in a row, equally wide, each cut to its width.
@@ -44,6 +45,13 @@ ImVec2 pill_size(const std::string& text);
 
 bool primary_button(const char* label, bool enabled = true);
 bool quiet_button(const char* label);
+
+// Call before BeginPopup: opens it at the item just drawn, its button, below or above it, wherever there is room.
+void popup_at_item();
+
+// A search field at the top of an open list or popup with more than a few entries. Call it first inside; returns the
+// typed text. One list is open at a time. `chosen` becomes true when Enter was pressed: take the first match.
+std::string list_search(const char* hint, std::size_t entries, bool* chosen = nullptr);
 
 // Places the next button beside the last item, or on a new line if it doesn't fit.
 void flow_to(const char* label, float gap = 8);

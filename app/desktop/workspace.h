@@ -72,6 +72,7 @@ struct Message {
   std::string text;
   bool is_error = true;    // errors stay until they are dismissed; notices disappear
   double until = missing;  // ImGui's clock
+  std::string file = {};   // that was saved; the message offers to open it
 };
 
 // The result of an import, or of its preview.
@@ -99,7 +100,6 @@ struct ImportPreview {
 
 // The Advisor's suggestions for a run.
 struct AdviceView {
-  RunId asked = 0;  // 0: the newest
   RunId about = 0;
   std::uint64_t made_for = 0;  // Workspace::version
   std::vector<Advice> list;
@@ -197,7 +197,7 @@ class Workspace {
   LadderId selected_ladder = 0;  // 0: the newest
   int selected_rung = -1;        // -1: the fastest
   int baseline_rung = 0;         // of the shown ladder
-  RunId shown_run = 0;           // in the Run view; 0: the newest
+  RunId shown_run = 0;           // the current run: the last one selected or opened, in any view; 0: the newest
   std::set<RunId> selected_runs;
   std::map<RunId, int> run_colours;  // chosen by the user: indices of rung_colour
   std::vector<Message> messages;
@@ -211,6 +211,7 @@ class Workspace {
   int proposals = 0;                      // made so far
   int waterfall_toggles = 0;              // asked of Ladder so far
   bool line_styles = false;               // dashes besides colours
+  std::string exports_folder;             // chosen for exports; empty: the default
   std::string database;
   std::string environment;                // JSON of this program and machine; loaded with a run's detail
   std::chrono::milliseconds patience{0};  // how long a frame waits for other threads (Background)

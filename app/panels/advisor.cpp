@@ -1,6 +1,7 @@
 // Advisor: the next stages to try for a run, with evidence from its own measurements; and the outcome of earlier
 // advice.
 #include <imgui.h>
+#include <imgui_internal.h>  // whether the line goes on
 
 #include <algorithm>
 #include <cctype>
@@ -35,20 +36,6 @@ Kind kind_of(AdviceKind kind) {
       return {"certainty", Tone::accent};
   }
   return {"", Tone::neutral};
-}
-
-std::string source_text(GainSource source) {
-  switch (source) {
-    case GainSource::own_measurement:
-      return "measured here";
-    case GainSource::measured_elsewhere:
-      return "measured elsewhere";
-    case GainSource::arithmetic:
-      return "upper bound, by arithmetic";
-    case GainSource::unknown:
-      break;
-  }
-  return "";
 }
 
 // "Batch 16, gradient accumulation 2"
@@ -108,14 +95,15 @@ void draw_gain(const ExpectedGain& gain, float width) {
   draw->AddRectFilled(at, ImVec2(place(gain.high), at.y + height), u32(palette().good, 0.4f), px(3));
   draw->AddRectFilled(at, ImVec2(place(gain.low), at.y + height), u32(palette().good), px(3));
   ImGui::Dummy(ImVec2(width, height));
-  const std::string source = source_text(gain.source);
   ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
-  text_quiet(source + (gain.from.empty() ? "" : (source.empty() ? "" : ": ") + gain.from));
+  text_quiet(in_print(source_text(gain)));
   ImGui::PopTextWrapPos();
 }
 
 const RunEntry* advised(const Workspace& workspace) {
-  if (const RunEntry* chosen = workspace.find(workspace.advice.asked)) return chosen;
+  if (const RunEntry* current = workspace.find(workspace.shown_run);
+      current && is_over(current->run.status) && current->summary.steps > 0)
+    return current;
   // The newest run that was trained here says most about this machine; else the newest with steps.
   const RunEntry* best = nullptr;
   for (const RunEntry& entry : workspace.runs()) {
@@ -177,7 +165,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
     ImGui::SetItemTooltip("%s", run->run.name.c_str());
     ImGui::SameLine(0, px(6));
   }
-  ImGui::NewLine();
+  if (ImGui::GetCurrentWindow()->DC.IsSameLine) ImGui::NewLine();
   ImGui::EndGroup();
   if (advice.kind == AdviceKind::speed) {
     ImGui::SameLine(ImGui::GetContentRegionMax().x - side);
@@ -189,6 +177,18 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   ImGui::PopID();
 }
 
+std::string held_text(Held held) {
+  const char* sign = held == Held::less          ? "\xE2\x88\x92 "
+                     : held == Held::more        ? "+ "
+                     : held == Held::as_expected ? "= "
+                                                 : "";
+  return sign + std::string(to_string(held));
+}
+
+Tone tone_of(Held held) {
+  return held == Held::less ? Tone::warning : held == Held::is_source ? Tone::neutral : Tone::good;
+}
+
 void draw_outcomes(const Workspace& workspace, Commands& commands) {
   text_strong("Earlier advice");
   const std::vector<AdviceOutcome>& outcomes = workspace.advice.outcomes;
@@ -197,19 +197,19 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
         "Expected and actual gains appear here once a stage that would have been advised is measured on a ladder.");
     return;
   }
-  std::size_t held = 0;
-  for (const AdviceOutcome& outcome : outcomes) held += outcome.held != Held::less ? 1 : 0;
-  text_quiet(std::to_string(held) + " of " + std::to_string(outcomes.size()) + " gained at least as much as expected");
+  std::size_t held = 0, scored = 0;
+  for (const AdviceOutcome& outcome : outcomes) {
+    if (outcome.held == Held::is_source) continue;
+    ++scored;
+    held += outcome.held != Held::less ? 1 : 0;
+  }
+  if (scored > 0)
+    text_quiet(std::to_string(held) + " of " + std::to_string(scored) + " gained at least as much as expected");
   ImGui::Dummy(ImVec2(0, px(4)));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     const AdviceOutcome& outcome = outcomes[i];
     ImGui::PushID(static_cast<int>(i));
-    const Tone tone = outcome.held == Held::less ? Tone::warning : Tone::good;
-    pill((outcome.held == Held::less   ? "- "
-          : outcome.held == Held::more ? "+ "
-                                       : "= ") +
-             std::string(to_string(outcome.held)),
-         tone);
+    pill(held_text(outcome.held), tone_of(outcome.held));
     ImGui::PushTextWrapPos(0);
     text_strong(outcome.advice.title);
     ImGui::PopTextWrapPos();
@@ -234,7 +234,7 @@ void draw(const Workspace& workspace, Commands& commands) {
   const float below = ImGui::GetCursorPosY();
   ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - px(320), top));
   if (const auto picked = run_combo("##about", about->run.name, workspace, about->run.id, px(320)))
-    commands.push_back(LoadAdvice{*picked});
+    commands.push_back(LoadAdvice{*picked, true});
   mark("advisor.run");
   ImGui::SetCursorPosY(below);
   ImGui::Dummy(ImVec2(0, px(6)));

@@ -96,7 +96,7 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   std::string line = shown.run.name;
   if (const std::string place = place_in_ladder(workspace, shown.run); !place.empty())
     line += "  \xE2\x80\x93  " + place;
-  if (!shown.run.hardware.empty()) line += "  \xE2\x80\x93  " + shown.run.hardware;
+  if (!shown.run.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(shown.run.hardware);
   line += "  \xE2\x80\x93  " + shown.run.precision;
   if (is_running && !workspace.is_ours(shown.run.id)) line += "  \xE2\x80\x93  trained by another process";
   if (is_running && workspace.is_paused) line += "  \xE2\x80\x93  paused";
@@ -140,9 +140,12 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
   ImVec2 at = ImGui::GetCursorScreenPos();
   const float height = px(6);
   ImDrawList* draw = ImGui::GetWindowDrawList();
+  const RunEntry* hovered = nullptr;
   for (const RunEntry* run : runs) {
     const auto part = static_cast<float>(std::clamp(share_done(*run), 0.0, 1.0));
     draw->AddRectFilled(at, ImVec2(at.x + each, at.y + height), u32(palette().line), px(2));
+    const ImVec2 low(at.x, at.y - px(4)), high(at.x + each, at.y + height + px(4));
+    if (ImGui::IsWindowHovered() && ImGui::IsMouseHoveringRect(low, high)) hovered = run;
     if (part > 0)
       draw->AddRectFilled(
           at, ImVec2(at.x + each * part, at.y + height),
@@ -151,6 +154,12 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
   }
   ImGui::Dummy(ImVec2(width, height));
   mark("live.strip");
+  if (hovered) {
+    const Run& run = hovered->run;
+    ImGui::SetTooltip("%s%s: %s", (run.title.empty() ? run.name : run.title).c_str(),
+                      run.repeat > 0 ? (", repeat " + std::to_string(run.repeat + 1)).c_str() : "",
+                      std::string(to_string(run.status)).c_str());
+  }
 }
 
 void draw_figures(const Workspace& workspace, const RunEntry& shown) {

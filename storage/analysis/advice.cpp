@@ -33,13 +33,26 @@ bool similar_models(const Run& a, const Run& b) {
 }
 
 // The runs that are over, by ladder and rung.
-using Ladders = std::map<LadderId, std::map<int, std::vector<const AdviceRun*>>>;
+using Repeats = std::vector<const AdviceRun*>;
+using Ladders = std::map<LadderId, std::map<int, Repeats>>;
+
+double tokens_per_s(const Repeats& runs) {
+  std::vector<const Summary*> summaries;
+  for (const AdviceRun* run : runs) summaries.push_back(run->summary);
+  return throughput_of(summaries).median;
+}
 
 Ladders ladders_of(std::span<const AdviceRun> project) {
   Ladders ladders;
   for (const AdviceRun& run : project) {
     if (run.run->ladder && is_over(run.run->status) && run.summary->steps > 0)
       ladders[*run.run->ladder][run.run->rung].push_back(&run);
+  }
+  for (auto& [id, rungs] : ladders) {
+    for (auto& [place, rung] : rungs) {
+      const auto is_out = [](const AdviceRun* run) { return was_cut_short(*run->run); };
+      if (!std::all_of(rung.begin(), rung.end(), is_out)) std::erase_if(rung, is_out);
+    }
   }
   return ladders;
 }
@@ -204,7 +217,7 @@ class Advisor {
     int times = 0;
     for (const auto& [id, rungs] : ladders_) {
       for (auto rung = rungs.begin(); rung != rungs.end(); ++rung) {
-        if (rung == rungs.begin() || rung->second.front()->run->stage != stage) continue;
+        if (rung == rungs.begin() || known_stage(*rung->second.front()->run, stages_) != stage) continue;
         const Run& before = *std::prev(rung)->second.front()->run;
         const Run& on = *rung->second.front()->run;
         if (on.hardware != run_.hardware || on.device != run_.device || !similar_models(on, run_)) continue;
@@ -292,17 +305,18 @@ class Advisor {
       if (std::sqrt(here.low * here.high) < 1 + noise) return;  // it was tried here without a gain
       advice.gain = here;
       const std::string range = here.low < here.high ? factor(here.low) + " to " + factor(here.high) : factor(here.low);
-      if (own.why.empty()) own.why = "It brought " + range + " on this machine (" + here.from + ").";
+      if (own.why.empty()) own.why = "It brought " + range + " on this hardware (" + here.from + ").";
     } else if (own.why.empty()) {
       return;
     } else {
       advice.gain = own.gain;
       for (const PublishedGain& other : stage.published)
         if (other.device == run_.device)
-          advice.gain = {.low = std::min(other.factor, std::max(own.gain.low, 1.0)),
-                         .high = own.gain.known() ? std::min(other.factor, own.gain.high) : other.factor,
+          advice.gain = {.low = std::min(other.factor(), std::max(own.gain.low, 1.0)),
+                         .high = own.gain.known() ? std::min(other.factor(), own.gain.high) : other.factor(),
                          .source = GainSource::measured_elsewhere,
-                         .from = factor(other.factor) + " in " + other.source};
+                         .from = factor(other.factor()) + " in " + other.source,
+                         .published = other};
     }
     advice.why = std::move(own.why);
     add(std::move(advice));
@@ -336,7 +350,8 @@ class Advisor {
     add({.change = Change::set_values,
          .values = std::move(values),
          .title = "Larger micro-batch",
-         .why = "MFU is " + percent(used.mfu) + " (" + used.convention + ") with a batch of " +
+         .why = "MFU is " + std::string(used.assumed.empty() ? "" : "about ") + percent(used.mfu) + " (" +
+                used.convention + (used.condition.empty() ? "" : ", " + used.condition) + ") with a batch of " +
                 std::to_string(facts_.batch) + ", which fills " + figure(peak / 1e9) + " of " +
                 figure(device->memory_gb) + " GB.",
          .gain = bound(std::min(static_cast<double>(times), limit),
@@ -395,7 +410,46 @@ Held judge(const ExpectedGain& expected, double came) {
   return came > expected.high * (1 + noise) ? Held::more : Held::as_expected;
 }
 
+// The same log, imported twice: equal to the last digit, which two trainings never are.
+bool is_copy(const Summary& a, const Summary& b) {
+  const auto equal = [](double x, double y) { return x == y || (is_missing(x) && is_missing(y)); };
+  return a.steps == b.steps && equal(a.loss_first, b.loss_first) && equal(a.loss_last, b.loss_last) &&
+         equal(a.dt_ms_median, b.dt_ms_median) && equal(a.dt_ms_p5, b.dt_ms_p5) && equal(a.dt_ms_p95, b.dt_ms_p95);
+}
+
+// The runs from before the rung was measured, without copies of it.
+std::vector<AdviceRun> known_before(std::span<const AdviceRun> project, const Repeats& rung) {
+  const Run& first = *rung.front()->run;
+  std::vector<AdviceRun> known;
+  for (const AdviceRun& other : project) {
+    const bool is_own = other.run->ladder == first.ladder;
+    if (is_own ? other.run->rung >= first.rung : !(other.run->created_at < first.created_at)) continue;
+    const bool is_repeated = !is_own && std::any_of(rung.begin(), rung.end(), [&](const AdviceRun* run) {
+      return is_copy(*other.summary, *run->summary);
+    });
+    if (!is_repeated) known.push_back(other);
+  }
+  return known;
+}
+
+std::string outcome_text(const ExpectedGain& expected, const AdviceOutcome& outcome) {
+  if (outcome.held == Held::is_source)
+    return "Measured " + factor(outcome.factor) +
+           ". This is the log that the expectation comes from, so it can't "
+           "confirm it.";
+  const std::string range =
+      expected.low == expected.high ? factor(expected.low) : factor(expected.low) + " to " + factor(expected.high);
+  return (expected.known() ? "Expected " + range + " (" + source_text(expected) + ")"
+                           : std::string("Expected a gain of unknown size")) +
+         ", measured " + factor(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
+}
+
 }  // namespace
+
+bool PublishedGain::is_of(double tokens_per_s_before, double tokens_per_s_after) const {
+  constexpr double rounding = 0.005;
+  return std::fabs(tokens_per_s_before / before - 1) < rounding && std::fabs(tokens_per_s_after / after - 1) < rounding;
+}
 
 std::string_view to_string(Held held) {
   switch (held) {
@@ -403,10 +457,27 @@ std::string_view to_string(Held held) {
       return "as expected";
     case Held::more:
       return "more than expected";
+    case Held::is_source:
+      return "not scored";
     case Held::less:
       break;
   }
   return "less than expected";
+}
+
+std::string source_text(const ExpectedGain& gain) {
+  const auto with = [&](const char* source) { return source + (gain.from.empty() ? "" : ": " + gain.from); };
+  switch (gain.source) {
+    case GainSource::own_measurement:
+      return with("measured in this project");
+    case GainSource::measured_elsewhere:
+      return with("measured elsewhere");
+    case GainSource::arithmetic:
+      return with("upper bound, by arithmetic");
+    case GainSource::unknown:
+      break;
+  }
+  return "";
 }
 
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
@@ -428,23 +499,16 @@ std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const
       const Run& run = *rung->second.front()->run;
       const Gain& gain = gains.at(rung->first);
       if (gain.worst() == Trust::impossible || is_missing(gain.factor)) continue;
-      std::vector<AdviceRun> known;
-      for (const AdviceRun& other : project) {
-        const bool earlier =
-            other.run->ladder == run.ladder ? other.run->rung < run.rung : other.run->created_at < run.created_at;
-        if (earlier) known.push_back(other);
-      }
+      const std::vector<AdviceRun> known = known_before(project, rung->second);
       for (Advice& advice : advise(known, before.id, hardware, stages)) {
-        if (advice.kind != AdviceKind::speed || advice.stage.empty() || advice.stage != run.stage) continue;
-        AdviceOutcome outcome;
-        outcome.before = before.id;
-        outcome.after = run.id;
-        outcome.factor = gain.factor;
-        outcome.held = judge(advice.gain, outcome.factor);
-        outcome.sentence =
-            (advice.gain.known() ? "Expected " + factor(advice.gain.low) + " to " + factor(advice.gain.high)
-                                 : std::string("Expected a gain of unknown size")) +
-            ", measured " + factor(outcome.factor) + ": " + std::string(to_string(outcome.held)) + ".";
+        if (advice.kind != AdviceKind::speed || advice.stage.empty() || advice.stage != known_stage(run, stages))
+          continue;
+        AdviceOutcome outcome{.before = before.id, .after = run.id, .factor = gain.factor};
+        const bool is_source =
+            advice.gain.source == GainSource::measured_elsewhere &&
+            advice.gain.published.is_of(tokens_per_s(std::prev(rung)->second), tokens_per_s(rung->second));
+        outcome.held = is_source ? Held::is_source : judge(advice.gain, outcome.factor);
+        outcome.sentence = outcome_text(advice.gain, outcome);
         outcome.advice = std::move(advice);
         outcomes.push_back(std::move(outcome));
       }

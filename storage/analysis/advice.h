@@ -33,9 +33,11 @@ struct ExpectedGain {
   double low = missing;
   double high = missing;
   GainSource source = GainSource::unknown;
-  std::string from;  // in words: "run 12 over run 11", "Amdahl: the optimiser is 23 % of the step"
+  std::string from;              // in words: "run 12 over run 11", "Amdahl, if the update took no time"
+  PublishedGain published = {};  // of measured_elsewhere
   bool known() const { return !is_missing(low) && !is_missing(high); }
 };
+std::string source_text(const ExpectedGain& gain);  // "measured in this project: run 12 over run 11"
 
 enum class AdviceKind { trust, stability, speed, certainty };
 
@@ -72,8 +74,9 @@ struct Advice {
 std::vector<Advice> advise(std::span<const AdviceRun> project, RunId about, const HardwareTable& hardware,
                            std::span<const KnownStage> stages);
 
-enum class Held { as_expected, more, less };
-std::string_view to_string(Held held);  // "as expected", "more than expected", "less than expected"
+// `is_source`: the expectation was taken from this very measurement, so it proves nothing.
+enum class Held { as_expected, more, less, is_source };
+std::string_view to_string(Held held);  // "as expected", "more than expected", "less than expected", "not scored"
 
 // A stage that the advisor would have suggested for a run, with the factor that the next rung measured.
 struct AdviceOutcome {
@@ -82,11 +85,13 @@ struct AdviceOutcome {
   RunId after = 0;
   double factor = missing;  // of throughput
   Held held = Held::as_expected;
-  std::string sentence;  // "Expected 1.00 x to 1.30 x, measured 1.21 x: as expected."
+  std::string sentence;  // "Expected 1.00 x to 1.30 x (<source>), measured 1.21 x: as expected."
 };
 
 // Returns an outcome for each rung whose stage the advisor would have suggested for the previous rung, given the runs
 // that existed then. Within 1 % of the range counts as inside it; if the gain was unknown, any speed-up is as expected.
+// A rung is never compared with itself: a copy of its log elsewhere in the project is no evidence, and if the published
+// gain was measured in this log, the outcome says so instead of a score.
 std::vector<AdviceOutcome> advice_held(std::span<const AdviceRun> project, const HardwareTable& hardware,
                                        std::span<const KnownStage> stages);
 

@@ -23,8 +23,7 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
 }
 
 // A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
-void take_plausibility(RungJudgement& rung, const Subject& subject, const HardwareTable& hardware) {
-  const int repeats = subject.repeats.value_or(0);
+void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats, const HardwareTable& hardware) {
   rung.is_checked = true;
   for (const MeasuredRun& run : subject.runs) {
     Plausibility found = plausibility_of(*run.run, *run.summary, repeats, hardware);
@@ -50,10 +49,30 @@ void take_plausibility(RungJudgement& rung, const Subject& subject, const Hardwa
 Subject without_disturbed(Subject subject) {
   const auto is_out = [](const MeasuredRun& run) { return is_disturbed(*run.summary); };
   const bool any_quiet = !std::all_of(subject.runs.begin(), subject.runs.end(), is_out);
-  if (!subject.repeats) subject.repeats = static_cast<int>(subject.runs.size() + subject.siblings.size());
   std::erase_if(subject.siblings, is_out);
   if (any_quiet) std::erase_if(subject.runs, is_out);
   return subject;
+}
+
+// Whether a repeat was cancelled or has not ended. One whose loss became NaN or infinite counts all the same, since it
+// shows that the rung can diverge.
+bool is_unfinished(const MeasuredRun& run) {
+  return run.run->status != RunStatus::finished && run.summary->nonfinite_steps == 0;
+}
+
+// Without the repeats that didn't finish, if one did: they have fewer steps, or none.
+Subject without_unfinished(Subject subject) {
+  const bool any_finished = !std::all_of(subject.runs.begin(), subject.runs.end(), is_unfinished);
+  if (any_finished) std::erase_if(subject.runs, is_unfinished);
+  return subject;
+}
+
+// Of the finished ones, if there are any.
+int count_repeats(const Subject& subject) {
+  const auto finished = std::count_if(subject.runs.begin(), subject.runs.end(),
+                                      [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
+                        std::ssize(subject.siblings);
+  return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
 }
 
 bool is_busy(const RungJudgement& rung) {
@@ -138,17 +157,23 @@ Sample sample_of(const MeasuredRun& run, std::span<const MeasuredRun> repeats, s
 std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::size_t baseline,
                                  const HardwareTable& hardware, const JudgementOptions& options) {
   std::vector<Subject> subjects;
-  for (const Subject& subject : all_subjects) subjects.push_back(without_disturbed(subject));
+  std::vector<int> repeats;
+  for (const Subject& subject : all_subjects) {
+    const Subject finished = without_unfinished(subject);
+    repeats.push_back(count_repeats(finished));
+    subjects.push_back(without_disturbed(finished));
+  }
   const bool with_intervals = options.intervals == Intervals::yes;
   std::vector<RungJudgement> rungs;
   std::vector<Sample> samples;
   for (const Subject& subject : subjects) {
+    const std::size_t place = rungs.size();
     RungJudgement& rung = rungs.emplace_back();
     rung.rung = subject.rung;
-    for (const MeasuredRun& run : all_subjects[rungs.size() - 1].runs) rung.runs.push_back(run.run);
+    for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
     rung.left_out = static_cast<int>(rung.runs.size() - subject.runs.size());
     take_throughput(rung, subject);
-    take_plausibility(rung, subject, hardware);
+    take_plausibility(rung, subject, repeats[place], hardware);
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
     if (with_intervals) rung.step_time_ci95 = own_interval(samples.back());
   }

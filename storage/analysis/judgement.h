@@ -45,7 +45,7 @@ Throughput throughput_of(std::span<const Summary* const> repeats);
 struct RungJudgement {
   int rung = 0;
   std::vector<const Run*> runs;  // its repeats, in order
-  int left_out = 0;              // of these, since others disturbed them; 0 if they disturbed all
+  int left_out = 0;              // of these, disturbed by others, or unfinished beside a finished one
   double tokens_per_s = missing;
   double low = missing;  // see Throughput
   double high = missing;
@@ -77,9 +77,8 @@ struct JudgementOptions {
 struct Subject {
   int rung = 0;
   std::vector<MeasuredRun> runs = {};            // at least one; the figures are medians over them
-  std::vector<MeasuredRun> siblings = {};        // further runs of the rung, used only for the spread between repeats
+  std::vector<MeasuredRun> siblings = {};        // further finished runs of the rung, for the spread between repeats
   std::optional<std::size_t> loss_against = {};  // place of another subject; else the baseline
-  std::optional<int> repeats = {};               // that the rung has, if more exist than are given here
 };
 
 // Judges the subjects and returns them in the same order. `baseline` is an index of `subjects`. Siblings' series may be

@@ -25,11 +25,16 @@ enum class StageEffect {
   fewer_exchanges,      // processes exchange gradients once for several micro-batches
 };
 
-// A factor of throughput that somebody else measured.
+// Throughputs that somebody else measured without and with a stage, in tokens/s.
 struct PublishedGain {
   std::string device;  // "cuda"
-  double factor = 1;
+  double before = 1;
+  double after = 1;
   std::string source;  // "a log of GPT-2 124M on an A100"
+
+  double factor() const { return after / before; }
+  // Whether these measurements are the published ones, e.g. because that log was imported.
+  bool is_of(double tokens_per_s_before, double tokens_per_s_after) const;
 };
 
 struct KnownStage {

@@ -209,7 +209,7 @@ AssumedParams params_of(const Run& run, const Summary& summary) {
   for (const std::string* text : {&model, &run.name, &run.title, &file}) {
     if (const Gpt2* gpt2 = named_gpt2(*text))
       return {gpt2->params, "the parameters are those of " + std::string(gpt2->name) + ", which it is named after",
-              false};
+              "if this is " + std::string(gpt2->name) + ", as its name says", false};
   }
   if (summary.loss_first > 10.5 && summary.loss_first < 11.5 && summary.first_step <= 1) {
     char loss[32];
@@ -217,7 +217,7 @@ AssumedParams params_of(const Run& run, const Summary& summary) {
     return {gpt2_sizes.back().params,
             "the parameters are assumed to be those of GPT-2 124M, since a first loss of " + std::string(loss) +
                 " is that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.82) and this is the smallest",
-            true};
+            "if this is GPT-2 124M", true};
   }
   return {};
 }
@@ -284,20 +284,29 @@ Plausibility plausibility_of(const Run& run, const Summary& summary, const Plaus
   return plausibility_of(run, summary, context.repeats.of(run), context.hardware);
 }
 
+bool was_cut_short(const Run& run) {
+  return is_over(run.status) && run.status != RunStatus::finished;
+}
+
 void RepeatCounts::add(const Run& run) {
-  if (run.ladder) ++counts_[{*run.ladder, run.rung}];
+  if (!run.ladder) return;
+  Counts& counts = counts_[{*run.ladder, run.rung}];
+  if (run.status == RunStatus::finished) ++counts.finished;
+  if (was_cut_short(run) && !is_missing(run.started_at)) ++counts.cut_short;
 }
 
 int RepeatCounts::of(const Run& run) const {
   if (!run.ladder) return 1;
   const auto found = counts_.find({*run.ladder, run.rung});
-  return found == counts_.end() ? 1 : found->second;
+  if (found == counts_.end()) return 1;
+  return std::max(1, found->second.finished > 0 ? found->second.finished : found->second.cut_short);
 }
 
 PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware) {
   PhysicalLimit limit;
   const AssumedParams params = params_of(run, summary);
   if (params.count == 0) return limit;
+  limit.condition = params.condition;
   const double flops_per_token = 6.0 * static_cast<double>(params.count);
   if (!is_missing(summary.tokens_per_s)) limit.tflops = flops_per_token * summary.tokens_per_s / 1e12;
   if (const Peak peak = peak_of(run, hardware); peak.known()) {
@@ -321,6 +330,7 @@ RunUtilisation assumed_utilisation_of(const Run& run, const Summary& summary, co
   if (!peak.known() || is_missing(summary.tokens_per_s) || is_missing(result.flops_per_token)) return result;
   result.mfu = utilisation(result.flops_per_token, summary.tokens_per_s, peak.total_tflops());
   result.convention = to_string(convention);
+  result.condition = params.condition;
   if (!params.why.empty()) result.assumed = "Assumed: " + params.why + ".";
   if (peak.assumed) {
     result.convention += " of the " + std::string(to_string(peak.precision)) + " peak";

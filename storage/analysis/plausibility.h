@@ -90,10 +90,11 @@ inline constexpr double suspicious_share = 0.7;
 
 // N for 6 N: the run's own; else that of the GPT-2 that its recipe or its names mention; else, if its first loss is
 // that of an untrained model with GPT-2's vocabulary (ln 50,257 = 10.8), that of the smallest GPT-2. `why` explains an
-// N that isn't the run's own. 0: unknown.
+// N that isn't the run's own, `condition` says it in a few words. 0: unknown.
 struct AssumedParams {
   std::int64_t count = 0;
   std::string why;
+  std::string condition;  // "if this is GPT-2 124M"
   bool from_loss_alone = false;
 };
 AssumedParams params_of(const Run& run, const Summary& summary);
@@ -118,14 +119,22 @@ struct Plausibility {
 };
 Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware);
 
-// How many runs each rung has, so that each run knows whether it was repeated. A run outside a ladder has no repeats.
+// Stopped, failed or interrupted before its last step. Such a run doesn't count as a repeat beside a finished one.
+bool was_cut_short(const Run& run);
+
+// How many measured runs each rung has, so that each run knows whether it was repeated: the finished ones or, if none
+// finished, those that began. A run outside a ladder has no repeats.
 class RepeatCounts {
  public:
   void add(const Run& run);
   int of(const Run& run) const;
 
  private:
-  std::map<std::pair<LadderId, int>, int> counts_;
+  struct Counts {
+    int finished = 0;
+    int cut_short = 0;
+  };
+  std::map<std::pair<LadderId, int>, Counts> counts_;
 };
 
 // The data that a run's plausibility depends on besides the run: the hardware table and the number of repeats of its
@@ -141,6 +150,7 @@ struct PhysicalLimit {
   double tflops = missing;
   double peak_tflops = missing;   // of all devices together
   double tokens_per_s = missing;  // at that peak
+  std::string condition;          // AssumedParams::condition; views then mark the figures with ~
 };
 PhysicalLimit limit_of(const Run& run, const Summary& summary, const HardwareTable& hardware);
 
@@ -151,6 +161,7 @@ struct RunUtilisation {
   double mfu = missing;
   std::string convention;  // empty if there is no mfu
   std::string assumed;     // sentences that name what it rests on besides the run's own facts; empty: nothing
+  std::string condition;   // AssumedParams::condition
 };
 
 // 6 N; an N that only the first loss suggests is not enough.

@@ -4,6 +4,10 @@
 
 namespace stepladder {
 
+void ImportSink::step_on_line(const StepRecord& record, std::int64_t) {
+  step(record);
+}
+
 const std::vector<Importer>& all_importers() {
   static const std::vector<Importer> list = {
 #define IMPORTER(name) importers::name(),

@@ -70,6 +70,10 @@ class ImportSink {
   // In the order of the file; a repeated step number is a newer attempt. `run` is ignored.
   virtual void step(const StepRecord& record) = 0;
 
+  // The same, with the line of the file (from 1) that prints it. Only importers of text call it; the default drops the
+  // line.
+  virtual void step_on_line(const StepRecord& record, std::int64_t line);
+
   // The same run with the facts read since (title, hardware, tokens per step, printed units).
   virtual void end_run(const Run& run) = 0;
 

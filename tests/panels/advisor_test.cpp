@@ -50,5 +50,34 @@ TEST(Advisor, ValuesAreTriedAsARungOfTheirOwn) {
   EXPECT_EQ(plan.rungs[1].changed, "batch 4 -> 16");
 }
 
+// The seeds' A100 log, from which the gain of TF32 that the advisor expects was taken.
+TEST(Advisor, TheLogThatItsExpectationComesFromIsNotScored) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "a100"});
+  for (const auto& [rung, dt_ms] : {std::pair(0, 301.05), {1, 125.83}}) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 50; ++step)
+      steps.push_back({.step = step, .loss = 11.01 - 0.1 * static_cast<double>(step), .dt_ms = dt_ms, .tokens = 4096});
+    store.insert_finished({.name = rung == 0 ? "fp32" : "tf32",
+                           .ladder = ladder,
+                           .rung = rung,
+                           .stage = rung == 0 ? "baseline" : "Precision change to TF32",
+                           .source = "import",
+                           .tokens_per_step = 4096,
+                           .device = "cuda",
+                           .hardware = "NVIDIA A100-SXM4-40GB",
+                           .precision = rung == 0 ? "fp32" : "tf32",
+                           .recipe = R"({"seq":1024,"batch":4})"},
+                          steps);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"advisor"}});
+  app.workspace().hardware = HardwareTable::read(std::string(STEPLADDER_SOURCE_DIR) + "/assets/hardware.csv");
+  for (int i = 0; i < 5; ++i) imgui.frame(app);
+  const std::vector<AdviceOutcome>& outcomes = app.workspace().advice.outcomes;
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_EQ(outcomes[0].held, Held::is_source) << outcomes[0].sentence;
+}
+
 }  // namespace
 }  // namespace stepladder

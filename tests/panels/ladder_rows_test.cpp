@@ -28,5 +28,35 @@ TEST(LadderRows, BeginAtOnePlaceAlsoBelowARungWithoutAPill) {
   }
 }
 
+TEST(LadderRows, ABusyMachineIsSaidInTheRow) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  for (int rung = 0; rung < 2; ++rung) {
+    const RunId id = store.create_run({.name = "r",
+                                       .ladder = ladder,
+                                       .rung = rung,
+                                       .status = RunStatus::running,
+                                       .source = "launched",
+                                       .planned_steps = 40,
+                                       .sync = Sync::device});
+    std::vector<RunEvent> events;
+    for (std::int64_t step = 1; step <= 40; ++step) {
+      const double at = 1000 + static_cast<double>(step);
+      events.emplace_back(StepRecord{.run = id, .step = step, .loss = 3, .dt_ms = 900, .tokens = 100, .at = at});
+      events.emplace_back(SystemMetrics{
+          .run = id, .step = step, .at = at, .contention = {.other_cores = 1.5 * rung, .cores = 2, .needed_cores = 2}});
+    }
+    events.emplace_back(RunEnded{.run = id, .at = 5000});
+    store.apply(events);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().patience = std::chrono::hours(1);
+  ui_test_anchors::keep();
+  for (int i = 0; i < 6; ++i) imgui.frame(app);
+  EXPECT_FALSE(ui_test_anchors::find("ladder.doubt.0"));
+  EXPECT_TRUE(ui_test_anchors::find("ladder.doubt.1")) << "not 'synchronised' in green";
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -13,8 +13,8 @@
 #include "app/desktop/models/ladder_model.h"
 #include "app/desktop/models/run_columns.h"
 #include "app/desktop/panel.h"
-#include "app/desktop/portal.h"
 #include "app/desktop/settings.h"
+#include "app/desktop/system/portal.h"
 #include "app/panels/ladder/beside.h"
 #include "engine/stage.h"
 #include "storage/database/run_store.h"
@@ -362,7 +362,7 @@ TEST(ChartExport, TablesKeepTheirCells) {
 TEST(ChartExport, FilesLieBesideTheDatabaseUnderANameThatEveryDiskTakes) {
   const std::filesystem::path folder =
       std::filesystem::temp_directory_path() / ("stepladder-exports-" + std::to_string(::getpid()));
-  const std::filesystem::path file = export_path(folder / "x.db", "Loss: nano / \xC3\xA4 #2", ".svg");
+  const std::filesystem::path file = export_path(folder / "x.db", "", "Loss: nano / \xC3\xA4 #2", ".svg");
   EXPECT_EQ(file.parent_path(), folder / "exports");
   EXPECT_TRUE(file.filename().string().starts_with("loss-nano-2-")) << file;
   EXPECT_EQ(file.extension(), ".svg");

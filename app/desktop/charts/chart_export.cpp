@@ -29,16 +29,6 @@ std::string joined(const std::set<std::string>& words, std::size_t most) {
   return text;
 }
 
-fs::path exports_folder(const fs::path& database) {
-  const bool in_data_folder =
-      database.filename() == "stepladder.db" && database.parent_path().filename() == "stepladder";
-  if (!in_data_folder) return database.parent_path() / "exports";
-  const char* home = std::getenv("HOME");
-  const fs::path documents = fs::path(home ? home : ".") / "Documents";
-  std::error_code error;
-  return (fs::is_directory(documents, error) ? documents : documents.parent_path()) / "Stepladder";
-}
-
 }  // namespace
 
 Figure figure_of(const Chart& chart) {
@@ -125,7 +115,18 @@ std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs) {
                                    steps + " steps; clock synchronised by: " + joined(timed, 3) + "."};
 }
 
-fs::path export_path(const fs::path& database, const std::string& name, const std::string& ending) {
+fs::path default_exports_folder(const fs::path& database) {
+  const bool in_data_folder =
+      database.filename() == "stepladder.db" && database.parent_path().filename() == "stepladder";
+  if (!in_data_folder) return database.parent_path() / "exports";
+  const char* home = std::getenv("HOME");
+  const fs::path documents = fs::path(home ? home : ".") / "Documents";
+  std::error_code error;
+  return (fs::is_directory(documents, error) ? documents : documents.parent_path()) / "Stepladder";
+}
+
+fs::path export_path(const fs::path& database, const fs::path& chosen, const std::string& name,
+                     const std::string& ending) {
   std::string slug;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
@@ -142,7 +143,7 @@ fs::path export_path(const fs::path& database, const std::string& name, const st
   localtime_r(&now, &local);
   char stamp[32];
   std::strftime(stamp, sizeof stamp, "-%Y%m%d-%H%M%S", &local);
-  const fs::path folder = exports_folder(database);
+  const fs::path folder = chosen.empty() ? default_exports_folder(database) : chosen;
   fs::create_directories(folder);
   return folder / ((slug.empty() ? "export" : slug) + stamp + ending);
 }

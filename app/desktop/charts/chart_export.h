@@ -22,10 +22,13 @@ PointsTable points_of(const Chart& chart);
 std::vector<std::string> caption_of(const std::vector<const RunEntry*>& runs);
 
 // "Loss, nano on a.txt" -> EXPORTS/loss-nano-on-a-txt-20261121-132005.svg. EXPORTS is the folder `exports`
-// beside the database; for the default database it is Stepladder in the documents folder. Creates the folder. Throws
-// std::filesystem::filesystem_error.
-std::filesystem::path export_path(const std::filesystem::path& database, const std::string& name,
-                                  const std::string& ending);
+// `chosen` or, if that is empty, the default. Creates the folder. Throws std::filesystem::filesystem_error.
+std::filesystem::path export_path(const std::filesystem::path& database, const std::filesystem::path& chosen,
+                                  const std::string& name, const std::string& ending);
+
+// Where exports go by default: the folder `exports` beside the database; for the default database, Stepladder in the
+// documents folder.
+std::filesystem::path default_exports_folder(const std::filesystem::path& database);
 
 // Rows as CSV (RFC 4180) and as GitHub's Markdown; the first row is the head.
 std::string csv_table(const std::vector<std::vector<std::string>>& rows);

@@ -240,8 +240,7 @@ using RungOfLadder = std::pair<LadderId, int>;
 
 // The other runs of the compared rungs, which show the spread between repeats.
 struct Siblings {
-  std::vector<RunSnapshot> finished;    // with steps for the base's rung only
-  std::map<RungOfLadder, int> repeats;  // how many runs each rung has, in any state
+  std::vector<RunSnapshot> finished;  // with steps for the base's rung only
 };
 
 bool is_of_rung(const RunEntry& entry, const Run& run) {
@@ -267,14 +266,12 @@ std::vector<const RunEntry*> repeats_of_base(const Workspace& workspace, const R
 Siblings siblings_of(const Workspace& workspace, const std::vector<const RunEntry*>& runs, const Run* base,
                      SnapshotCache& cache) {
   Siblings siblings;
+  std::set<RungOfLadder> rungs;
   for (const RunEntry* entry : runs)
-    if (entry->run.ladder) siblings.repeats[{*entry->run.ladder, entry->run.rung}] = 0;
+    if (entry->run.ladder) rungs.insert({*entry->run.ladder, entry->run.rung});
   for (const RunEntry& entry : workspace.runs()) {
-    if (!entry.run.ladder) continue;
-    const auto rung = siblings.repeats.find({*entry.run.ladder, entry.run.rung});
-    if (rung == siblings.repeats.end()) continue;
-    ++rung->second;
-    if (entry.run.status != RunStatus::finished) continue;
+    if (!entry.run.ladder || entry.run.status != RunStatus::finished) continue;
+    if (!rungs.contains({*entry.run.ladder, entry.run.rung})) continue;
     if (base && is_of_rung(entry, *base)) {
       siblings.finished.push_back(cache.of(entry));
     } else {
@@ -310,7 +307,6 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
     subject.rung = first.rung;
     for (const RunSnapshot* run : line.runs) subject.runs.push_back(measured(*run));
     if (!first.ladder || !group_by.empty()) continue;  // a line is the whole selection of a rung or value
-    subject.repeats = siblings.repeats.at({*first.ladder, first.rung});
     for (const RunSnapshot& other : siblings.finished)
       if (other.run.ladder == first.ladder && other.run.rung == first.rung && !is_in(line, other.run.id))
         subject.siblings.push_back(measured(other));

@@ -72,6 +72,7 @@ LadderRung row_of(RungJudgement judged, const Summary& summary) {
   rung.first = *judged.runs.front();
   rung.stage = known_stage(rung.first, known_stages());
   rung.summary = summary;
+  rung.repeats = static_cast<int>(judged.runs.size()) - judged.left_out;
   rung.judged = std::move(judged);
   rung.judged.runs.clear();  // the caller's
   return rung;

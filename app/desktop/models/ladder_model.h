@@ -35,6 +35,7 @@ std::string title_of(const Run& rung);
 struct LadderRung {
   RungJudgement judged;  // its `runs` are empty here
   Run first;             // its first repeat
+  int repeats = 1;       // that its figures are medians of
   std::string stage;     // known_stage() of it
   Summary summary;
   Energy energy;

@@ -180,7 +180,7 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
   if (column == "loss_gap") return signed_loss(cell_value(column, entry, context));
   if (column == "mfu") {
     const RunUtilisation use = assumed_utilisation_of(run, entry.summary, context.workspace->hardware);
-    return (use.assumed.empty() ? "" : "~ ") + percent_text(use.mfu);
+    return (use.assumed.empty() ? "" : "~") + percent_text(use.mfu);
   }
   if (column == "stage") return run.stage;
   if (column == "status") return std::string(to_string(run.status));

@@ -78,6 +78,7 @@ void draw_column_popup(HistoryColumns& columns) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(4), px(3)));
   ImGui::SetNextWindowSizeConstraints(ImVec2(px(300), 0), ImVec2(px(900), px(620)));
+  popup_at_item();
   if (ImGui::BeginPopup("##columns")) {
     for (const bool of_recipe : {false, true}) {
       if (of_recipe) ImGui::Dummy(ImVec2(0, px(4)));

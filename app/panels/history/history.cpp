@@ -26,6 +26,7 @@ struct State {
 
 void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  popup_at_item();
   if (ImGui::BeginPopup("##export")) {
     if (ImGui::MenuItem("Copy table as Markdown"))
       commands.push_back(CopyText{markdown_table(shown_table(table, workspace)), "The table"});

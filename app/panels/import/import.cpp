@@ -2,18 +2,18 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/step_source.h"
+#include "app/desktop/system/path_field.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -29,7 +29,7 @@ namespace stepladder {
 namespace {
 
 struct State {
-  std::array<char, 4096> path{};
+  PathField path{{.title = "Choose logs or tables", .kind = FileQuestion::Kind::files}};
   ImportForm form;
   ImportMemory memory;
 
@@ -40,13 +40,10 @@ struct State {
   std::set<std::size_t> selected;
   ImportNotes notes;
   ImportFile file;
+  bool shows_steps = false;  // instead of the notes
+  std::size_t steps_of = 0;  // a run
+  StepSource steps;
 };
-
-void copy_to(std::span<char> field, const std::string& text) {
-  const std::size_t length = std::min(text.size(), field.size() - 1);
-  std::memcpy(field.data(), text.data(), length);
-  field[length] = 0;
-}
 
 constexpr std::size_t most_selected_at_first = 12;
 
@@ -58,10 +55,11 @@ void derive(State& state, const Workspace& workspace) {
   state.flags.clear();
   state.selected.clear();
   state.notes = notes_of(import);
+  state.steps_of = 0;
   state.form.show(import.asked.options);
-  if (import.state == ImportPreview::State::nothing) copy_to(state.path, "");
+  if (import.state == ImportPreview::State::nothing) state.path.show("");
   if (import.asked.paths.size() == 1) {
-    copy_to(state.path, import.asked.paths.front());
+    state.path.show(import.asked.paths.front());
     state.memory.last_path = import.asked.paths.front();
   }
   state.form.as_last_time.reset();
@@ -78,19 +76,17 @@ void derive(State& state, const Workspace& workspace) {
 
 void draw_path(State& state, bool enabled, Commands& commands) {
   ImGui::BeginDisabled(!enabled);
-  ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - px(90));
-  bool asked = ImGui::InputTextWithHint("##path", "Path of a file or folder", state.path.data(), state.path.size(),
-                                        ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_ElideLeft);
-  mark("import.path");
-  ImGui::SameLine();
-  asked |= ImGui::Button("Read", ImVec2(px(80), 0));
+  const float read = px(80);
+  const bool chosen = state.path.draw("##path", "Path of a file or folder",
+                                      ImGui::GetContentRegionAvail().x - read - px(8), "import.path", commands);
+  ImGui::SameLine(0, px(8));
+  const bool pressed = ImGui::Button("Read", ImVec2(read, 0));
   mark("import.read");
   ImGui::EndDisabled();
-  if (!asked) return;
-  const std::string path = plain_path(state.path.data());
-  if (path.empty()) return;
-  copy_to(state.path, path);
-  commands.push_back(PreviewImport{.paths = {path}, .options = state.form.options});
+  const std::vector<std::string> paths = chosen ? state.path.chosen() : std::vector{state.path.path()};
+  if ((!chosen && !pressed) || paths.front().empty()) return;
+  state.path.show(paths.front());
+  commands.push_back(PreviewImport{.paths = paths, .options = state.form.options});
 }
 
 // A change reads the source again.
@@ -215,6 +211,45 @@ void draw_kept(const Workspace& workspace, Commands& commands) {
   end_card();
 }
 
+// Chooses the run whose steps are shown, on the line of the chips.
+void draw_steps_of(State& state, const ImportPreview& import) {
+  std::vector<std::string> names;
+  for (const ImportPreview::PreviewRun& run : import.runs)
+    names.push_back(run.run.title.empty() ? run.run.name : run.run.title);
+  auto run = static_cast<int>(std::min(state.steps_of, names.size() - 1));
+  if (names.size() > 1) {
+    ImGui::SameLine(0, px(12));
+    choice("##steps_of", "of", run, names, std::min(px(420), ImGui::GetContentRegionAvail().x - px(30)));
+    mark("import.steps.run");
+  }
+  state.steps_of = static_cast<std::size_t>(run);
+}
+
+// The steps of that run, and the lines that they were read from.
+void draw_steps(State& state, const ImportPreview& import, Commands& commands) {
+  const ImportPreview::PreviewRun& shown = import.runs[state.steps_of];
+  state.steps.draw(shown.run, shown.series,
+                   {.file = shown.run.source_path, .text = import.asked.text, .options = import.asked.options},
+                   import.number, commands);
+}
+
+// The notes or, before the import, the steps.
+void draw_notes_or_steps(State& state, const ImportPreview& import, Commands& commands) {
+  if (import.state == ImportPreview::State::understood) {
+    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(8), px(4)));
+    if (chip("Notes", !state.shows_steps)) state.shows_steps = false;
+    mark("import.show.notes");
+    ImGui::SameLine(0, px(6));
+    if (chip("Steps and source", state.shows_steps)) state.shows_steps = true;
+    mark("import.show.steps");
+    if (state.shows_steps) draw_steps_of(state, import);
+    ImGui::PopStyleVar();
+    if (state.shows_steps) return draw_steps(state, import, commands);
+    ImGui::SameLine(0, px(8));
+  }
+  draw_notes(state.notes, import, commands);
+}
+
 void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   if (workspace.import.runs.empty()) {
@@ -238,12 +273,15 @@ void draw_result(State& state, const Workspace& workspace, Commands& commands) {
   gap(14);
   const float rest = is_low ? px(150) : ImGui::GetContentRegionAvail().y;
   const float notes = std::clamp(room.x * 0.42f, px(120), px(640));
-  begin_card("##loss", ImVec2(room.x - notes - space, rest));
-  draw_loss(state, workspace, commands);
-  end_card();
-  ImGui::SameLine(0, space);
+  // Steps and their lines need the whole width.
+  if (!state.shows_steps || workspace.import.state != ImportPreview::State::understood) {
+    begin_card("##loss", ImVec2(room.x - notes - space, rest));
+    draw_loss(state, workspace, commands);
+    end_card();
+    ImGui::SameLine(0, space);
+  }
   begin_card("##notes", ImVec2(0, rest));
-  draw_notes(state.notes, workspace.import, commands);
+  draw_notes_or_steps(state, workspace.import, commands);
   end_card();
 }
 

@@ -32,9 +32,14 @@ void lay_out(ImportNotes& notes, float width) {
 
 // The title of the notes, their count, and the button that copies them.
 void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& commands) {
-  text_strong(import.runs.empty() && import.skipped.empty() ? "No runs found"
-              : import.failures.empty()                     ? "Notes"
-                                                            : "Unreadable files");
+  const bool has_chip = import.state == ImportPreview::State::understood && !import.runs.empty();
+  if (!has_chip || !import.failures.empty()) {
+    text_strong(import.runs.empty() && import.skipped.empty() ? "No runs found"
+                : import.failures.empty()                     ? "Notes"
+                                                              : "Unreadable files");
+  } else {
+    ImGui::Dummy(ImVec2(0, ImGui::GetTextLineHeight()));
+  }
   if (!notes.lines.empty() || !import.failures.empty()) {
     ImGui::SameLine();
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
@@ -80,7 +85,7 @@ ImportNotes notes_of(const ImportPreview& import) {
   for (const ImportNote& note : import.notes) files.insert(note.file);
   ImportNotes notes;
   for (const ImportGrouping& grouping : import.groupings) notes.lines.push_back(grouping_text(grouping));
-  for (const ImportNote& note : import.notes) notes.lines.push_back(note_text(note, files.size() > 1));
+  for (const ImportNote& note : import.notes) notes.lines.push_back(in_print(note_text(note, files.size() > 1)));
   return notes;
 }
 

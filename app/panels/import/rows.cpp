@@ -29,9 +29,9 @@ Columns columns_for(float width) {
   at.has_steps = width > px(640);
   at.has_loss = width > px(460);
   at.name = px(24);
-  at.flags_width = at.has_printed ? px(238) : at.has_loss ? px(118) : px(84);
+  at.flags_width = at.has_printed ? px(212) : at.has_loss ? px(118) : px(84);
   at.flags = width - at.flags_width;
-  at.printed_width = at.has_printed ? std::clamp(width * 0.22f, px(150), px(420)) : 0;
+  at.printed_width = at.has_printed ? std::clamp(width * 0.2f - px(30), px(150), px(420)) : 0;
   at.printed = at.flags - at.printed_width - (at.has_printed ? px(16) : 0);
   at.tokens = at.printed - px(20);
   at.dt = at.tokens - (at.has_steps ? px(76) : 0);
@@ -148,7 +148,9 @@ void draw_row(std::size_t index, const ImportPreview::PreviewRun& shown, const s
   if (at.has_steps) number(at.steps, grouped(summary.steps), palette().text);
   if (at.has_loss)
     number(at.loss,
-           is_missing(summary.loss_first) ? "-" : loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last),
+           is_missing(summary.loss_first)
+               ? "-"
+               : in_print(loss_text(summary.loss_first) + " -> " + loss_text(summary.loss_last)),
            palette().text);
   if (at.has_steps) number(at.dt, compact(summary.dt_ms_median), believed);
   number(at.tokens, tokens_per_s_text(summary.tokens_per_s), believed);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -28,9 +29,10 @@ void draw_beside_picker(std::list<FollowedBeside>& others, const Workspace& work
   const bool open = ImGui::BeginCombo("##beside", words.c_str());
   mark("ladder.beside");
   if (!open) return;
+  const std::string typed = list_search("Search ladders", workspace.ladders().size());
   // It stays open while ladders are chosen.
   for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
-    if (other->id == own) continue;
+    if (other->id == own || !holds(other->name, typed)) continue;
     const auto found = std::find_if(others.begin(), others.end(),
                                     [&](const FollowedBeside& beside) { return beside.ladder == other->id; });
     bool on = found != others.end();

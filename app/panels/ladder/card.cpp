@@ -17,7 +17,7 @@ namespace {
 
 void toned(const std::string& text, Tone tone) {
   ImGui::PushTextWrapPos(0);
-  text_toned(text, tone);
+  text_toned(in_print(text), tone);
   ImGui::PopTextWrapPos();
 }
 
@@ -73,20 +73,23 @@ void draw_verdict(const LadderRung& rung, bool is_first, bool is_baseline, bool 
 }
 
 // From the throughput to FLOP/s, both of the same runs: the median over the repeats, as in the row.
-void draw_arithmetic(const LadderRung& rung, std::ptrdiff_t repeats) {
+void draw_arithmetic(const LadderRung& rung) {
   const Run& run = rung.first;
   const RungJudgement& judged = rung.judged;
   if (is_missing(judged.tokens_per_s)) return;
   const std::string throughput = tokens_per_s_text(judged.tokens_per_s) + " tokens/s";
-  if (repeats > 1) {
-    text_sentence("Median of " + std::to_string(repeats) + " runs: " + throughput);
+  if (rung.repeats > 1) {
+    text_sentence("Median of " + std::to_string(rung.repeats) + " runs: " + throughput);
   } else if (run.tokens_per_step > 0 && !is_missing(rung.summary.dt_ms_median)) {
     text_sentence(grouped(run.tokens_per_step) + " tokens in " + milliseconds_text(rung.summary.dt_ms_median) + " = " +
                   throughput);
   }
   if (!is_missing(judged.limit.tflops)) {
-    text_sentence("x " + compact(judged.limit.tflops * 1e12 / judged.tokens_per_s / 1e6) +
-                  " MFLOP per token (6N) = " + compact(judged.limit.tflops) + " TFLOP/s" +
+    const std::string& condition = judged.limit.condition;
+    const std::string about = condition.empty() ? "" : "~";
+    text_sentence("x " + about + compact(judged.limit.tflops * 1e12 / judged.tokens_per_s / 1e6) +
+                  " MFLOP per token (6N" + (condition.empty() ? "" : ", " + condition) + ") = " + about +
+                  compact(judged.limit.tflops) + " TFLOP/s" +
                   (is_missing(judged.limit.peak_tflops)
                        ? ""
                        : "; the hardware's peak is " + compact(judged.limit.peak_tflops) + " TFLOP/s"));
@@ -104,8 +107,6 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
   const Summary& summary = rung.summary;
   const bool is_first = &rung == &model.rungs.front();
   const bool is_baseline = rung.judged.rung == baseline;
-  const auto repeats = std::count_if(model.losses.begin(), model.losses.end(),
-                                     [&](const LossCurve& curve) { return curve.rung == rung.judged.rung; });
   ImGui::PushTextWrapPos(0);
   const std::string number = "Rung " + std::to_string(rung.judged.rung);
   text_strong(title_of(run) == number ? number : number + ": " + title_of(run));
@@ -121,7 +122,7 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     return;
   }
   draw_verdict(rung, is_first, is_baseline, model.is_over);
-  draw_arithmetic(rung, repeats);
+  draw_arithmetic(rung);
   text_sentence(loss_sentence(rung, is_baseline));
   for (const Flag& flag : rung.judged.flags) {
     if (kind_of(flag.id).severity == Severity::note) continue;  // shown below, or in the column
@@ -146,9 +147,9 @@ void draw_ladder_card(const LadderModel& model, const LadderRung& rung, int base
     fact(compact(rung.energy.mean_power_w) + " W: " + compact(rung.energy.joules_per_token) + " J per token, " +
          compact(rung.energy.wh) + " Wh in total.");
   }
-  fact(repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
-                         std::to_string(repeats) + " runs."
-                   : "Single run: run-to-run variance unknown. Add repeats to measure it.");
+  fact(rung.repeats > 1 ? "The whisker is the 95 % interval, which counts the spread between the " +
+                              std::to_string(rung.repeats) + " runs."
+                        : "Single run: run-to-run variance unknown. Add repeats to measure it.");
   ImGui::Dummy(ImVec2(0, px(4)));
   if (quiet_button("Run details")) commands.push_back(OpenRun{run.id});
   mark("ladder.open");

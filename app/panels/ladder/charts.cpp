@@ -65,7 +65,12 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
   const ImVec2 corner = ImGui::GetCursorPos();
   const float right = corner.x + ImGui::GetContentRegionAvail().x;
   std::int64_t behind = 0;
-  for (const LossCurve& loss : model.losses) behind += loss.behind;
+  double last_x = missing;  // of all curves, so that the differences beneath have the same axis
+  for (const LossCurve& loss : model.losses) {
+    behind += loss.behind;
+    if (!loss.points.x.empty())
+      last_x = is_missing(last_x) ? loss.points.x.back() : std::max(last_x, loss.points.x.back());
+  }
   draw_chart({.id = "loss",
               .title = "Loss",
               .note = behind_text(behind),
@@ -110,6 +115,7 @@ void draw_ladder_losses(LadderAxis& axis, const LadderCurves& shown, ImVec2 size
                                  [](const LossCurve& loss) {
                                    return Curve{.x = loss.gap.x, .y = loss.gap.y, .levels = &loss.gap_levels};
                                  }),
+                .x_until = last_x,
                 .band_low = -model.band,
                 .band_high = model.band,
                 .zero_line = 0,

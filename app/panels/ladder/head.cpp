@@ -5,10 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "app/continued_ladder.h"
+#include "app/desktop/charts/chart_export.h"
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -32,31 +36,44 @@ std::string ladder_line(const Ladder& ladder, const LadderModel& model) {
   const LadderRung& rung = model.rungs.front();
   const Run& first = rung.first;
   std::string line = std::to_string(model.rungs.size()) + (model.rungs.size() == 1 ? " rung" : " rungs");
-  const auto repeats = std::count_if(model.losses.begin(), model.losses.end(),
-                                     [&](const LossCurve& curve) { return curve.rung == rung.judged.rung; });
+  const int repeats = rung.repeats;
   if (repeats > 1) line += " \xC3\x97 " + std::to_string(repeats) + " repeats";
   const std::int64_t steps = first.planned_steps > 0 ? first.planned_steps : rung.summary.steps;
   line += " \xC3\x97 " + grouped(steps) + " steps";
   line += tokens_text(model);
-  if (!first.hardware.empty()) line += "  \xE2\x80\x93  " + first.hardware;
+  if (!first.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(first.hardware);
   line += ladder.source == "launched" ? "  \xE2\x80\x93  measured here, " + local_time_text(ladder.created_at)
                                       : "  \xE2\x80\x93  " + ladder.source + ", from " + ladder.source_path;
   return line;
 }
 
 bool ladder_combo(const char* id, const char* words, const Workspace& workspace, LadderId chosen, LadderId* picked) {
-  bool changed = false;
+  ImGui::SetNextWindowSizeConstraints(ImVec2(px(320), 0), ImVec2(px(640), px(420)));
   if (!ImGui::BeginCombo(id, words)) return false;
-  for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other) {
-    const std::string item =
-        other->name + "   " + local_time_text(other->created_at) + "##" + std::to_string(other->id);
-    if (ImGui::Selectable(item.c_str(), other->id == chosen)) {
-      *picked = other->id;
-      changed = true;
+  bool takes_first = false;
+  const std::string typed = list_search("Search ladders", workspace.ladders().size(), &takes_first);
+  std::vector<const Ladder*> found;  // newest first
+  for (auto other = workspace.ladders().rbegin(); other != workspace.ladders().rend(); ++other)
+    if (holds(other->name, typed)) found.push_back(&*other);
+  if (found.empty()) text_quiet("No matches");
+  std::optional<LadderId> taken;
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(found.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const Ladder& other = *found[static_cast<std::size_t>(i)];
+      const std::string item = other.name + "   " + local_time_text(other.created_at) + "##" + std::to_string(other.id);
+      if (ImGui::Selectable(item.c_str(), other.id == chosen)) taken = other.id;
+      mark("ladder.pick." + std::to_string(other.id));
     }
   }
+  if (takes_first && !found.empty()) {
+    taken = found.front()->id;
+    ImGui::CloseCurrentPopup();
+  }
   ImGui::EndCombo();
-  return changed;
+  if (taken) *picked = *taken;
+  return taken.has_value();
 }
 
 void draw_name(LadderHead& head, const Ladder& ladder, float width, Commands& commands) {
@@ -111,8 +128,18 @@ void draw_title(LadderHead& head, const Workspace& workspace, const Ladder& ladd
   text_cut(ladder_line(ladder, model), right - ImGui::GetCursorPosX(), palette().quiet, fonts().regular, small_size);
 }
 
-void draw_export_popup(const Ladder& ladder, Commands& commands) {
+// Where exports go, and a field that changes it.
+void draw_exports_folder(PathField& field, const Workspace& workspace, Commands& commands) {
+  if (ImGui::IsWindowAppearing()) field.show(workspace.exports_folder);
+  const std::string folder = default_exports_folder(workspace.database).string();
+  text_quiet("Saved in");
+  if (field.draw("##folder", folder.c_str(), px(360), "ladder.export.folder", commands))
+    commands.push_back(SetExportsFolder{field.path()});
+}
+
+void draw_export_popup(LadderHead& head, const Workspace& workspace, const Ladder& ladder, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  popup_at_item();
   if (ImGui::BeginPopup("##export")) {
     constexpr std::array<std::array<const char*, 2>, 7> offers{{{"Report, one HTML file", ".html"},
                                                                 {"Bars as SVG", ".svg"},
@@ -126,6 +153,8 @@ void draw_export_popup(const Ladder& ladder, Commands& commands) {
         commands.push_back(SaveLadder{ladder.id, ending});
       mark(std::string("ladder.export") + ending);
     }
+    ImGui::Separator();
+    draw_exports_folder(head.exports, workspace, commands);
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
@@ -133,6 +162,7 @@ void draw_export_popup(const Ladder& ladder, Commands& commands) {
 
 void draw_more_popup(LadderHead& head, const Ladder& ladder, const LadderModel& model, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  popup_at_item();
   if (ImGui::BeginPopup("##more")) {
     if (ImGui::MenuItem("Rename ladder")) head.rename(ladder.name);
     mark("ladder.rename");
@@ -201,7 +231,7 @@ void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder
   flow_to("Export");
   if (quiet_button("Export")) ImGui::OpenPopup("##export");
   mark("ladder.export");
-  draw_export_popup(ladder, commands);
+  draw_export_popup(head, workspace, ladder, commands);
   flow_to("More");
   if (quiet_button("More")) ImGui::OpenPopup("##more");
   mark("ladder.more");

@@ -7,6 +7,7 @@
 
 #include "app/desktop/commands.h"
 #include "app/desktop/models/ladder_model.h"
+#include "app/desktop/system/path_field.h"
 #include "app/panels/ladder/beside.h"
 
 namespace stepladder {
@@ -16,6 +17,7 @@ struct LadderHead {
   std::list<FollowedBeside> beside;  // other ladders
   bool renaming = false;
   std::array<char, 256> name{};
+  PathField exports{{.title = "Choose a folder for exports", .kind = FileQuestion::Kind::folder}};
 
   void rename(const std::string& from);  // begins it
   void draw(const Workspace& workspace, const Ladder& ladder, const LadderModel& model, Commands& commands);

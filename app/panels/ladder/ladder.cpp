@@ -32,6 +32,7 @@ struct State {
   float table_share = 0.66f;    // of the height, at most; the user moves it
   bool shows_operators = true;  // if there are any; else the step times
   LadderId x_of = 0;
+  std::pair<LadderId, int> shown_selection;                    // that the table has scrolled to
   std::optional<std::string> project;                          // the database whose ladders are shown beside
   std::map<std::string, std::vector<LadderId>> beside_before;  // by project, as last saved
 };
@@ -184,12 +185,15 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().y;
   std::vector<BesideRow> rows;
   if (!beside.empty()) rows = beside_rows(state.shown.model, beside);
+  // The fastest rung, which is selected at first, may change while a ladder trains: the table stays where it is then.
+  const std::pair<LadderId, int> selection{ladder->id, workspace.selected_rung};
   const float wanted = ladder_table_height(beside.empty() ? state.shown.model.rungs.size() : rows.size());
   const float height = std::clamp(wanted, px(80), std::max(px(80), room * state.table_share));
   begin_card("##table", ImVec2(0, height), true);
   draw_ladder_table(state.shown.model,
                     {.waterfall = state.head.waterfall,
                      .selected = selected,
+                     .shows_selected = std::exchange(state.shown_selection, selection) != selection,
                      .baseline = baseline,
                      .is_over = state.shown.model.is_over,
                      .beside = beside,

@@ -3,6 +3,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <string>
 
@@ -186,15 +187,34 @@ void rung_loss_pill(const LadderRung& rung, bool is_baseline) {
   loss_pill(rung.judged.loss);
 }
 
-// "8.60 of 29.8 TFLOP/s" if the hardware's peak is known, else how the clock was read.
+// The flag that makes a rung doubtful for a reason other than the peak; null without one.
+const FlagKind* doubt_of(const RungJudgement& judged) {
+  for (const Flag& flag : judged.flags) {
+    const FlagKind& kind = kind_of(flag.id);
+    if (kind.trust == Trust::doubtful && flag.id != FlagId::suspicious_throughput && flag.id != FlagId::no_sync)
+      return &kind;
+  }
+  return nullptr;
+}
+
+// The reason for doubt or, without one, "8.60 of 29.8 TFLOP/s" if the hardware's peak is known, else how the clock was
+// read.
 void truth_pill(const LadderRung& rung) {
+  if (const FlagKind* doubt = doubt_of(rung.judged); doubt && rung.judged.trust == Trust::doubtful) {
+    std::string words(doubt->title);
+    words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
+    pill(words, Tone::warning);
+    return mark("ladder.doubt." + std::to_string(rung.judged.rung));
+  }
   if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {
     if (rung.judged.trust == Trust::impossible && rung.judged.limit.tflops <= rung.judged.limit.peak_tflops)
       return pill("impossible in a repeat", Tone::bad);
     const Tone tone = rung.judged.trust == Trust::impossible ? Tone::bad
                       : rung.judged.trust == Trust::doubtful ? Tone::warning
                                                              : Tone::good;
-    return pill(compact(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s", tone);
+    const std::string about = rung.judged.limit.condition.empty() ? "" : "~";
+    return pill(
+        about + compact(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s", tone);
   }
   if (rung.judged.trust == Trust::impossible) return pill("impossible", Tone::bad);
   if (rung.summary.steps == 0) return;
@@ -296,11 +316,11 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   const float middle = top + (height - px(18)) / 2;
   ImGui::SetCursorPos(ImVec2(at.number, middle));
   text_quiet(std::to_string(judged.rung));
-  ImGui::SetCursorPos(ImVec2(at.name, first_line));
+  const std::string changed = in_print(rung.first.changed.empty() ? rung.first.precision : rung.first.changed);
+  ImGui::SetCursorPos(ImVec2(at.name, changed.empty() ? middle : first_line));
   text_cut(title_of(rung.first), at.name_width, palette().text, fonts().semibold, text_size);
   ImGui::SetCursorPos(ImVec2(at.name, top + px(second_line_at)));
-  text_cut(rung.first.changed.empty() ? rung.first.precision : rung.first.changed, at.name_width, palette().quiet,
-           fonts().regular, small_size);
+  text_cut(changed, at.name_width, palette().quiet, fonts().regular, small_size);
   if (at.has_bar && beside) {
     bars->draw(*beside, ImVec2(ImGui::GetWindowPos().x + at.bar, corner.y), at.bar_width, height);
   } else if (at.has_bar) {
@@ -380,8 +400,14 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
   draw_head(at, scale.is_log, table);
   if (table.beside.empty()) {
-    for (std::size_t i = 0; i < model.rungs.size(); ++i)
+    for (std::size_t i = 0; i < model.rungs.size(); ++i) {
+      const float top = ImGui::GetCursorPosY();
       draw_row(model, i, nullptr, nullptr, table, at, scale, commands);
+      const bool is_above = top < ImGui::GetScrollY();
+      const bool is_below = top + px(row_height) > ImGui::GetScrollY() + ImGui::GetWindowHeight();
+      if (table.shows_selected && model.rungs[i].judged.rung == table.selected && (is_above || is_below))
+        ImGui::SetScrollY(top - ImGui::GetWindowHeight() / 2);
+    }
   } else {
     const BesideBars bars(model, table.beside);
     for (std::size_t i = 0; i < table.rows.size(); ++i) {

@@ -11,6 +11,7 @@ namespace stepladder {
 struct LadderTable {
   bool waterfall = false;  // each bar begins at the end of the previous one
   int selected = 0;
+  bool shows_selected = false;  // scrolls to it
   int baseline = 0;
   bool is_over = true;               // if so, a factor without an interval cannot be judged
   std::vector<BesideLadder> beside;  // other ladders, whose rungs of the same stage are shown alongside

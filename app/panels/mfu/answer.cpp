@@ -177,8 +177,9 @@ void draw_answer(const MfuForm& form, MfuConvention& convention, const std::stri
   const Answer found = answer(form, convention, peak);
   ImGui::PushFont(fonts().display, title_size);
   const Tone tone = tone_of_share(found.mfu);
+  const std::string about = form.assumed.empty() ? "" : "~";
   ImGui::TextColored(tone == Tone::neutral ? palette().text : tone_colour(tone), "%s",
-                     is_missing(found.mfu) ? "MFU" : ("MFU " + percent(found.mfu)).c_str());
+                     is_missing(found.mfu) ? "MFU" : ("MFU " + about + percent(found.mfu)).c_str());
   ImGui::PopFont();
   ImGui::SameLine();
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(8));

@@ -169,12 +169,10 @@ void take_published(MfuForm& form, const PublishedRow& row, const HardwareTable&
 }
 
 MfuForm first_form(const Workspace& workspace) {
-  const RunEntry* chosen = nullptr;
-  for (const RunEntry& entry : workspace.runs()) {
-    if (is_missing(entry.summary.tokens_per_s)) continue;
-    if (!chosen || workspace.selected_runs.contains(entry.run.id) || !workspace.selected_runs.contains(chosen->run.id))
-      chosen = &entry;
-  }
+  const RunEntry* chosen = workspace.find(workspace.shown_run);
+  if (chosen && is_missing(chosen->summary.tokens_per_s)) chosen = nullptr;
+  for (auto entry = workspace.runs().rbegin(); !chosen && entry != workspace.runs().rend(); ++entry)
+    if (!is_missing(entry->summary.tokens_per_s)) chosen = &*entry;
   MfuForm form;
   if (chosen) {
     take_run(form, *chosen, workspace.hardware);

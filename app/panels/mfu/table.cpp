@@ -187,9 +187,9 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place
   const bool differs = std::fabs(row.difference()) >= 0.00005;
   number(points_text(row.difference()), differs ? palette().warning : palette().quiet);
   const Tone tone = tone_of_share(row.mfu);
-  number((row.is_assumed ? "~ " : "") + percent(row.mfu), tone != Tone::neutral ? tone_colour(tone)
-                                                          : row.is_assumed      ? palette().quiet
-                                                                                : palette().text);
+  number((row.is_assumed ? "~" : "") + percent(row.mfu), tone != Tone::neutral ? tone_colour(tone)
+                                                         : row.is_assumed      ? palette().quiet
+                                                                               : palette().text);
   ImGui::PopID();
 }
 

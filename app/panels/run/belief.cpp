@@ -88,10 +88,10 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   const Summary& summary = shown.summary;
   text_strong("Plausible?");
   if (!run.reason.empty()) text_sentence(run.reason, run.status == RunStatus::failed ? Tone::bad : Tone::warning);
-  int repeats = 0;
+  RepeatCounts repeats;
   for (const RunEntry& other : workspace.runs())
-    repeats += run.ladder && other.run.ladder == run.ladder && other.run.rung == run.rung ? 1 : 0;
-  const Plausibility plausibility = plausibility_of(run, summary, std::max(1, repeats), workspace.hardware);
+    if (other.run.ladder == run.ladder) repeats.add(other.run);
+  const Plausibility plausibility = plausibility_of(run, summary, repeats.of(run), workspace.hardware);
   if (plausibility.trust != Trust::trusted)
     text_toned("Throughput is " + std::string(to_string(plausibility.trust)),
                plausibility.trust == Trust::impossible ? Tone::bad : Tone::warning);
@@ -110,7 +110,7 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
     if (!value.empty()) text_quiet_wrapped(name + ": " + value);
   };
   ImGui::Dummy(ImVec2(0, px(2)));
-  say("Hardware", run.hardware);
+  say("Hardware", in_print(run.hardware));
   say("Precision", run.precision);
   say("Attention", run.attention);
   say("Parameters", run.params > 0 ? grouped(run.params) : "");
@@ -123,6 +123,9 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
                                : "") +
                           (summary.pauses > 0 ? ", " + grouped(summary.pauses) + " pauses" : ""));
   }
+  if (summary.watched_steps > 0)
+    say("Disturbed steps",
+        grouped(summary.disturbed_steps) + " of " + grouped(summary.watched_steps) + ", by other programs");
   if (detail) {
     ImGui::Dummy(ImVec2(0, px(4)));
     draw_parts(detail->parts, summary.dt_ms_median);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 
@@ -94,7 +95,7 @@ void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& s
   ImGui::SameLine(0, px(6));
   const RunEntry* other = workspace.find(facts.against);
   ImGui::SetNextItemWidth(px(260));
-  if (ImGui::BeginCombo("##against", other ? other->run.name.c_str() : "none")) {
+  if (ImGui::BeginCombo("##against", combo_text(other ? other->run.name : "none", px(260)).c_str())) {
     if (ImGui::Selectable("none", !other)) facts.against = 0;
     std::vector<const RunEntry*> offered;
     if (shown.run.ladder) offered = workspace.runs_of(*shown.run.ladder);
@@ -102,8 +103,9 @@ void draw_against(RunFacts& facts, const Workspace& workspace, const RunEntry& s
       const RunEntry* selected = workspace.find(id);
       if (selected && selected->run.ladder != shown.run.ladder) offered.push_back(selected);
     }
+    const std::string typed = list_search("Search runs", offered.size());
     for (const RunEntry* entry : offered) {
-      if (entry->run.id == shown.run.id) continue;
+      if (entry->run.id == shown.run.id || !holds(entry->run.name, typed)) continue;
       const std::string item = entry->run.name + "##" + std::to_string(entry->run.id);
       if (ImGui::Selectable(item.c_str(), entry->run.id == facts.against)) facts.against = entry->run.id;
     }

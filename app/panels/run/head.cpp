@@ -158,7 +158,7 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
   const RunUtilisation use = assumed_utilisation_of(shown.run, summary, workspace.hardware);
   std::array<char, 48> mfu{};
   if (!is_missing(use.mfu))
-    std::snprintf(mfu.data(), mfu.size(), "%s%.1f %%", use.assumed.empty() ? "" : "~ ", use.mfu * 100);
+    std::snprintf(mfu.data(), mfu.size(), "%s%.1f %%", use.assumed.empty() ? "" : "~", use.mfu * 100);
   const Interval ci95 = tokens_per_s_.first == shown.run.id ? tokens_per_s_.second : Interval{};
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
@@ -169,7 +169,8 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
       {"loss", loss_text(summary.loss_last), "from " + loss_text(summary.loss_first)},
       {"validation loss", loss_text(summary.val_loss_last),
        is_missing(summary.val_loss_min) ? "not evaluated" : "min " + loss_text(summary.val_loss_min)},
-      {"MFU", mfu[0] ? mfu.data() : "-", mfu[0] ? use.convention : "unknown peak or model"},
+      {"MFU", mfu[0] ? mfu.data() : "-",
+       mfu[0] ? use.convention + (use.condition.empty() ? "" : ", " + use.condition) : "unknown peak or model"},
       {"steps", grouped(summary.steps), grouped(summary.warmup_steps) + " warm-up"},
   }};
   figure_tiles(tiles);

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "app/desktop/panel.h"
+#include "app/desktop/step_source.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
+#include "app/format.h"
 #include "app/panels/run/belief.h"
 #include "app/panels/run/charts.h"
 #include "app/panels/run/facts.h"
@@ -22,9 +24,9 @@
 namespace stepladder {
 namespace {
 
-enum class Tab { recipe, operators, environment, machine, console, samples, checkpoints, note };
-constexpr std::array tab_names{"Recipe",  "Operators", "Environment", "Machine",
-                               "Console", "Samples",   "Checkpoints", "Note"};
+enum class Tab { recipe, steps, operators, environment, machine, console, samples, checkpoints, note };
+constexpr std::array tab_names{"Recipe",  "Steps",   "Operators",   "Environment", "Machine",
+                               "Console", "Samples", "Checkpoints", "Note"};
 
 struct State {
   RunId shown = 0;
@@ -35,6 +37,7 @@ struct State {
   RunOperators operators;
   MachineMetrics metrics;
   RunNote note;
+  StepSource steps;
   int sample = -1;  // -1: the newest
   SharedX x;
 };
@@ -66,6 +69,16 @@ void take_run(State& state, const Workspace& workspace, const RunEntry& entry, C
   }
 }
 
+// All steps or, of a very long run, those of the excerpt.
+void draw_steps(StepSource& steps, const RunEntry& shown, Commands& commands) {
+  const StepOrigin origin{.file = shown.run.source == "import" ? shown.run.source_path : "", .text = {}, .options = {}};
+  if (shown.is_long() && !shown.excerpt) return commands.push_back(LoadExcerpt{shown.run.id});
+  if (!shown.is_long() && !shown.loaded) return commands.push_back(LoadSeries{shown.run.id});
+  if (shown.is_long())
+    text_quiet(grouped(std::ssize(shown.excerpt->step)) + " of " + grouped(shown.summary.steps) + " steps");
+  steps.draw(shown.run, shown.is_long() ? *shown.excerpt : shown.series(), origin, 0, commands);
+}
+
 void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
   for (std::size_t i = 0; i < tab_names.size(); ++i) {
     if (i > 0) flow_to(tab_names[i], 4);
@@ -82,6 +95,8 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
   switch (state.tab) {
     case Tab::recipe:
       return state.facts.draw_recipe(workspace, shown);
+    case Tab::steps:
+      return draw_steps(state.steps, shown, commands);
     case Tab::operators:
       return draw_run_operators(state.operators, workspace, shown, workspace.find(state.facts.against), commands);
     case Tab::environment:

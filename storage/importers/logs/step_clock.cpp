@@ -33,7 +33,7 @@ void StepClock::take(const PrintedStep& printed) {
   else if (units_.stamps_are_clock && !is_missing(printed.at))
     step.dt_ms = ms_by_stamp(printed);
   timed_ |= !is_missing(step.dt_ms);
-  sink_->step(step);
+  sink_->step_on_line(step, printed.line);
 }
 
 double StepClock::ms_by_clock(const PrintedStep& printed, double elapsed) {

@@ -347,7 +347,10 @@ TEST(AdviceHeld, what_was_expected_and_what_came) {
   EXPECT_EQ(outcomes[0].before, 3);
   EXPECT_EQ(outcomes[0].after, 4);
   EXPECT_EQ(outcomes[0].held, Held::as_expected);
-  EXPECT_EQ(outcomes[0].sentence, "Expected 1.00 x to 1.05 x, measured 1.02 x: as expected.");
+  EXPECT_EQ(
+      outcomes[0].sentence,
+      "Expected 1.00 x to 1.05 x (upper bound, by arithmetic: Amdahl, if the update took no time), measured 1.02 x: "
+      "as expected.");
 }
 
 // A new stage's own file is enough for it to be suggested.
@@ -356,7 +359,7 @@ TEST(Advice, a_stage_that_no_list_names) {
       {.id = "quantum-cache",
        .title = "Quantum cache",
        .risk = "none that we know",
-       .published = {{"cuda", 1.5, "a dream"}},
+       .published = {{"cuda", 100, 150, "a dream"}},
        .is_off = [](const stepladder::Run&, const RecipeFacts& recipe) { return recipe.compile == "on"; }}};
   Project project;
   stepladder::Run run = a100();
@@ -391,6 +394,69 @@ TEST(AdviceHeld, more_and_less_than_expected) {
     ASSERT_EQ(outcomes.size(), 1u);
     EXPECT_EQ(outcomes[0].held, held) << outcomes[0].sentence;
   }
+}
+
+// The rungs before and with TF32 at these step times.
+void add_tf32(Project& project, LadderId ladder, double before_ms, double after_ms) {
+  stepladder::Run run = a100();
+  run.ladder = ladder;
+  project.add(run, before_ms);
+  run.rung = 1;
+  run.stage = "tf32";
+  run.precision = "tf32";
+  run.recipe = with(gpt2_recipe, R"("matmul":"fp32")", R"("matmul":"tf32")");
+  project.add(run, after_ms);
+}
+
+TEST(AdviceHeld, TheLogThatAnExpectationComesFromIsNotScored) {
+  Project source;
+  add_tf32(source, 1, 300.8, 125.8);  // 13,617 and 32,560 tokens/s: the published measurement
+  const auto outcomes = source.outcomes();
+  ASSERT_EQ(outcomes.size(), 1u);
+  EXPECT_EQ(outcomes[0].held, Held::is_source);
+  EXPECT_EQ(outcomes[0].sentence,
+            "Measured 2.39 x. This is the log that the expectation comes from, so it can't confirm it.");
+
+  Project other;
+  add_tf32(other, 1, 310, 130);
+  const auto scored = other.outcomes();
+  ASSERT_EQ(scored.size(), 1u);
+  EXPECT_EQ(scored[0].held, Held::as_expected);
+  EXPECT_NE(scored[0].sentence.find("(measured elsewhere: 2.39 x in a log of GPT-2 124M on an A100)"),
+            std::string::npos)
+      << scored[0].sentence;
+}
+
+TEST(AdviceHeld, ACopyOfTheLogIsNoEvidence) {
+  Project project;
+  add_tf32(project, 1, 310, 128);
+  add_tf32(project, 2, 310, 128);  // imported again
+  auto outcomes = project.outcomes();
+  ASSERT_EQ(outcomes.size(), 2u);
+  EXPECT_EQ(outcomes[1].advice.gain.source, GainSource::measured_elsewhere) << outcomes[1].sentence;
+  add_tf32(project, 3, 330, 131);
+  outcomes = project.outcomes();
+  ASSERT_EQ(outcomes.size(), 3u);
+  EXPECT_EQ(outcomes[2].advice.gain.source, GainSource::own_measurement);
+  EXPECT_NE(outcomes[2].sentence.find("(measured in this project: run "), std::string::npos) << outcomes[2].sentence;
+}
+
+TEST(Advice, ACancelledRepeatIsNoMeasurement) {
+  Project project;
+  add_tf32(project, 1, 310, 128);
+  stepladder::Run run = a100();
+  run.ladder = 1;
+  run.rung = 1;
+  run.repeat = 1;
+  run.stage = "tf32";
+  run.status = RunStatus::stopped;
+  project.add(run, 1280);
+  stepladder::Run fresh = a100();
+  const auto list = project.advice(project.add(fresh, 300).run->id);
+  const Advice* tf32 = find(list, "tf32");
+  ASSERT_TRUE(tf32);
+  EXPECT_EQ(tf32->gain.source, GainSource::own_measurement);
+  EXPECT_NEAR(tf32->gain.low, 2.42, 0.02);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace stepladder {
 namespace {
@@ -66,6 +67,46 @@ TEST_F(Rungs, AFlagOfALaterRepeatNamesTheRepeatAsPeopleCount) {
                                  [](const Flag& each) { return each.id == FlagId::nonfinite_loss; });
   ASSERT_NE(flag, rungs[0].flags.end());
   EXPECT_TRUE(flag->why.starts_with("Repeat 2: ")) << flag->why;  // its name ends in "#2"
+}
+
+TEST_F(Rungs, ACancelledRepeatIsNoRunBesideAFinishedOne) {
+  for (int i = 0; i < 2; ++i) {
+    runs_[i].rung = 0;
+    runs_[i].repeat = i;
+  }
+  runs_[0].status = runs_[2].status = RunStatus::finished;
+  const auto flagged_once = [](const RungJudgement& rung) {
+    return std::any_of(rung.flags.begin(), rung.flags.end(),
+                       [](const Flag& flag) { return flag.id == FlagId::not_repeated; });
+  };
+  for (const RunStatus status : {RunStatus::stopped, RunStatus::interrupted, RunStatus::failed, RunStatus::running}) {
+    runs_[1].status = status;
+    const std::vector<RungJudgement> rungs = judge_rungs(measured_, {});
+    EXPECT_EQ(rungs[0].runs.size(), 2u);
+    EXPECT_EQ(rungs[0].left_out, 1) << to_string(status);
+    EXPECT_TRUE(flagged_once(rungs[0])) << to_string(status);
+    EXPECT_NEAR(rungs[0].tokens_per_s, 10'000, 10) << "of the finished one alone";
+  }
+  runs_[1].status = RunStatus::finished;
+  EXPECT_FALSE(flagged_once(judge_rungs(measured_, {})[0]));
+  EXPECT_NEAR(judge_rungs(measured_, {})[0].tokens_per_s, 15'000, 15);
+  // Without a finished one, what there is counts.
+  runs_[0].status = runs_[1].status = RunStatus::stopped;
+  EXPECT_EQ(judge_rungs(measured_, {})[0].left_out, 0);
+  EXPECT_FALSE(flagged_once(judge_rungs(measured_, {})[0]));
+}
+
+TEST_F(Rungs, ACancelledRepeatThatDivergedIsNotForgotten) {
+  for (int i = 0; i < 2; ++i) {
+    runs_[i].rung = 1;
+    runs_[i].repeat = i;
+  }
+  runs_[2].rung = 0;
+  runs_[0].status = runs_[2].status = RunStatus::finished;
+  runs_[1].status = RunStatus::stopped;
+  series_[1].loss[30] = std::nan("");
+  summaries_[1] = summarise(series_[1], -1, 1000);
+  EXPECT_EQ(judge_rungs(measured_, {})[1].loss.verdict, LossVerdict::diverged);
 }
 
 }  // namespace

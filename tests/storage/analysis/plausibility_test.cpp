@@ -271,5 +271,40 @@ TEST(Flags, have_names_of_their_own) {
   EXPECT_EQ(names.count("impossible-throughput"), 1);
 }
 
+TEST(RepeatCounts, CancelledRepeatsDoNotCount) {
+  const auto run = [](RunStatus status, double started_at) {
+    return stepladder::Run{.ladder = 1, .rung = 2, .status = status, .started_at = started_at};
+  };
+  RepeatCounts counts;
+  counts.add(run(RunStatus::finished, 1));
+  counts.add(run(RunStatus::stopped, 2));
+  counts.add(run(RunStatus::stopped, missing));
+  counts.add(run(RunStatus::queued, missing));
+  EXPECT_EQ(counts.of(run(RunStatus::finished, 1)), 1);
+  counts.add(run(RunStatus::finished, 3));
+  EXPECT_EQ(counts.of(run(RunStatus::finished, 1)), 2);
+  RepeatCounts unfinished;
+  unfinished.add(run(RunStatus::stopped, 1));
+  unfinished.add(run(RunStatus::interrupted, 1));
+  unfinished.add(run(RunStatus::stopped, missing));
+  EXPECT_EQ(unfinished.of(run(RunStatus::stopped, 1)), 2);
+}
+
+TEST(Assumed, AModelThatOnlyTheFirstLossSuggestsIsACondition) {
+  Series series;
+  for (int i = 0; i < 30; ++i) series.append({.step = i + 1, .loss = 10.95 - 0.1 * i, .dt_ms = 300});
+  stepladder::Run run{
+      .status = RunStatus::finished, .tokens_per_step = 4096, .hardware = "NVIDIA A100-SXM4-40GB", .precision = "fp32"};
+  const Summary summary = summarise(series, -1, 4096);
+  EXPECT_EQ(limit_of(run, summary, table()).condition, "if this is GPT-2 124M");
+  EXPECT_TRUE(is_missing(utilisation_of(run, summary, table()).mfu));
+  EXPECT_EQ(assumed_utilisation_of(run, summary, table()).condition, "if this is GPT-2 124M");
+  run.name = "gpt2-medium, bf16";
+  EXPECT_EQ(limit_of(run, summary, table()).condition, "if this is gpt2-medium, as its name says");
+  run.params = 124'439'808;
+  EXPECT_EQ(limit_of(run, summary, table()).condition, "");
+  EXPECT_EQ(assumed_utilisation_of(run, summary, table()).condition, "");
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -1,0 +1,176 @@
+#include "app/desktop/side_bar/side_bar.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/desktop/side_bar/icons.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float icon_size = 18;
+constexpr float rows_top = 70;
+constexpr float machine_height = 168;         // of the machine's lines and the buttons
+constexpr float folded_machine_height = 110;  // of the buttons, one under the other
+
+// A button of an icon in the middle of `width` pixels, without a frame. Returns whether it was pressed.
+bool icon_button(const char* id, const char* icon, float width, const char* tooltip) {
+  const float height = px(icon_size + 12);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const bool pressed = ImGui::InvisibleButton(id, ImVec2(width, height));
+  const bool hovered = ImGui::IsItemHovered();
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  if (hovered) {
+    draw->AddRectFilled(at, ImVec2(at.x + width, at.y + height), u32(palette().accent, 0.08f), px(6));
+    ImGui::SetItemTooltip("%s", tooltip);
+  }
+  draw_icon(draw, icon, ImVec2(at.x + (width - px(icon_size)) / 2, at.y + (height - px(icon_size)) / 2), px(icon_size),
+            u32(hovered ? palette().text : palette().quiet));
+  return pressed;
+}
+
+void draw_head(const SideBar& bar, Commands& commands) {
+  const float side = px(icon_size + 12);
+  if (!bar.is_folded) {
+    ImGui::SetCursorPos(ImVec2(px(22), px(22)));
+    ImGui::PushFont(fonts().display, 19);
+    ImGui::TextUnformatted("Stepladder");
+    ImGui::PopFont();
+  }
+  ImGui::SetCursorPos(ImVec2(bar.is_folded ? (bar.width - side) / 2 : bar.width - px(12) - side, px(19)));
+  if (icon_button("##fold", bar.is_folded ? "unfold" : "fold", side,
+                  bar.is_folded ? "Unfold the side bar, Ctrl+B" : "Fold the side bar, Ctrl+B"))
+    commands.push_back(FoldSideBar{});
+  mark("side.fold");
+}
+
+void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& commands) {
+  const Panel& panel = bar.panels[i];
+  const bool is_open = std::find(bar.open.begin(), bar.open.end(), panel.id) != bar.open.end();
+  ImGui::PushID(panel.id.c_str());
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  if (ImGui::InvisibleButton("##open", size))
+    commands.push_back(ShowPanel{panel.id, ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift});
+  mark("side." + panel.id);
+  const bool hovered = ImGui::IsItemHovered();
+  if (hovered)
+    ImGui::SetItemTooltip("%sCtrl+%d. Ctrl-click: open side by side", bar.is_folded ? (panel.title + ", ").c_str() : "",
+                          static_cast<int>(i) + 1);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  if (is_open || hovered)
+    draw->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(palette().accent, is_open ? 0.18f : 0.08f),
+                        px(6));
+  const float icon = std::min(px(icon_size), size.y - px(4));
+  const float left = bar.is_folded ? (size.x - icon) / 2 : px(10);
+  draw_icon(draw, panel.id, ImVec2(at.x + left, at.y + (size.y - icon) / 2), icon,
+            u32(is_open ? palette().accent : palette().quiet));
+  if (!bar.is_folded) {
+    ImGui::PushFont(is_open ? fonts().semibold : fonts().regular, text_size);
+    draw->AddText(ImVec2(at.x + left + icon + px(10), at.y + (size.y - ImGui::GetTextLineHeight()) / 2),
+                  u32(is_open ? palette().accent : palette().text), panel.title.c_str());
+    ImGui::PopFont();
+  }
+  if (panel.id == "live" && bar.workspace.running()) {
+    const ImVec2 dot =
+        bar.is_folded ? ImVec2(at.x + size.x - px(6), at.y + px(6)) : ImVec2(at.x + size.x - px(16), at.y + size.y / 2);
+    draw->AddCircleFilled(dot, px(4), u32(palette().good));
+  }
+  ImGui::PopID();
+}
+
+// The machine's state: "no GPU – idle", "training, 2 min left".
+std::string state_text(const Workspace& workspace) {
+  const std::optional<DeviceReport>& device = workspace.device;
+  if (!workspace.running())
+    return std::string(!device ? "" : device->gpus.empty() ? "no GPU  \xE2\x80\x93  " : "GPU  \xE2\x80\x93  ") + "idle";
+  const double seconds = workspace.seconds_left_of_all();
+  return (workspace.is_paused ? "paused" : "training") +
+         (is_missing(seconds) ? "" : ", " + duration_text(seconds) + " left");
+}
+
+void draw_machine(const SideBar& bar, Commands& commands) {
+  const float left = px(22);
+  const float width = bar.width - left - px(14);
+  ImGui::SetCursorPosY(ImGui::GetWindowHeight() - px(machine_height));
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), px(4)));
+  ImGui::SetCursorPosX(left);
+  text_quiet("This machine");
+  ImGui::SetCursorPosX(left);
+  const std::optional<DeviceReport>& device = bar.workspace.device;
+  const std::string hardware = device             ? device->hardware(device->resolve("auto"))
+                               : bar.is_detecting ? "Detecting hardware..."
+                                                  : "Unknown";
+  text_cut(in_print(hardware), width, palette().text, fonts().semibold, 13.5f);
+  ImGui::SetCursorPosX(left);
+  text_cut(state_text(bar.workspace), width, palette().quiet, fonts().regular, small_size);
+  ImGui::PopStyleVar();
+  ImGui::SetCursorPos(ImVec2(left - px(10), ImGui::GetCursorPosY() + px(8)));
+  ImGui::PushStyleColor(ImGuiCol_Button, ImVec4(0, 0, 0, 0));
+  ImGui::PushStyleColor(ImGuiCol_Border, ImVec4(0, 0, 0, 0));
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
+  ImGui::PushFont(fonts().regular, small_size);
+  if (ImGui::Button(theme_is_dark() ? "Light theme" : "Dark theme")) commands.push_back(ToggleTheme{});
+  mark("side.theme");
+  ImGui::SetItemTooltip("Ctrl+T");
+  ImGui::SameLine(0, 0);
+  if (ImGui::Button("A-")) commands.push_back(ChangeScale{-1});
+  ImGui::SetItemTooltip("Smaller text, Ctrl+-");
+  ImGui::SameLine(0, 0);
+  if (ImGui::Button("A+")) commands.push_back(ChangeScale{1});
+  ImGui::SetItemTooltip("Larger text, Ctrl++");
+  ImGui::SetCursorPosX(left - px(10));
+  if (ImGui::Button("Ctrl+K  all actions")) commands.push_back(ShowPalette{});
+  mark("side.palette");
+  ImGui::PopFont();
+  ImGui::PopStyleColor(3);
+}
+
+void draw_folded_machine(const SideBar& bar, Commands& commands) {
+  const float side = px(icon_size + 12);
+  const float left = (bar.width - side) / 2;
+  ImGui::SetCursorPos(ImVec2(left, ImGui::GetWindowHeight() - px(folded_machine_height)));
+  if (icon_button("##theme", "theme", side, theme_is_dark() ? "Light theme, Ctrl+T" : "Dark theme, Ctrl+T"))
+    commands.push_back(ToggleTheme{});
+  mark("side.theme");
+  ImGui::SetCursorPosX(left);
+  if (icon_button("##palette", "search", side, "All actions, Ctrl+K")) commands.push_back(ShowPalette{});
+  mark("side.palette");
+}
+
+}  // namespace
+
+// Unfolded: a sixth of the window, within limits.
+float side_bar_width(float window_width, bool is_folded) {
+  return is_folded ? px(56) : std::clamp(window_width / 6, px(168), px(210));
+}
+
+void draw_side_bar(const SideBar& bar, Commands& commands) {
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, 0);
+  ImGui::PushStyleVar(ImGuiStyleVar_ChildBorderSize, 0);
+  ImGui::BeginChild("##side", ImVec2(bar.width, 0), ImGuiChildFlags_None, ImGuiWindowFlags_NoScrollbar);
+  ImGui::PopStyleVar(2);
+  ImGui::PopStyleColor();
+  draw_head(bar, commands);
+  const float margin = px(bar.is_folded ? 8 : 12);
+  const float machine = px(bar.is_folded ? folded_machine_height : machine_height);
+  const float room = ImGui::GetWindowHeight() - px(rows_top) - machine;
+  const float pitch = std::clamp(room / static_cast<float>(bar.panels.size()), px(26), px(40));
+  for (std::size_t i = 0; i < bar.panels.size(); ++i) {
+    ImGui::SetCursorPos(ImVec2(margin, px(rows_top) + pitch * static_cast<float>(i)));
+    draw_view(bar, i, ImVec2(bar.width - 2 * margin, pitch * 0.8f), commands);
+  }
+  // In a low window the views have priority; everything below them is also in Ctrl+K.
+  if (ImGui::GetWindowHeight() - ImGui::GetCursorPosY() >= machine - px(20))
+    bar.is_folded ? draw_folded_machine(bar, commands) : draw_machine(bar, commands);
+  ImGui::EndChild();
+  const ImVec2 corner = ImGui::GetItemRectMax();
+  ImGui::GetWindowDrawList()->AddLine(ImVec2(corner.x, ImGui::GetItemRectMin().y), corner, u32(palette().line));
+}
+
+}  // namespace stepladder

@@ -1,0 +1,39 @@
+// One current run in all views.
+#include <gtest/gtest.h>
+
+#include "tests/panels/headless.h"
+
+namespace stepladder {
+namespace {
+
+TEST(CurrentRun, IsTheOneThatWasSelectedOrOpenedLast) {
+  RunStore store = RunStore::in_memory();
+  const std::vector<StepRecord> steps{{.step = 1, .loss = 3, .dt_ms = 20}, {.step = 2, .loss = 2, .dt_ms = 20}};
+  std::vector<RunId> runs;
+  for (int ladder = 0; ladder < 2; ++ladder) {
+    const LadderId id = store.create_ladder({.name = "ladder " + std::to_string(ladder)});
+    for (int rung = 0; rung < 3; ++rung)
+      runs.push_back(store.insert_finished(
+          {.name = "run " + std::to_string(ladder) + std::to_string(rung), .ladder = id, .rung = rung}, steps));
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"history"}});
+  ASSERT_TRUE(imgui.click(app, "history.run." + std::to_string(runs[1])));
+  EXPECT_EQ(app.workspace().shown_run, runs[1]) << "a click in History";
+  ASSERT_TRUE(imgui.click(app, "side.advisor"));
+  for (int i = 0; i < 3; ++i) imgui.frame(app);
+  EXPECT_EQ(app.workspace().advice.about, runs[1]);
+  ASSERT_TRUE(imgui.click(app, "side.ladder"));
+  ASSERT_TRUE(imgui.click(app, "ladder.rung.2"));
+  EXPECT_EQ(app.workspace().shown_run, runs[5]) << "a row of the newest ladder";
+  ASSERT_TRUE(imgui.click(app, "side.history"));
+  ASSERT_TRUE(imgui.click(app, "history.run." + std::to_string(runs[0])));
+  imgui.click(app, "history.run." + std::to_string(runs[0]));  // the second click of a double-click
+  EXPECT_EQ(app.workspace().shown_run, runs[0]);
+  ASSERT_TRUE(imgui.click(app, "side.ladder"));
+  EXPECT_EQ(app.workspace().shown_ladder()->name, "ladder 0") << "the opened run's ladder";
+  EXPECT_EQ(app.workspace().selected_rung, 0);
+}
+
+}  // namespace
+}  // namespace stepladder
