@@ -213,6 +213,9 @@ void draw_outcomes(const Workspace& workspace, Commands& commands) {
     ImGui::PushTextWrapPos(0);
     text_strong(outcome.advice.title);
     ImGui::PopTextWrapPos();
+    if (const RunEntry* after = workspace.find(outcome.after))
+      text_cut(after->run.name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size,
+               Cut::middle);
     text_quiet_wrapped(in_print(outcome.sentence));
     if (ImGui::IsItemHovered() && ImGui::IsMouseClicked(ImGuiMouseButton_Left))
       commands.push_back(OpenRun{outcome.after});

@@ -209,7 +209,7 @@ TEST_P(OneJudgement, OfAStageIsTheSameInAdvisorAndLadder) {
   ASSERT_NE(advice, list.end());
   EXPECT_EQ(advice->gain.low, shown.factor);
   EXPECT_EQ(advice->gain.high, shown.factor);
-  EXPECT_NE(advice->why.find("It brought " + factor_text(shown.factor) + " on this machine"), std::string::npos)
+  EXPECT_NE(advice->why.find("It brought " + factor_text(shown.factor) + " on this hardware"), std::string::npos)
       << advice->why;
   for (const AdviceOutcome& outcome : advice_held(project, context_.hardware, stages))
     EXPECT_EQ(outcome.factor, shown.factor);
