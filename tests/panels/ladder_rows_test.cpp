@@ -58,5 +58,25 @@ TEST(LadderRows, ABusyMachineIsSaidInTheRow) {
   EXPECT_TRUE(ui_test_anchors::find("ladder.doubt.1")) << "not 'synchronised' in green";
 }
 
+TEST(LadderRows, TheSelectedRungIsOnTheScreenAtFirst) {
+  RunStore store = RunStore::in_memory();
+  const LadderId ladder = store.create_ladder({.name = "L"});
+  for (int rung = 0; rung < 60; ++rung) {
+    std::vector<StepRecord> steps;
+    for (std::int64_t step = 1; step <= 20; ++step)
+      steps.push_back({.step = step, .loss = 3, .dt_ms = rung == 50 ? 10.0 : 20.0, .tokens = 100});
+    store.insert_finished({.name = "r", .ladder = ladder, .rung = rung, .tokens_per_step = 100}, steps);
+  }
+  Headless imgui;
+  DesktopApp app(store, nullptr, DesktopSettings{.panels = {"ladder"}});
+  app.workspace().patience = std::chrono::hours(1);
+  ui_test_anchors::keep();
+  for (int i = 0; i < 8; ++i) imgui.frame(app);
+  const auto fastest = ui_test_anchors::find("ladder.rung.50");
+  ASSERT_TRUE(fastest);
+  EXPECT_GT(fastest->y0, 0);
+  EXPECT_LT(fastest->y1, 720);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -32,8 +32,10 @@ void lay_out(ImportNotes& notes, float width) {
 
 // The title of the notes, their count, and the button that copies them.
 void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& commands) {
-  const bool has_chip = import.state == ImportPreview::State::understood && !import.runs.empty();
-  if (!has_chip || !import.failures.empty()) {
+  // In the preview a chip has the title.
+  const bool has_title =
+      import.state != ImportPreview::State::understood || import.runs.empty() || !import.failures.empty();
+  if (has_title) {
     text_strong(import.runs.empty() && import.skipped.empty() ? "No runs found"
                 : import.failures.empty()                     ? "Notes"
                                                               : "Unreadable files");
@@ -41,12 +43,14 @@ void draw_head(const ImportNotes& notes, const ImportPreview& import, Commands& 
     ImGui::Dummy(ImVec2(0, ImGui::GetTextLineHeight()));
   }
   if (!notes.lines.empty() || !import.failures.empty()) {
-    ImGui::SameLine();
-    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-    text_quiet(import.failures.empty() ? grouped(static_cast<std::int64_t>(notes.lines.size()))
-                                       : grouped(static_cast<std::int64_t>(import.failures.size())));
+    if (has_title) {
+      ImGui::SameLine();
+      ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+      text_quiet(import.failures.empty() ? grouped(static_cast<std::int64_t>(notes.lines.size()))
+                                         : grouped(static_cast<std::int64_t>(import.failures.size())));
+    }
     ImGui::SameLine(ImGui::GetContentRegionMax().x - px(64));
-    ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(6));
+    if (has_title) ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(6));
     ImGui::PushFont(fonts().regular, small_size);
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(8), px(4)));
     if (ImGui::Button("Copy all", ImVec2(px(64), 0))) {

@@ -158,7 +158,8 @@ void RunFigures::draw(const Workspace& workspace, const RunEntry& shown, Command
   const RunUtilisation use = assumed_utilisation_of(shown.run, summary, workspace.hardware);
   std::array<char, 48> mfu{};
   if (!is_missing(use.mfu))
-    std::snprintf(mfu.data(), mfu.size(), "%s%.1f %%", use.assumed.empty() ? "" : "~", use.mfu * 100);
+    std::snprintf(mfu.data(), mfu.size(), "%s%.*f %%", use.assumed.empty() ? "" : "~", use.mfu < 10 ? 1 : 0,
+                  use.mfu * 100);
   const Interval ci95 = tokens_per_s_.first == shown.run.id ? tokens_per_s_.second : Interval{};
   const std::array<FigureTile, 6> tiles{{
       {"tokens/s", tokens_per_s_text(summary.tokens_per_s),
