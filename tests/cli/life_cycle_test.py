@@ -200,7 +200,8 @@ class LifeCycle(unittest.TestCase):
         self.assertGreater(shown["lanes"][-1]["process_cores"], 0)
         self.assertGreater(shown["peak_memory_bytes"], 10 ** 7)
         parts = shown["mean_ms"]
-        self.assertLessEqual(sum(v for v in parts.values() if v), shown["dt_ms_median"] * 2)
+        slowest = max(step["dt_ms"] for step in self.place.json("show", run["id"], "--steps")["data"])
+        self.assertLessEqual(sum(v for v in parts.values() if v), slowest)
         self.assertGreater(parts["backward"], 0)
         self.assertIsNone(parts["communication"])
 
