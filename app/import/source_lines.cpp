@@ -4,7 +4,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <deque>
 #include <utility>
 
 #include "app/import/file_input.h"

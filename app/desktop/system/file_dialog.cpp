@@ -1,9 +1,9 @@
 #include "app/desktop/system/file_dialog.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
-#include "app/desktop/fields.h"
 #include "app/desktop/system/portal_dialog.h"
 #include "app/desktop/system/program.h"
 
