@@ -10,8 +10,10 @@
 
 #include "app/cli/subcommand.h"
 #include "app/cli/suspend.h"
+#include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/launch/step_estimate.h"
 #include "app/unstored_text.h"
 #include "storage/bounded_text.h"
 
@@ -21,6 +23,8 @@ namespace {
 
 constexpr std::size_t longest_title = 60;  // in a line that is redrawn, which must not wrap
 constexpr double say_again_s = 30;         // that steps wait to be stored
+constexpr double worth_saying_s = 30;      // of all runs together
+constexpr std::int64_t first_steps = 3;    // that correct the estimate
 
 // Whether to avoid colour and rewriting: without a terminal, or if NO_COLOR is set.
 bool stdout_is_plain() {
@@ -85,6 +89,17 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
   return std::includes(saved.begin(), saved.end(), unsaved.begin(), unsaved.end());
 }
 
+void say_estimate(Session& session, const std::vector<RunId>& runs, const DeviceReport& report) {
+  std::vector<Recipe> recipes;
+  for (const RunId id : runs) recipes.push_back(recipe_from_json(session.store().existing_run(id).recipe));
+  const HardwareTable table = HardwareTable::load(assets_folder());
+  const double seconds = estimate_seconds(recipes, report, table);
+  if (is_missing(seconds) || seconds < worth_saying_s) return;
+  const StepEstimate step = estimate_step(recipes.front(), report, table);
+  std::fprintf(stderr, "stepladder: about %s in all, %s a step of the first run: a rough estimate from %s\n",
+               rough_duration_text(seconds).c_str(), rough_duration_text(step.seconds).c_str(), step.basis.c_str());
+}
+
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
   if (interrupted()) return exit_interrupted;
   if (!have_checkpoints) return exit_failed;
@@ -114,6 +129,7 @@ void Progress::show(const RunEvent& event) {
     ++done_steps_;
     if (is_missing(started_at_)) started_at_ = unix_now();
     last_ = *step;
+    if (done_steps_ == first_steps + 1 && !has_refined_) refine();
     if (is_terminal_ && unix_now() - drawn_at_ > 0.1) draw(*step);
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     const Run* run = find(ended->run, place);
@@ -134,6 +150,17 @@ void Progress::show(const RunEvent& event) {
     clear();
     std::fprintf(stderr, "  %s", harmless(note->text).c_str());
   }
+}
+
+// From the end of the first step, which may be slow, to that of the last.
+void Progress::refine() {
+  has_refined_ = true;
+  const double each = (unix_now() - started_at_) / static_cast<double>(first_steps);
+  const double left = each * static_cast<double>(all_steps_ - done_steps_);
+  if (left < worth_saying_s) return;
+  clear();
+  std::fprintf(stderr, "stepladder: the first steps took %s each; about %s left at this pace\n",
+               rough_duration_text(each).c_str(), rough_duration_text(left).c_str());
 }
 
 void Progress::show(const Unstored& unstored) {

@@ -16,6 +16,10 @@ namespace stepladder {
 // thread.
 bool follow(Session& session, const std::vector<RunId>& runs);
 
+// Says on stderr how long these runs will take, roughly, if that is more than half a minute; `follow` says it again
+// after the first steps, by their times.
+void say_estimate(Session& session, const std::vector<RunId>& runs, const DeviceReport& report);
+
 // The exit status of these runs' command: interrupted, failed (a run isn't finished, or no checkpoint was saved) or
 // done.
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints);
@@ -35,12 +39,14 @@ class Progress {
  private:
   void draw(const StepRecord& record);
   void clear();
+  void refine();
   const Run* find(RunId id, std::size_t& place) const;
 
   std::vector<Run> runs_;
   std::int64_t done_steps_ = 0;
   std::int64_t all_steps_ = 0;
   double started_at_ = missing;
+  bool has_refined_ = false;  // said how long it will take, by the first steps
   double drawn_at_ = 0;
   double said_at_ = missing;  // that steps wait
   StepRecord last_;

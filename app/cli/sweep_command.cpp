@@ -92,6 +92,7 @@ int sweep(const SweepOptions& options, const CommonOptions& common) {
   if (const LadderPlan plan = plan_of(request, report); !plan.skipped.empty())
     throw RecipeError("--over", plan.skipped.front().stage + ": " + plan.skipped.front().reason);
   const LaunchedLadder launched = session.launch_ladder(request, report);
+  say_estimate(session, launched.runs, report);
   const bool have_checkpoints = follow(session, launched.runs);
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   if (common.json) {

@@ -11,10 +11,13 @@
 #include "app/continued_ladder.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/launch/ladder_file.h"
+#include "app/launch/step_estimate.h"
 #include "app/open_store.h"
 #include "app/preset_ladder.h"
 #include "app/session.h"
 #include "engine/ladder_presets.h"
+#include "engine/nearest.h"
 #include "engine/processes/rendezvous.h"
 
 namespace stepladder {
@@ -66,6 +69,7 @@ int train(const TrainOptions& options, const CommonOptions& common) {
   if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
   Session session(common.database);
   const RunId id = start_training(session, options);
+  say_estimate(session, {id}, session.probe().get());
   const bool has_checkpoints = follow(session, {id});
   const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
   if (common.json) {
@@ -85,7 +89,7 @@ struct LadderOptions {
   std::vector<std::string> only;
   std::vector<std::string> without;
   bool all = false;
-  int repeats = 1;
+  std::optional<int> repeats;
   bool interleave = false;
   QuietPatience quiet_patience;
 };
@@ -114,18 +118,46 @@ std::vector<PlannedRung> planned_rungs(const LadderOptions& options) {
   return planned;
 }
 
-// A preset ladder in sizes that fit this machine; values given by hand override it.
-LadderRequest ready_request(const LadderOptions& options, const DeviceReport& report) {
+// One of the user's own presets, by its name or its file; values given by hand override it.
+LadderRequest saved_request(const LadderOptions& options) {
+  const std::filesystem::path own = saved_ladder(options.plan);
+  LadderRequest request =
+      request_of(read_ladder_file(std::filesystem::exists(own) ? own : std::filesystem::path(options.plan)), "--plan");
+  request.base = options.recipe.over(request.base);
+  return request;
+}
+
+// One that ships with the program, in sizes that fit this machine; values given by hand override it.
+LadderRequest shipped_request(const LadderOptions& options, const DeviceReport& report) {
   const LadderPreset& plan = ladder_preset(options.plan);
   LadderRequest request = preset_ladder(plan, report, [&](const Recipe& base) { return options.recipe.over(base); });
   if (request.base.seq < plan.base.seq || request.base.steps < plan.base.steps || request.base.batch < plan.base.batch)
     std::cerr << "stepladder: " << request.base.steps << " steps of " << request.base.batch << " x " << request.base.seq
               << " tokens, smaller than the preset's " << plan.base.steps << " of " << plan.base.batch << " x "
               << plan.base.seq << ", to suit this machine; --steps, --batch and --seq change them\n";
+  return request;
+}
+
+bool is_saved(const std::string& plan) {
+  std::error_code unreadable;
+  return std::filesystem::exists(saved_ladder(plan), unreadable) || std::filesystem::is_regular_file(plan, unreadable);
+}
+
+// Throws RecipeError if --plan names no preset.
+void check_plan(const std::string& plan) {
+  if (is_saved(plan)) return;
+  std::vector<std::string> known = saved_ladders();
+  for (const LadderPreset& preset : ladder_presets()) known.push_back(preset.name);
+  if (std::find(known.begin(), known.end(), plan) == known.end())
+    throw RecipeError("--plan", unknown_name(plan, known));
+}
+
+LadderRequest preset_request(const LadderOptions& options, const DeviceReport& report) {
+  LadderRequest request = is_saved(options.plan) ? saved_request(options) : shipped_request(options, report);
   if (!options.name.empty()) request.name = options.name;
-  request.repeats = options.repeats;
-  request.interleave = options.interleave;
-  request.quiet_patience = options.quiet_patience;
+  if (options.repeats) request.repeats = *options.repeats;
+  request.interleave = request.interleave || options.interleave;
+  if (options.quiet_patience) request.quiet_patience = options.quiet_patience;
   return request;
 }
 
@@ -134,7 +166,7 @@ LadderRequest ladder_request(const LadderOptions& options) {
           .base = options.recipe.recipe(),
           .rungs = planned_rungs(options),
           .climb = options.only.empty() ? Climb::together : Climb::alone,
-          .repeats = options.repeats,
+          .repeats = options.repeats.value_or(1),
           .interleave = options.interleave,
           .quiet_patience = options.quiet_patience};
 }
@@ -144,7 +176,9 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
     throw UsageError("a ladder starts its processes itself: give --nproc instead of starting it " +
                      std::to_string(placement->world_size) + " times");
   }
-  const LaunchedLadder launched = session.launch_ladder(request, session.probe().get());
+  const DeviceReport report = session.probe().get();
+  const LaunchedLadder launched = session.launch_ladder(request, report);
+  say_estimate(session, launched.runs, report);
   const bool have_checkpoints = follow(session, launched.runs);
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   const PlausibilityContext context = load_plausibility_context(&session.store());
@@ -184,10 +218,14 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, const Com
 int ladder(const LadderOptions& options, const CommonOptions& common) {
   if (!options.continued.empty()) return continue_ladder(options.continued, options.quiet_patience, common);
   if (!options.plan.empty()) {
-    ladder_preset(options.plan);  // reports mistakes before the database is touched
-    options.recipe.over(Recipe{});
+    check_plan(options.plan);  // reports mistakes before the database is touched
+    if (is_saved(options.plan)) {
+      saved_request(options);
+    } else {
+      options.recipe.over(Recipe{});
+    }
     Session session(common.database);
-    return climb(ready_request(options, session.probe().get()), common, session);
+    return climb(preset_request(options, session.probe().get()), common, session);
   }
   const LadderRequest request = ladder_request(options);
   Session session(common.database);
@@ -235,10 +273,11 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   only->excludes(stages);
   std::string plans;
   for (const LadderPreset& plan : ladder_presets()) plans += (plans.empty() ? "" : ", ") + plan.name;
-  CLI::Option* plan = command->add_option("--plan", options->plan, "Preset, a ladder measured elsewhere: " + plans)
-                          ->excludes(stages)
-                          ->excludes(only)
-                          ->excludes(without);
+  CLI::Option* plan =
+      command->add_option("--plan", options->plan, "Preset: " + plans + ", one of your own, or its file")
+          ->excludes(stages)
+          ->excludes(only)
+          ->excludes(without);
   command->add_flag("--all", options->all, "Include the check and the stages that change training results")
       ->excludes(stages)
       ->excludes(only)

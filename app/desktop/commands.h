@@ -12,6 +12,7 @@
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
 #include "app/import/import.h"
+#include "app/launch/ladder_file.h"
 #include "app/session.h"
 #include "storage/analysis/overview.h"
 #include "storage/database/curation.h"
@@ -24,6 +25,13 @@ struct LaunchLadder {
 };
 struct PlanLadder {  // which rungs it would have
   LadderRequest request;
+};
+struct SaveLadderPreset {  // as one of the user's own, replacing one of that name
+  std::string name;
+  LadderDraft draft;
+};
+struct OpenLadderPreset {  // into the Launch view
+  std::string name;
 };
 struct StopRun {
   RunId run = 0;
@@ -208,14 +216,14 @@ struct DismissMessage {
 };
 
 using Command =
-    std::variant<LaunchLadder, PlanLadder, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries, LoadExcerpt, LoadDetail,
-                 LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel, SelectLadder, SelectRung, SelectRun,
-                 SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder,
-                 DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
-                 ProposeLadder, ProposeStage, ResumeRun, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
-                 SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
-                 ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin,
-                 KeepDrawing, DismissMessage>;
+    std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
+                 LoadSeries, LoadExcerpt, LoadDetail, LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel,
+                 SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun,
+                 Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
+                 ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, ContinueLadder, ForkRun,
+                 CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder,
+                 FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout,
+                 Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

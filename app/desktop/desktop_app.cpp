@@ -61,6 +61,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       exports_(wake_) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
+  workspace_.saved_ladders = saved_ladders();
   workspace_.load(store);
   for (const std::string& left : store.left_behind()) complain(left);
   workspace_.device = std::nullopt;

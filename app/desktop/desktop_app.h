@@ -84,6 +84,8 @@ class DesktopApp {
   // others.
   void execute(const LaunchLadder& launch);
   void execute(const PlanLadder& asked);
+  void execute(const SaveLadderPreset& save);
+  void execute(const OpenLadderPreset& open);
   void execute(const StopRun& stop);
   void execute(const StopAll&);
   void execute(const PauseRun& pause);

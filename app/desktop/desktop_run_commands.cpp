@@ -27,16 +27,32 @@ void DesktopApp::execute(const LaunchLadder& launch) {
 void DesktopApp::execute(const PlanLadder& asked) {
   workspace_.launch_plan = {.asked = text_of(asked.request), .plan = {}, .problem = ""};
   try {
-    workspace_.launch_plan.plan = plan_of(asked.request, device());
+    LaunchPlan& made = workspace_.launch_plan;
+    made.plan = plan_of(asked.request, device());
+    std::vector<Recipe> recipes;
+    for (const Rung& rung : made.plan.rungs) recipes.push_back(rung.recipe);
+    made.first_step = estimate_step(recipes.front(), device(), workspace_.hardware);
+    made.seconds = estimate_seconds(recipes, device(), workspace_.hardware);
   } catch (const std::exception& error) {  // not a message: the form shows it
     workspace_.launch_plan.problem = error.what();
   }
 }
 
+void DesktopApp::execute(const SaveLadderPreset& save) {
+  save_ladder_preset(save.name, save.draft);
+  workspace_.saved_ladders = saved_ladders();
+  notice("Saved as " + saved_ladder(save.name).string());
+}
+
+void DesktopApp::execute(const OpenLadderPreset& open) {
+  workspace_.proposal = read_ladder_file(saved_ladder(open.name));
+  ++workspace_.proposals;
+}
+
 void DesktopApp::execute(const ProposeLadder& propose) {
   const Ladder* ladder = workspace_.ladder(propose.ladder);
   if (!ladder) return;
-  workspace_.proposal = measure_here(*ladder, store_.runs_of(ladder->id), device());
+  workspace_.proposal = draft_of(measure_here(*ladder, store_.runs_of(ladder->id), device()));
   ++workspace_.proposals;
   show("launch");
 }
@@ -44,9 +60,9 @@ void DesktopApp::execute(const ProposeLadder& propose) {
 void DesktopApp::execute(const ProposeStage& propose) {
   const RunEntry* entry = workspace_.find(propose.run);
   if (!entry) return;
-  workspace_.proposal = LadderRequest{.name = entry->run.name + " + " + propose.words,
-                                      .base = recipe_from_json(entry->run.recipe),
-                                      .rungs = {{.stages = {all_stages().front().id}}, propose.rung}};
+  workspace_.proposal = draft_of({.name = entry->run.name + " + " + propose.words,
+                                  .base = recipe_from_json(entry->run.recipe),
+                                  .rungs = {{.stages = {all_stages().front().id}}, propose.rung}});
   ++workspace_.proposals;
   show("launch");
 }

@@ -16,6 +16,7 @@
 #include "app/desktop/commands.h"
 #include "app/excerpt.h"
 #include "app/import/import.h"
+#include "app/launch/step_estimate.h"
 #include "engine/device.h"
 #include "engine/files/run_checkpoints.h"
 #include "storage/analysis/advice.h"
@@ -118,7 +119,9 @@ struct Verification {
 struct LaunchPlan {
   std::string asked;  // text_of the request
   LadderPlan plan;
-  std::string problem;  // why there is none
+  std::string problem;       // why there is none
+  StepEstimate first_step;   // of the baseline
+  double seconds = missing;  // that one run of each rung takes, as estimated
 
   const SkippedRung* skipped(int asked) const;  // of the rungs asked for; null if it isn't left out
 };
@@ -207,11 +210,12 @@ class Workspace {
   AdviceView advice;
   Verification verification;
   LaunchPlan launch_plan;
-  std::optional<LadderRequest> proposal;  // for the Launch view to take over
-  int proposals = 0;                      // made so far
-  int waterfall_toggles = 0;              // asked of Ladder so far
-  bool line_styles = false;               // dashes besides colours
-  std::string exports_folder;             // chosen for exports; empty: the default
+  std::optional<LadderDraft> proposal;     // for the Launch view to take over
+  int proposals = 0;                       // made so far
+  std::vector<std::string> saved_ladders;  // names of the user's own presets
+  int waterfall_toggles = 0;               // asked of Ladder so far
+  bool line_styles = false;                // dashes besides colours
+  std::string exports_folder;              // chosen for exports; empty: the default
   std::string database;
   std::string environment;                // JSON of this program and machine; loaded with a run's detail
   std::chrono::milliseconds patience{0};  // how long a frame waits for other threads (Background)

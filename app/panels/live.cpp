@@ -17,6 +17,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/launch/step_estimate.h"
 #include "app/verdict_text.h"
 
 namespace stepladder {
@@ -162,6 +163,16 @@ void draw_progress(const Workspace& workspace, const RunEntry& shown) {
   }
 }
 
+// The time left before enough steps have been measured: from arithmetic (app/launch/step_estimate.h).
+std::string first_estimate(const Workspace& workspace, const RunEntry& shown) {
+  if (!workspace.device || shown.run.recipe.empty()) return "estimating...";
+  const Recipe recipe = recipe_from_json(shown.run.recipe);
+  const double seconds = estimate_step(recipe, *workspace.device, workspace.hardware).seconds;
+  if (is_missing(seconds)) return "estimating...";
+  const auto left = static_cast<double>(shown.run.planned_steps - std::ssize(shown.series().step));
+  return "about " + rough_duration_text(seconds * std::max(0.0, left));
+}
+
 void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   const Series& series = shown.series();
   const auto done = static_cast<std::int64_t>(series.size());
@@ -179,7 +190,7 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
        {"step time", any ? milliseconds_text(series.dt_ms.back()) : "-"},
        {"tokens/s", any ? tokens_per_s_text(shown.tokens_per_s.back()) : "-"},
        {is_running ? "time left" : "status",
-        is_running ? (is_missing(left)  ? "estimating..."
+        is_running ? (is_missing(left)  ? first_estimate(workspace, shown)
                       : is_missing(off) ? duration_text(left)
                                         : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
                    : std::string(to_string(shown.run.status))}}};

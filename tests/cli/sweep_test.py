@@ -1,4 +1,5 @@
 """Rungs of one's own, and sweeps, from the command line."""
+import json
 import unittest
 
 from program import TINY, Workplace
@@ -70,6 +71,31 @@ class Sweep(unittest.TestCase):
                       self.place.run("ladder", *QUICK, "--stages", "bf16,mine:lr=abc")[2])
         alone = self.place.json("ladder", *QUICK, "--only", "mine:lr=3e-4,clip=1")
         self.assertEqual([r["changed"] for r in alone["rungs"][1:]], ["lr 0.001 -> 3e-04", "clip 0 -> 1"])
+
+
+    def test_a_saved_ladder_is_a_preset_by_name_and_by_file(self):
+        folder = self.place.path / "config" / "stepladder" / "ladders"
+        folder.mkdir(parents=True)
+        recipe = {"layers": 1, "heads": 2, "d_model": 32, "batch": 4, "seq": 32, "steps": 9, "threads": 1}
+        saved = {"stepladder": "ladder", "name": "kept", "repeats": 2, "recipe": recipe,
+                 "rungs": ["baseline", "mine:lr=3e-4", {"rung": "flash-attention", "on": False}]}
+        (folder / "my own.json").write_text(json.dumps(saved))
+        ladder = self.place.json("ladder", "--plan", "my own", "--steps", 3)
+        self.assertEqual(ladder["name"], "kept")
+        self.assertEqual([(r["stage"], len(r["runs"])) for r in ladder["rungs"]], [("baseline", 2), ("mine", 2)])
+        self.assertEqual({r["steps"] for r in ladder["runs"]}, {3})
+        once = self.place.json("ladder", "--plan", folder / "my own.json", "--repeats", 1, "--steps", 2)
+        self.assertEqual(len(once["runs"]), 2)
+
+        saved["rungs"].append("yours:lr=abc")
+        bad = self.place.path / "bad.json"
+        bad.write_text(json.dumps(saved))
+        status, _, error = self.place.run("ladder", "--plan", bad)
+        self.assertEqual(status, 2)
+        self.assertIn(f"{bad}: rung 4 'yours:lr=abc': lr must be a number, not 'abc'", error)
+        status, _, error = self.place.run("ladder", "--plan", "my owm")
+        self.assertEqual(status, 2)
+        self.assertIn("--plan: \"my owm\" is unknown; did you mean my own?", error)
 
 
 if __name__ == "__main__":

@@ -39,13 +39,13 @@ TEST(Advisor, ValuesAreTriedAsARungOfTheirOwn) {
   ASSERT_FALSE(list.empty());
   EXPECT_EQ(list.front().title, "Larger micro-batch");
   EXPECT_EQ(list.front().change, Change::set_values);
-  const std::optional<LadderRequest>& proposal = app.workspace().proposal;
-  ASSERT_TRUE(proposal);
-  EXPECT_EQ(proposal->name, "small batch + Batch 16");
-  ASSERT_EQ(proposal->rungs.size(), 2u);
-  EXPECT_EQ(proposal->rungs[1].stages, std::vector<std::string>{"baseline"});
-  EXPECT_EQ(proposal->rungs[1].values, list.front().values);
-  const LadderPlan plan = plan_ladder(proposal->base, proposal->rungs, DeviceReport{});
+  ASSERT_TRUE(app.workspace().proposal);
+  const LadderRequest proposal = request_of(*app.workspace().proposal);
+  EXPECT_EQ(proposal.name, "small batch + Batch 16");
+  ASSERT_EQ(proposal.rungs.size(), 2u);
+  EXPECT_EQ(proposal.rungs[1].stages, std::vector<std::string>{"baseline"});
+  EXPECT_EQ(proposal.rungs[1].values, list.front().values);
+  const LadderPlan plan = plan_ladder(proposal.base, proposal.rungs, DeviceReport{});
   ASSERT_EQ(plan.rungs.size(), 2u);
   EXPECT_EQ(plan.rungs[1].changed, "batch 4 -> 16");
 }

@@ -1,216 +1,180 @@
 #include "app/panels/launch/form.h"
 
-#include <imgui.h>
-
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 
 #include "app/desktop/fields.h"
-#include "app/desktop/theme.h"
-#include "app/desktop/widgets.h"
 #include "app/environment.h"
 #include "app/format.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
-
-constexpr std::array devices = {"auto", "cpu", "cuda", "mps"};
 
 std::filesystem::path shakespeare() {
   return assets_folder() / "tinyshakespeare.txt";
 }
 
-void label(const char* text) {
-  ImGui::AlignTextToFramePadding();
-  text_quiet(text);
-  ImGui::SameLine(px(118));
-  ImGui::SetNextItemWidth(-1);
+const ModelPreset& model_of(const LaunchForm& form) {
+  return model_presets()[static_cast<std::size_t>(form.model)];
 }
 
-void number_field(const char* name, const char* id, int& value, int least) {
-  label(name);
-  ImGui::InputInt(id, &value, 0);
-  value = std::max(value, least);
-  mark(std::string("launch.") + (id + 2));
+// The window's words for an error: without the option that it begins with.
+std::string without_option(const RecipeError& error) {
+  return field_words(std::string(error.what()).substr(error.option.size() + 2));
 }
 
-// Whether the data are GPT-2's tokens, as in a .bin; everything else is bytes.
-bool needs_gpt2_tokens(const LaunchForm& form) {
-  return form.data == LaunchData::file && std::filesystem::path(form.file.data()).extension() == ".bin";
-}
-
-void draw_model(LaunchForm& form) {
-  text_strong("Recipe");
-  ImGui::Dummy(ImVec2(0, px(2)));
-  const std::vector<ModelPreset>& presets = model_presets();
-  const ModelPreset& chosen = presets[static_cast<std::size_t>(form.model)];
-  label("Model");
-  if (ImGui::BeginCombo("##model", std::string(chosen.name).c_str())) {
-    for (int i = 0; i < static_cast<int>(presets.size()); ++i) {
-      const ModelPreset& preset = presets[static_cast<std::size_t>(i)];
-      if (ImGui::Selectable(std::string(preset.name).c_str(), i == form.model)) {
-        form.model = i;
-        form.take_preset();
-      }
+// The recipe of the form. Values that it cannot have keep their default and are noted in `problems`.
+Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& problems) {
+  Recipe recipe;
+  apply_preset(recipe, model_of(form).name);
+  if (form.data == LaunchData::shakespeare) recipe.data = shakespeare().string();
+  if (form.data == LaunchData::file) recipe.data = plain_path(form.file);
+  for (const auto& [name, typed] : form.values) {
+    const std::string value = name == "weights" || name == "tokenizer" ? plain_path(typed) : typed;
+    if (value.empty()) continue;
+    try {
+      set_value(recipe, name, value);
+    } catch (const RecipeError& error) {
+      problems[name] = without_option(error);
     }
-    ImGui::EndCombo();
   }
-  mark("launch.model");
-  ImGui::SetCursorPosX(px(118));
-  Recipe shape;
-  apply_preset(shape, chosen.name);
-  if (shape.vocab == 0) shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
-  text_quiet_wrapped(std::to_string(shape.layers) + " layers, " + std::to_string(shape.heads) + " heads, d_model " +
-                     std::to_string(shape.d_model) + ", " + compact(static_cast<double>(parameter_count(shape))) +
-                     " parameters");
+  try {
+    validate(recipe);
+  } catch (const RecipeError& error) {
+    std::string name = error.option.substr(2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    problems.try_emplace(name, without_option(error));
+  }
+  return recipe;
 }
 
-void draw_data(LaunchForm& form) {
-  label("Data");
-  constexpr std::array names = {"Shakespeare (1.1 MB of text)", "File...", "Synthetic tokens"};
-  int data = static_cast<int>(form.data);
-  if (ImGui::Combo("##data", &data, names.data(), static_cast<int>(names.size())))
-    form.data = static_cast<LaunchData>(data);
-  mark("launch.data");
-  if (form.data == LaunchData::file) {
-    label("");
-    ImGui::InputTextWithHint("##file", "path of a .txt, nanoGPT .bin or llm.c .bin", form.file.data(),
-                             form.file.size());
-    mark("launch.file");
-  }
-  ImGui::SetCursorPosX(px(118));
-  text_quiet_wrapped(form.data == LaunchData::synthetic ? "source of known entropy, so the loss has a floor"
-                     : form.data == LaunchData::file    ? "last 10 % held out for validation"
-                                                        : "bytes as tokens; last 10 % held out for validation");
+std::string device_problem(const Recipe& recipe, const Workspace& workspace) {
+  if (recipe.device == "cuda" && workspace.device->gpus.empty())
+    return "No CUDA device: " + workspace.device->cuda_note;
+  if (recipe.device == "mps" && !workspace.device->mps) return "This machine has no Apple GPU.";
+  return "";
 }
 
-void draw_settings(LaunchForm& form) {
-  number_field("Steps", "##steps", form.steps, 1);
-  number_field("Batch (B)", "##batch", form.batch, 1);
-  number_field("Sequence (T)", "##seq", form.seq, 1);
-  label("Learning rate");
-  ImGui::InputDouble("##lr", &form.lr, 0, 0, "%g");
-  number_field("Seed", "##seed", form.seed, 0);
-  label("Validate every");
-  ImGui::InputInt("##eval", &form.eval_every, 0);
-  form.eval_every = std::max(form.eval_every, 0);
-  ImGui::SetItemTooltip("Validation interval in steps; 0 disables validation");
-  label("Device");
-  ImGui::Combo("##device", &form.device, devices.data(), static_cast<int>(devices.size()));
-  number_field("Repeats", "##repeats", form.repeats, 1);
-  label("");
-  ImGui::BeginDisabled(form.repeats < 2);
-  ImGui::Checkbox("Interleave repeats", &form.interleave);
-  ImGui::EndDisabled();
-  ImGui::SetItemTooltip("Runs the repeats of all rungs in random order, so that a drifting machine favours none");
-  label("");
-  ImGui::Checkbox("Wait for a quiet machine", &form.when_quiet);
-  mark("launch.when_quiet");
-  ImGui::SetItemTooltip("Before each run, waits until other programs leave it the cores that it needs");
-  label("Name");
-  ImGui::InputTextWithHint("##name", "auto-generated", form.name.data(), form.name.size());
-  mark("launch.name");
+std::string problem_of(const LaunchForm& form, const CheckedForm& checked, const Workspace& workspace) {
+  if (!workspace.device_problem.empty()) return workspace.device_problem;
+  if (!workspace.device) return "Detecting hardware...";
+  if (form.data == LaunchData::file && plain_path(form.file).empty()) return "Enter the path of a data file.";
+  for (const RecipeField& field : recipe_fields()) {
+    if (const auto found = checked.field_problems.find(field.name); found != checked.field_problems.end())
+      return std::string(field.label) + ": " + found->second;
+  }
+  for (std::size_t i = 0; i < checked.row_problems.size(); ++i) {
+    if (!checked.row_problems[i].empty() && form.rows[i].on)
+      return "Rung '" + form.rows[i].text + "': " + checked.row_problems[i];
+  }
+  return device_problem(checked.request.base, workspace);
 }
 
 }  // namespace
 
 LaunchForm::LaunchForm() {
-  for (const Stage& stage : all_stages()) rungs.push_back(stage.kind == StageKind::systems_only);
-  take_preset();
+  for (const Stage& stage : all_stages()) {
+    if (&stage != &all_stages().front()) insert_row(rows.size(), stage.id, stage.kind == StageKind::systems_only);
+  }
 }
 
-void LaunchForm::take_preset() {
-  const ModelPreset& preset = model_presets()[static_cast<std::size_t>(model)];
-  batch = preset.batch;
-  seq = preset.seq;
-  lr = preset.lr;
+RungRow& LaunchForm::insert_row(std::size_t place, std::string text, bool on) {
+  return *rows.insert(rows.begin() + static_cast<std::ptrdiff_t>(place),
+                      RungRow{.id = next_id_++, .text = std::move(text), .on = on});
 }
 
-void LaunchForm::take_plan(const LadderRequest& request) {
-  plan = request.rungs;
-  plan_name = request.name;
-  plan_base = request.base;
-  const Recipe& base = request.base;
+void LaunchForm::take_model(int chosen) {
+  model = chosen;
+  for (const RecipeField& field : recipe_fields()) {
+    const std::string_view field_name = field.name;
+    if (field.group == FieldGroup::model || field_name == "batch" || field_name == "seq" || field_name == "lr")
+      values.erase(field.name);
+  }
+}
+
+void LaunchForm::take(const LadderDraft& draft) {
+  const LadderRequest& request = draft.request;
   const std::vector<ModelPreset>& presets = model_presets();
-  for (std::size_t i = 0; i < presets.size(); ++i) {
-    if (presets[i].name == base.model) model = static_cast<int>(i);
+  const auto preset =
+      std::find_if(presets.begin(), presets.end(), [&](const auto& known) { return known.name == request.base.model; });
+  if (preset != presets.end()) model = static_cast<int>(preset - presets.begin());
+  Recipe usual;
+  apply_preset(usual, model_of(*this).name);
+  values.clear();
+  const auto usual_values = describe(usual);
+  const auto new_values = describe(request.base);
+  for (std::size_t i = 0; i < new_values.size(); ++i) {
+    const auto& [value_name, value] = new_values[i];
+    if (value_name != "model" && value_name != "data" && value != usual_values[i].second) values[value_name] = value;
   }
-  steps = static_cast<int>(base.steps);
-  batch = base.batch;
-  seq = base.seq;
-  lr = base.lr;
-  eval_every = static_cast<int>(base.eval_every);
-  seed = static_cast<int>(base.seed);
-  std::snprintf(name.data(), name.size(), "%s", request.name.c_str());
-  if (!base.data.empty()) {
-    data = LaunchData::file;
-    std::snprintf(file.data(), file.size(), "%s", base.data.c_str());
+  file = request.base.data;
+  data = file.empty()                     ? LaunchData::synthetic
+         : file == shakespeare().string() ? LaunchData::shakespeare
+                                          : LaunchData::file;
+  name = request.name;
+  notes = request.notes;
+  repeats = request.repeats;
+  interleave = request.interleave;
+  when_quiet = request.quiet_patience.has_value();
+  climb = request.climb;
+  rows.clear();
+  baseline_seed_tokens_per_s = missing;
+  for (const DraftRung& rung : draft.rungs) {
+    const PlannedRung first = rows.empty() && &rung == &draft.rungs.front() ? parse_rung(rung.text) : PlannedRung{};
+    if (first.name.empty() && first.stages == std::vector<std::string>{all_stages().front().id}) {
+      for (const auto& [value_name, value] : first.values) values[value_name] = value;
+      baseline_seed_tokens_per_s = rung.seed_tokens_per_s;
+      continue;
+    }
+    insert_row(rows.size(), rung.text, rung.on).seed_tokens_per_s = rung.seed_tokens_per_s;
   }
 }
 
-LadderRequest request_of(const LaunchForm& form, std::vector<PlannedRung> rungs) {
-  LadderRequest request;
-  const std::string_view model = model_presets()[static_cast<std::size_t>(form.model)].name;
-  if (!form.plan.empty() && form.plan_base.model == model) {
-    request.base = form.plan_base;
-  } else {
-    apply_preset(request.base, model);
-  }
-  if (form.data == LaunchData::shakespeare) request.base.data = shakespeare().string();
-  if (form.data == LaunchData::file) request.base.data = form.file.data();
-  request.base.steps = form.steps;
-  request.base.batch = form.batch;
-  request.base.seq = form.seq;
-  request.base.eval_every = form.eval_every;
-  request.base.lr = form.lr;
-  request.base.seed = static_cast<std::uint64_t>(std::max(form.seed, 0));
-  request.base.device = devices[static_cast<std::size_t>(form.device)];
-  request.name = form.name.data();
-  request.rungs = std::move(rungs);
+CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
+  CheckedForm checked;
+  LadderRequest& request = checked.request;
+  request.name = form.name;
+  request.notes = form.notes;
+  request.base = recipe_of(form, checked.field_problems);
+  request.climb = form.climb;
   request.repeats = form.repeats;
   request.interleave = form.interleave;
   if (form.when_quiet) request.quiet_patience = until_quiet;
-  return request;
-}
-
-std::string why_not(const Stage& stage, const Recipe& base, const Workspace& workspace) {
-  if (!workspace.device) return {};
-  return stage.unavailable(base, *workspace.device, workspace.device->resolve(base.device));
-}
-
-std::vector<PlannedRung> chosen_rungs(const LaunchForm& form, const Workspace& workspace) {
-  if (!form.plan.empty()) return form.plan;
-  std::vector<PlannedRung> chosen;
-  const Recipe base = request_of(form, {}).base;
-  const std::vector<Stage>& stages = all_stages();
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    if (i == 0 || (form.rungs[i] && why_not(stages[i], base, workspace).empty()))
-      chosen.push_back({.stages = {stages[i].id}});
+  request.rungs.push_back({.stages = {all_stages().front().id}, .seed_tokens_per_s = form.baseline_seed_tokens_per_s});
+  for (const RungRow& row : form.rows) {
+    int place = -1;
+    std::string problem;
+    try {
+      PlannedRung rung = parse_rung(row.text, "rung");
+      rung.seed_tokens_per_s = row.seed_tokens_per_s;
+      if (row.on) {
+        place = static_cast<int>(request.rungs.size());
+        request.rungs.push_back(std::move(rung));
+      }
+    } catch (const RecipeError& error) {
+      problem = without_option(error);
+      checked.can_be_saved = false;
+    }
+    checked.asked.push_back(place);
+    checked.row_problems.push_back(std::move(problem));
   }
-  return chosen;
+  checked.problem = problem_of(form, checked, workspace);
+  const bool has_data = form.data != LaunchData::file || !plain_path(form.file).empty();
+  checked.can_be_planned = workspace.device && has_data && checked.field_problems.empty();
+  if (workspace.launch_plan.asked == text_of(request)) checked.plan = &workspace.launch_plan;
+  if (checked.problem.empty() && checked.plan) checked.problem = checked.plan->problem;
+  return checked;
 }
 
-std::string problem_of(const LaunchForm& form, const Workspace& workspace) {
-  if (!workspace.device_problem.empty()) return workspace.device_problem;
-  if (!workspace.device) return "Detecting hardware...";
-  if (form.data == LaunchData::file && form.file[0] == 0) return "Enter the path of a data file.";
-  const std::string device = devices[static_cast<std::size_t>(form.device)];
-  if (device == "cuda" && workspace.device->gpus.empty()) return "No CUDA device: " + workspace.device->cuda_note;
-  if (device == "mps" && !workspace.device->mps) return "This machine has no Apple GPU.";
-  try {
-    validate(request_of(form, {}).base);
-  } catch (const RecipeError& error) {
-    return field_words(error.what());
-  }
-  return {};
-}
-
-void draw_launch_form(LaunchForm& form) {
-  draw_model(form);
-  draw_data(form);
-  ImGui::Dummy(ImVec2(0, px(6)));
-  draw_settings(form);
+LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked) {
+  LadderDraft draft{.request = checked.request, .rungs = {}};
+  draft.request.rungs.clear();
+  draft.rungs.push_back(
+      {.text = all_stages().front().id, .on = true, .seed_tokens_per_s = form.baseline_seed_tokens_per_s});
+  for (const RungRow& row : form.rows)
+    draft.rungs.push_back({.text = row.text, .on = row.on, .seed_tokens_per_s = row.seed_tokens_per_s});
+  return draft;
 }
 
 }  // namespace stepladder

@@ -1,53 +1,70 @@
 // The Launch view's form: the chosen recipe and rungs, and the resulting ladder. UI thread.
 #pragma once
 
-#include <array>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "app/desktop/commands.h"
 #include "app/desktop/workspace.h"
-#include "engine/stage.h"
+#include "app/launch/ladder_file.h"
+#include "app/launch/recipe_fields.h"
 
 namespace stepladder {
 
 enum class LaunchData { shakespeare, file, synthetic };
 
+struct RungRow {
+  int id = 0;  // stays while the row moves
+  std::string text;
+  bool on = true;
+  double seed_tokens_per_s = missing;
+};
+
 struct LaunchForm {
   int model = 0;  // of model_presets()
   LaunchData data = LaunchData::shakespeare;
-  std::array<char, 1024> file{};
-  std::array<char, 128> name{};
-  int steps = 100;
-  int batch = 12;
-  int seq = 64;
-  int eval_every = 0;
+  std::string file;
+  std::string name;
+  std::string notes;
+  std::map<std::string, std::string> values;  // of recipe_fields(), as typed; absent or empty: the model's default
   int repeats = 1;
   bool interleave = false;
   bool when_quiet = false;
-  int device = 0;  // of the list of devices
-  double lr = 1e-3;
-  int seed = 1337;
-  std::vector<bool> rungs;        // of all_stages()
-  std::vector<PlannedRung> plan;  // a preset's or another view's ladder instead of rungs chosen by hand
-  std::string plan_name;
-  Recipe plan_base;
+  Climb climb = Climb::together;
+  std::vector<RungRow> rows;  // without the baseline, which is the recipe itself
+  double baseline_seed_tokens_per_s = missing;
 
-  LaunchForm();
-  void take_preset();                            // the chosen model's batch, sequence and learning rate
-  void take_plan(const LadderRequest& request);  // of another view, or of a preset
+  LaunchForm();                         // all stages, those that preserve the loss on
+  void take_model(int chosen);          // with its own shape, batch, sequence and learning rate
+  void take(const LadderDraft& draft);  // of another view, or of a preset
+  RungRow& insert_row(std::size_t place, std::string text, bool on = true);
+
+ private:
+  int next_id_ = 0;
 };
 
-LadderRequest request_of(const LaunchForm& form, std::vector<PlannedRung> rungs);
+// What a form becomes, and what is wrong with it. Derived anew in every frame.
+struct CheckedForm {
+  LadderRequest request;                              // the baseline, then the rows that are on and right
+  std::vector<int> asked;                             // each row's place among the request's rungs; -1: not there
+  std::vector<std::string> row_problems;              // of each row; empty: none
+  std::map<std::string, std::string> field_problems;  // by the field's name
+  std::string problem;                                // why it cannot be launched; empty if it can
+  bool can_be_planned = false;                        // its files are named and its recipe is right
+  const LaunchPlan* plan = nullptr;                   // of this request; null until it has been made
+  bool can_be_saved = true;
+};
 
-// Why a stage cannot be on this form's ladder; empty if it can, or while the hardware is being detected.
-std::string why_not(const Stage& stage, const Recipe& base, const Workspace& workspace);
+// Launching also checks whether the files exist.
+CheckedForm check(const LaunchForm& form, const Workspace& workspace);
 
-std::vector<PlannedRung> chosen_rungs(const LaunchForm& form, const Workspace& workspace);
+// The form as a preset, with the rows that are off.
+LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked);
 
-// Why the form cannot be launched, or empty. Launching checks whether its files exist.
-std::string problem_of(const LaunchForm& form, const Workspace& workspace);
+void draw_launch_form(LaunchForm& form, const CheckedForm& checked);
 
-void draw_launch_form(LaunchForm& form);
+// A text field that grows with its text. Returns whether the text changed.
+bool text_input(const char* id, const char* hint, std::string& text);
 
 }  // namespace stepladder

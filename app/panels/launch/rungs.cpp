@@ -2,6 +2,7 @@
 
 #include <imgui.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -9,131 +10,355 @@
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/preset_ladder.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
 
-// The plan rung by rung, with the throughput measured at its source.
-void draw_plan(LaunchForm& form, const Workspace& workspace) {
-  text_strong("Rungs of " + form.plan_name);
-  ImGui::SameLine();
+// What a frame asks for; done after the rows are drawn, since it changes their list.
+struct RowChange {
+  enum class Kind { none, move, duplicate, remove } kind = Kind::none;
+  std::size_t row = 0;
+  std::size_t to = 0;  // of a move
+};
+
+// A row's name for tests.
+std::string row_mark(const std::string& what, std::size_t row) {
+  return "launch." + what + "." + std::to_string(row);
+}
+
+// The words of the only stage of a row without values; null for other rows.
+const Stage* plain_stage(const std::string& text) {
+  return find_stage(text);
+}
+
+// Why a row isn't or wouldn't be on the ladder; empty while the hardware is being detected, and if it is.
+std::string left_out(const RungRow& row, int asked, const CheckedForm& checked, const Workspace& workspace) {
+  if (asked >= 0) {
+    const SkippedRung* skipped = checked.plan ? checked.plan->skipped(asked) : nullptr;
+    return skipped ? skipped->reason : "";
+  }
+  const Stage* stage = plain_stage(row.text);
+  if (!stage || !workspace.device) return "";
+  const Recipe& base = checked.request.base;
+  return stage->unavailable(base, *workspace.device, workspace.device->resolve(base.device));
+}
+
+// The row's rung; null if it isn't on the ladder, or until the ladder is planned.
+const Rung* planned_rung(const CheckedForm& checked, int asked) {
+  if (asked < 0 || !checked.plan) return nullptr;
+  const std::vector<Rung>& rungs = checked.plan->plan.rungs;
+  const auto found = std::find_if(rungs.begin(), rungs.end(), [&](const Rung& rung) { return rung.asked == asked; });
+  return found == rungs.end() ? nullptr : &*found;
+}
+
+// Six dots that are dragged; returns the place that the row moves to, or `row`.
+std::size_t draw_handle(std::size_t row, float height, const std::vector<float>& tops) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::InvisibleButton("##drag", ImVec2(px(14), height));
+  mark(row_mark("drag", row));
+  const bool active = ImGui::IsItemActive();
+  if (active || ImGui::IsItemHovered()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
+  if (!active) ImGui::SetItemTooltip("Drag, or press Alt+Up and Alt+Down, to move the rung");
+  for (int dot = 0; dot < 6; ++dot) {
+    const ImVec2 centre(at.x + px(3.5f + 5.0f * static_cast<float>(dot % 2)),
+                        at.y + height / 2 + px(5.0f * static_cast<float>(dot / 2 - 1)));
+    ImGui::GetWindowDrawList()->AddCircleFilled(centre, px(1.4f), u32(active ? palette().accent : palette().quiet));
+  }
+  if (!active && !ImGui::IsItemDeactivated()) return row;  // a fast mouse is released where it was moved to
+  const float mouse = ImGui::GetIO().MousePos.y;
+  const auto middle = [&](std::size_t of) { return (tops[of] + tops[of + 1]) / 2; };
+  std::size_t to = row;
+  while (to > 0 && to < tops.size() && mouse < middle(to - 1)) --to;
+  while (to + 2 < tops.size() && mouse > middle(to + 1)) ++to;
+  return to;
+}
+
+// What the row changes, why it is left out, or what is wrong with its text.
+void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& checked, const Workspace& workspace) {
+  const int asked = checked.asked[place];
+  const auto one_line = [](const std::string& words) {
+    text_cut(words, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
+  };
+  if (!checked.row_problems[place].empty()) {
+    text_sentence(checked.row_problems[place], row.on ? Tone::bad : Tone::neutral);
+    mark(row_mark("rung_error", place));
+    return;
+  }
+  if (const std::string reason = left_out(row, asked, checked, workspace); !reason.empty()) {
+    one_line((asked >= 0 ? "Left out: " : "Unavailable: ") + reason);
+    mark(row_mark("rung_left_out", place));
+    return;
+  }
+  const Stage* stage = plain_stage(row.text);
+  const Rung* rung = planned_rung(checked, asked);
+  std::string words = stage ? stage->why : rung ? in_print(rung->changed) : "";
+  if (!is_missing(row.seed_tokens_per_s))
+    words = "reference: " + tokens_per_s_text(row.seed_tokens_per_s) + " tokens/s";
+  if (!words.empty()) one_line(words);
+}
+
+// Whether the mouse is over the row, by where it was in the last frame.
+bool is_hovered(const RungEditor& editor, std::size_t row) {
+  if (row + 1 >= editor.tops.size() || !ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
+    return false;
+  const float mouse = ImGui::GetIO().MousePos.y;
+  return mouse >= editor.tops[row] && mouse < editor.tops[row + 1];
+}
+
+void draw_row_buttons(std::size_t place, float right, float duplicate, float remove, RowChange& change) {
+  ImGui::SameLine(right - duplicate - remove - px(6));
+  if (ImGui::Button("Duplicate", ImVec2(duplicate, 0))) change = {RowChange::Kind::duplicate, place};
+  mark(row_mark("rung_duplicate", place));
+  ImGui::SameLine(0, px(6));
+  if (ImGui::Button("Remove", ImVec2(remove, 0))) change = {RowChange::Kind::remove, place};
+  mark(row_mark("rung_remove", place));
+}
+
+void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_number, const CheckedForm& checked,
+              const Workspace& workspace, RowChange& change) {
+  RungRow& row = form.rows[place];
+  ImGui::PushID(row.id);
+  const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
+  const float padding = 2 * ImGui::GetStyle().FramePadding.x;
   ImGui::PushFont(fonts().regular, small_size);
-  if (quiet_button("Choose manually")) form.plan.clear();
-  mark("launch.by_hand");
+  const float duplicate = ImGui::CalcTextSize("Duplicate").x + padding;
+  const float remove = ImGui::CalcTextSize("Remove").x + padding;
+  if (const std::size_t to = draw_handle(place, ImGui::GetFrameHeight(), editor.tops); to != place)
+    change = {RowChange::Kind::move, place, to};
+  if (ImGui::IsItemActivated()) editor.selected = row.id;
+  ImGui::SameLine(0, px(6));
+  ImGui::Checkbox("##on", &row.on);
+  const Stage* stage = plain_stage(row.text);
+  mark("launch.rung." + (stage ? stage->id : std::to_string(place)));
+  ImGui::SameLine();
+  const float text_left = ImGui::GetCursorPosX();
+  const bool is_wrong = !checked.row_problems[place].empty();
+  const bool is_there = row.on && !is_wrong && left_out(row, checked.asked[place], checked, workspace).empty();
+  ImGui::AlignTextToFramePadding();
+  colour_square(is_there ? rung_colour(rung_number) : palette().line);
+  ImGui::SameLine();
+  const float room = right - duplicate - remove - px(18) - ImGui::GetCursorPosX();
+  ImGui::SetNextItemWidth(std::max(px(120), room * 0.55f));
+  if (editor.follow == row.id) {
+    ImGui::SetScrollHereY();
+    editor.follow = -1;
+  }
+  if (editor.focus == row.id) {
+    ImGui::SetKeyboardFocusHere();
+    editor.focus = -1;
+  }
+  if (is_wrong && row.on) ImGui::PushStyleColor(ImGuiCol_Border, palette().bad);
+  ImGui::PushStyleColor(ImGuiCol_Text, is_there ? palette().text : palette().quiet);
+  text_input("##text", "bf16:batch=24", row.text);
+  ImGui::PopStyleColor(is_wrong && row.on ? 2 : 1);
+  mark(row_mark("rung_text", place));
+  if (ImGui::IsItemActive()) {
+    editor.selected = row.id;
+    ImGui::SetItemKeyOwner(ImGuiKey_UpArrow);  // else the focus would move instead of the row
+    ImGui::SetItemKeyOwner(ImGuiKey_DownArrow);
+  }
+  ImGui::SameLine();
+  const Rung* rung = planned_rung(checked, checked.asked[place]);
+  text_cut(stage  ? stage->title
+           : rung ? rung->title
+                  : "",
+           right - duplicate - remove - px(18) - ImGui::GetCursorPosX(), is_there ? palette().text : palette().quiet,
+           fonts().semibold, 13.5f);
+  if (editor.selected == row.id || is_hovered(editor, place)) {
+    draw_row_buttons(place, right, duplicate, remove, change);
+  }
   ImGui::PopFont();
-  ImGui::Dummy(ImVec2(0, px(2)));
-  int rung = 0;
-  int asked = 0;
-  for (const PlannedRung& planned : form.plan) {
-    const Stage& stage = stage_by_id(planned.stages.empty() ? "baseline" : planned.stages.front());
-    const SkippedRung* skipped = workspace.launch_plan.skipped(asked++);
-    const std::string reason = skipped ? skipped->reason : "";
-    ImGui::PushID(&planned);
-    colour_square(reason.empty() ? rung_colour(rung) : palette().line);
-    ImGui::SameLine();
-    ImGui::BeginGroup();
-    if (reason.empty()) {
-      text_strong(stage.title);
-    } else {
-      text_quiet(stage.title);
+  ImGui::SetCursorPosX(text_left);
+  ImGui::BeginGroup();
+  draw_explanation(row, place, checked, workspace);
+  ImGui::EndGroup();
+  ImGui::PopID();
+}
+
+// The baseline isn't a row: it is the recipe, which the form edits.
+void draw_baseline(const LaunchForm& form) {
+  ImGui::SetCursorPosX(ImGui::GetCursorPosX() + px(20));
+  colour_square(rung_colour(0));
+  ImGui::SameLine();
+  text_strong("Baseline");
+  ImGui::SameLine();
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
+  text_quiet(is_missing(form.baseline_seed_tokens_per_s)
+                 ? "the recipe, without the stages of the rungs"
+                 : "reference: " + tokens_per_s_text(form.baseline_seed_tokens_per_s) + " tokens/s");
+  ImGui::Dummy(ImVec2(0, px(3)));
+}
+
+void carry_out(const RowChange& change, RungEditor& editor, LaunchForm& form) {
+  switch (change.kind) {
+    case RowChange::Kind::none:
+      return;
+    case RowChange::Kind::move: {
+      const auto from = form.rows.begin() + static_cast<std::ptrdiff_t>(change.row);
+      const auto to = form.rows.begin() + static_cast<std::ptrdiff_t>(change.to);
+      if (from < to) std::rotate(from, from + 1, to + 1);
+      if (to < from) std::rotate(to, from, from + 1);
+      return;
     }
-    std::string words = stage.id;
-    for (const auto& [name, value] : planned.values) words += "  " + name + " " + value;
-    ImGui::SameLine();
-    text_quiet(words);
-    if (!is_missing(planned.seed_tokens_per_s))
-      text_quiet("reference: " + tokens_per_s_text(planned.seed_tokens_per_s) + " tokens/s");
-    if (!reason.empty()) text_quiet_wrapped("Unavailable: " + reason);
-    ImGui::EndGroup();
-    ImGui::Dummy(ImVec2(0, px(4)));
-    ImGui::PopID();
-    rung += reason.empty() ? 1 : 0;
+    case RowChange::Kind::duplicate: {
+      const RungRow copied = form.rows[change.row];
+      editor.selected = editor.focus = editor.follow = form.insert_row(change.row + 1, copied.text, copied.on).id;
+      return;
+    }
+    case RowChange::Kind::remove:
+      form.rows.erase(form.rows.begin() + static_cast<std::ptrdiff_t>(change.row));
   }
 }
 
-void draw_presets(LaunchForm& form, const Workspace& workspace) {
-  flow_for(px(110));
+void move_selected(RungEditor& editor, LaunchForm& form) {
+  if (!ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) return;
+  const auto selected =
+      std::find_if(form.rows.begin(), form.rows.end(), [&](const RungRow& row) { return row.id == editor.selected; });
+  if (selected == form.rows.end()) return;
+  if (ImGui::IsKeyChordPressed(ImGuiMod_Alt | ImGuiKey_UpArrow) && selected != form.rows.begin())
+    std::iter_swap(selected, selected - 1);
+  else if (ImGui::IsKeyChordPressed(ImGuiMod_Alt | ImGuiKey_DownArrow) && selected + 1 != form.rows.end())
+    std::iter_swap(selected, selected + 1);
+  else
+    return;
+  editor.follow = editor.selected;
+}
+
+// A name for a rung of one's own that no row has yet.
+std::string own_rung(const LaunchForm& form, const Recipe& base) {
+  for (int number = 1;; ++number) {
+    const std::string name = "mine" + (number > 1 ? std::to_string(number) : std::string());
+    const bool taken = std::any_of(form.rows.begin(), form.rows.end(),
+                                   [&](const RungRow& row) { return row.text.starts_with(name + ":"); });
+    if (!taken) return name + ":batch=" + std::to_string(2 * base.batch);
+  }
+}
+
+void draw_add(RungEditor& editor, LaunchForm& form, const CheckedForm& checked) {
+  const auto add = [&](std::string text) {
+    editor.selected = editor.focus = editor.follow = form.insert_row(form.rows.size(), std::move(text)).id;
+  };
+  flow_to("Add rung");
+  if (quiet_button("Add rung")) ImGui::OpenPopup("##add");
+  mark("launch.add");
+  ImGui::SetNextWindowPos(ImVec2(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + px(4)), ImGuiCond_Appearing);
+  if (!ImGui::BeginPopup("##add")) return;
+  if (ImGui::Selectable("A rung of your own")) add(own_rung(form, checked.request.base));
+  mark("launch.add.own");
+  ImGui::Separator();
+  for (const Stage& stage : all_stages()) {
+    if (ImGui::Selectable((stage.title + "##" + stage.id).c_str())) add(stage.id);
+    mark("launch.add." + stage.id);
+    ImGui::SetItemTooltip("%s", stage.why.c_str());
+  }
+  ImGui::EndPopup();
+}
+
+void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& checked, const Workspace& workspace,
+                  Commands& commands) {
+  flow_to("Presets");
   ImGui::BeginDisabled(!workspace.device);
-  ImGui::SetNextItemWidth(px(110));
-  if (ImGui::BeginCombo("##plan", "Presets")) {
-    for (const LadderPreset& preset : ladder_presets()) {
-      if (ImGui::Selectable(preset.name.c_str())) form.take_plan(preset_ladder(preset, *workspace.device));
-      ImGui::SetItemTooltip("%s", preset.note.c_str());
-    }
-    ImGui::EndCombo();
+  if (quiet_button("Presets")) {
+    editor.preset_name = form.name;
+    ImGui::OpenPopup("##presets");
   }
   ImGui::EndDisabled();
-  mark("launch.plan");
+  mark("launch.presets");
+  ImGui::SetNextWindowPos(ImVec2(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + px(4)), ImGuiCond_Appearing);
+  if (!ImGui::BeginPopup("##presets")) return;
+  text_quiet("Measured elsewhere");
+  for (const LadderPreset& preset : ladder_presets()) {
+    if (ImGui::Selectable(preset.name.c_str())) form.take(draft_of(preset_ladder(preset, *workspace.device)));
+    mark("launch.preset." + preset.name);
+    ImGui::SetItemTooltip("%s", preset.note.c_str());
+  }
+  text_quiet("Saved");
+  for (const std::string& name : workspace.saved_ladders) {
+    if (ImGui::Selectable((name + "##saved").c_str())) commands.push_back(OpenLadderPreset{name});
+    std::string word = name;
+    std::replace(word.begin(), word.end(), ' ', '_');
+    mark("launch.preset.saved." + word);
+  }
+  if (workspace.saved_ladders.empty()) text_quiet("Ladders that you save appear here.");
+  ImGui::Separator();
+  ImGui::SetNextItemWidth(px(180));
+  text_input("##preset", "name", editor.preset_name);
+  mark("launch.preset_name");
+  ImGui::SameLine();
+  ImGui::BeginDisabled(editor.preset_name.empty() || !checked.can_be_saved);
+  if (quiet_button("Save")) {
+    commands.push_back(SaveLadderPreset{editor.preset_name, draft_of(form, checked)});
+    ImGui::CloseCurrentPopup();
+  }
+  ImGui::EndDisabled();
+  mark("launch.preset_save");
+  if (!checked.can_be_saved) text_quiet("Correct the rungs marked in red first.");
+  ImGui::EndPopup();
 }
 
-void draw_choices(LaunchForm& form, const Workspace& workspace) {
-  const auto choose = [&](const char* words, const std::string& id, const std::function<bool(const Stage&)>& wanted) {
+void draw_head(RungEditor& editor, LaunchForm& form, const CheckedForm& checked, const Workspace& workspace,
+               Commands& commands) {
+  ImGui::PushFont(fonts().regular, small_size);
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float height = ImGui::GetFrameHeight();
+  ImGui::SetCursorPosY(corner.y + (height - px(text_size)) / 2 - px(1));
+  text_strong("Rungs");
+  const float width = ImGui::GetItemRectSize().x;
+  ImGui::SetCursorPos(corner);
+  ImGui::Dummy(ImVec2(width, height));  // as high as the next items
+  ImGui::SameLine();
+  int climb = form.climb == Climb::alone ? 1 : 0;
+  if (choice("##climb", "", climb, {"cumulative", "each alone"}, px(110)))
+    form.climb = climb == 1 ? Climb::alone : Climb::together;
+  mark("launch.climb");
+  ImGui::SetItemTooltip(
+      "Cumulative: each rung adds to the previous ones.\nEach alone: each rung changes the baseline only.");
+  const auto choose = [&](const char* words, const std::string& id, const std::function<bool(const Stage*)>& wanted) {
     flow_to(words);
     if (quiet_button(words)) {
-      for (std::size_t i = 0; i < form.rungs.size(); ++i) form.rungs[i] = wanted(all_stages()[i]);
+      for (RungRow& row : form.rows) row.on = wanted(plain_stage(row.text));
     }
     mark("launch.rungs." + id);
   };
-  ImGui::PushFont(fonts().regular, small_size);
-  choose("All", "all", [](const Stage&) { return true; });
-  choose("Loss-preserving", "systems", [](const Stage& stage) { return stage.kind == StageKind::systems_only; });
-  choose("None", "none", [](const Stage&) { return false; });
-  draw_presets(form, workspace);
+  choose("All", "all", [](const Stage*) { return true; });
+  choose("Loss-preserving", "systems",
+         [](const Stage* stage) { return stage && stage->kind == StageKind::systems_only; });
+  choose("None", "none", [](const Stage*) { return false; });
+  draw_add(editor, form, checked);
+  draw_presets(editor, form, checked, workspace, commands);
+  flow_to("Copy command line");
+  ImGui::BeginDisabled(!checked.can_be_saved || !checked.field_problems.empty());
+  if (quiet_button("Copy command line"))
+    commands.push_back(CopyText{command_line_of(checked.request), "The command line"});
+  ImGui::EndDisabled();
+  mark("launch.copy_command");
   ImGui::PopFont();
-}
-
-// A stage, its effect, and why it is unavailable, if so. `colour` is null if it isn't on the ladder.
-void draw_stage(const Stage& stage, const std::string& reason, const ImVec4* colour) {
-  ImGui::BeginGroup();
-  if (colour) {
-    colour_square(*colour);
-    ImGui::SameLine();
-  }
-  if (reason.empty()) {
-    text_strong(stage.title);
-  } else {
-    text_quiet(stage.title);
-  }
-  ImGui::SameLine();
-  if (reason.empty()) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-  text_quiet(stage.id);
-  text_quiet_wrapped(reason.empty() ? stage.why : "Unavailable: " + reason);
-  ImGui::EndGroup();
+  ImGui::Dummy(ImVec2(0, px(2)));
 }
 
 }  // namespace
 
-void draw_rungs(LaunchForm& form, const Workspace& workspace) {
-  if (!form.plan.empty()) return draw_plan(form, workspace);
-  text_strong("Rungs");
-  ImGui::SameLine();
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(2));
-  text_quiet("cumulative");
-  ImGui::SetItemTooltip("Each rung adds its stage to those of the previous rungs");
-  draw_choices(form, workspace);
-  ImGui::Dummy(ImVec2(0, px(2)));
-  const std::vector<Stage>& stages = all_stages();
-  const Recipe base = request_of(form, {}).base;
-  int rung = 0;
-  int asked = 0;
-  for (std::size_t i = 0; i < stages.size(); ++i) {
-    const Stage& stage = stages[i];
-    const bool is_asked = i == 0 || (form.rungs[i] && why_not(stage, base, workspace).empty());
-    const SkippedRung* skipped = is_asked ? workspace.launch_plan.skipped(asked++) : nullptr;
-    const std::string reason = skipped ? skipped->reason : why_not(stage, base, workspace);
-    bool on = i == 0 || (form.rungs[i] && reason.empty());
-    ImGui::PushID(stage.id.c_str());
-    ImGui::BeginDisabled(i == 0 || !reason.empty());
-    if (ImGui::Checkbox("##on", &on)) form.rungs[i] = on;
-    mark("launch.rung." + stage.id);
-    ImGui::EndDisabled();
-    ImGui::SameLine();
-    const ImVec4 colour = rung_colour(rung);
-    draw_stage(stage, reason, on ? &colour : nullptr);
-    rung += on ? 1 : 0;
-    ImGui::Dummy(ImVec2(0, px(4)));
-    ImGui::PopID();
+void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked, const Workspace& workspace,
+                Commands& commands) {
+  const std::size_t rows = form.rows.size();
+  draw_head(editor, form, checked, workspace, commands);
+  // The head may have added a row or taken another ladder; the next frame checks and draws it.
+  if (form.rows.size() != rows || checked.asked.size() != rows) return;
+  draw_baseline(form);
+  std::vector<float> tops;
+  RowChange change;
+  int rung_number = 1;
+  for (std::size_t i = 0; i < rows; ++i) {
+    tops.push_back(ImGui::GetCursorScreenPos().y);
+    draw_row(editor, form, i, rung_number, checked, workspace, change);
+    const bool is_left_out = checked.plan && checked.plan->skipped(checked.asked[i]);
+    rung_number += checked.asked[i] >= 0 && !is_left_out ? 1 : 0;
   }
+  tops.push_back(ImGui::GetCursorScreenPos().y);
+  editor.tops = std::move(tops);
+  carry_out(change, editor, form);
+  if (change.kind == RowChange::Kind::none) move_selected(editor, form);
 }
 
 }  // namespace stepladder

@@ -1,0 +1,34 @@
+// The recipe's values as a person sets them: options of the command line, fields of the Launch view.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/recipe.h"
+
+namespace stepladder {
+
+enum class FieldGroup { everyday, model, optimiser, validation, checkpoints, execution, stages };
+inline constexpr int field_groups = 7;
+const char* title_of(FieldGroup group);
+
+struct RecipeField {
+  const char* name;  // in `describe`
+  FieldGroup group;
+  const char* label;         // in the window
+  const char* help;          // for --help and tooltips
+  const char* choices = "";  // all values that it can have, separated by commas; empty: any text or number
+
+  bool has_option() const;  // `--name VALUE` on the command line; switches and what stages set have none
+};
+
+// All but model and data, in the order of the window.
+std::span<const RecipeField> recipe_fields();
+
+std::vector<std::string> choices_of(const RecipeField& field);
+
+// "--weight-decay"
+std::string option_of(const RecipeField& field);
+
+}  // namespace stepladder

@@ -1,0 +1,76 @@
+#include "app/launch/step_estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "app/format.h"
+#include "storage/analysis/mfu.h"
+
+namespace stepladder {
+namespace {
+
+// What untuned training of a small model reaches of the peak of dense products.
+constexpr int usual_percent = 20;
+// AdamW reads and writes weights, gradients and two moments: about 32 bytes a parameter in float32.
+constexpr double update_bytes_per_parameter = 32;
+constexpr double usual_bandwidth_gb_s = 10;  // of a CPU that the table doesn't know
+constexpr double usual_core_ghz = 2.5;
+
+// Two FLOPs for each float32 lane of two units and each clock.
+double guessed_cpu_tflops(const DeviceReport& report) {
+  const double lanes = report.cpu_capability.starts_with("AVX512") ? 16 : 8;
+  return 2 * 2 * lanes * usual_core_ghz * std::max(1, report.cpu_cores) / 1000;
+}
+
+}  // namespace
+
+StepEstimate estimate_step(const Recipe& recipe, const DeviceReport& report, const HardwareTable& table) {
+  if (recipe.vocab <= 0) return {};
+  const std::string device = report.resolve(recipe.device);
+  const std::string hardware = report.hardware(device);
+  const auto params = static_cast<double>(parameter_count(recipe));
+  const double flops = static_cast<double>(recipe.tokens_per_step()) *
+                       flops_per_token(MfuConvention::palm, {.params = parameter_count(recipe),
+                                                             .layers = recipe.layers,
+                                                             .d_model = recipe.d_model,
+                                                             .seq_len = recipe.seq});
+  const Peak peak = table.peak(hardware, precision_name(recipe));
+  const bool is_cpu = device == "cpu";
+  if (!peak.known() && !is_cpu) return {};
+  const double tflops = peak.known() ? peak.total_tflops() : guessed_cpu_tflops(report);
+  const double bandwidth_gb_s = peak.hardware && !is_missing(peak.hardware->bandwidth_gb_s)
+                                    ? peak.hardware->bandwidth_gb_s
+                                    : usual_bandwidth_gb_s;
+  const double used = usual_percent / 100.0 * tflops * 1e12;
+  return {.seconds = flops / used + params * update_bytes_per_parameter / (bandwidth_gb_s * 1e9),
+          .basis = (flops < 1e12 ? compact(flops / 1e9) + " GFLOP" : compact(flops / 1e12) + " TFLOP") + " a step at " +
+                   std::to_string(usual_percent) + " % of a " + (peak.known() ? "" : "guessed ") + "peak of " +
+                   compact(tflops) + " TFLOP/s"};
+}
+
+std::string rough_duration_text(double seconds) {
+  const auto in = [](double value, const char* unit) {
+    char text[48];
+    std::snprintf(text, sizeof text, "%.*f %s", value < 9.5 && value != std::round(value) ? 1 : 0, value, unit);
+    return std::string(text);
+  };
+  if (seconds < 0.0095) return in(std::round(seconds * 1e4) / 10, "ms");
+  if (seconds < 0.95) return in(std::round(seconds * 100) * 10, "ms");
+  if (seconds < 9.5) return in(std::round(seconds * 10) / 10, "s");
+  if (seconds < 90) return in(std::round(seconds), "s");
+  if (seconds < 90 * 60) return in(std::round(seconds / 60), "min");
+  return in(std::round(seconds / 360) / 10, "h");
+}
+
+double estimate_seconds(const std::vector<Recipe>& runs, const DeviceReport& report, const HardwareTable& table) {
+  double sum = 0;
+  for (const Recipe& run : runs) {
+    const double seconds = estimate_step(run, report, table).seconds;
+    if (is_missing(seconds)) return missing;
+    sum += seconds * static_cast<double>(run.steps);
+  }
+  return sum;
+}
+
+}  // namespace stepladder

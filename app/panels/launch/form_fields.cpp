@@ -1,0 +1,184 @@
+// Draws the form's fields.
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "app/panels/launch/form.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float label_width = 118;
+
+void label(const char* text) {
+  ImGui::AlignTextToFramePadding();
+  text_quiet(text);
+  ImGui::SameLine(px(label_width));
+  ImGui::SetNextItemWidth(-1);
+}
+
+void draw_problem(const CheckedForm& checked, const std::string& name) {
+  const auto found = checked.field_problems.find(name);
+  if (found == checked.field_problems.end()) return;
+  ImGui::SetCursorPosX(px(label_width));
+  text_sentence(found->second, Tone::bad);
+  mark("launch.error." + name);
+}
+
+// Whether everything is bytes; a .bin has GPT-2's tokens.
+bool needs_gpt2_tokens(const LaunchForm& form) {
+  return form.data == LaunchData::file && std::filesystem::path(form.file).extension() == ".bin";
+}
+
+void draw_model(LaunchForm& form, const CheckedForm& checked) {
+  const std::vector<ModelPreset>& presets = model_presets();
+  label("Model");
+  if (ImGui::BeginCombo("##model", std::string(presets[static_cast<std::size_t>(form.model)].name).c_str())) {
+    for (int i = 0; i < static_cast<int>(presets.size()); ++i) {
+      if (ImGui::Selectable(std::string(presets[static_cast<std::size_t>(i)].name).c_str(), i == form.model))
+        form.take_model(i);
+    }
+    ImGui::EndCombo();
+  }
+  mark("launch.model");
+  ImGui::SetCursorPosX(px(label_width));
+  Recipe shape = checked.request.base;
+  if (shape.vocab == 0) shape.vocab = needs_gpt2_tokens(form) ? 50257 : 256;
+  const auto counted = [](int count, const std::string& what) {
+    return std::to_string(count) + " " + what + (count == 1 ? "" : "s") + ", ";
+  };
+  text_quiet_wrapped(counted(shape.layers, "layer") + counted(shape.heads, "head") + "d_model " +
+                     std::to_string(shape.d_model) + ", " + compact(static_cast<double>(parameter_count(shape))) +
+                     " parameters");
+}
+
+void draw_data(LaunchForm& form) {
+  label("Data");
+  constexpr std::array names = {"Shakespeare (1.1 MB of text)", "File...", "Synthetic tokens"};
+  int data = static_cast<int>(form.data);
+  if (ImGui::Combo("##data", &data, names.data(), static_cast<int>(names.size())))
+    form.data = static_cast<LaunchData>(data);
+  mark("launch.data");
+  if (form.data == LaunchData::file) {
+    label("");
+    text_input("##file", "path of a .txt, nanoGPT .bin or llm.c .bin", form.file);
+    mark("launch.file");
+  }
+  ImGui::SetCursorPosX(px(label_width));
+  text_quiet_wrapped(form.data == LaunchData::synthetic ? "source of known entropy, so the loss has a floor"
+                     : form.data == LaunchData::file    ? "last 10 % held out for validation"
+                                                        : "bytes as tokens; last 10 % held out for validation");
+}
+
+// A value that the recipe has if the field is left empty.
+std::string default_of(const RecipeField& field, const Recipe& usual) {
+  const std::string_view name = field.name;
+  if (name == "vocab" && usual.vocab == 0) return "as the data needs";
+  if (name == "warmup") return "detected";
+  if (name == "threads") return "one per core";
+  if (name == "sample_prompt") return "a line end";
+  for (const auto& [value_name, value] : describe(usual)) {
+    if (value_name == name) return value.empty() ? "none" : value;
+  }
+  return "";
+}
+
+void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField& field, const Recipe& usual) {
+  std::string& value = form.values[field.name];
+  const std::string hint = default_of(field, usual);
+  const std::string id = std::string("##") + field.name;
+  label(field.label);
+  if (const std::vector<std::string> choices = choices_of(field); choices.empty()) {
+    text_input(id.c_str(), hint.c_str(), value);
+  } else if (ImGui::BeginCombo(id.c_str(), (value.empty() ? hint : value).c_str())) {
+    for (const std::string& choice : choices) {
+      if (ImGui::Selectable(choice.c_str(), choice == (value.empty() ? hint : value)))
+        value = choice == hint ? "" : choice;
+    }
+    ImGui::EndCombo();
+  }
+  mark(std::string("launch.") + field.name);
+  ImGui::SetItemTooltip("%s", field.help);
+  draw_problem(checked, field.name);
+}
+
+// The fields of a group, folded unless one of them is wrong.
+void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, const Recipe& usual) {
+  std::size_t changed = 0;
+  bool is_wrong = false;
+  for (const RecipeField& field : recipe_fields()) {
+    if (field.group != group) continue;
+    const auto typed = form.values.find(field.name);
+    changed += typed != form.values.end() && !typed->second.empty() ? 1 : 0;
+    is_wrong = is_wrong || checked.field_problems.contains(field.name);
+  }
+  std::string title = title_of(group);
+  if (changed > 0) title += ", " + std::to_string(changed) + " changed";
+  if (is_wrong) ImGui::SetNextItemOpen(true);
+  ImGui::PushStyleColor(ImGuiCol_Header, ImVec4(0, 0, 0, 0));
+  const bool open = ImGui::TreeNodeEx((title + "###" + title_of(group)).c_str(),
+                                      ImGuiTreeNodeFlags_NoTreePushOnOpen | ImGuiTreeNodeFlags_SpanAvailWidth);
+  ImGui::PopStyleColor();
+  mark("launch.group." + std::to_string(static_cast<int>(group)));
+  if (!open) return;
+  for (const RecipeField& field : recipe_fields()) {
+    if (field.group == group) draw_field(form, checked, field, usual);
+  }
+}
+
+void draw_repeats(LaunchForm& form) {
+  label("Repeats");
+  ImGui::InputInt("##repeats", &form.repeats, 0);
+  form.repeats = std::clamp(form.repeats, 1, 1000);
+  mark("launch.repeats");
+  label("");
+  ImGui::BeginDisabled(form.repeats < 2);
+  ImGui::Checkbox("Interleave repeats", &form.interleave);
+  ImGui::EndDisabled();
+  ImGui::SetItemTooltip("Runs the repeats of all rungs in random order, so that a drifting machine favours none");
+  label("");
+  ImGui::Checkbox("Wait for a quiet machine", &form.when_quiet);
+  mark("launch.when_quiet");
+  ImGui::SetItemTooltip("Before each run, waits until other programs leave it the cores that it needs");
+  label("Name");
+  text_input("##name", "auto-generated", form.name);
+  mark("launch.name");
+}
+
+int take_new_size(ImGuiInputTextCallbackData* data) {
+  if (data->EventFlag != ImGuiInputTextFlags_CallbackResize) return 0;
+  auto& text = *static_cast<std::string*>(data->UserData);
+  text.resize(static_cast<std::size_t>(data->BufTextLen));
+  data->Buf = text.data();
+  return 0;
+}
+
+}  // namespace
+
+bool text_input(const char* id, const char* hint, std::string& text) {
+  return ImGui::InputTextWithHint(id, hint, text.data(), text.capacity() + 1, ImGuiInputTextFlags_CallbackResize,
+                                  take_new_size, &text);
+}
+
+void draw_launch_form(LaunchForm& form, const CheckedForm& checked) {
+  Recipe usual;
+  apply_preset(usual, model_presets()[static_cast<std::size_t>(form.model)].name);
+  text_strong(title_of(FieldGroup::everyday));
+  ImGui::Dummy(ImVec2(0, px(2)));
+  draw_model(form, checked);
+  draw_data(form);
+  ImGui::Dummy(ImVec2(0, px(6)));
+  for (const RecipeField& field : recipe_fields()) {
+    if (field.group == FieldGroup::everyday) draw_field(form, checked, field, usual);
+  }
+  draw_repeats(form);
+  ImGui::Dummy(ImVec2(0, px(4)));
+  for (int group = 1; group < field_groups; ++group) draw_group(form, checked, static_cast<FieldGroup>(group), usual);
+}
+
+}  // namespace stepladder
