@@ -240,11 +240,20 @@ void update(State& state, const RunEntry& shown, const RunDetail* detail) {
   }
 }
 
+// Of a running run, the planned end; early in a long one a tenth, a hundredth ... of the way there, so that what has
+// been trained can be seen.
+double x_until(const RunEntry& shown) {
+  if (shown.run.status != RunStatus::running || shown.run.planned_steps <= 0) return missing;
+  const double done = shown.series().empty() ? 0 : static_cast<double>(shown.series().step.back());
+  auto until = static_cast<double>(shown.run.planned_steps);
+  while (until > 1000 && until / 10 > done) until /= 10;
+  return until;
+}
+
 // A chart over the run's steps in its own card; all of them zoom together.
 void draw_in_card(const char* card, ImVec2 size, Chart chart, const RunEntry& shown, SharedX& x, Commands& commands) {
   chart.x_label = "step";
-  if (shown.run.status == RunStatus::running && shown.run.planned_steps > 0)
-    chart.x_until = static_cast<double>(shown.run.planned_steps);
+  chart.x_until = x_until(shown);
   chart.shared = &x;
   chart.commands = &commands;
   begin_card(card, size);
