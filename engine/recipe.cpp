@@ -274,7 +274,7 @@ void set_value(Recipe& recipe, std::string_view wanted, const std::string& value
     found = true;
     member = value_from_text<T>(option_of(name), value);
   });
-  if (!found) throw RecipeError(std::string(wanted), unknown_name(wanted, known));
+  if (!found) throw RecipeError(std::string(wanted), unknown_name(wanted, known).substr(wanted.size() + 3));
 }
 
 std::string precision_name(const Recipe& recipe) {
