@@ -99,6 +99,7 @@ class Compare(unittest.TestCase):
             time.sleep(0.1)
         self.desktop.xdotool("mouseup", 1)
         self.desktop.wait(lambda: self.desktop.ui_test_anchors()["compare.rows.0"][1] > y0 + 30, "higher rows")
+        places = {name: box for name, box in self.desktop.settled().items() if name.startswith("compare.chart.")}
         self.assertEqual(self.desktop.stop(), 0)
         _, view = self.kept()
         now, saved = view["charts"]["now"], view["charts"]["saved"]["six"]
@@ -107,10 +108,9 @@ class Compare(unittest.TestCase):
         self.assertEqual((now["columns"], saved["columns"], saved["row_height"]), (3, 3, 0))
         self.assertGreater(now["row_height"], 0)
 
-        places = {name: box for name, box in self.desktop.ui_test_anchors().items() if name.startswith("compare.chart.")}
         self.desktop.start()
         self.waits_for("compare.row.3", "chart.loss", "compare.chart.4")
-        back = self.desktop.ui_test_anchors()
+        back = self.desktop.settled()
         for name, box in places.items():
             for was, now_is in zip(box, back[name]):
                 self.assertAlmostEqual(was, now_is, delta=3, msg=name)

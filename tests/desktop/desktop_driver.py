@@ -84,6 +84,14 @@ class Desktop:
             return {}
         return {line.split()[0]: tuple(map(float, line.split()[1:])) for line in lines}
 
+    def settled(self):
+        """The anchors, once nothing moves any more."""
+        def twice_the_same():
+            before = self.ui_test_anchors()
+            time.sleep(0.7)
+            return before if before and self.ui_test_anchors() == before else None
+        return self.wait(twice_the_same, "a window at rest")
+
     def xdotool(self, *arguments):
         subprocess.run(["xdotool", *map(str, arguments)], env=self.environment, check=True)
 
