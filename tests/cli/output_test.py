@@ -10,7 +10,7 @@ import subprocess
 import termios
 import unittest
 
-from program import PATIENCE_S, PROGRAM, Workplace
+from program import PATIENCE_S, PROGRAM, Workplace, read_terminal
 
 STEPS = "".join(f"step {i} | loss {5 - i / 100:.2f} | dt 100.0ms | tok/sec 40960\n" for i in range(1, 31))
 
@@ -172,17 +172,8 @@ class StrangersText(Case):
         process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs,
                                    stdin=subprocess.DEVNULL, env=self.place.environment)
         os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 65536)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-        os.close(ours)
-        process.wait(20)
+        shown = read_terminal(ours)
+        process.wait(PATIENCE_S)
         return shown
 
     def steers_nothing(self, *arguments):
@@ -328,17 +319,8 @@ class Tables(Case):
             process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=subprocess.DEVNULL,
                                        stdin=subprocess.DEVNULL, env=self.place.environment)
             os.close(theirs)
-            shown = b""
-            while True:
-                try:
-                    piece = os.read(ours, 4096)
-                except OSError:
-                    break
-                if not piece:
-                    break
-                shown += piece
-            os.close(ours)
-            self.assertEqual(process.wait(20), 0)
+            shown = read_terminal(ours)
+            self.assertEqual(process.wait(PATIENCE_S), 0)
             table = shown.decode().split("\r\n\r\nrun ")[0]
             self.assertLessEqual(max(len(line) for line in table.splitlines()), 80, table)
 

@@ -16,6 +16,21 @@ PATIENCE_S = 400
 TINY = ["--model", "nano", "--layers", "2", "--d-model", "32", "--heads", "2", "--batch", "4", "--seq", "32"]
 
 
+def read_terminal(ours):
+    """All that is written to a pseudo-terminal until the last program has closed it; closes this side, too."""
+    shown = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(ours)
+    return shown
+
+
 class Workplace:
     """A temporary folder with a database, and no display."""
 

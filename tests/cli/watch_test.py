@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from program import PATIENCE_S, PROGRAM, Workplace
+from program import PATIENCE_S, PROGRAM, Workplace, read_terminal
 
 STEPS = "".join(f"step {i} loss {4 - i / 10:.4f} dt 12.5ms\n" for i in range(10))
 LONG = os.environ.get("STEPLADDER_LONG") == "1"
@@ -122,16 +122,8 @@ class Watch(Case):
                                     "import sys; print('tty', sys.stdout.isatty()); print('step 1 loss 2.0')"],
                                    stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=self.place.environment)
         os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:
-                break
-            if not piece:
-                break
-            shown += piece
-        self.assertEqual(process.wait(20), 0)
+        shown = read_terminal(ours)
+        self.assertEqual(process.wait(PATIENCE_S), 0)
         self.assertEqual(shown, b"tty True\r\nstep 1 loss 2.0\r\n")
 
     def test_a_signal_of_the_terminal_arrives_once(self):
@@ -262,7 +254,7 @@ class Survival(Case):
         self.addCleanup(self.end, second)
         self.until(lambda: len(self.steps()) > count, "no more steps")
         second.send_signal(signal.SIGINT)
-        self.assertEqual(second.wait(30), 3)
+        self.assertEqual(second.wait(PATIENCE_S), 3)
         self.assertEqual(self.reason(), "exit status 3")
 
     def test_a_killed_keeper_is_no_end_that_somebody_saw(self):
@@ -270,7 +262,7 @@ class Survival(Case):
         self.until(lambda: len(self.steps()) >= 5, "no steps")
         keeper, = [int(pid) for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == tracker.pid]
         os.kill(keeper, signal.SIGKILL)
-        self.assertEqual(tracker.wait(30), 1)
+        self.assertEqual(tracker.wait(PATIENCE_S), 1)
         self.assertEqual(self.run_of()["status"], "interrupted")
         self.assertIn("nobody knows how the program ended", self.reason())
         (self.place.path / "stop").touch()

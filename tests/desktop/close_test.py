@@ -41,8 +41,8 @@ class Close(unittest.TestCase):
         return [id for id, in self.desktop.rows("select run_id from queue join runs on id = run_id where status = 'queued' "
                                                 "order by place")]
 
-    def wait_for(self, query, *values, seconds=PATIENCE_S):
-        return self.desktop.wait(lambda: (self.desktop.rows(query, *values) or [(None,)])[0][0], query, seconds)
+    def wait_for(self, query, *values):
+        return self.desktop.wait(lambda: (self.desktop.rows(query, *values) or [(None,)])[0][0], query)
 
     def steps_of(self, run):
         return self.desktop.rows("select count(*) from steps where run_id = ?", run)[0][0]
@@ -89,7 +89,7 @@ class Close(unittest.TestCase):
         self.desktop.go("side.live", "live.pause")
         self.desktop.picture("followed")
         self.desktop.click("live.pause")
-        self.desktop.wait(lambda: self.is_at_rest(run), "the pause")
+        self.desktop.wait(lambda: self.desktop.stands_still(lambda: self.steps_of(run)), "the pause")
         self.assertEqual(self.wait_for("select paused from queue where run_id = ? and paused", run), 1)
         self.desktop.picture("followed-paused")
         self.desktop.wait(lambda: self.waiting() == queued, "both in the order of their launch")
@@ -109,14 +109,6 @@ class Close(unittest.TestCase):
         self.ask_to_close()
         self.assertEqual(self.desktop.program.wait(timeout=PATIENCE_S), 0)
         self.desktop.program = None
-
-    def is_at_rest(self, run):
-        before = self.steps_of(run)
-        try:
-            self.desktop.wait(lambda: self.steps_of(run) > before, "", seconds=4)
-        except AssertionError:
-            return True
-        return False
 
     def test_stop_after_this_step(self):
         run = self.train()

@@ -86,11 +86,14 @@ class Desktop:
 
     def settled(self):
         """The anchors, once nothing moves any more."""
-        def twice_the_same():
-            before = self.ui_test_anchors()
-            time.sleep(0.7)
-            return before if before and self.ui_test_anchors() == before else None
-        return self.wait(twice_the_same, "a window at rest")
+        self.wait(lambda: self.stands_still(self.ui_test_anchors, 0.7), "a window at rest")
+        return self.ui_test_anchors()
+
+    def stands_still(self, reading, seconds=4):
+        """Whether a reading is the same after a while. A step is committed up to 1.5 s after its end."""
+        before = reading()
+        time.sleep(seconds)
+        return reading() == before
 
     def xdotool(self, *arguments):
         subprocess.run(["xdotool", *map(str, arguments)], env=self.environment, check=True)

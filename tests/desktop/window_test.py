@@ -38,7 +38,7 @@ class MainJob(unittest.TestCase):
 
         # Pause: no step runs until Resume.
         desktop.click("live.pause")
-        desktop.wait(self.is_at_rest, "the pause")
+        desktop.wait(lambda: desktop.stands_still(self.steps_of_running), "the pause")
         held = self.steps_of_running()
         desktop.picture("paused")
         desktop.click("live.pause")
@@ -116,11 +116,6 @@ class MainJob(unittest.TestCase):
         self.desktop.click("launch.start")
         time.sleep(0.5)
         return self.desktop.rows("select 1 from ladders where name = 'by hand'")
-
-    def is_at_rest(self):
-        before = self.steps_of_running()
-        time.sleep(2.5)  # a step is committed up to 1.5 s after its end
-        return self.steps_of_running() == before
 
     def steps_of_running(self):
         return self.desktop.rows("select count(*) from steps join runs on id = run_id where status = 'running'")[0][0]
