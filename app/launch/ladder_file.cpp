@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/figures/export.h"
 #include "app/launch/recipe_fields.h"
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
@@ -185,17 +186,7 @@ void save_ladder_preset(const std::string& name, const LadderDraft& draft) {
   const fs::path file = saved_ladder(name);
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  fs::path fresh = file;
-  fresh += ".new";
-  errno = 0;
-  {
-    std::ofstream out(fresh);
-    out << ladder_file_text(draft);
-    if (!out.flush()) throw StorageError(file.string() + " cannot be written: " + std::strerror(errno ? errno : EIO));
-  }
-  std::error_code problem;
-  fs::rename(fresh, file, problem);
-  if (problem) throw StorageError(file.string() + " cannot be written: " + problem.message());
+  write_file(file, ladder_file_text(draft));
 }
 
 std::string command_line_of(const LadderRequest& request) {

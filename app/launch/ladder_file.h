@@ -33,7 +33,7 @@ std::string ladder_file_text(const LadderDraft& draft);
 LadderDraft read_ladder_file(const std::filesystem::path& file);
 
 // The user's own presets: FOLDER/NAME.json with FOLDER = $XDG_CONFIG_HOME/stepladder/ladders. Saving replaces one of
-// the same name; it throws RecipeError if the name cannot be a file's, StorageError if the file cannot be written.
+// the same name; it throws RecipeError if the name cannot be a file's, DataError if the file cannot be written.
 std::filesystem::path saved_ladders_folder();
 std::vector<std::string> saved_ladders();  // names, sorted
 std::filesystem::path saved_ladder(const std::string& name);
