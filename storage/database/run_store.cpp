@@ -60,7 +60,6 @@ struct DeadRun {
   RunId id;
   ProcessIdentity owner;
   std::string reason;  // why it is closed
-  double first_at = missing;
   double last_at = missing;
 };
 
@@ -462,13 +461,10 @@ int RunStore::close_dead_runs() {
   // Before the transaction, since reading the steps of a long run takes a while.
   for (DeadRun& run : dead) {
     run.reason = "the process that ran it (pid " + std::to_string(run.owner.pid) + ") has exited; ";
-    Statement first(database, "SELECT at FROM steps WHERE run_id = ? ORDER BY at_ms LIMIT 1");
-    first.bind(run.id);
     Statement last(database, "SELECT step, at FROM steps WHERE run_id = ? ORDER BY at_ms DESC, step DESC LIMIT 1");
     last.bind(run.id);
-    if (first.step() && last.step()) {
+    if (last.step()) {
       run.reason += "last step " + std::to_string(last.integer(0));
-      run.first_at = first.real(0);
       run.last_at = last.real(1);
     } else {
       run.reason += "it recorded no step";
@@ -479,14 +475,15 @@ int RunStore::close_dead_runs() {
   std::vector<RunId> closed;
   if (!dead.empty()) {  // the usual case takes no write lock
     Transaction transaction(database);
-    for (const auto& [id, owner, reason, first_at, last_at] : dead) {
+    for (const auto& [id, owner, reason, last_at] : dead) {
       // A run with steps has begun, though the process may have died before it stored when. Checks the owner again:
       // since the query above, another process may have closed or resumed the run.
       Statement update(database,
-                       "UPDATE runs SET status = 'interrupted', reason = ?, started_at = coalesce(started_at, ?), "
+                       "UPDATE runs SET status = 'interrupted', reason = ?, "
+                       "started_at = coalesce(started_at, (SELECT min(at) FROM steps WHERE run_id = runs.id)), "
                        "ended_at = coalesce(?, started_at, created_at) WHERE id = ? "
                        "AND status IN ('queued', 'running') AND owner_pid = ? AND owner_start IS ?");
-      update.bind(reason).bind(first_at).bind(last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
+      update.bind(reason).bind(last_at).bind(id).bind(owner.pid).bind(known(owner.start)).run();
       if (database.changes() == 0) continue;
       closed.push_back(id);
       impl_->derived.forget(id);
