@@ -38,6 +38,12 @@ ImGuiWindowFlags keep_least_size(const Panel& panel, const char* name, ImVec2 pa
   return narrow ? ImGuiWindowFlags_HorizontalScrollbar : ImGuiWindowFlags_None;
 }
 
+// When Alt is released, ImGui moves the keyboard focus to a window's menu. No window has one, and views have keys with
+// Alt: a key that is owned doesn't do this.
+void keep_focus_at_alt() {
+  for (const ImGuiKey key : {ImGuiKey_LeftAlt, ImGuiKey_RightAlt}) ImGui::SetKeyOwner(key, ImHashStr("alt"));
+}
+
 constexpr double notice_seconds = 6;
 constexpr double file_notice_seconds = 20;  // it has buttons
 
@@ -290,6 +296,7 @@ void DesktopApp::draw_closing() {
 }
 
 void DesktopApp::draw() {
+  keep_focus_at_alt();
   handle_keys();
   use_line_styles(workspace_.line_styles);
   const ImGuiViewport* viewport = ImGui::GetMainViewport();

@@ -85,6 +85,28 @@ TEST_F(RungEditorTest, RungsAreTypedMovedDuplicatedLeftOutAndRemoved) {
   EXPECT_EQ(planned(), "baseline yours flash-attention");
 }
 
+// A slow window gets all events of a key stroke at once, and the next stroke after Alt was released.
+TEST_F(RungEditorTest, AltIsReleasedBetweenTheKeysThatMoveARung) {
+  empty_table();
+  for (const char* stage : {"fused-adamw", "flash-attention", "bf16", "weight-tying"}) add(stage);
+  click("launch.rung_text.3");
+  ImGuiIO& io = ImGui::GetIO();
+  for (int stroke = 0; stroke < 3; ++stroke) {
+    for (const bool down : {true, false}) {
+      for (const ImGuiKey key : {ImGuiMod_Alt, ImGuiKey_LeftAlt}) {
+        if (down) io.AddKeyEvent(key, true);
+      }
+      io.AddKeyEvent(ImGuiKey_UpArrow, down);
+      for (const ImGuiKey key : {ImGuiMod_Alt, ImGuiKey_LeftAlt}) {
+        if (!down) io.AddKeyEvent(key, false);
+      }
+    }
+    frames();
+    frames();
+  }
+  EXPECT_EQ(planned(), "baseline weight-tying fused-adamw flash-attention bf16");
+}
+
 TEST_F(RungEditorTest, ARungIsDraggedByItsDots) {
   empty_table();
   add("fused-adamw");
