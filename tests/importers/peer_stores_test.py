@@ -18,15 +18,15 @@ REQUIREMENTS = HERE / "stores/requirements.txt"
 SKIPPED = 77
 
 
-def environment():
-    """The folder of an environment that has the writers, created if missing."""
+def environment(requirements=REQUIREMENTS):
+    """The folder of an environment that has these packages, created if missing."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    key = hashlib.sha256(REQUIREMENTS.read_bytes() + sys.version.encode()).hexdigest()[:12]
+    key = hashlib.sha256(requirements.read_bytes() + sys.version.encode()).hexdigest()[:12]
     folder = cache / "stepladder" / f"peer-stores-{key}"
     if not (folder / "complete").exists():
         venv.create(folder, with_pip=True, clear=True)
         subprocess.run([folder / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-                        "-r", REQUIREMENTS], check=True)
+                        "-r", requirements], check=True)
         (folder / "complete").touch()
     return folder
 
