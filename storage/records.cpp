@@ -31,6 +31,12 @@ constexpr std::array<std::pair<RunRequest, std::string_view>, 3> request_names{{
     {RunRequest::stop, "stop"},
 }};
 
+constexpr std::array<std::pair<Direction, std::string_view>, 3> direction_names{{
+    {Direction::unknown, ""},
+    {Direction::lower, "lower"},
+    {Direction::higher, "higher"},
+}};
+
 template <class Names, class Value>
 std::string_view name_of(const Names& names, Value value) {
   for (const auto& [candidate, name] : names)
@@ -73,6 +79,14 @@ std::string_view to_string(RunRequest request) {
 
 RunRequest run_request_from(std::string_view text) {
   return value_of(request_names, text, "a request");
+}
+
+std::string_view to_string(Direction direction) {
+  return name_of(direction_names, direction);
+}
+
+Direction direction_from(std::string_view text) {
+  return value_of(direction_names, text, "a direction");
 }
 
 RunId run_of(const RunEvent& event) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -165,6 +166,35 @@ struct Contention {
   int needed_cores = 0;             // its computing threads; on a GPU, one for each process
 };
 
+// Which values of a metric are better.
+enum class Direction { unknown, lower, higher };
+std::string_view to_string(Direction direction);  // "", "lower", "higher"
+Direction direction_from(std::string_view text);  // throws std::invalid_argument
+
+// A number that a run logs beside its steps' own fields: "val/acc", "expert load".
+struct Metric {
+  std::string name;  // as logged; any text
+  std::string unit;  // empty: not known
+  Direction direction = Direction::unknown;
+  std::string section;  // the group of charts that it was logged for; empty: not known
+  // "loss" or "val_loss": its values are that field of the steps. Empty: they are its own (metric_store.h).
+  std::string field;
+};
+
+struct MetricPoint {
+  std::int64_t step = 0;
+  double value = 0;     // NaN and infinities too
+  double at = missing;  // unix seconds
+};
+
+// What a run logged for one step, by the metric's name.
+struct MetricValues {
+  RunId run = 0;
+  std::int64_t step = 0;
+  double at = missing;
+  std::vector<std::pair<std::string, double>> values;
+};
+
 // The machine's state at one moment of a run, sampled about twice a second.
 struct SystemMetrics {
   RunId run = 0;
@@ -237,7 +267,7 @@ struct RunEnded {
 };
 
 using RunEvent = std::variant<RunStarted, StepRecord, RunEnded, SystemMetrics, CheckpointSaved, TextSample, ConsoleText,
-                              StepProfile>;
+                              StepProfile, MetricValues>;
 RunId run_of(const RunEvent& event);
 
 // A run's steps in memory, column by column, in the order of steps; all columns have the same length.

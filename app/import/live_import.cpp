@@ -68,6 +68,16 @@ void LiveSink::step(const StepRecord& record) {
   recorder_.post(step);
 }
 
+// What is recorded already isn't stored again (insert_points), so nothing has to be skipped.
+void LiveSink::metric(const Metric& metric, std::span<const MetricPoint> points) {
+  if (has_ended(run_)) return;
+  for (const MetricPoint& point : points)
+    recorder_.post(MetricValues{.run = run_,
+                                .step = point.step,
+                                .at = is_missing(point.at) ? unix_now() : point.at,
+                                .values = {{metric.name, point.value}}});
+}
+
 bool LiveSink::has_ended(RunId run) const {
   return std::any_of(recorded_.begin(), recorded_.end(),
                      [&](const RecordedRun& known) { return known.run == run && known.ended; });

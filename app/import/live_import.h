@@ -59,6 +59,7 @@ class LiveSink : public ImportSink {
 
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}

@@ -15,6 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t steps_in_memory = 16'384;
+constexpr std::size_t points_in_memory = 65'536;
 constexpr std::size_t runs_in_memory = 256;
 constexpr std::ptrdiff_t steps_in_a_piece = 1024;
 
@@ -52,6 +53,14 @@ void StoreSink::step(const StepRecord& record) {
   steps_.back().run = std::ssize(runs_) - 1;
   if (options_.tokens_per_step > 0) steps_.back().tokens = options_.tokens_per_step;
   if (steps_.size() >= steps_in_memory) write();
+}
+
+void StoreSink::metric(const Metric& metric, std::span<const MetricPoint> points) {
+  LoggedMetric& logged = metrics_[{runs_.size() - 1, metric.name}];
+  logged.metric = metric;
+  logged.points.insert(logged.points.end(), points.begin(), points.end());
+  points_in_memory_ += points.size();
+  if (points_in_memory_ >= points_in_memory) write();
 }
 
 void StoreSink::end_run(const Run& run) {
@@ -148,6 +157,8 @@ bool StoreSink::write_next() {
     const auto piece = rest.first(static_cast<std::size_t>(end - rest.begin()));
     store_->append_steps(runs_[static_cast<std::size_t>(rest.front().run)].id, piece);
     written_steps_ += piece.size();
+  } else if (!metrics_.empty()) {  // after the steps, whose times they share
+    write_next_points();
   } else if (!changed_.empty()) {
     store_->update_run(runs_[changed_.back()]);
     changed_.pop_back();
@@ -157,10 +168,22 @@ bool StoreSink::write_next() {
   return true;
 }
 
+void StoreSink::write_next_points() {
+  auto& [of, logged] = *metrics_.begin();
+  const RunId run = runs_[of.first].id;
+  if (logged.written == 0) store_->metrics().describe(run, logged.metric);
+  const auto rest = std::span(logged.points).subspan(logged.written);
+  const auto piece = rest.first(static_cast<std::size_t>(std::min(std::ssize(rest), steps_in_a_piece)));
+  store_->metrics().append(run, logged.metric.name, piece);
+  logged.written += piece.size();
+  if (piece.size() == rest.size()) metrics_.erase(metrics_.begin());
+}
+
 void StoreSink::write() {
   store_->in_slices([this] { return write_next(); });
   steps_.clear();
   written_steps_ = 0;
+  points_in_memory_ = 0;
 }
 
 }  // namespace stepladder

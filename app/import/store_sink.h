@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/import/import.h"
@@ -23,6 +25,7 @@ class StoreSink : public ImportSink {
 
   void begin_run(const Run& run) override;
   void step(const StepRecord& record) override;
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
   void note(std::int64_t line, std::string text) override;
@@ -32,10 +35,17 @@ class StoreSink : public ImportSink {
   void finish(ImportOutcome& outcome, const std::string& source_hash, const std::string& content_hash);
 
  private:
+  struct LoggedMetric {
+    Metric metric;
+    std::vector<MetricPoint> points;
+    std::size_t written = 0;  // of these
+  };
+
   std::string stem() const;
   void complete(Run& run) const;
   void keep_texts_short(Run& run);  // with a note for each that was cut
   bool write_next();                // the next few rows, for RunStore::in_slices
+  void write_next_points();
   void write();
 
   const std::function<RunStore&()>& open_store_;
@@ -49,6 +59,8 @@ class StoreSink : public ImportSink {
   std::vector<std::size_t> changed_;  // of those, the ones whose facts have changed since
   std::vector<StepRecord> steps_;     // not yet written; their `run` is an index in runs_
   std::size_t written_steps_ = 0;     // of these
+  std::map<std::pair<std::size_t, std::string>, LoggedMetric> metrics_;  // not yet written, by place in runs_ and name
+  std::size_t points_in_memory_ = 0;
   std::vector<ImportNote> notes_;
   bool finished_ = false;
 };

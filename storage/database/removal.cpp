@@ -1,6 +1,7 @@
 #include "storage/database/removal.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,12 +16,20 @@ struct RowsOfRuns {
   std::string table;
   std::string keys;
   std::int64_t at_once;
+  bool is_of_metrics = false;  // then the rows of one metric after the other, by metric_id
 };
 const RowsOfRuns tables_with_many_rows[] = {
-    {"steps", "step", 2000},          {"superseded_steps", "step", 2000},
-    {"nan_steps", "step", 2000},      {"lanes", "at", 2000},
-    {"samples", "step", 100},         {"console", "part", 100},
-    {"operators", "part, name", 500}, {"overview_chunks", "quantity, level, last_step", 4},
+    {"steps", "step", 2000},
+    {"superseded_steps", "step", 2000},
+    {"nan_steps", "step", 2000},
+    {"lanes", "at", 2000},
+    {"samples", "step", 100},
+    {"console", "part", 100},
+    {"operators", "part, name", 500},
+    {"overview_chunks", "quantity, level, last_step", 4},
+    {"metric_values", "step", 2000, true},
+    {"superseded_metric_values", "step", 2000, true},
+    {"metric_overviews", "level, last_step", 4, true},
 };
 constexpr int pages_to_give_back_at_once = 100;
 
@@ -29,15 +38,26 @@ bool has_table(Database& database, const std::string& table) {
   return rows.bind(table).step();
 }
 
+// Of the run, or of its first metric that has any: the value of the key's first column.
+std::optional<std::int64_t> owner_of_rows(Database& database, const RowsOfRuns& rows, RunId run) {
+  if (!rows.is_of_metrics) return run;
+  Statement metric(database, "SELECT id FROM metrics WHERE run_id = ? AND EXISTS (SELECT 1 FROM " + rows.table +
+                                 " WHERE metric_id = metrics.id) LIMIT 1");
+  metric.bind(run);
+  return metric.step() ? std::optional(metric.integer(0)) : std::nullopt;
+}
+
 // The first rows by their key. Returns whether there may be more.
 bool delete_first_rows(Database& database, const RowsOfRuns& rows, RunId run) {
-  const std::string begin = "DELETE FROM " + rows.table + " WHERE run_id = ?1";
-  Statement some(database, begin + " AND (" + rows.keys + ") <= (SELECT " + rows.keys + " FROM " + rows.table +
-                               " WHERE run_id = ?1 ORDER BY " + rows.keys + " LIMIT 1 OFFSET ?2)");
-  some.bind(run).bind(rows.at_once).run();
+  const std::optional<std::int64_t> owner = owner_of_rows(database, rows, run);
+  if (!owner) return false;
+  const std::string of_owner = rows.table + (rows.is_of_metrics ? " WHERE metric_id = ?1" : " WHERE run_id = ?1");
+  Statement some(database, "DELETE FROM " + of_owner + " AND (" + rows.keys + ") <= (SELECT " + rows.keys + " FROM " +
+                               of_owner + " ORDER BY " + rows.keys + " LIMIT 1 OFFSET ?2)");
+  some.bind(*owner).bind(rows.at_once).run();
   if (database.changes() > 0) return true;
-  Statement(database, begin).bind(run).run();
-  return false;
+  Statement(database, "DELETE FROM " + of_owner).bind(*owner).run();
+  return rows.is_of_metrics;
 }
 
 void delete_row_of(Database& database, RunId run) {

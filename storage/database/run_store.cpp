@@ -14,7 +14,7 @@
 #include "storage/database/attachment_rows.h"
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
-#include "storage/database/derived.h"
+#include "storage/database/derived/derived.h"
 #include "storage/database/events/event_rows.h"
 #include "storage/database/events/left_events.h"
 #include "storage/database/process.h"
@@ -105,6 +105,7 @@ struct RunStore::Impl {
 
   Database database;
   Derived derived{database};
+  MetricStore metrics{database, derived};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
 };
@@ -389,6 +390,10 @@ void RunStore::for_steps(RunId id, const UseSteps& use) {
     for (const StepReader::Row& row : rows) steps.push_back(row.step);
     use(steps);
   }
+}
+
+MetricStore& RunStore::metrics() {
+  return impl_->metrics;
 }
 
 Summary RunStore::summary(const Run& run) {

@@ -17,6 +17,7 @@
 #include "storage/analysis/summary.h"
 #include "storage/database/backup.h"
 #include "storage/database/curation.h"
+#include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
 #include "storage/errors.h"
 #include "storage/records.h"
@@ -145,6 +146,8 @@ class RunStore {
   std::vector<RunAndSummary> runs_with_summaries();  // oldest first; one query if every summary is cached
 
   // --- Recorded besides the steps
+
+  MetricStore& metrics();
 
   std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
   std::vector<TextSample> samples(RunId id);            // in the order of steps

@@ -351,9 +351,70 @@ CREATE TABLE requests (
 );
 )sql";
 
+// Whatever else a run logs. `metric_figures` and `metric_overviews` are derived from the values.
+constexpr const char* metrics = R"sql(
+CREATE TABLE metrics (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  unit TEXT,
+  direction TEXT,
+  section TEXT,
+  field TEXT,
+  UNIQUE (run_id, name)
+);
+
+CREATE TABLE metric_values (
+  metric_id INTEGER NOT NULL REFERENCES metrics(id) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  value REAL,
+  at_ms INTEGER,
+  PRIMARY KEY (metric_id, step)
+) WITHOUT ROWID;
+
+CREATE TABLE superseded_metric_values (
+  metric_id INTEGER NOT NULL REFERENCES metrics(id) ON DELETE CASCADE,
+  step INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  value REAL,
+  at_ms INTEGER,
+  PRIMARY KEY (metric_id, step, attempt)
+) WITHOUT ROWID;
+
+CREATE TABLE metric_figures (
+  metric_id INTEGER PRIMARY KEY REFERENCES metrics(id) ON DELETE CASCADE,
+  format INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  not_finite INTEGER NOT NULL,
+  first_step INTEGER,
+  last_step INTEGER,
+  first REAL,
+  last REAL,
+  lowest REAL,
+  highest REAL,
+  mean REAL,
+  median REAL
+);
+
+CREATE TABLE metric_overviews (
+  metric_id INTEGER NOT NULL REFERENCES metrics(id) ON DELETE CASCADE,
+  level INTEGER NOT NULL,
+  first_step INTEGER NOT NULL,
+  last_step INTEGER NOT NULL,
+  buckets BLOB NOT NULL,
+  PRIMARY KEY (metric_id, level, last_step)
+) WITHOUT ROWID;
+
+CREATE VIEW metric_points AS
+  SELECT metrics.run_id, metrics.name, metric_values.step, metric_values.value,
+    coalesce(metric_values.at_ms / 1e3, (SELECT at FROM steps WHERE steps.run_id = metrics.run_id AND
+      steps.step = metric_values.step)) AS at
+  FROM metrics JOIN metric_values ON metric_values.metric_id = metrics.id;
+)sql";
+
 constexpr std::array migration_list{
     first_tables, life_cycle,    summaries_with_checks, curation,   overviews, console, profiles,
-    identities,   compact_steps, without_moved_steps,   contention, queue};
+    identities,   compact_steps, without_moved_steps,   contention, queue,     metrics};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 

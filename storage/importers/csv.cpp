@@ -73,6 +73,13 @@ struct Header {
   std::vector<std::string> names;
   int step = -1, epoch = -1, batch = -1, run = -1, name = -1, stage = -1, metric = -1, value = -1, at = -1;
   bool useful = false;
+
+  // Whether a column says to what a row belongs, instead of measuring something.
+  bool counts(std::size_t i) const {
+    const int column = static_cast<int>(i);
+    return column == step || column == epoch || column == batch || column == run || column == name || column == stage ||
+           column == metric || column == value || column == at;
+  }
 };
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> words) {
@@ -220,10 +227,7 @@ class ConstantColumns {
 
   bool varies(std::size_t i) const { return values_[i] == " "; }  // no field has blanks around it
   static bool may_describe(const Header& header, std::size_t i) {
-    const int column = static_cast<int>(i);
-    for (const int other : {header.step, header.epoch, header.batch, header.run, header.name, header.stage,
-                            header.metric, header.value, header.at})
-      if (column == other) return false;
+    if (header.counts(i)) return false;
     const Field field = header.columns[i];
     return !header.names[i].empty() && (field == Field::none || field == Field::lr || field == Field::batch_size);
   }
@@ -254,6 +258,7 @@ class Table {
     std::string name, stage;
     std::vector<PrintedStep> steps;
     std::map<std::int64_t, std::size_t> place;  // of a step, in a long table
+    std::map<std::string, std::vector<MetricPoint>> others;
     StepLine labels;
     ConstantColumns constants;
   };
@@ -286,18 +291,40 @@ class Table {
       measured |= header_.columns[i] != Field::epoch;
       assign(step, header_.columns[i], *value, header_.meanings[i].scale);
     }
-    if (!measured) return;
+    const bool logs = has_others();
+    if (!measured && !logs) return;
     if (header_.run >= 0) {
       Gathered& gathered = gathered_[run];
       if (gathered.steps.empty() && header_.name >= 0) gathered.name = splitter_.text(header_.name);
       if (gathered.steps.empty() && header_.stage >= 0) gathered.stage = splitter_.text(header_.stage);
       gathered.steps.push_back(step);
       gathered.constants.take(header_, fields_);
+      for_others([&](std::size_t i, double value) {
+        gathered.others[header_.names[i]].push_back({step.step, value, step.at});
+      });
     } else {
       if (!run_.progress().open) begin({}, labels());
       constants_.take(header_, fields_);
       run_.add(step);
+      for_others([&](std::size_t i, double value) { run_.log(header_.names[i], {}, {step.step, value, step.at}); });
     }
+  }
+
+  // The numbers of the line in columns that no step has a field for. A column is left out from its first text on.
+  template <class Use>
+  void for_others(Use use) {
+    is_text_.resize(fields_.size());
+    for (std::size_t i = 0; i < fields_.size(); ++i) {
+      if (is_text_[i] || header_.columns[i] != Field::none || header_.names[i].empty() || header_.counts(i)) continue;
+      const auto value = number(static_cast<int>(i));
+      is_text_[i] = !value;
+      if (value && !is_missing(*value)) use(i, *value);
+    }
+  }
+  bool has_others() {
+    bool any = false;
+    for_others([&](auto...) { any = true; });
+    return any;
   }
 
   bool read_step_number(PrintedStep& step) {
@@ -327,13 +354,17 @@ class Table {
     auto known = metrics_.find(name);
     if (known == metrics_.end()) known = metrics_.emplace(name, meaning_of_name(name)).first;
     const Meaning& meaning = known->second;
-    if (meaning.field == Field::none || meaning.field == Field::step) return;
+    if (meaning.field == Field::step) return;
     const auto value = number(header_.value);
     if (!value) {
       note("'" + std::string(field(header_.value).substr(0, 40)) + "' is not a number");
       return;
     }
     Gathered& gathered = gathered_[run];
+    if (meaning.field == Field::none) {
+      if (!is_missing(*value)) gathered.others[std::string(name)].push_back({at.step, *value, at.at});
+      return;
+    }
     const auto [place, is_new] = gathered.place.try_emplace(at.step, gathered.steps.size());
     if (is_new) gathered.steps.push_back(at);
     assign(gathered.steps[place->second], meaning.field, *value, meaning.scale);
@@ -380,6 +411,8 @@ class Table {
       std::stable_sort(gathered.steps.begin(), gathered.steps.end(),
                        [](const PrintedStep& a, const PrintedStep& b) { return a.step < b.step; });
     for (const PrintedStep& step : gathered.steps) run_.add(step);
+    for (const auto& [name, points] : gathered.others)
+      for (const MetricPoint& point : points) run_.log(name, {}, point);
     gathered.constants.tell(header_, run_);
     gathered = {};
   }
@@ -399,6 +432,7 @@ class Table {
   ConstantColumns constants_;
   std::map<std::string, Gathered> gathered_;  // by run, if a column names it
   std::map<std::string, Meaning, std::less<>> metrics_;
+  std::vector<bool> is_text_;  // by column
   std::int64_t rows_ = 0;
   int runs_ = 0;
 };

@@ -74,6 +74,11 @@ class ImportSink {
   // line.
   virtual void step_on_line(const StepRecord& record, std::int64_t line);
 
+  // Values of a metric of this run, in the order of the file; of a step that is there twice, the later one is the newer
+  // attempt. May come in several pieces. What the metric's unit and the like are needs to be told once. The default
+  // drops them.
+  virtual void metric(const Metric& metric, std::span<const MetricPoint> points);
+
   // The same run with the facts read since (title, hardware, tokens per step, printed units).
   virtual void end_run(const Run& run) = 0;
 

@@ -18,6 +18,7 @@ struct CollectingSink : ImportSink {
     std::vector<StepRecord> steps;
     std::string ladder;
     int rung = -1;
+    std::map<std::string, std::vector<MetricPoint>> metrics;
   };
   std::vector<Told> runs;
   std::vector<std::string> notes;
@@ -32,6 +33,11 @@ struct CollectingSink : ImportSink {
   void step(const StepRecord& record) override {
     ASSERT_TRUE(inside);
     runs.back().steps.push_back(record);
+  }
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
+    ASSERT_TRUE(inside);
+    auto& all = runs.back().metrics[metric.name];
+    all.insert(all.end(), points.begin(), points.end());
   }
   void end_run(const Run& run) override {
     EXPECT_TRUE(inside);

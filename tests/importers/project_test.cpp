@@ -81,6 +81,9 @@ TEST(ProjectImport, takes_ladders_runs_and_every_attempt_of_a_step) {
                                .recipe = "{\"seq\":8}"};
     const RunId run = store.insert_finished(rung, first);
     store.append_steps(run, again);
+    store.metrics().describe(run, {.name = "acc", .unit = "%", .direction = Direction::higher});
+    store.metrics().append(run, "acc", std::vector<MetricPoint>{{1, 0.25}, {2, nan, 1.8e9}});
+    store.metrics().append(run, "acc", std::vector<MetricPoint>{{1, 0.5}});
     store.insert_finished({.name = "alone"}, std::vector<StepRecord>{{.step = 1, .loss = 2}});
     store.insert_finished({.name = "base", .ladder = ladder}, first);
     store.curate(store.insert_finished({.name = "binned"}, first), {.deleted_at = 7});
@@ -109,6 +112,13 @@ TEST(ProjectImport, takes_ladders_runs_and_every_attempt_of_a_step) {
   expect_same(fast.steps[2], again[0]);
   expect_same(fast.steps[3], first[2]);
   expect_same(fast.steps[4], again[1]);
+  const std::vector<MetricPoint>& accuracy = fast.metrics.at("acc");
+  ASSERT_EQ(accuracy.size(), 3u);
+  EXPECT_EQ(accuracy[0].value, 0.25) << "the earlier attempt";
+  EXPECT_EQ(accuracy[1].value, 0.5);
+  EXPECT_TRUE(std::isnan(accuracy[2].value) && !is_missing(accuracy[2].value));
+  EXPECT_EQ(accuracy[2].at, 1.8e9);
+  EXPECT_TRUE(sink.runs[0].metrics.empty());
   EXPECT_EQ(sink.runs[2].run.name, "alone");
   EXPECT_EQ(sink.runs[2].rung, -1);
   EXPECT_EQ(sink.runs[3].run.status, RunStatus::interrupted);

@@ -130,7 +130,41 @@ TEST(MetricTable, UnitOfANamelessTimeComesFromTheWallClock) {
   table.add("loss", 1, 3, missing);
   const auto steps = table.take_steps();
   EXPECT_TRUE(is_missing(steps.records.at(0).dt_ms));
-  EXPECT_NE(steps.notes.at(0).find("has no unit"), std::string::npos);
+  EXPECT_EQ(steps.notes.at(0), "\"loss\" is the loss, \"dt\" is the step time");
+  EXPECT_NE(steps.notes.at(1).find("has no unit"), std::string::npos);
+}
+
+TEST(MetricTable, WhatNoStepHasAFieldForBecomesMetrics) {
+  MetricTable table;
+  for (int step = 1; step <= 3; ++step) {
+    table.add("train/loss", step, 4.0 / step, 100 + step);
+    table.add("time_s", step, 0.1 * step, 100 + step);
+    table.add("val/acc", step, 0.25 * step, 100 + step);
+  }
+  table.add("epoch_loss", 3, std::nan(""), missing);
+  const auto steps = table.take_steps();
+  ASSERT_EQ(steps.metrics.size(), 4U);
+  EXPECT_EQ(steps.metrics[0].metric.name, "epoch_loss");
+  ASSERT_EQ(steps.metrics[0].points.size(), 1U);
+  EXPECT_TRUE(std::isnan(steps.metrics[0].points[0].value) && !is_missing(steps.metrics[0].points[0].value));
+  EXPECT_EQ(steps.metrics[2].metric.name, "train/loss");
+  EXPECT_EQ(steps.metrics[2].metric.field, "loss") << "the steps have it to the bit";
+  EXPECT_TRUE(steps.metrics[2].points.empty());
+  EXPECT_EQ(steps.metrics[3].points.size(), 3U);
+  EXPECT_DOUBLE_EQ(steps.metrics[3].points[2].value, 0.75);
+  EXPECT_DOUBLE_EQ(steps.metrics[3].points[2].at, 103);
+  EXPECT_EQ(steps.notes.at(1), "kept 3 more metrics: epoch_loss, time_s, val/acc");
+}
+
+TEST(MetricTable, WithoutAnyKnownMetricTheLongestOneCountsTheSteps) {
+  MetricTable table;
+  for (int step = 1; step <= 5; ++step) table.add("reward", step, step, 100 + 0.5 * step);
+  table.add("episodes", 5, 1, missing);
+  const auto steps = table.take_steps();
+  ASSERT_EQ(steps.records.size(), 5U);
+  EXPECT_DOUBLE_EQ(steps.records[4].at, 102.5);
+  EXPECT_DOUBLE_EQ(steps.records[4].dt_ms, 500);
+  EXPECT_EQ(steps.metrics.size(), 2U);
 }
 
 TEST(MetricTable, ResumedStepsAreKeptTwiceAndTheNewerIsWhole) {

@@ -40,11 +40,15 @@ void visit_fields(Visit& visit, Event& event) {
     visit(event.step), visit(event.at), visit(event.text);
   } else if constexpr (std::is_same_v<T, ConsoleText>) {
     visit(event.at), visit(event.text);
-  } else {
-    static_assert(std::is_same_v<T, StepProfile>);
+  } else if constexpr (std::is_same_v<T, StepProfile>) {
     visit(event.at), visit(event.steps), visit(event.operators);
+  } else {
+    static_assert(std::is_same_v<T, MetricValues>);
+    visit(event.step), visit(event.at), visit(event.values);
   }
 }
+
+using NamedValues = std::vector<std::pair<std::string, double>>;
 
 template <class Visit, class Operator>
 void visit_operator(Visit& visit, Operator& each) {
@@ -62,6 +66,10 @@ class EventWriter : public ByteWriter {
     (*this)(static_cast<std::int64_t>(operators.size()));
     for (const OperatorTime& each : operators) visit_operator(*this, each);
   }
+  void operator()(const NamedValues& values) {
+    (*this)(static_cast<std::int64_t>(values.size()));
+    for (const auto& [name, value] : values) (*this)(name), (*this)(value);
+  }
 };
 
 class EventReader : public ByteReader {
@@ -73,15 +81,27 @@ class EventReader : public ByteReader {
   void operator()(Sync& sync) { take_enum(sync, Sync::unknown); }
   void operator()(std::vector<OperatorTime>& operators) {
     constexpr std::int64_t fewest_bytes = 48;  // of an operator: three lengths and three numbers
-    std::int64_t count = 0;
-    (*this)(count);
-    if (count < 0 || count > static_cast<std::int64_t>(left()) / fewest_bytes) return fail();
-    for (std::int64_t i = 0; i < count && !failed(); ++i) {
+    for (std::int64_t left = take_count(fewest_bytes); left > 0 && !failed(); --left)
       visit_operator(*this, operators.emplace_back());
+  }
+  void operator()(NamedValues& values) {
+    constexpr std::int64_t fewest_bytes = 16;  // a length and a number
+    for (std::int64_t left = take_count(fewest_bytes); left > 0 && !failed(); --left) {
+      auto& [name, value] = values.emplace_back();
+      (*this)(name), (*this)(value);
     }
   }
 
  private:
+  // Of things that have at least `fewest_bytes` each; 0 if there can't be so many.
+  std::int64_t take_count(std::int64_t fewest_bytes) {
+    std::int64_t count = 0;
+    (*this)(count);
+    if (count >= 0 && count <= static_cast<std::int64_t>(left()) / fewest_bytes) return count;
+    fail();
+    return 0;
+  }
+
   template <class Enum>
   void take_enum(Enum& value, Enum last) {
     int number = 0;

@@ -29,6 +29,7 @@ std::size_t bytes_of(const RunEvent& event) {
     std::size_t operator()(const StepRecord&) const { return 0; }
     std::size_t operator()(const SystemMetrics&) const { return 0; }
     std::size_t operator()(const CheckpointSaved&) const { return 0; }
+    std::size_t operator()(const MetricValues& each) const { return each.values.size() * sizeof each.values.front(); }
   };
   return sizeof event + std::visit(Count(), event);
 }
@@ -36,7 +37,7 @@ std::size_t bytes_of(const RunEvent& event) {
 // Whether the reader may take its time.
 bool is_quiet(const RunEvent& event) {
   return std::holds_alternative<StepRecord>(event) || std::holds_alternative<SystemMetrics>(event) ||
-         std::holds_alternative<ConsoleText>(event);
+         std::holds_alternative<ConsoleText>(event) || std::holds_alternative<MetricValues>(event);
 }
 
 }  // namespace

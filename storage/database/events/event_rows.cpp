@@ -6,6 +6,7 @@
 
 #include "storage/database/attachment_rows.h"
 #include "storage/database/column_values.h"
+#include "storage/database/metrics/metric_rows.h"
 #include "storage/database/missing_steps.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/step_rows.h"
@@ -129,10 +130,14 @@ WrittenEvents write_events(Database& database, std::span<const RunEvent> events,
                            const std::optional<ProcessIdentity>& left_by,
                            const std::map<RunId, CountedSteps>& counted) {
   std::map<RunId, Change> changes;
-  std::vector<StepRecord> steps;  // consecutive ones of one run
+  std::vector<StepRecord> steps;  // consecutive ones of one run, and what else it logged meanwhile
+  std::vector<MetricValues> values;
+  RunId run_of_steps = 0;
   const auto write_steps = [&] {
-    if (!steps.empty()) insert_steps(database, steps.front().run, steps);
+    if (!steps.empty()) insert_steps(database, run_of_steps, steps);
+    if (!values.empty()) insert_metric_values(database, values);
     steps.clear();
+    values.clear();
   };
   for (const RunEvent& event : events) {
     const RunId run = run_of(event);
@@ -142,8 +147,15 @@ WrittenEvents write_events(Database& database, std::span<const RunEvent> events,
     if (!change.is_there) continue;
     if (const auto* step = std::get_if<StepRecord>(&event)) {
       if (left_by && step->step <= change.last_step && is_stored(database, *step)) continue;
-      if (!steps.empty() && steps.front().run != run) write_steps();
+      if (run_of_steps != run) write_steps();
+      run_of_steps = run;
       steps.push_back(*step);
+      continue;
+    }
+    if (const auto* logged = std::get_if<MetricValues>(&event)) {
+      if (run_of_steps != run) write_steps();
+      run_of_steps = run;
+      values.push_back(*logged);  // what is there already isn't stored again
       continue;
     }
     write_steps();

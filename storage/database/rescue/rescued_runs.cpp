@@ -1,6 +1,7 @@
 #include "storage/database/rescue/rescued_runs.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -53,6 +54,33 @@ std::set<RunId> add_lost_runs(Database& database) {
     insert.bind(run).bind("run " + std::to_string(run) + " (rescued)").bind(unix_now()).run();
   }
   return lost;
+}
+
+// Values whose metric's row is lost: nobody knows which run's they are, so they get a run of their own.
+void add_lost_metrics(Database& database, std::set<RunId>& lost_runs) {
+  if (numbers(database, "SELECT 1 FROM sqlite_master WHERE name = 'metric_values'").empty()) return;
+  std::set<std::int64_t> lost;
+  for (const char* const table : {"metric_values", "superseded_metric_values"}) {
+    const std::string next = "SELECT min(metric_id) FROM " + std::string(table) + " WHERE metric_id > ?";
+    for (std::int64_t metric = std::numeric_limits<std::int64_t>::min();;) {
+      Statement row(database, next);
+      row.bind(metric);
+      if (!row.step() || row.is_null(0)) break;
+      lost.insert(metric = row.integer(0));
+    }
+  }
+  for (const std::int64_t metric : numbers(database, "SELECT id FROM metrics")) lost.erase(metric);
+  if (lost.empty()) return;
+  Statement run(database,
+                "INSERT INTO runs (name, status, reason, created_at) VALUES ('metrics (rescued)', 'interrupted', "
+                "'rescued from a damaged file, in which the names and runs of these metrics are lost', ?)");
+  run.bind(unix_now()).run();
+  const RunId id = database.last_insert_id();
+  lost_runs.insert(id);
+  for (const std::int64_t metric : lost) {
+    Statement insert(database, "INSERT INTO metrics (id, run_id, name) VALUES (?, ?, ?)");
+    insert.bind(metric).bind(id).bind("metric " + std::to_string(metric) + " (rescued)").run();
+  }
 }
 
 void settle_references(Database& database) {
@@ -165,7 +193,8 @@ void require_sound(Database& database) {
 void settle_rescued_runs(Database& database, const StepLosses& losses, RescueReport& report) {
   database.execute("PRAGMA foreign_keys = OFF");
   Transaction whole(database);
-  const std::set<RunId> lost_rows = add_lost_runs(database);
+  std::set<RunId> lost_rows = add_lost_runs(database);
+  add_lost_metrics(database, lost_rows);
   settle_references(database);
   for (SavedRun& run : saved_runs(database, lost_rows)) {
     ++report.runs_saved;

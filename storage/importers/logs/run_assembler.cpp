@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t steps_to_judge_by = 65536;
 constexpr std::size_t live_steps_to_judge_by = 3;
 constexpr std::size_t told_at_once = 512;
+constexpr std::size_t points_at_once = 16'384;
+constexpr std::size_t most_metrics = 10'000;
 
 std::string with_constants(const std::string& recipe, const std::map<std::string, std::string>& constants) {
   if (constants.empty()) return recipe;
@@ -50,7 +52,30 @@ void RunAssembler::add(const StepLine& line, PrintedStep&& printed) {
   add(printed);
 }
 
+void RunAssembler::log(std::string_view name, std::string_view unit, const MetricPoint& point) {
+  auto found = logged_.find(name);
+  if (found == logged_.end()) {
+    if (logged_.size() >= most_metrics) return;
+    found = logged_.try_emplace(std::string(name), Logged{.metric = {.name = std::string(name)}}).first;
+  }
+  if (!unit.empty()) found->second.metric.unit = unit;
+  found->second.points.push_back(point);
+  if (++points_ >= points_at_once && clock_) tell_logged();
+}
+
+void RunAssembler::tell_logged() {
+  if (points_ == 0) return;
+  begin_run();
+  for (auto& [name, logged] : logged_) {
+    if (logged.points.empty()) continue;
+    sink_->metric(logged.metric, logged.points);
+    logged.points.clear();
+  }
+  points_ = 0;
+}
+
 void RunAssembler::add(const PrintedStep& printed) {
+  measured_ |= !is_missing(printed.loss) || !is_missing(printed.time) || !is_missing(printed.elapsed);
   switch (steps_.add(printed)) {
     case StepMerger::Added::known_step:
       return;
@@ -103,6 +128,7 @@ void RunAssembler::tell(std::size_t keep) {
   const std::size_t count = held.size() - keep;
   for (const PrintedStep& step : held.first(count)) clock_->take(step);
   steps_.release(count);
+  if (options_->live) tell_logged();
 }
 
 void RunAssembler::end() {
@@ -120,6 +146,7 @@ void RunAssembler::end() {
   if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
   begin_run();
   tell(0);
+  tell_logged();
   run.planned_steps = labels_.planned_steps;
   run.printed = printed_units();
   sink_->end_run(run);

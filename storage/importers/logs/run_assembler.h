@@ -6,7 +6,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "storage/importers/capped_notes.h"
 #include "storage/importers/importer.h"
@@ -39,6 +41,11 @@ class RunAssembler {
   // Labels that apply to all lines, as in a table's header.
   void label(const StepLine& labels) { labels_.read(labels); }
 
+  // A number of the log that no step has a field for.
+  void log(std::string_view name, std::string_view unit, const MetricPoint& point);
+  // Whether no step so far has a loss or a time: the run is known by other numbers.
+  bool has_only_others() const { return open_ && !measured_; }
+
   // A value of the run's recipe, as JSON, unless the log's facts have one of this name.
   void remember(const std::string& name, std::string json) { constants_[name] = std::move(json); }
 
@@ -57,6 +64,7 @@ class RunAssembler {
   void settle();
   void tell(std::size_t keep);
   void begin_run();
+  void tell_logged();
   PrintedUnits printed_units() const;
 
   const ImportOptions* options_;
@@ -67,7 +75,14 @@ class RunAssembler {
   StepLabels labels_;
   StepMerger steps_;
   std::optional<StepClock> clock_;  // set once the units are settled; steps are then passed on at once
-  bool begun_ = false;              // the sink knows of the run
+  struct Logged {
+    Metric metric;
+    std::vector<MetricPoint> points;
+  };
+  std::map<std::string, Logged, std::less<>> logged_;  // not yet passed on
+  std::size_t points_ = 0;                             // in it
+  bool measured_ = false;
+  bool begun_ = false;  // the sink knows of the run
   bool perplexity_noted_ = false;
   CappedNotes late_;
 };

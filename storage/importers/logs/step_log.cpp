@@ -46,6 +46,8 @@ void StepLog::take(const LogLine& line) {
       return counter_.begin_epoch(line.step.epoch);
     case LogLine::Kind::bare_loss:
       return take_bare_loss(line);
+    case LogLine::Kind::record:
+      return take_record(line);
     case LogLine::Kind::summary:
       return summaries_.note(line.number, "skipped: sums up the whole training");
     case LogLine::Kind::part:
@@ -70,6 +72,23 @@ void StepLog::take_bare_loss(const LogLine& line) {
   add(counted, line.text, line.number);
 }
 
+// An evaluation between two steps; or a step of a program that logs neither losses nor times.
+void StepLog::take_record(const LogLine& line) {
+  if (run_.progress().open && !run_.has_only_others()) return log_others(line.step, line.text, line.step.step, line.at);
+  PrintedStep step(line.step);
+  step.step = line.step.step;
+  step.line = line.number;
+  step.rank = line.step.rank;
+  step.at = line.at;
+  add({.what = Counted::What::step, .step = step, .line = &line.step}, line.text, line.number);
+}
+
+void StepLog::log_others(const StepLine& line, std::string_view text, std::int64_t step, double at) {
+  if (!line.has_others || line.rank > 0) return;  // rank 0 speaks for all
+  read_other_pairs(text, line, others_);
+  for (const OtherPair& each : others_) run_.log(each.name, each.unit, {step, each.value, at});
+}
+
 void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   switch (counted.what) {
     case Counted::What::nothing:
@@ -84,7 +103,10 @@ void StepLog::add(Counted counted, std::string_view text, std::int64_t line) {
   if (outline_.begins_run(counted.step.step, run_.progress())) begin_run(*counted.line, text, line);
   if (start_of_steps_.empty() && trimmed(text).size() > 6) start_of_steps_ = trimmed(text).substr(0, 4);
   outline_.step();
+  const std::int64_t step = counted.step.step;
+  const double at = counted.step.at;
   run_.add(*counted.line, std::move(counted.step));
+  log_others(*counted.line, text, step, at);
 }
 
 // A validation loss between two blocks is printed before the first step of the second.

@@ -17,6 +17,7 @@
 #include "storage/importers/logs/block_outline.h"
 #include "storage/importers/logs/ladder_outline.h"
 #include "storage/importers/logs/lines/log_lines.h"
+#include "storage/importers/logs/lines/other_pairs.h"
 #include "storage/importers/logs/run_assembler.h"
 #include "storage/importers/logs/spoken_facts.h"
 #include "storage/importers/logs/step_counter.h"
@@ -34,6 +35,8 @@ class StepLog {
  private:
   void take(const LogLine& line);
   void take_bare_loss(const LogLine& line);
+  void take_record(const LogLine& line);
+  void log_others(const StepLine& line, std::string_view text, std::int64_t step, double at);
   void take_words(const LogLine& line);
   void enter_item(const Item& item, std::int64_t line);
   void leave_item(std::int64_t line);
@@ -53,6 +56,7 @@ class StepLog {
   ImportSink& sink_;
   double early_val_loss_ = missing;  // printed before the run that it belongs to
   std::string start_of_steps_;       // the first letters of a step's line, to know a broken one by
+  std::vector<OtherPair> others_;    // of the line; kept for its memory
   CappedNotes warnings_, malformed_, summaries_;
 };
 

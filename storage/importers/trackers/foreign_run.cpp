@@ -118,6 +118,7 @@ std::string tell(ForeignRun foreign, ImportSink& sink) {
   if (run.planned_steps == 0 && !steps.records.empty()) run.planned_steps = steps.records.back().step;
   sink.begin_run(run);
   for (const StepRecord& record : steps.records) sink.step(record);
+  for (const auto& [metric, points] : steps.metrics) sink.metric(metric, points);
   sink.end_run(run);
   const std::string who = run.title.empty() ? "" : "run \"" + short_list({run.title}) + "\": ";
   for (const std::string& note : foreign.notes) sink.note(0, who + note);

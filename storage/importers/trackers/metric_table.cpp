@@ -46,7 +46,7 @@ double* field(StepRecord& record, MetricRole role) {
 // A step's values, before its speed is derived.
 struct Draft {
   StepRecord record;
-  double loss_at = missing;
+  double loss_at = missing;                  // without any loss: of the metric that counts the steps
   std::array<double, metric_roles> speed{};  // by role, in the role's unit
 };
 
@@ -138,7 +138,6 @@ MetricTable::Column& MetricTable::column(std::string_view name) {
 
 void MetricTable::add(std::string_view name, std::int64_t step, double value, double at) {
   Column& target = column(name);
-  if (target.meaning.role == MetricRole::none) return;
   if (step < 0 || step > highest_step) {
     ++bad_steps_;
     return;
@@ -152,7 +151,7 @@ void MetricTable::add(std::string_view name, std::int64_t step, double value, do
 
 void MetricTable::drop_from(std::int64_t step) {
   for (auto& [name, target] : columns_)
-    dropped_ += std::erase_if(target.points, [&](const Point& point) { return point.step >= step; });
+    dropped_ += std::erase_if(target.points, [&](const MetricPoint& point) { return point.step >= step; });
 }
 
 bool MetricTable::empty() const {
@@ -168,9 +167,9 @@ double MetricTable::last_at() const {
 }
 
 // Chooses one of several metrics with the same role: the one with the most points, except epochs' means and test sets.
+// If no metric has a role, that of the most points counts the steps, in the place of `none`.
 std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<std::string>& notes) {
   std::array<Column*, metric_roles> chosen{};
-  std::vector<std::string> unknown;
   const auto better = [](const Column& a, const Column& b) {
     const bool a_last = a.meaning.second_rate >= 100;
     const bool b_last = b.meaning.second_rate >= 100;
@@ -179,24 +178,46 @@ std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<s
     return a.meaning.second_rate < b.meaning.second_rate;
   };
   for (auto& [name, candidate] : columns_) {
-    if (candidate.meaning.role == MetricRole::none) {
-      unknown.push_back(name);
-    } else if (!candidate.points.empty()) {
-      Column*& place = chosen[static_cast<std::size_t>(candidate.meaning.role)];
-      if (!place || better(candidate, *place)) place = &candidate;
-    }
+    if (candidate.points.empty()) continue;
+    Column*& place = chosen[static_cast<std::size_t>(candidate.meaning.role)];
+    if (!place || better(candidate, *place)) place = &candidate;
   }
-  for (auto& [name, candidate] : columns_) {
-    if (candidate.meaning.role == MetricRole::none || candidate.points.empty()) continue;
-    const Column* place = chosen[static_cast<std::size_t>(candidate.meaning.role)];
-    if (place != &candidate)
-      notes.push_back("\"" + short_list({name}) + "\" was not kept: \"" + short_list({place->name}) + "\" is the " +
-                      std::string(to_string(candidate.meaning.role)));
+  Column*& without_role = chosen[static_cast<std::size_t>(MetricRole::none)];
+  std::string taken;
+  for (Column* const each : chosen) {
+    if (!each || each->meaning.role == MetricRole::none) continue;
+    taken += (taken.empty() ? "" : ", ") + std::string("\"") + short_list({each->name}) + "\" is the " +
+             std::string(to_string(each->meaning.role));
   }
-  if (!unknown.empty())
-    notes.push_back("left out " + count(unknown.size(), "metric", "metrics") +
-                    " that a step has no field for: " + short_list(unknown));
+  if (!taken.empty()) {
+    notes.push_back(taken);
+    without_role = nullptr;
+  }
+  std::vector<std::string> others;
+  for (const auto& [name, column] : columns_)
+    if (!column.points.empty() && chosen[static_cast<std::size_t>(column.meaning.role)] != &column)
+      others.push_back(name);
+  if (!others.empty())
+    notes.push_back("kept " + count(others.size(), "more metric: ", "more metrics: ") + short_list(others));
   return chosen;
+}
+
+std::vector<MetricTable::LoggedMetric> MetricTable::take_metrics(const std::array<Column*, metric_roles>& chosen) {
+  std::vector<LoggedMetric> metrics;
+  for (auto& [name, column] : columns_) {
+    if (column.points.empty()) continue;
+    LoggedMetric& logged = metrics.emplace_back();
+    logged.metric.name = name;
+    const MetricRole role = column.meaning.role;
+    // Losses are stored in the steps to the bit; other fields are converted or rounded.
+    const bool is_field = role == MetricRole::loss || role == MetricRole::val_loss;
+    if (is_field) logged.metric.direction = Direction::lower;
+    if (is_field && chosen[static_cast<std::size_t>(role)] == &column)
+      logged.metric.field = role == MetricRole::loss ? "loss" : "val_loss";
+    else
+      logged.points = std::move(column.points);
+  }
+  return metrics;
 }
 
 namespace {
@@ -252,7 +273,7 @@ std::vector<Draft> merge(const std::array<Column*, metric_roles>& columns) {
       else
         draft.speed[static_cast<std::size_t>(cursor.role)] =
             point.value * (cursor.column->meaning.scale == 0 ? 1 : cursor.column->meaning.scale);
-      if (cursor.role == MetricRole::loss) draft.loss_at = point.at;
+      if (cursor.role == MetricRole::loss || cursor.role == MetricRole::none) draft.loss_at = point.at;
       if (is_missing(draft.record.at)) draft.record.at = point.at;
       ++cursor.next;
       if (cursor.left > 0)
@@ -277,7 +298,7 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
     scale = unit_from_wall_clock(typical, wall);
     const std::string name = "\"" + short_list({std::string(time_name)}) + "\"";
     if (scale == 0)
-      notes.push_back(name + " was not kept: its name has no unit, and the wall clock doesn't show whether " +
+      notes.push_back(name + " gives no step times: its name has no unit, and the wall clock doesn't show whether " +
                       shown(typical) + " are seconds or milliseconds");
     else
       notes.push_back(name + " is in " + (scale == 1 ? "milliseconds" : "seconds") + ": its median is " +
@@ -301,9 +322,9 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
     ++derived;
   }
   std::string note = "the store holds no step times: those of " + count(derived, "step", "steps") +
-                     " are differences of the wall times at which losses were logged, so they include everything that "
+                     " are differences of the wall times at which values were logged, so they include everything that "
                      "the program did in between";
-  if (wall.stride > 1) note += "; a loss was logged every " + std::to_string(wall.stride) + " steps, dt is their mean";
+  if (wall.stride > 1) note += "; one was logged every " + std::to_string(wall.stride) + " steps, dt is their mean";
   notes.push_back(note);
 }
 
@@ -342,7 +363,7 @@ void set_tokens(std::vector<Draft>& drafts, std::int64_t tokens_per_sample, bool
                     " tokens a sample, the sequence length in the run's configuration");
   if (rate_unused)
     notes.push_back(
-        "throughput of some steps was not kept: without a measured step time (or, for samples, a sequence length) it "
+        "the throughput of some steps isn't used: without a measured step time (or, for samples, a sequence length) it "
         "does not give the tokens per step");
 }
 
@@ -363,6 +384,7 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   const bool dt_is_derived = !time && !chosen[static_cast<std::size_t>(MetricRole::steps_per_s)];
   set_tokens(drafts, tokens_per_sample, dt_is_derived, steps.notes);
 
+  steps.metrics = take_metrics(chosen);
   steps.records.reserve(drafts.size());
   std::size_t twice = 0;
   bool constant = true;

@@ -1,4 +1,4 @@
-// Turns numbers by metric name, as other trackers store them, into step records.
+// Turns numbers by metric name, as other trackers store them, into step records and metrics.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace stepladder {
 
-// One run's numbers, in the order in which the store holds them. Memory grows with the points of known metrics only.
+// One run's numbers, in the order in which the store holds them. Needs 24 bytes of memory for each.
 class MetricTable {
  public:
   // `at`: unix seconds or `missing`. Steps below 0 and beyond 10^15 are counted and skipped.
@@ -26,29 +26,30 @@ class MetricTable {
   double first_at() const;  // `missing` if no point has a time
   double last_at() const;
 
+  struct LoggedMetric {
+    Metric metric;
+    std::vector<MetricPoint> points;  // none if `metric.field` has them
+  };
   struct Steps {
-    std::vector<StepRecord> records;   // by step; of a step logged twice, the newer record is last
-    std::vector<std::string> notes;    // a sentence each: metrics that weren't kept, and figures that were derived
-    std::int64_t tokens_per_step = 0;  // if all steps that have it agree, else 0
+    std::vector<StepRecord> records;    // by step; of a step logged twice, the newer record is last
+    std::vector<LoggedMetric> metrics;  // all names that were logged
+    std::vector<std::string> notes;     // a sentence each: what was taken for what, and figures that were derived
+    std::int64_t tokens_per_step = 0;   // if all steps that have it agree, else 0
   };
 
   // `tokens_per_sample` (0: unknown) turns samples into tokens. Empties the table.
   Steps take_steps(std::int64_t tokens_per_sample = 0);
 
  private:
-  struct Point {
-    std::int64_t step;
-    double value;
-    double at;
-  };
   struct Column {
     MetricMeaning meaning;
     std::string name;
-    std::vector<Point> points;
+    std::vector<MetricPoint> points;
   };
 
   Column& column(std::string_view name);
   std::array<Column*, metric_roles> choose(std::vector<std::string>& notes);
+  std::vector<LoggedMetric> take_metrics(const std::array<Column*, metric_roles>& chosen);
 
   std::map<std::string, Column, std::less<>> columns_;
   Column* last_ = nullptr;  // stores often write one metric in a row

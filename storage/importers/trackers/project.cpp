@@ -145,6 +145,7 @@ class ProjectFile {
     // In the order of attempts: what later tables hold is newer.
     for (const char* const table : {"superseded_steps", "steps_to_move", "steps"})
       if (tables_.has(table)) prepare_steps(table);
+    for (const char* const table : {"metrics", "metric_values", "superseded_metric_values"}) tables_.has(table);
     read_runs();
   }
 
@@ -207,7 +208,8 @@ class ProjectFile {
     if (bad_steps_ > 0)
       sink_.note(0, times(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
     if (told == 0) throw ImportError("is a Stepladder project without runs");
-    sink_.note(0, "runs, ladders and steps are imported; tags, notes, samples, console output and profiles are not");
+    sink_.note(
+        0, "runs, ladders, steps and metrics are imported; tags, notes, samples, console output and profiles are not");
   }
 
   std::vector<Entry> entries() {
@@ -318,8 +320,54 @@ class ProjectFile {
       else
         sink_.step(record);
     }
+    read_metrics(id);
     sink_.end_run(*run);
     return true;
+  }
+
+  bool has_columns(const std::string& table, std::initializer_list<const char*> names) {
+    const std::set<std::string>& columns = tables_.columns(table);
+    return std::all_of(names.begin(), names.end(), [&](const char* name) { return columns.contains(name); });
+  }
+
+  void read_metrics(RunId run) {
+    if (!has_columns("metrics", {"id", "run_id", "name"})) return;
+    Statement rows(database_.get(), "SELECT metrics.id, metrics.name, " +
+                                        tables_.list("metrics", {"unit", "direction", "section", "field"}) +
+                                        " FROM metrics WHERE metrics.run_id = ? ORDER BY metrics.name");
+    rows.bind(run);
+    while (rows.step()) {
+      const Metric metric{.name = rows.text(1),
+                          .unit = rows.text(2),
+                          .direction = value_or(direction_from, rows.text(3), Direction::unknown),
+                          .section = rows.text(4),
+                          .field = rows.text(5) == "loss" || rows.text(5) == "val_loss" ? rows.text(5) : ""};
+      sink_.metric(metric, {});
+      for (const char* const table : {"superseded_metric_values", "metric_values"})
+        read_points(metric, table, rows.integer(0));
+    }
+  }
+
+  // Older attempts come first: what is told later is newer.
+  void read_points(const Metric& metric, const std::string& table, std::int64_t id) {
+    constexpr std::size_t at_once = 4096;
+    if (!has_columns(table, {"metric_id", "step", "value"})) return;
+    const bool has_attempts = has_columns(table, {"attempt"});
+    Statement rows(database_.get(), "SELECT " + table + ".step, " + table + ".value, " +
+                                        tables_.list(table, {"at_ms"}) + " FROM " + table + " WHERE " + table +
+                                        ".metric_id = ? ORDER BY " + (has_attempts ? table + ".attempt, " : "") +
+                                        table + ".step");
+    rows.bind(id);
+    std::vector<MetricPoint> points;
+    while (rows.step()) {
+      points.push_back({.step = rows.integer(0),
+                        .value = rows.is_null(1) ? std::numeric_limits<double>::quiet_NaN() : rows.real(1),
+                        .at = rows.is_null(2) ? missing : rows.real(2) / 1e3});
+      if (points.size() < at_once) continue;
+      sink_.metric(metric, points);
+      points.clear();
+    }
+    if (!points.empty()) sink_.metric(metric, points);
   }
 
   ForeignDatabase database_;

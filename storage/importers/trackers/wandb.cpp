@@ -269,7 +269,8 @@ class WandbReader {
     if (!step) step = next_step_;
     next_step_ = *step + 1;
     for (const Item& item : items)
-      if (item.number) run_.metrics.add(item.name, *step, *item.number, at);
+      if (item.number && !item.name.starts_with('_'))  // those are wandb's own, such as _runtime
+        run_.metrics.add(item.name, *step, *item.number, at);
   }
 
   void read_config(std::string_view message) {

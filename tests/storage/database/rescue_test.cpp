@@ -64,6 +64,9 @@ void make_project(const fs::path& file) {
                                              .recipe = "{\"text\":\"" + std::string(9'000, 'x') + "\"}"},
                                             steps_of(1, steps));
     store.curate(run, {.tags = {"fast"}, .note = "a note"});
+    std::vector<MetricPoint> points;
+    for (std::int64_t step = 1; step <= 200; ++step) points.push_back({step, 1.0 / static_cast<double>(step)});
+    store.metrics().append(run, "val/acc", points);
   }
   store.set_setting("example_added", "1");
 }
@@ -128,6 +131,7 @@ TEST(Rescue, a_sound_file_is_copied_whole) {
     const Series steps = from.series(run.id), copied = to.series(run.id);
     EXPECT_EQ(copied.loss, steps.loss);
     EXPECT_EQ(copied.at, steps.at);
+    EXPECT_EQ(to.metrics().points(run.id, "val/acc").size(), 200u);
   }
   EXPECT_EQ(to.curations().size(), 3u);
   EXPECT_EQ(to.ladders().at(0).name, "a ladder");
@@ -162,6 +166,19 @@ void try_each_page(std::size_t stride, const std::function<std::string(std::size
   EXPECT_LT(worst, all_steps) << "no page was a page of steps";
   ::testing::Test::RecordProperty("pages", std::to_string(pages));
   ::testing::Test::RecordProperty("fewest_steps", std::to_string(worst));
+}
+
+TEST(Rescue, values_of_a_metric_whose_name_is_lost_are_kept) {
+  TemporaryFolder folder;
+  make_project(folder / "a.db");
+  Database(folder / "a.db", Database::Mode::read_write)
+      .execute("PRAGMA foreign_keys = OFF; DELETE FROM metrics WHERE id = 2");
+  const RescueReport report = rescue(folder / "a.db", folder / "out.db");
+  EXPECT_EQ(report.runs_saved, 4);
+  RunStore store = RunStore::open(folder / "out.db", RunStore::Mode::read_only);
+  EXPECT_EQ(store.metrics().points(4, "metric 2 (rescued)").size(), 200u);
+  EXPECT_EQ(store.metrics().points(1, "val/acc").size(), 200u);
+  EXPECT_TRUE(store.metrics().of_run(2).empty());
 }
 
 TEST(Rescue, saves_98_percent_of_the_steps_whatever_page_is_zero) {

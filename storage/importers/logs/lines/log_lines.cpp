@@ -157,6 +157,8 @@ bool LogLines::take_step(std::string_view text) {
   } else if (const std::string_view start = trimmed(text); !is_missing(read.line.epoch) && start.size() < 40 &&
                                                            (start.starts_with("Epoch") || start.starts_with("epoch"))) {
     take_as(LogLine::Kind::epoch);
+  } else if (read.opens && read.line.record && read.line.has_others) {
+    take_as(LogLine::Kind::record).at = stamp_.read(text);
   } else if (read.opens && block_number_ == 0 && !is_space(text.front()) && text.back() != ',') {
     joiner_.open_block(text);
     block_number_ = number_;

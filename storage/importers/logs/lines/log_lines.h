@@ -23,6 +23,7 @@ struct LogLine {
     bar,           // a progress bar without a loss: only counts
     epoch,         // "Epoch 3": the lines below belong to it
     bare_loss,     // a loss without a count; counts as words if no step lacks a loss
+    record,        // a dictionary that counts a step and holds other numbers, but no loss or time
     summary,       // sums up the whole training
     table_header,  // names the columns of the rows below
     fence,         // ``` opens or closes a block of a document: `place` is where the next line is
@@ -37,7 +38,7 @@ struct LogLine {
   std::string_view text;
   std::int64_t number = 0;  // from 1; of a joined line, its first line's
   double at = missing;      // of a step: unix seconds of the time stamp in front
-  StepLine step;            // only of the kinds step, bar, epoch, bare_loss and summary
+  StepLine step;            // only of the kinds step, bar, epoch, bare_loss, record and summary
 };
 
 class LogLines {

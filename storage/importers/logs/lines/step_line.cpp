@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/importers/logs/lines/line_kind.h"
+#include "storage/importers/logs/lines/other_pairs.h"
 #include "storage/importers/logs/lines/pair_meaning.h"
 #include "storage/importers/text.h"
 
@@ -451,6 +452,7 @@ ReadLine read_step_line(std::string_view text, ReadTrace& trace) {
   if (is_table_row(text) || looks_like_code(text)) return read;
   if (!line.record && holds_prose(text)) return read;
   read.says_step = says;
+  line.has_others = has_other_pairs(text, line);
   line.epoch_mean = line.has_loss() && text.find("| train | epoch") != std::string_view::npos;
   read.opens = opens;
   read.bare_loss = bare_loss && !says;

@@ -55,6 +55,7 @@ struct StepLine : StepValues {
   bool from_perplexity = false;  // a loss is the logarithm of the printed value
   bool interval = false;         // the time is measured since the last line, over any number of steps
   bool rounded_tokens = false;   // "2.05K": the tokens are known to three digits only
+  bool has_others = false;       // it holds numbers that have a name but no field here (other_pairs.h)
 
   bool has_step() const { return step >= 0; }
   bool has_loss() const { return !is_missing(loss) || !is_missing(val_loss); }

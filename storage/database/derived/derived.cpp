@@ -1,4 +1,4 @@
-#include "storage/database/derived.h"
+#include "storage/database/derived/derived.h"
 
 #include <algorithm>
 #include <array>
@@ -38,26 +38,6 @@ class RowChecks {
   std::int64_t first_repeated_step_ = 0;
   std::int64_t backwards_step_ = 0;
 };
-
-std::int64_t values_between(const Overview& overview, StepRange range) {
-  double sum = 0;
-  for (const Bucket& bucket : overview.buckets) {
-    const std::int64_t first = std::max(bucket.first_step, range.first);
-    const std::int64_t last = std::min(bucket.last_step, range.last);
-    if (first > last) continue;
-    const auto steps = [](std::int64_t from, std::int64_t to) {
-      return static_cast<double>(to) - static_cast<double>(from) + 1;
-    };
-    const double share = steps(first, last) / steps(bucket.first_step, bucket.last_step);
-    sum += share * (static_cast<double>(bucket.count) + bucket.not_finite);
-  }
-  return static_cast<std::int64_t>(sum);
-}
-
-void cut(Overview& overview, StepRange range) {
-  std::erase_if(overview.buckets,
-                [&](const Bucket& bucket) { return bucket.last_step < range.first || bucket.first_step > range.last; });
-}
 
 }  // namespace
 
@@ -299,12 +279,12 @@ bool Derived::ensure_overviews(const Run& run) {
   return true;
 }
 
-// nullopt if chunks are incomplete or damaged. Level -1: the highest.
+// Nullopt if chunks are incomplete or damaged. Level -1: the highest.
 std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int level, StepRange range) {
   // Reads one state of the file: another process may be rewriting them.
   Transaction one_state(database_, Transaction::Kind::read);
   if (!steps_of_overviews(run)) return std::nullopt;
-  Overview overview{.quantity = quantity};
+  Overview overview;
   Statement rows(
       database_,
       "SELECT level, first_step, buckets FROM overview_chunks WHERE run_id = ?1 AND quantity = ?2 AND level = "
@@ -321,60 +301,34 @@ std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int
   return overview;
 }
 
-Overview Derived::overview(const Run& run, Quantity quantity) {
+OverviewSource Derived::source(const Run& run, Quantity quantity) {
+  OverviewSource source;
   if (ensure_overviews(run)) {
-    if (auto kept = kept_overview(run.id, quantity, -1, {})) return *std::move(kept);
-    if (!database_.read_only()) {
+    source.chunks = [this, run, quantity](int level, StepRange range) {
+      auto kept = kept_overview(run.id, quantity, level, range);
+      if (kept || level >= 0 || database_.read_only()) return kept;
       make(run);
-      if (auto kept = kept_overview(run.id, quantity, -1, {})) return *std::move(kept);
-    }
+      return kept_overview(run.id, quantity, level, range);
+    };
   }
-  OverviewBuilder builder;
-  StepReader reader(database_, run.id);
-  for (std::vector<StepReader::Row> rows; reader.read(rows);)
-    for (const StepReader::Row& row : rows) builder.add(row.step.step, value_of(row.step, quantity));
-  return builder.top(quantity);
+  source.values = [this, id = run.id, quantity](StepRange range, const OverviewSource::Use& use) {
+    StepReader reader(database_, id, range);
+    for (std::vector<StepReader::Row> rows; reader.read(rows);)
+      for (const StepReader::Row& row : rows) use(row.step.step, value_of(row.step, quantity));
+  };
+  return source;
+}
+
+Overview Derived::overview(const Run& run, Quantity quantity) {
+  Overview overview = read_overview(source(run, quantity));
+  overview.quantity = quantity;
+  return overview;
 }
 
 Overview Derived::overview(const Run& run, Quantity quantity, StepRange range, std::size_t columns) {
-  columns = std::max<std::size_t>(columns, 1);
-  if (ensure_overviews(run)) {
-    Overview top = overview(run, quantity);
-    int level = level_for(values_between(top, range), columns);
-    // Few values may be far apart (validation), so that reading them from the steps would read all steps between.
-    const std::int64_t first = std::max(range.first, top.buckets.empty() ? 0 : top.buckets.front().first_step);
-    const std::int64_t last = std::min(range.last, top.buckets.empty() ? -1 : top.buckets.back().last_step);
-    if (last - first >= static_cast<std::int64_t>(16 * columns)) level = std::max(level, 1);
-    if (width_of_level(level) >= top.width) {
-      cut(top, range);
-      return top;
-    }
-    if (level > 0) {
-      if (auto kept = kept_overview(run.id, quantity, level, range)) return *std::move(kept);
-    }
-  }
-  // The steps are few by now; without cached chunks, they are merged as they are read.
-  const std::size_t most = 16 * columns;
-  Overview points{.quantity = quantity};
-  Bucket open;
-  std::int64_t parts = 0;
-  StepReader reader(database_, run.id, range);
-  for (std::vector<StepReader::Row> rows; reader.read(rows);) {
-    for (const StepReader::Row& row : rows) {
-      const double value = value_of(row.step, quantity);
-      if (is_missing(value)) continue;
-      if (parts++ == 0)
-        open = bucket_of(row.step.step, value);
-      else
-        merge(open, bucket_of(row.step.step, value));
-      if (parts < points.width) continue;
-      parts = 0;
-      points.buckets.push_back(open);
-      if (points.buckets.size() == 2 * most) points = coarser(std::move(points), most);
-    }
-  }
-  if (parts > 0) points.buckets.push_back(open);
-  return points;
+  Overview overview = read_overview(source(run, quantity), range, columns);
+  overview.quantity = quantity;
+  return overview;
 }
 
 }  // namespace stepladder

@@ -9,6 +9,7 @@
 #include "storage/analysis/overview.h"
 #include "storage/analysis/summary.h"
 #include "storage/database/database.h"
+#include "storage/database/derived/overview_reading.h"
 #include "storage/database/step_rows.h"
 #include "storage/records.h"
 
@@ -43,6 +44,7 @@ class Derived {
   std::optional<std::int64_t> steps_of_overviews(RunId run);  // nullopt: incomplete
   bool ensure_overviews(const Run& run);
   std::optional<Overview> kept_overview(RunId run, Quantity quantity, int level, StepRange range);
+  OverviewSource source(const Run& run, Quantity quantity);
   void keep(const Run& run, const Summary& summary);
   void note_complete_chunks(const Run& run, std::int64_t steps);
 

@@ -1,0 +1,62 @@
+// The metrics of runs: numbers that they log beside their steps' own fields (docs/database.md, `metrics`).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/analysis/metric_figures.h"
+#include "storage/analysis/overview.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+class Database;
+class Derived;
+struct MetricRow;
+struct OverviewSource;
+
+struct MetricAndFigures {
+  Metric metric;
+  MetricFigures figures;
+};
+
+// A part of RunStore, which has its threads, locks and errors. A metric that isn't there has no values and no figures.
+class MetricStore {
+ public:
+  MetricStore(Database& database, Derived& derived) : database_(database), derived_(derived) {}
+
+  // What `metric` knows replaces what the file has of the metric of this name.
+  void describe(RunId run, const Metric& metric);
+
+  // Points in any order. Of a step that is there already, the newer value counts and the older one is kept; the same
+  // value again changes nothing.
+  void append(RunId run, std::string_view name, std::span<const MetricPoint> points);
+
+  // By name. The figures of runs that are over come from a cache.
+  std::vector<MetricAndFigures> of_run(RunId run);
+
+  // The newest attempt of each step, in order, some thousands at a time; no read lock is held while `use` runs.
+  using Use = std::function<void(std::span<const MetricPoint>)>;
+  void for_points(RunId run, std::string_view name, const Use& use);
+  std::vector<MetricPoint> points(RunId run, std::string_view name);
+
+  // As RunStore::overview, for a metric.
+  Overview overview(RunId run, std::string_view name);
+  Overview overview(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step,
+                    std::size_t columns);
+
+ private:
+  void for_points(RunId run, const MetricRow& row, std::int64_t first_step, std::int64_t last_step, const Use& use);
+  std::optional<MetricFigures> kept_figures(std::int64_t metric);
+  MetricFigures make(RunId run, const MetricRow& row);
+  OverviewSource source(RunId run, const MetricRow& row);
+
+  Database& database_;
+  Derived& derived_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,69 @@
+#include "storage/importers/logs/lines/other_pairs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "storage/importers/text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t longest_key = 80;
+constexpr std::size_t most_pairs = 200;  // of one line
+
+bool is_name(std::string_view name) {
+  const bool has_letter = std::any_of(name.begin(), name.end(), is_alpha);
+  const auto words = 1 + std::count(name.begin(), name.end(), ' ');
+  return has_letter && name.size() <= longest_key && words <= 4 && name.find_first_of("\"'{}[]=:|") == name.npos;
+}
+
+bool is_same(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b) && !is_missing(a) && !is_missing(b));
+}
+
+// Whether the line's number of this field is this one, or counts and labels that no chart needs.
+bool is_taken(const Meaning& meaning, double value, const StepLine& line) {
+  switch (meaning.field) {
+    case Field::none:
+      return false;
+    case Field::epoch:
+      return line.whole_epoch;
+    case Field::perplexity:
+    case Field::val_perplexity:
+      return line.from_perplexity;
+    default:
+      break;
+  }
+  const double StepValues::*const into = value_of(meaning.field);
+  return !into || is_same(line.*into, value * meaning.scale);
+}
+
+// Calls `use` with each name, unit and number until it returns false.
+template <class Use>
+void for_other_pairs(std::string_view text, const StepLine& line, Use use) {
+  PairScanner scanner(text);
+  Pair pair;
+  while (scanner.next(pair)) {
+    if (!pair.separated || pair.clock || pair.total >= 0 || is_missing(pair.value)) continue;
+    if (!is_name(pair.key) || is_taken(meaning_of(pair), pair.value, line)) continue;
+    if (!use(pair.key, pair.unit.empty() ? pair.hint : pair.unit, pair.value)) return;
+  }
+}
+
+}  // namespace
+
+void read_other_pairs(std::string_view text, const StepLine& line, std::vector<OtherPair>& pairs) {
+  pairs.clear();
+  for_other_pairs(text, line, [&](std::string_view name, std::string_view unit, double value) {
+    pairs.push_back({std::string(name), unit, value});
+    return pairs.size() < most_pairs;
+  });
+}
+
+bool has_other_pairs(std::string_view text, const StepLine& line) {
+  bool any = false;
+  for_other_pairs(text, line, [&](auto...) { return !(any = true); });
+  return any;
+}
+
+}  // namespace stepladder
