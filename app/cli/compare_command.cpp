@@ -7,6 +7,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/metrics/metric_report.h"
 #include "app/excerpt.h"
 #include "app/exit_status.h"
 #include "app/format.h"
@@ -21,6 +22,7 @@ struct CompareOptions {
   std::vector<std::string> runs;
   double noise_floor = default_noise_floor;
   std::optional<double> target_loss;
+  std::string metric;
   bool gate = false;
 };
 
@@ -144,10 +146,15 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
     for (Comparison& comparison : compared.runs) comparison.target = find_target(store, *comparison.run, target);
     if (options.target_loss) compared.base_target = find_target(store, base, target);
   }
+  const auto metrics =
+      options.metric.empty() ? std::vector<ComparedMetric>{} : compared_metrics(store, found, options.metric);
   if (common.json) {
-    print(compare_json(compared));
+    Json json = compare_json(compared);
+    if (!metrics.empty()) json["metric"] = compared_metrics_json(metrics, options.metric);
+    print(json);
   } else {
     std::cout << compare_table(compared);
+    if (!metrics.empty()) std::cout << "\n" << options.metric << "\n" << compared_metrics_text(metrics);
   }
   return options.gate ? gate_status(compared) : exit_done;
 }
@@ -282,6 +289,7 @@ Subcommand compare_command(CLI::App& app, CommonOptions& common) {
       ->add_option("--target,--target-loss", options->target_loss,
                    "Report the step, time and tokens at which each run reached this loss")
       ->check(between(-1e9, 1e9));
+  command->add_option("--metric", options->metric, "Also compare this metric: val/acc, or a field such as lr");
   command->add_flag("--gate", options->gate,
                     "Exit with 12 (impossible), 13 (loss not at parity), 10 (slower), 11 (inconclusive) or 0");
   return {command, [options, &common] { return compare(*options, common); }};

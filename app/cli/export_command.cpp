@@ -10,6 +10,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/metrics/metric_report.h"
 #include "app/cli/report.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
@@ -36,6 +37,7 @@ struct ExportRequest {
   std::string theme;
   std::string x;
   std::string size;
+  std::string metrics;  // empty, "long" or "wide"
   bool table = false;
 };
 
@@ -118,6 +120,8 @@ void check_options(const ExportRequest& request, Form form) {
   if (!request.theme.empty() && !figure && form != Form::html) refuse("--theme", "it is for svg, png, pdf and html");
   if (!request.size.empty() && !figure) refuse("--size", "it is for svg, png and pdf");
   if (request.table && form != Form::csv && form != Form::json) refuse("--table", "it is for csv and json");
+  if (!request.metrics.empty() && form != Form::csv) refuse("--metrics", "it is for csv");
+  if (!request.metrics.empty() && request.table) throw UsageError("--metrics and --table exclude each other");
   if (!request.x.empty() && !figure && form != Form::tex) refuse("--x", "it is for svg, png, pdf and tex");
   if (!request.what.empty() && !figure && form != Form::tex) {
     const bool usual =
@@ -267,6 +271,8 @@ void write_export(const ExportRequest& request, Form form, RunStore& store, cons
     return write_trace(chosen.runs, for_steps_of, sink);
   }
   if (form == Form::json) return write_json(store, chosen.runs, request.table, sink);
+  if (!request.metrics.empty())
+    return write_metrics_csv(store, chosen.runs, request.metrics == "long" ? MetricRows::tall : MetricRows::wide, sink);
   if (form == Form::csv && !request.table) return write_steps_csv(store, chosen.runs, sink);
   sink(content_of(request, form, store, chosen));
 }
@@ -321,6 +327,8 @@ Subcommand export_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--what", request->what, "Figure (default: the ladder, or one run's loss)")
       ->check(CLI::IsMember(whats));
   command->add_flag("--table", request->table, "Write summaries instead of all steps (csv, json)");
+  command->add_option("--metrics", request->metrics, "Write every metric (csv): a row for each value, or for each step")
+      ->check(CLI::IsMember({"long", "wide"}));
   command
       ->add_option("--theme", request->theme,
                    "dark or light (default: light; an html report follows its reader's system)")

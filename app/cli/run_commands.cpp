@@ -10,6 +10,7 @@
 #include "app/cli/check_command.h"
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/metrics/metric_report.h"
 #include "app/cli/unread_output.h"
 #include "app/excerpt.h"
 #include "app/exit_status.h"
@@ -52,6 +53,7 @@ int list_runs(const std::string& words, const CommonOptions& common) {
 struct ShowOptions {
   std::string run;
   bool steps = false;
+  bool metrics = false;
   bool console = false;
 };
 
@@ -93,10 +95,12 @@ int show(const ShowOptions& options, const CommonOptions& common) {
     Json json = run_json(found, summary, context);
     json.update(life_cycle_json(store, {found, summary}));
     if (options.steps) json["data"] = steps_json(store.series(found.id));
+    if (options.metrics) json["metrics"] = metrics_json(store, found.id);
     print(json);
     return exit_done;
   }
   std::cout << run_text(load_run(store, found, most_steps_of_each(1)), context);
+  if (options.metrics) std::cout << "\n" << metrics_text(store, found.id);
   if (options.steps) print_steps(store.series(found.id));
   return exit_done;
 }
@@ -141,6 +145,8 @@ Subcommand show_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "show", "One run");
   command->add_option("run", options->run, "Its number or name")->required();
   command->add_flag("--steps", options->steps, "Add every step");
+  command->add_flag("--metrics", options->metrics,
+                    "Add every number that the run logged: figures, with --json all values");
   command->add_flag("--console", options->console,
                     "Only the output of its program (watch); unchanged unless written to a terminal");
   return {command, [options, &common] { return show(*options, common); }};

@@ -11,7 +11,27 @@ namespace {
 
 constexpr std::size_t most_in_sample = 2'000'000;
 
+double difference(double base, double run) {
+  return std::isfinite(base) && std::isfinite(run) ? run - base : missing;
+}
+
+double factor(double base, double run) {
+  return std::isfinite(base) && std::isfinite(run) && base * run > 0 ? run / base : missing;
+}
+
 }  // namespace
+
+double best_value(const MetricFigures& figures, Direction direction) {
+  return direction == Direction::lower ? figures.lowest : direction == Direction::higher ? figures.highest : missing;
+}
+
+MetricDelta metric_delta(const MetricFigures& base, const MetricFigures& run, Direction direction) {
+  const double best_of_base = best_value(base, direction), best = best_value(run, direction);
+  return {.last = difference(base.last, run.last),
+          .last_factor = factor(base.last, run.last),
+          .best = difference(best_of_base, best),
+          .best_factor = factor(best_of_base, best)};
+}
 
 void MetricFiguresBuilder::add(std::int64_t step, double value) {
   if (figures_.count++ == 0) {

@@ -23,6 +23,19 @@ struct MetricFigures {
   double median = missing;
 };
 
+// A metric of a run against the baseline's: of the last values, and of the best ones if it is known which are better.
+// `missing` where a value is missing or not finite; a factor also where the baseline's value is 0 or of another sign.
+struct MetricDelta {
+  double last = missing;  // the run's less the baseline's
+  double last_factor = missing;
+  double best = missing;
+  double best_factor = missing;
+};
+MetricDelta metric_delta(const MetricFigures& base, const MetricFigures& run, Direction direction);
+
+// The lowest or highest value; `missing` if it isn't known which is better.
+double best_value(const MetricFigures& figures, Direction direction);
+
 // Value by value, in bounded memory: the median of more than 2,000,000 values is that of every k-th.
 class MetricFiguresBuilder {
  public:

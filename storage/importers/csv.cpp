@@ -132,8 +132,11 @@ Header read_header(std::string_view line) {
       header.metric = column;
     } else if (lower == "value") {
       header.value = column;
-    } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "wall time", "at", "date", "datetime"})) {
+    } else if (is_one_of(lower, {"timestamp", "_timestamp", "wall_time", "wall time", "at", "date", "datetime",
+                                 "at_unix_s"})) {
       header.at = column;
+    } else if (is_one_of(lower, {"ladder_id", "rung", "repeat"})) {  // of a table that `export` wrote
+      header.names.back().clear();
     } else {
       const Meaning meaning = meaning_of_name(name);
       const auto field = static_cast<std::size_t>(meaning.field);

@@ -1,5 +1,7 @@
 #include "storage/database/metrics/metric_store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -58,6 +60,15 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
   return std::nullopt;
 }
 
+Metric field_metric(std::string_view name) {
+  Metric metric{.name = std::string(name), .field = std::string(name)};
+  if (name == "loss" || name == "val_loss" || name == "dt_ms") metric.direction = Direction::lower;
+  if (name == "tokens_per_s") metric.direction = Direction::higher;
+  if (name == "dt_ms") metric.unit = "ms";
+  if (name == "tokens_per_s") metric.unit = "tokens/s";
+  return metric;
+}
+
 }  // namespace
 
 void MetricStore::describe(RunId run, const Metric& metric) {
@@ -87,8 +98,19 @@ void MetricStore::for_points(RunId run, const MetricRow& row, std::int64_t first
 }
 
 void MetricStore::for_points(RunId run, std::string_view name, const Use& use) {
-  if (const auto row = read_metric(database_, run, name))
-    for_points(run, *row, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), use);
+  for_points(run, name, std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), use);
+}
+
+void MetricStore::for_points(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step,
+                             const Use& use) {
+  if (const auto row = row_of(run, name)) for_points(run, *row, first_step, last_step, use);
+}
+
+// Fields of the steps have no row of their own.
+std::optional<MetricRow> MetricStore::row_of(RunId run, std::string_view name) {
+  if (auto row = read_metric(database_, run, name)) return row;
+  const MetricRow field{.metric = field_metric(name)};
+  return quantity_of(field.metric) ? std::optional(field) : std::nullopt;
 }
 
 std::vector<MetricPoint> MetricStore::points(RunId run, std::string_view name) {
@@ -136,12 +158,12 @@ MetricFigures MetricStore::make(RunId run, const MetricRow& row) {
   builder.finish();
   const MetricFigures made = figures.finish();
   const bool is_field = quantity_of(row.metric).has_value();  // the run's own overviews have it
-  if (database_.read_only() || made.count < fewest_for_chunks || is_field) chunks.clear();
-  if (database_.read_only() || !is_run_over(database_, run)) return made;
+  if (is_field || database_.read_only() || !is_run_over(database_, run)) return made;
+  if (made.count < fewest_for_chunks) chunks.clear();
   try {
     Transaction transaction(database_);
     // Only if nobody has resumed the run since, or appended to it.
-    if (is_run_over(database_, run) && (is_field || count_of_values(database_, row.id) == made.count)) {
+    if (is_run_over(database_, run) && count_of_values(database_, row.id) == made.count) {
       keep_chunks(database_, row.id, chunks);
       keep_figures(database_, row.id, made);
     }
@@ -151,14 +173,40 @@ MetricFigures MetricStore::make(RunId run, const MetricRow& row) {
   return made;
 }
 
+MetricAndFigures MetricStore::with_figures(RunId run, const MetricRow& row, bool is_over) {
+  const auto kept = is_over && !quantity_of(row.metric) ? kept_figures(row.id) : std::nullopt;
+  return {row.metric, kept ? *kept : make(run, row)};
+}
+
 std::vector<MetricAndFigures> MetricStore::of_run(RunId run) {
   const bool is_over = is_run_over(database_, run);
   std::vector<MetricAndFigures> metrics;
-  for (const MetricRow& row : read_metrics(database_, run)) {
-    const auto kept = is_over && !quantity_of(row.metric) ? kept_figures(row.id) : std::nullopt;
-    metrics.push_back({row.metric, kept ? *kept : make(run, row)});
-  }
+  for (const MetricRow& row : read_metrics(database_, run)) metrics.push_back(with_figures(run, row, is_over));
   return metrics;
+}
+
+std::vector<MetricAndFigures> MetricStore::all_of_run(RunId run) {
+  std::vector<MetricAndFigures> logged = of_run(run);
+  std::vector<MetricAndFigures> all;
+  for (const Quantity quantity : all_quantities) {
+    const std::string_view name = to_string(quantity);
+    const auto stands_for = [&](const MetricAndFigures& each) {
+      return each.metric.name == name || each.metric.field == name;
+    };
+    if (std::any_of(logged.begin(), logged.end(), stands_for)) continue;
+    MetricAndFigures field{.metric = field_metric(name)};
+    field.figures = make(run, {.metric = field.metric});
+    if (field.figures.count > 0) all.push_back(std::move(field));
+  }
+  std::move(logged.begin(), logged.end(), std::back_inserter(all));
+  return all;
+}
+
+std::optional<MetricAndFigures> MetricStore::find(RunId run, std::string_view name) {
+  const auto row = row_of(run, name);
+  if (!row) return std::nullopt;
+  MetricAndFigures found = with_figures(run, *row, is_run_over(database_, run));
+  return found.figures.count > 0 ? std::optional(std::move(found)) : std::nullopt;
 }
 
 OverviewSource MetricStore::source(RunId run, const MetricRow& row) {
@@ -197,7 +245,7 @@ OverviewSource MetricStore::source(RunId run, const MetricRow& row) {
 }
 
 Overview MetricStore::overview(RunId run, std::string_view name) {
-  const auto row = read_metric(database_, run, name);
+  const auto row = row_of(run, name);
   if (!row) return {};
   if (const auto quantity = quantity_of(row->metric)) {
     const auto of = read_run(database_, run);
@@ -208,7 +256,7 @@ Overview MetricStore::overview(RunId run, std::string_view name) {
 
 Overview MetricStore::overview(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step,
                                std::size_t columns) {
-  const auto row = read_metric(database_, run, name);
+  const auto row = row_of(run, name);
   if (!row) return {};
   if (const auto quantity = quantity_of(row->metric)) {
     const auto of = read_run(database_, run);

@@ -25,6 +25,8 @@ struct MetricAndFigures {
 };
 
 // A part of RunStore, which has its threads, locks and errors. A metric that isn't there has no values and no figures.
+// The fields of the steps ("loss", "dt_ms" and so on: all_quantities) are metrics too, unless the run logged one of the
+// same name.
 class MetricStore {
  public:
   MetricStore(Database& database, Derived& derived) : database_(database), derived_(derived) {}
@@ -36,12 +38,19 @@ class MetricStore {
   // value again changes nothing.
   void append(RunId run, std::string_view name, std::span<const MetricPoint> points);
 
-  // By name. The figures of runs that are over come from a cache.
+  // What the run logged, by name. The figures of runs that are over come from a cache.
   std::vector<MetricAndFigures> of_run(RunId run);
+
+  // The fields that the run's steps have and no logged metric stands for, then of_run. Reads all steps.
+  std::vector<MetricAndFigures> all_of_run(RunId run);
+
+  // Nullopt if the run has no such metric, or no value of it.
+  std::optional<MetricAndFigures> find(RunId run, std::string_view name);
 
   // The newest attempt of each step, in order, some thousands at a time; no read lock is held while `use` runs.
   using Use = std::function<void(std::span<const MetricPoint>)>;
   void for_points(RunId run, std::string_view name, const Use& use);
+  void for_points(RunId run, std::string_view name, std::int64_t first_step, std::int64_t last_step, const Use& use);
   std::vector<MetricPoint> points(RunId run, std::string_view name);
 
   // As RunStore::overview, for a metric.
@@ -51,6 +60,8 @@ class MetricStore {
 
  private:
   void for_points(RunId run, const MetricRow& row, std::int64_t first_step, std::int64_t last_step, const Use& use);
+  std::optional<MetricRow> row_of(RunId run, std::string_view name);
+  MetricAndFigures with_figures(RunId run, const MetricRow& row, bool is_over);
   std::optional<MetricFigures> kept_figures(std::int64_t metric);
   MetricFigures make(RunId run, const MetricRow& row);
   OverviewSource source(RunId run, const MetricRow& row);

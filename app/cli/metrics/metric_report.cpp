@@ -1,0 +1,210 @@
+#include "app/cli/metrics/metric_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "app/cli/table.h"
+#include "app/exit_status.h"
+#include "app/figures/tables.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::size_t most_names_in_error = 12;
+
+Json value_json(double value) {
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return number(value);
+}
+
+std::string value_text(double value) {
+  if (is_missing(value)) return "-";
+  return std::isfinite(value) ? compact(value) : std::isnan(value) ? "NaN" : value > 0 ? "inf" : "-inf";
+}
+
+Json figures_json(const ComparedMetric& compared) {
+  const MetricFigures figures = compared.metric ? compared.metric->figures : MetricFigures{};
+  return {{"id", compared.run.id},
+          {"name", compared.run.name},
+          {"values", figures.count},
+          {"not_finite", figures.not_finite},
+          {"last_step", compared.metric ? Json(figures.last_step) : Json()},
+          {"first", value_json(figures.first)},
+          {"last", value_json(figures.last)},
+          {"min", value_json(figures.lowest)},
+          {"max", value_json(figures.highest)},
+          {"mean", value_json(figures.mean)},
+          {"median", value_json(figures.median)}};
+}
+
+// Which values are better, as far as any of the runs knows.
+Direction direction_of(std::span<const ComparedMetric> compared) {
+  for (const ComparedMetric& each : compared)
+    if (each.metric && each.metric->metric.direction != Direction::unknown) return each.metric->metric.direction;
+  return Direction::unknown;
+}
+
+MetricDelta delta_of(std::span<const ComparedMetric> compared, const ComparedMetric& run) {
+  const ComparedMetric& base = compared.front();
+  if (!base.metric || !run.metric) return {};
+  return metric_delta(base.metric->figures, run.metric->figures, direction_of(compared));
+}
+
+std::string signed_text(double value) {
+  return (value > 0 ? "+" : "") + value_text(value);
+}
+
+std::string run_fields(const Run& run) {
+  return std::to_string(run.id) + "," + csv_field(run.name) + ",";
+}
+
+void write_tall(RunStore& store, std::span<const Run> runs, const Sink& sink) {
+  sink("run_id,name,metric,step,value,at_unix_s\n");
+  for (const Run& run : runs) {
+    for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) {
+      const std::string start = run_fields(run) + csv_field(each.metric.name) + ",";
+      store.metrics().for_points(run.id, each.metric.name, [&](std::span<const MetricPoint> points) {
+        std::string text;
+        for (const MetricPoint& point : points)
+          text += start + std::to_string(point.step) + "," + exact(point.value) + "," + exact(point.at) + "\n";
+        sink(text);
+      });
+    }
+  }
+}
+
+// The rows of some thousand steps at a time, so that runs of any length take little memory.
+void write_wide_rows(RunStore& store, const Run& run, const std::vector<std::string>& names, const Sink& sink) {
+  constexpr std::int64_t steps_at_once = 8192;
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for (const std::string& name : names) {
+    const auto found = store.metrics().find(run.id, name);
+    if (!found) continue;
+    first = std::min(first, found->figures.first_step);
+    last = std::max(last, found->figures.last_step);
+  }
+  for (std::int64_t begin = first; begin <= last && begin >= first; begin += steps_at_once) {
+    std::map<std::int64_t, std::vector<double>> rows;
+    for (std::size_t column = 0; column < names.size(); ++column)
+      store.metrics().for_points(run.id, names[column], begin, begin + steps_at_once - 1, [&](auto points) {
+        for (const MetricPoint& point : points) {
+          std::vector<double>& row = rows[point.step];
+          row.resize(names.size(), missing);
+          row[column] = point.value;
+        }
+      });
+    std::string text;
+    for (const auto& [step, row] : rows) {
+      text += run_fields(run) + std::to_string(step);
+      for (const double value : row) text += "," + exact(value);
+      text += "\n";
+    }
+    sink(text);
+  }
+}
+
+void write_wide(RunStore& store, std::span<const Run> runs, const Sink& sink) {
+  std::set<std::string> all;
+  for (const Run& run : runs)
+    for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) all.insert(each.metric.name);
+  const std::vector<std::string> names(all.begin(), all.end());
+  std::string head = "run_id,name,step";
+  for (const std::string& name : names) head += "," + csv_field(name);
+  sink(head + "\n");
+  for (const Run& run : runs) write_wide_rows(store, run, names, sink);
+}
+
+}  // namespace
+
+Json metrics_json(RunStore& store, RunId run) {
+  Json all = Json::object();
+  for (const MetricAndFigures& each : store.metrics().all_of_run(run)) {
+    Json values = Json::array();
+    store.metrics().for_points(run, each.metric.name, [&](std::span<const MetricPoint> points) {
+      for (const MetricPoint& point : points) values.push_back(Json::array({point.step, value_json(point.value)}));
+    });
+    all[each.metric.name] = std::move(values);
+  }
+  return all;
+}
+
+std::string metrics_text(RunStore& store, RunId run) {
+  std::vector<std::vector<std::string>> rows = {
+      {"metric", "unit", "values", "last", "at step", "min", "max", "median"}};
+  for (const auto& [metric, figures] : store.metrics().all_of_run(run))
+    rows.push_back({metric.name, metric.unit.empty() ? "-" : metric.unit, grouped(figures.count),
+                    value_text(figures.last), grouped(figures.last_step), value_text(figures.lowest),
+                    value_text(figures.highest), value_text(figures.median)});
+  if (rows.size() == 1) return "This run has no metrics.\n";
+  return table(rows, {false, false, true, true, true, true, true, true});
+}
+
+std::vector<ComparedMetric> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name) {
+  std::vector<ComparedMetric> compared;
+  for (const Run& run : runs) compared.push_back({run, store.metrics().find(run.id, name)});
+  if (std::any_of(compared.begin(), compared.end(), [](const ComparedMetric& each) { return each.metric.has_value(); }))
+    return compared;
+  std::set<std::string> known;
+  for (const Run& run : runs)
+    for (const MetricAndFigures& each : store.metrics().all_of_run(run.id)) known.insert(each.metric.name);
+  std::string names;
+  std::size_t left = most_names_in_error;
+  for (const std::string& each : known) {
+    if (left-- == 0) {
+      names += " and " + std::to_string(known.size() - most_names_in_error) + " more";
+      break;
+    }
+    names += (names.empty() ? "" : ", ") + each;
+  }
+  throw UsageError("--metric: none of these runs has '" + name + "'; they have " + (names.empty() ? "none" : names));
+}
+
+Json compared_metrics_json(std::span<const ComparedMetric> compared, const std::string& name) {
+  Json runs = Json::array();
+  for (const ComparedMetric& each : compared) {
+    Json row = figures_json(each);
+    if (&each != &compared.front()) {
+      const MetricDelta delta = delta_of(compared, each);
+      row["delta"] = number(delta.last);
+      row["factor"] = number(delta.last_factor);
+      row["best_delta"] = number(delta.best);
+      row["best_factor"] = number(delta.best_factor);
+    }
+    runs.push_back(std::move(row));
+  }
+  std::string unit;
+  for (const ComparedMetric& each : compared)
+    if (each.metric && unit.empty()) unit = each.metric->metric.unit;
+  return {{"name", name},
+          {"unit", text_or_null(unit)},
+          {"direction", text_or_null(std::string(to_string(direction_of(compared))))},
+          {"runs", std::move(runs)}};
+}
+
+std::string compared_metrics_text(std::span<const ComparedMetric> compared) {
+  std::vector<std::vector<std::string>> rows = {
+      {"run", "name", "values", "last", "vs baseline", "factor", "min", "max", "median"}};
+  for (const ComparedMetric& each : compared) {
+    const MetricFigures figures = each.metric ? each.metric->figures : MetricFigures{};
+    const bool is_base = &each == &compared.front();
+    const MetricDelta delta = delta_of(compared, each);
+    rows.push_back({std::to_string(each.run.id), each.run.name, grouped(figures.count), value_text(figures.last),
+                    is_base ? "baseline" : signed_text(delta.last), is_base ? "-" : factor_text(delta.last_factor),
+                    value_text(figures.lowest), value_text(figures.highest), value_text(figures.median)});
+  }
+  return table(rows, {true, false, true, true, true, true, true, true, true});
+}
+
+void write_metrics_csv(RunStore& store, std::span<const Run> runs, MetricRows rows, const Sink& sink) {
+  if (rows == MetricRows::tall)
+    write_tall(store, runs, sink);
+  else
+    write_wide(store, runs, sink);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,35 @@
+// Metrics of runs as text, JSON and CSV, for `show`, `compare` and `export`.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "app/figures/sink.h"
+#include "app/run_json.h"
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+// All numeric series of a run: name to a list of [step, value]. NaN and infinities are "NaN", "Infinity", "-Infinity".
+Json metrics_json(RunStore& store, RunId run);
+
+// A line for each: name, unit, how many values, last, lowest, highest and median.
+std::string metrics_text(RunStore& store, RunId run);
+
+// One metric of several runs, the first of which is the baseline.
+struct ComparedMetric {
+  Run run;
+  std::optional<MetricAndFigures> metric;  // unset if the run has none of this name
+};
+// Throws UsageError if no run has it, with the names that they have.
+std::vector<ComparedMetric> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name);
+Json compared_metrics_json(std::span<const ComparedMetric> compared, const std::string& name);
+std::string compared_metrics_text(std::span<const ComparedMetric> compared);
+
+// CSV that `import` reads back. long: a row for each value. wide: a row for each step, a column for each name.
+enum class MetricRows { tall, wide };
+void write_metrics_csv(RunStore& store, std::span<const Run> runs, MetricRows rows, const Sink& sink);
+
+}  // namespace stepladder
