@@ -142,7 +142,8 @@ std::string in_print(const std::string& text) {
     const bool ends_word =
         rest.size() == 2 || (rest.size() > 2 && std::string_view(" ,.;:)").find(rest[2]) != std::string_view::npos);
     if (after_number && rest.starts_with(" x") && ends_word) {
-      printed += begins(i + 3) && rest[2] == ' ' ? " \xC3\x97" : "\xC3\x97";
+      const bool is_product = rest.size() > 3 && (begins(i + 3) || std::isupper(static_cast<unsigned char>(rest[3])));
+      printed += is_product && rest[2] == ' ' ? " \xC3\x97" : "\xC3\x97";
       i += 1;
     } else if (after_number && rest.starts_with(" - ") && begins(i + 3)) {
       printed += " \xE2\x80\x93 ";

@@ -85,6 +85,7 @@ void RunEntry::set_series(Series read) {
   series_ = std::make_shared<Series>(std::move(read));
   ++rewritten;
   loaded = true;
+  if (!series_->empty()) last_step_at = series_->at.back();
   steps.clear();
   tokens_per_s.clear();
   levels_ = {};
@@ -288,6 +289,7 @@ void Workspace::read_new_steps(RunStore& store, RunEntry& followed) {
   const std::int64_t last = followed.series().empty() ? 0 : followed.series().step.back();
   const Series read = store.series(followed.run.id, last + 1, std::numeric_limits<std::int64_t>::max());
   for (std::size_t i = 0; i < read.size(); ++i) {
+    count_pause(followed, read.at[i], read.dt_ms[i]);
     followed.append({.run = followed.run.id,
                      .step = read.step[i],
                      .loss = read.loss[i],
@@ -315,6 +317,14 @@ void Workspace::end_followed(RunStore& store, RunId id) {
   if (static_cast<std::int64_t>(found->series().size()) != found->summary.steps) found->set_series(store.series(id));
 }
 
+// The first step after a pause says how long it took.
+void Workspace::count_pause(RunEntry& run, double at, double dt_ms) {
+  if (!was_paused_) return;
+  was_paused_ = is_paused;
+  if (!is_missing(run.last_step_at) && dt_ms >= 0)
+    run.paused_seconds += std::max(0.0, at - run.last_step_at - dt_ms / 1000);
+}
+
 bool Workspace::ingest(const RunEvent& event) {
   if (const auto* started = std::get_if<RunStarted>(&event)) {
     if (RunEntry* found = entry(started->run)) {
@@ -336,8 +346,7 @@ bool Workspace::ingest(const RunEvent& event) {
     }
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
     if (RunEntry* found = entry(step->run)) {
-      if (std::exchange(was_paused_, false) && !is_missing(found->last_step_at) && step->dt_ms >= 0)
-        found->paused_seconds += std::max(0.0, step->at - found->last_step_at - step->dt_ms / 1000);
+      count_pause(*found, step->at, step->dt_ms);
       found->append(*step);
     }
   } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {

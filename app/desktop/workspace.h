@@ -225,6 +225,7 @@ class Workspace {
   RunEntry& add_entry(const Run& run);
   void fit_profile(RunId id);  // call when its profile or its summary has changed
   void read_new_steps(RunStore& store, RunEntry& followed);
+  void count_pause(RunEntry& run, double at, double dt_ms);  // before a step is appended
   void end_followed(RunStore& store, RunId id);
 
   bool was_paused_ = false;  // since the last step

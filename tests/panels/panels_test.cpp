@@ -156,6 +156,35 @@ TEST(Workspace, TheTimeLeftFollowsAPaceThatChangesAndSaysHowUnsureItIs) {
   EXPECT_NEAR(workspace.seconds_off(*entry), 4, 1e-6) << "with the earlier pace it would be 8 seconds";
 }
 
+TEST(Workspace, APauseOfAnotherProcesssRunIsNoTrainingEither) {
+  Workspace workspace;
+  RunStore store = RunStore::in_memory();
+  stepladder::Run run =
+      run_of(store.create_ladder({.name = "ladder", .source = "launched", .created_at = 1}), 0, RunStatus::running);
+  run.planned_steps = 100;
+  run.started_at = 100;
+  run.ended_at = missing;
+  run.id = store.create_run(run);
+  double at = 100;
+  const auto train = [&](std::int64_t from, std::int64_t to, double pause = 0) {
+    std::vector<RunEvent> events;
+    for (std::int64_t step = from; step <= to; ++step) {
+      at += 0.1 + (step == from ? pause : 0);
+      events.emplace_back(StepRecord{.run = run.id, .step = step, .loss = 3, .dt_ms = 100, .tokens = 768, .at = at});
+    }
+    store.apply(events);
+    workspace.follow_others(store, {run});
+  };
+  workspace.load(store);
+  train(1, 10);
+  train(11, 20);
+  workspace.pause(true);
+  train(21, 21);  // it was under way
+  workspace.pause(false);
+  train(22, 30, 600);
+  EXPECT_NEAR(workspace.seconds_left(*workspace.find(run.id)), 7, 1e-6);
+}
+
 TEST(DesktopApp, AnUnknownPanelIsRefusedAndAnUnknownSettingIsNot) {
   RunStore store = RunStore::in_memory();
   Headless imgui;

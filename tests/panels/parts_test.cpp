@@ -248,7 +248,7 @@ TEST(RunColumns, EveryColumnHasSomethingToSayOfEveryRun) {
   EXPECT_EQ(cell_text("recipe.batch", *workspace.find(1), context), "12");
   EXPECT_EQ(cell_value("recipe.batch", *workspace.find(1), context), 12);
   EXPECT_EQ(cell_text("recipe.batch", second, context), "-");
-  EXPECT_EQ(cell_text("factor", second, {.workspace = &workspace, .baseline = 2}), "1.00 x");
+  EXPECT_EQ(cell_text("factor", second, {.workspace = &workspace, .baseline = 2}), "1 x");
   EXPECT_TRUE(is_missing(cell_value("tokens_per_s", *workspace.find(3), context)));
 }
 

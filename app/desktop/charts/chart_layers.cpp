@@ -27,6 +27,9 @@ std::size_t nearest_index(std::span<const double> x, double at) {
 }
 
 std::string x_text(const Chart& chart, double x) {
+  for (const ChartTick& tick : chart.x_ticks) {
+    if (tick.x == x) return tick.words;
+  }
   return chart.x_label == "step" ? grouped(std::llround(x)) : compact(x);
 }
 
@@ -81,7 +84,10 @@ void draw_floor(const Chart& chart) {
   ImGui::PushFont(fonts().regular, small_size);
   const ImVec2 size = ImGui::CalcTextSize(chart.floor_label.c_str());
   ImPlot::PushPlotClipRect();
-  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x - px(6), at.y - size.y - px(2)), u32(palette().warning),
+  // Below the line, since the curves come from above; in a low chart above it.
+  const float bottom = ImPlot::GetPlotPos().y + ImPlot::GetPlotSize().y;
+  const float top = at.y + px(2) + size.y < bottom ? at.y + px(2) : at.y - size.y - px(2);
+  ImPlot::GetPlotDrawList()->AddText(ImVec2(at.x - size.x - px(6), top), u32(palette().warning),
                                      chart.floor_label.c_str());
   ImPlot::PopPlotClipRect();
   ImGui::PopFont();
@@ -155,10 +161,12 @@ void draw_line(const Curve& curve, const Polyline& line, const ImVec4& colour, f
   spec.LineWeight = px(weight);
   if (!curve.in_legend) spec.Flags = ImPlotItemFlags_NoLegend;
   const auto count = static_cast<int>(line.x.size());
-  if (curve.points || count == 1) {
+  if (curve.points || curve.has_dots || count == 1) {
     spec.Marker = ImPlotMarker_Circle;
     spec.MarkerSize = px(3.5f);
     spec.MarkerFillColor = colour;
+  }
+  if (curve.points || count == 1) {
     ImPlot::PlotScatter(label.c_str(), line.x.data(), line.y.data(), count, spec);
   } else if (steps_up) {
     ImPlot::PlotStairs(label.c_str(), line.x.data(), line.y.data(), count, spec);

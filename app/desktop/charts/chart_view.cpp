@@ -31,6 +31,7 @@ Range x_range(const Chart& chart) {
   range.include(chart.x_until);
   if (range.low == range.high) return {range.low - 1, range.high + 1};
   if (chart.log_x) return {range.low / 1.15, range.high * 1.15};
+  if (!chart.x_ticks.empty()) return padded(range, 0.06);
   return padded(range, 0.01);
 }
 
@@ -84,7 +85,11 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
   if (range.known() && !is_missing(chart.zero_line)) range.include(chart.zero_line);
   if (range.known() && !is_missing(chart.band_low)) range.include(chart.band_low), range.include(chart.band_high);
   // A floor far below would flatten the curves, so it enters the range only once they are near.
-  if (range.known() && chart.floor >= range.low - (range.high - range.low)) range.include(chart.floor);
+  if (range.known() && chart.floor >= range.low - (range.high - range.low)) {
+    const double height = range.high - std::min(range.low, chart.floor);
+    range.include(chart.floor);
+    if (!chart.log_y && !chart.floor_label.empty()) range.include(chart.floor - 0.08 * height);  // room for its label
+  }
   if (chart.log_y) return range.known() ? Range{range.low / 1.1, range.high * 1.1} : Range{0.1, 10};
   return padded(range, 0.05);
 }
@@ -132,6 +137,16 @@ void set_up_ticks(ImAxis axis, const Range& range, int most) {
   }
   if (ticks.size() < 2 && finer.size() <= room + 1) ticks = finer;  // one label doesn't show a scale
   if (!ticks.empty()) ImPlot::SetupAxisTicks(axis, ticks.data(), static_cast<int>(ticks.size()));
+}
+
+void set_up_named_ticks(const std::vector<ChartTick>& named) {
+  std::vector<double> places;
+  std::vector<const char*> words;
+  for (const ChartTick& tick : named) {
+    places.push_back(tick.x);
+    words.push_back(tick.words.c_str());
+  }
+  ImPlot::SetupAxisTicks(ImAxis_X1, places.data(), static_cast<int>(places.size()), words.data());
 }
 
 // Sets ticks at whole numbers only: a step 1.2 doesn't exist.
@@ -245,8 +260,10 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
   ImPlot::SetupAxisFormat(ImAxis_X1, axis_number, range_of(view.x, chart.log_x));
   ImPlot::SetupAxisFormat(ImAxis_Y1, chart.unit.empty() ? plain_axis_number : axis_number,
                           range_of(view.y, chart.log_y));
-  if (chart.log_x) {
-    ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
+  if (chart.log_x) ImPlot::SetupAxisScale(ImAxis_X1, ImPlotScale_Log10);
+  if (!chart.x_ticks.empty()) {
+    set_up_named_ticks(chart.x_ticks);
+  } else if (chart.log_x) {
     set_up_log_ticks(ImAxis_X1, view.x);
   } else if (chart.x_label == "step" && view.x.high - view.x.low < 8) {
     set_up_whole_ticks(ImAxis_X1, view.x);

@@ -22,6 +22,7 @@ struct Curve {
   float weight = 1.5f;
   bool in_legend = true;
   bool points = false;                    // marks instead of a line (validation losses)
+  bool has_dots = false;                  // a mark at each point of the line too
   int order = 0;                          // its place in the legend, independent of the drawing order
   bool is_context = false;                // the y range includes it only near the other curves
   int dash = 0;                           // dash pattern if line styles are on; 0: solid
@@ -52,6 +53,12 @@ struct TargetLine {
     is_held = is_taken;
     is_taken = false;
   }
+};
+
+// A labelled place of the x axis.
+struct ChartTick {
+  double x = 0;
+  std::string words;
 };
 
 // An event at an x: a thin line with a tooltip.
@@ -94,6 +101,7 @@ struct Chart {
   double band_high = missing;
   double zero_line = missing;  // a thin horizontal line, e.g. "no difference"
   std::vector<ChartMark> marks;
+  std::vector<ChartTick> x_ticks;  // instead of round numbers
   bool legend = true;
   bool x_labelled = true;               // false if the chart below labels it
   std::vector<std::string> caption;     // below the exported figure: hardware, n, method (caption_of)

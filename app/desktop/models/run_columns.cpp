@@ -176,7 +176,8 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
     if (column == number.id) return number.text(number.value(entry));
   }
   if (column == "name") return run.name;
-  if (column == "factor") return factor_text(cell_value(column, entry, context));
+  if (column == "factor")
+    return baseline_of(entry, context) == &entry ? "1 x" : factor_text(cell_value(column, entry, context));
   if (column == "loss_gap") return signed_loss(cell_value(column, entry, context));
   if (column == "mfu") {
     const RunUtilisation use = assumed_utilisation_of(run, entry.summary, context.workspace->hardware);

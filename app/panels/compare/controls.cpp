@@ -16,15 +16,8 @@
 namespace stepladder {
 namespace {
 
-// Opens the next popup below the button that was just drawn, with its right edges at the button's.
-void place_popup_below(float width) {
-  const ImVec2 low = ImGui::GetItemRectMin();
-  const ImVec2 high = ImGui::GetItemRectMax();
-  ImGui::SetNextWindowPos(ImVec2(std::max(low.x + (high.x - low.x) - px(width), px(8)), high.y + px(4)));
-}
-
 void draw_picker(CompareFields& fields, const Workspace& workspace, Commands& commands) {
-  place_popup_below(460);
+  popup_at_item();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   ImGui::SetNextWindowSize(ImVec2(px(460), px(420)));
   if (ImGui::BeginPopup("##pick")) {
@@ -55,7 +48,7 @@ void draw_picker(CompareFields& fields, const Workspace& workspace, Commands& co
 }
 
 void draw_chart_list(CompareView& view) {
-  place_popup_below(220);
+  popup_at_item();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopup("##add")) {
     ChartGrid& grid = view.layouts.now;
@@ -93,7 +86,7 @@ void draw_saved_layouts(GridLayouts& layouts) {
 }
 
 void draw_layouts(CompareFields& fields, CompareView& view) {
-  place_popup_below(300);
+  popup_at_item();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
   ImGui::SetNextWindowSize(ImVec2(px(300), 0));
   if (ImGui::BeginPopup("##layouts")) {
