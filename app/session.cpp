@@ -17,15 +17,6 @@ namespace {
 // How long a checkpoint waits for its steps once somebody waits for the end of the run. Until then there is no limit.
 constexpr std::chrono::seconds checkpoint_patience{10};
 
-std::string absolute(const std::string& path) {  // means the same from any folder
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
-}
-
-Recipe with_absolute_paths(Recipe recipe) {
-  for (std::string* path : {&recipe.data, &recipe.weights, &recipe.tokenizer}) *path = absolute(*path);
-  return recipe;
-}
-
 std::string first_rung_text(const Recipe& recipe) {
   return precision_name(recipe) + ", B " + std::to_string(recipe.batch) + ", T " + std::to_string(recipe.seq);
 }
@@ -193,15 +184,8 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   owner_.check();
   const Start start = asked.fork_of ? Start::checkpoint : Start::fresh;
   Recipe recipe = prepare(with_absolute_paths(asked.base), start).recipe;
-  const Stage* last = &stage_by_id("baseline");
-  for (const std::string& id : asked.stages) {
-    const Stage& stage = stage_by_id(id);
-    if (const std::string why = stage.unavailable(recipe, report, report.resolve(recipe.device)); !why.empty()) {
-      throw RecipeError("--stage", id + " is not available here: " + why);
-    }
-    stage.apply(recipe);
-    last = &stage;
-  }
+  apply_stages(recipe, asked.stages, report);
+  const Stage* last = &stage_by_id(asked.stages.empty() ? "baseline" : asked.stages.back());
   Run run;
   run.name = asked.name.empty() ? default_name(recipe) + (asked.stages.empty() ? "" : ": " + last->title) : asked.name;
   run.stage = last->id;

@@ -1,6 +1,7 @@
 #include "engine/preparation.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "engine/files/weights_file.h"
 
@@ -33,6 +34,13 @@ void take_shape(Recipe& recipe, const WeightsFile& file) {
 }
 
 }  // namespace
+
+Recipe with_absolute_paths(Recipe recipe) {
+  for (std::string* path : {&recipe.data, &recipe.weights, &recipe.tokenizer}) {
+    if (!path->empty()) *path = std::filesystem::absolute(*path).lexically_normal().string();
+  }
+  return recipe;
+}
 
 Prepared prepare(Recipe recipe, Start start) {
   if (start == Start::fresh && !recipe.weights.empty()) take_shape(recipe, WeightsFile(recipe.weights));

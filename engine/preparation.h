@@ -12,6 +12,9 @@ struct Prepared {
   TokenSource source;
 };
 
+// Data, weights and tokenizer by paths that mean the same from any folder.
+Recipe with_absolute_paths(Recipe recipe);
+
 // Opens the files, reads their headers and compares them. Throws RecipeError or DataError with a sentence for the user.
 // A run that resumes from a checkpoint already has its shape and doesn't need the weights file that it started from.
 enum class Start { fresh, checkpoint };

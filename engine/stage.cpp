@@ -53,4 +53,13 @@ const Stage& stage_by_id(std::string_view id) {
   throw RecipeError("--stage", unknown_name(id, ids));
 }
 
+void apply_stages(Recipe& recipe, std::span<const std::string> ids, const DeviceReport& report) {
+  for (const std::string& id : ids) {
+    const Stage& stage = stage_by_id(id);
+    if (const std::string why = stage.unavailable(recipe, report, report.resolve(recipe.device)); !why.empty())
+      throw RecipeError("--stage", id + " is not available here: " + why);
+    stage.apply(recipe);
+  }
+}
+
 }  // namespace stepladder

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,5 +57,8 @@ const Stage* find_stage(std::string_view id);  // null if there is none
 
 // Throws RecipeError for an unknown id, with the nearest one that exists.
 const Stage& stage_by_id(std::string_view id);
+
+// Applies them in this order. Throws RecipeError for an unknown one, and for one that the device or the recipe refuses.
+void apply_stages(Recipe& recipe, std::span<const std::string> ids, const DeviceReport& report);
 
 }  // namespace stepladder

@@ -1,13 +1,19 @@
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
 #include "app/cli/commands.h"
+#include "app/cli/find_run.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/table.h"
 #include "app/format.h"
 #include "app/launch/sweep.h"
+#include "app/launch/sweep_results.h"
+#include "app/open_store.h"
+#include "engine/preparation.h"
 #include "engine/processes/rendezvous.h"
+#include "engine/stage.h"
 
 namespace stepladder {
 namespace {
@@ -15,6 +21,9 @@ namespace {
 struct SweepOptions {
   RecipeOptions recipe;
   std::vector<std::string> over;
+  std::string of;
+  std::vector<std::string> stages;
+  double target_loss = missing;
   std::string name;
   int repeats = 1;
   bool interleave = false;
@@ -22,12 +31,25 @@ struct SweepOptions {
 };
 
 Json figure_json(const SweptFigure& figure) {
-  return {{"mean", number(figure.mean)}, {"low", number(figure.low)}, {"high", number(figure.high)}};
+  return {{"mean", number(figure.mean)},
+          {"low", number(figure.low)},
+          {"high", number(figure.high)},
+          {"runs", figure.runs},
+          {"left_out", figure.left_out}};
+}
+
+// The names of the columns: seeds are repeats, not combinations.
+std::vector<std::string> names_of(const std::vector<SweptValue>& swept) {
+  std::vector<std::string> names;
+  for (const SweptValue& each : swept) {
+    if (each.name != "seed") names.push_back(each.name);
+  }
+  return names;
 }
 
 // The ladder's JSON with the swept values of each rung and run, and each rung's figures over its runs.
-Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept) {
-  const SweepResults results = sweep_results(runs, swept);
+Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept,
+                const SweepResults& results) {
   Json over = Json::object();
   for (const SweptValue& each : swept) over[each.name] = each.values;
   json["over"] = over;
@@ -37,8 +59,13 @@ Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector
     for (std::size_t k = 0; k < results.names.size(); ++k) values[results.names[k]] = rung.values[k];
     json["rungs"][i]["over"] = values;
     json["rungs"][i]["finished"] = rung.finished;
-    json["rungs"][i]["loss_last"] = figure_json(rung.loss);
-    json["rungs"][i]["val_loss_last"] = figure_json(rung.val_loss);
+    json["rungs"][i]["loss_last"] = figure_json(rung.of(SweepResult::loss_last));
+    json["rungs"][i]["val_loss_last"] = figure_json(rung.of(SweepResult::val_loss_last));
+    Json figures = Json::object();
+    for (const SweepResultKind& kind : sweep_result_kinds()) {
+      if (results.has(kind.result)) figures[kind.id] = figure_json(rung.of(kind.result));
+    }
+    json["rungs"][i]["results"] = figures;
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Json values = Json::object();
@@ -48,23 +75,31 @@ Json sweep_json(Json json, const std::vector<LoadedRun>& runs, const std::vector
   return json;
 }
 
-// Two cells: the mean and, of several runs, the range.
-void add_figure(std::vector<std::string>& row, const SweptFigure& figure, std::string (*text)(double)) {
-  row.push_back(text(figure.mean));
-  row.push_back(figure.low < figure.high ? text(figure.low) + " - " + text(figure.high) : "-");
+// Two cells: the mean, with the number of runs that it leaves out, and, of several runs, the range.
+void add_figure(std::vector<std::string>& row, const SweptRung& rung, const SweepResultKind& kind) {
+  const SweptFigure& figure = rung.of(kind.result);
+  const std::string left_out =
+      figure.left_out == 0 ? ""
+                           : std::to_string(figure.left_out) + (kind.needs_target() ? " never" : " NaN or infinite");
+  row.push_back(figure.runs == 0 && !left_out.empty()
+                    ? left_out
+                    : kind.text(figure.mean) + (left_out.empty() ? "" : ", " + left_out));
+  row.push_back(figure.low < figure.high ? kind.text(figure.low) + " - " + kind.text(figure.high) : "-");
 }
 
-std::string sweep_table(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept) {
-  const SweepResults results = sweep_results(runs, swept);
+// The results of a table: the losses at the end, the throughput, and the time to the target if there is one.
+std::string sweep_table(const std::vector<LoadedRun>& runs, const SweepResults& results) {
+  using enum SweepResult;
   std::vector<std::vector<std::string>> rows = {results.names};
   rows.front().insert(rows.front().end(), {"runs", "loss", "range", "val loss", "range", "tokens/s", "range"});
+  const bool has_target = results.has(target_seconds);
+  if (has_target) rows.front().insert(rows.front().end(), {"s to target", "range"});
   for (const SweptRung& rung : results.rungs) {
     std::vector<std::string>& row = rows.emplace_back();
-    for (const Json& value : rung.values) row.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    for (const Json& value : rung.values) row.push_back(value_text(value));
     row.push_back(std::to_string(rung.finished));
-    add_figure(row, rung.loss, loss_text);
-    add_figure(row, rung.val_loss, loss_text);
-    add_figure(row, rung.tokens_per_s, tokens_per_s_text);
+    for (const SweepResult result : {loss_last, val_loss_last, tokens_per_s}) add_figure(row, rung, kind_of(result));
+    if (has_target) add_figure(row, rung, kind_of(target_seconds));
   }
   std::string notes;
   for (const LoadedRun& run : runs) {
@@ -72,36 +107,88 @@ std::string sweep_table(const std::vector<LoadedRun>& runs, const std::vector<Sw
     notes += run.run.name + ": " + std::string(to_string(run.run.status)) +
              (run.run.reason.empty() ? "" : ": " + run.run.reason) + "\n";
   }
+  const std::string best = best_text(results, results.has(val_loss_last) ? val_loss_last : loss_last);
+  if (!best.empty()) notes += (results.has(val_loss_last) ? "val loss: " : "loss: ") + best + "\n";
   return table(rows, std::vector<bool>(rows.front().size(), true)) + (notes.empty() ? "" : "\n" + notes);
 }
 
+SweepResults results_of(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept, double target_loss) {
+  std::vector<SweptRun> measured;
+  for (const LoadedRun& run : runs) {
+    measured.push_back({.run = &run.run, .summary = &run.summary});
+    if (!is_missing(target_loss) && !run.is_excerpt())
+      measured.back().target = reach(run.series, run.run.tokens_per_step, target_loss);
+  }
+  return sweep_results(measured, names_of(swept));
+}
+
+// The recipe with these stages, which this machine must have.
+Recipe with_stages(Recipe recipe, const std::vector<std::string>& stages, const DeviceReport& report) {
+  if (stages.empty()) return recipe;
+  recipe = prepare(with_absolute_paths(recipe)).recipe;
+  apply_stages(recipe, stages, report);
+  return recipe;
+}
+
+// The results of a sweep that is in the project already.
+int show_sweep(const SweepOptions& options, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const Ladder ladder = find_ladder(store, options.of);
+  const std::vector<Run> all = store.runs_of(ladder.id);
+  std::vector<const Run*> places;
+  for (const Run& run : all) places.push_back(&run);
+  std::vector<SweptValue> swept;
+  for (const std::string& name : swept_names(places)) swept.push_back({name, {}});
+  if (swept.empty()) throw UsageError("ladder " + std::to_string(ladder.id) + " isn't a sweep");
+  for (SweptValue& each : swept) {
+    for (const Run& run : all) {
+      const std::string value = value_text(recipe_value(run, each.name));
+      if (std::find(each.values.begin(), each.values.end(), value) == each.values.end()) each.values.push_back(value);
+    }
+  }
+  const std::vector<LoadedRun> runs = load_runs(store, all);
+  const SweepResults results = results_of(runs, swept, options.target_loss);
+  if (common.json) {
+    print(sweep_json(ladder_json(ladder, runs, {}, common.database, load_plausibility_context(&store)), runs, swept,
+                     results));
+  } else {
+    std::cout << sweep_table(runs, results);
+  }
+  return 0;
+}
+
 int sweep(const SweepOptions& options, const CommonOptions& common) {
+  if (!options.of.empty()) return show_sweep(options, common);
+  if (options.over.empty()) throw UsageError("--over is missing: --over lr=1e-4,3e-4 sweeps the learning rate");
   if (const auto placement = placement_from_environment(); placement && placement->world_size > 1)
     throw UsageError("a sweep starts its processes itself: give --nproc instead of starting it " +
                      std::to_string(placement->world_size) + " times");
   std::vector<SweptValue> swept;
   for (const std::string& text : options.over) swept.push_back(parse_swept_value(text));
+  for (const std::string& stage : options.stages) stage_by_id(stage);
   LadderRequest asked{.name = options.name,
                       .base = options.recipe.recipe(),
                       .repeats = options.repeats,
                       .interleave = options.interleave,
                       .quiet_patience = options.quiet_patience};
-  const LadderRequest request = sweep_request(std::move(asked), swept);
+  LadderRequest request = sweep_request(std::move(asked), swept);
   Session session(common.database);
   const DeviceReport report = session.probe().get();
+  request.base = with_stages(request.base, options.stages, report);
   if (const LadderPlan plan = plan_of(request, report); !plan.skipped.empty())
     throw RecipeError("--over", plan.skipped.front().stage + ": " + plan.skipped.front().reason);
   const LaunchedLadder launched = session.launch_ladder(request, report);
   say_estimate(session, launched.runs, report);
   const bool have_checkpoints = follow(session, launched.runs);
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
+  const SweepResults results = results_of(runs, swept, options.target_loss);
   if (common.json) {
     const Ladder ladder{.id = launched.ladder, .name = launched.name};
     print(sweep_json(
         ladder_json(ladder, runs, launched.plan, common.database, load_plausibility_context(&session.store())), runs,
-        swept));
+        swept, results));
   } else {
-    std::cout << sweep_table(runs, swept);
+    std::cout << sweep_table(runs, results);
   }
   return exit_status(runs, have_checkpoints);
 }
@@ -112,10 +199,12 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
   auto options = std::make_shared<SweepOptions>();
   CLI::App* command = add_with_json(app, common, "sweep", "Train every combination of some values of the recipe");
   options->recipe.add_to(*command);
-  command
-      ->add_option("--over", options->over,
-                   "A value and its list: lr=1e-4,3e-4; repeat for combinations; seeds are repeats of each")
-      ->required();
+  command->add_option("--over", options->over,
+                      "A value and its list: lr=1e-4,3e-4; repeat for combinations; seeds are repeats of each");
+  command->add_option("--of", options->of, "Report the results of this ladder, by number or name, without training");
+  command->add_option("--stage", options->stages, "Stages of every run, separated by commas")->delimiter(',');
+  command->add_option("--target", options->target_loss, "Also report what each run needed to reach this loss")
+      ->check(between(-1e9, 1e9));
   command->add_option("--repeats", options->repeats, "Runs per combination")->check(between(1, 1000));
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());

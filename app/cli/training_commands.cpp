@@ -90,6 +90,7 @@ struct LadderOptions {
   std::vector<std::string> without;
   bool all = false;
   std::optional<int> repeats;
+  std::vector<std::uint64_t> seeds;  // of the repeats
   bool interleave = false;
   QuietPatience quiet_patience;
 };
@@ -155,7 +156,11 @@ void check_plan(const std::string& plan) {
 LadderRequest preset_request(const LadderOptions& options, const DeviceReport& report) {
   LadderRequest request = is_saved(options.plan) ? saved_request(options) : shipped_request(options, report);
   if (!options.name.empty()) request.name = options.name;
+  if (options.repeats && !request.seeds.empty())
+    throw RecipeError("--repeats", "the preset lists seeds, which are its repeats; --seeds lists others");
   if (options.repeats) request.repeats = *options.repeats;
+  if (!options.seeds.empty()) request.seeds = options.seeds;
+  if (!request.seeds.empty()) request.repeats = static_cast<int>(request.seeds.size());
   request.interleave = request.interleave || options.interleave;
   if (options.quiet_patience) request.quiet_patience = options.quiet_patience;
   return request;
@@ -166,7 +171,8 @@ LadderRequest ladder_request(const LadderOptions& options) {
           .base = options.recipe.recipe(),
           .rungs = planned_rungs(options),
           .climb = options.only.empty() ? Climb::together : Climb::alone,
-          .repeats = options.repeats.value_or(1),
+          .repeats = options.seeds.empty() ? options.repeats.value_or(1) : static_cast<int>(options.seeds.size()),
+          .seeds = options.seeds,
           .interleave = options.interleave,
           .quiet_patience = options.quiet_patience};
 }
@@ -282,7 +288,10 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
       ->excludes(stages)
       ->excludes(only)
       ->excludes(plan);
-  command->add_option("--repeats", options->repeats, "Runs per rung")->check(between(1, 1000));
+  CLI::Option* repeats = command->add_option("--repeats", options->repeats, "Runs per rung")->check(between(1, 1000));
+  command->add_option("--seeds", options->seeds, "Runs per rung, one for each of these seeds, separated by commas")
+      ->delimiter(',')
+      ->excludes(repeats);
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
   const std::vector<CLI::Option*> others = command->get_options();

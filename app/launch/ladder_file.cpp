@@ -104,7 +104,7 @@ LadderRequest request_of(const LadderDraft& draft, const std::string& option) {
     }
     request.rungs.back().seed_tokens_per_s = rung.seed_tokens_per_s;
   }
-  return request;
+  return draft.over.empty() ? request : sweep_request(std::move(request), draft.over);
 }
 
 std::string ladder_file_text(const LadderDraft& draft) {
@@ -116,15 +116,18 @@ std::string ladder_file_text(const LadderDraft& draft) {
     if (!is_missing(rung.seed_tokens_per_s)) json["seed_tokens_per_s"] = rung.seed_tokens_per_s;
     rungs.push_back(json.size() == 1 ? Json(rung.text) : json);
   }
-  const Json json{{"stepladder", "ladder"},
-                  {"name", request.name},
-                  {"notes", request.notes},
-                  {"climb", request.climb == Climb::alone ? "alone" : "together"},
-                  {"repeats", request.repeats},
-                  {"interleave", request.interleave},
-                  {"when_quiet", request.quiet_patience.has_value()},
-                  {"rungs", rungs},
-                  {"recipe", Json::parse(to_json(request.base))}};
+  Json over = Json::object();
+  for (const SweptValue& swept : draft.over) over[swept.name] = swept.values;
+  Json json{{"stepladder", "ladder"},
+            {"name", request.name},
+            {"notes", request.notes},
+            {"climb", request.climb == Climb::alone ? "alone" : "together"},
+            {"repeats", request.repeats},
+            {"interleave", request.interleave},
+            {"when_quiet", request.quiet_patience.has_value()},
+            {"rungs", rungs},
+            {"recipe", Json::parse(to_json(request.base))}};
+  if (!over.empty()) json["over"] = over;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -158,6 +161,12 @@ LadderDraft read_ladder_file(const fs::path& file) {
   const Json rungs = member(json, "rungs", file, Json::array());
   if (!rungs.is_array()) throw RecipeError(file.string(), "rungs must be a list, not " + rungs.dump());
   for (const Json& rung : rungs) draft.rungs.push_back(rung_of(rung, file));
+  const Json over = json.value("over", Json::object());
+  if (!over.is_object()) throw RecipeError(file.string(), "over must be an object, not " + over.dump());
+  for (const auto& [name, list] : over.items()) {
+    const SweptValue swept{name, member(over, name.c_str(), file, std::vector<std::string>{})};
+    draft.over.push_back(parse_swept_value(text_of(swept), file.string()));
+  }
   request_of(draft, file.string());
   return draft;
 }
@@ -189,9 +198,41 @@ void save_ladder_preset(const std::string& name, const LadderDraft& draft) {
   write_file(file, ladder_file_text(draft));
 }
 
+namespace {
+
+std::string measuring_words(const LadderRequest& request) {
+  std::string words;
+  if (request.repeats > 1 && request.seeds.empty()) words += " --repeats " + std::to_string(request.repeats);
+  if (request.interleave) words += " --interleave";
+  if (request.quiet_patience) words += " --when-quiet";
+  if (!request.name.empty()) words += " --name " + quoted(request.name);
+  return words;
+}
+
+}  // namespace
+
+std::string command_line_of(LadderRequest base, const std::vector<SweptValue>& swept) {
+  Recipe usual;
+  apply_preset(usual, base.base.model);
+  const auto usual_values = describe(usual);
+  std::string over;
+  for (const SweptValue& each : swept) {  // they need no option of their own
+    over += " --over " + quoted(text_of(each));
+    for (const auto& [name, value] : usual_values) {
+      if (name == each.name) set_value(base.base, name, value);
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> rest;
+  const std::string words = "stepladder sweep" + recipe_words(base.base, rest);
+  for (const auto& [name, value] : rest) over += " --over " + quoted(text_of(SweptValue{name, {value}}));
+  return words + over + measuring_words(base);
+}
+
 std::string command_line_of(const LadderRequest& request) {
   std::vector<std::pair<std::string, std::string>> rest;
-  std::string words = "stepladder ladder" + recipe_words(request.base, rest);
+  Recipe base = request.base;
+  if (!request.seeds.empty()) base.seed = Recipe{}.seed;
+  std::string words = "stepladder ladder" + recipe_words(base, rest);
   std::vector<PlannedRung> rungs = request.rungs;
   if (!rest.empty()) {
     if (rungs.empty() || rungs.front().stages != std::vector<std::string>{all_stages().front().id})
@@ -199,11 +240,9 @@ std::string command_line_of(const LadderRequest& request) {
     rungs.front().values.insert(rungs.front().values.begin(), rest.begin(), rest.end());
   }
   if (!rungs.empty()) words += (request.climb == Climb::alone ? " --only " : " --stages ") + quoted(rungs_text(rungs));
-  if (request.repeats > 1) words += " --repeats " + std::to_string(request.repeats);
-  if (request.interleave) words += " --interleave";
-  if (request.quiet_patience) words += " --when-quiet";
-  if (!request.name.empty()) words += " --name " + quoted(request.name);
-  return words;
+  for (const std::uint64_t& seed : request.seeds)
+    words += std::string(&seed == &request.seeds.front() ? " --seeds " : ",") + std::to_string(seed);
+  return words + measuring_words(request);
 }
 
 }  // namespace stepladder

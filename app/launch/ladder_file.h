@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/launch/sweep.h"
 #include "app/session.h"
 
 namespace stepladder {
@@ -20,11 +21,13 @@ struct DraftRung {
 struct LadderDraft {
   LadderRequest request;  // without rungs
   std::vector<DraftRung> rungs;
+  std::vector<SweptValue> over = {};  // values with a list: see sweep_request
 };
 
 LadderDraft draft_of(LadderRequest request);
 
-// The request with the rungs that are on. Throws RecipeError as parse_rungs does; `option` is the text's name.
+// The request with the rungs that are on, or the sweep. Throws RecipeError as parse_rungs and sweep_request do;
+// `option` is the text's name.
 LadderRequest request_of(const LadderDraft& draft, const std::string& option = "--stages");
 
 // A preset as a file: JSON with the recipe, the rungs and how they are measured. Reading throws RecipeError, which
@@ -42,5 +45,8 @@ void save_ladder_preset(const std::string& name, const LadderDraft& draft);
 // The command that launches the same ladder: "stepladder ladder --steps 20 --stages baseline,bf16", quoted for a POSIX
 // shell. Values without an option of their own are written as the baseline's.
 std::string command_line_of(const LadderRequest& request);
+
+// The same for a sweep over more than seeds. `base` has the first value of each list; its rungs don't count.
+std::string command_line_of(LadderRequest base, const std::vector<SweptValue>& swept);
 
 }  // namespace stepladder

@@ -79,6 +79,11 @@ bool RecipeField::has_option() const {
   return group != FieldGroup::stages && std::string_view(choices) != "off,on";
 }
 
+bool RecipeField::takes_list() const {
+  const std::string_view field = name;
+  return field != "weights" && field != "tokenizer" && field != "sample_prompt";
+}
+
 std::span<const RecipeField> recipe_fields() {
   return all_fields;
 }

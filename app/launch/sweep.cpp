@@ -1,8 +1,6 @@
 #include "app/launch/sweep.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "app/format.h"
 #include "engine/stage.h"
@@ -54,6 +52,15 @@ SweptValue parse_swept_value(std::string_view text, const std::string& option) {
   return swept;
 }
 
+std::string text_of(const SweptValue& swept) {
+  std::string text = swept.name + "=";
+  for (const std::string& value : swept.values) {
+    const std::string one = rung_text({.values = {{swept.name, value}}});
+    text += (&value == &swept.values.front() ? "" : ",") + one.substr(swept.name.size() + 1);
+  }
+  return text;
+}
+
 LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>& swept) {
   check_count(swept, request.repeats);
   std::vector<PlannedRung> combinations(1);
@@ -76,56 +83,12 @@ LadderRequest sweep_request(LadderRequest request, const std::vector<SweptValue>
     }
     combinations = std::move(more);
   }
+  const bool seeds_alone = combinations.size() == 1 && combinations.front().values.empty();
+  if (seeds_alone && !request.rungs.empty()) return request;
   combinations.front().stages = {all_stages().front().id};
   request.rungs = std::move(combinations);
   request.climb = Climb::alone;
   return request;
-}
-
-SweptFigure figure_of(const std::vector<double>& values) {
-  SweptFigure figure;
-  double sum = 0;
-  double count = 0;
-  for (const double value : values) {
-    if (!std::isfinite(value)) continue;
-    figure.low = count == 0 ? value : std::min(figure.low, value);
-    figure.high = count == 0 ? value : std::max(figure.high, value);
-    sum += value;
-    ++count;
-  }
-  if (count > 0) figure.mean = sum / count;
-  return figure;
-}
-
-nlohmann::ordered_json recipe_value(const Run& run, const std::string& name) {
-  const auto recipe = nlohmann::ordered_json::parse(run.recipe, nullptr, false);
-  return recipe.is_object() && recipe.contains(name) ? recipe[name] : nlohmann::ordered_json();
-}
-
-SweepResults sweep_results(const std::vector<LoadedRun>& runs, const std::vector<SweptValue>& swept) {
-  SweepResults results;
-  for (const SweptValue& each : swept) {
-    if (each.name != seed_name) results.names.push_back(each.name);
-  }
-  for (std::size_t first = 0; first < runs.size();) {
-    const Run& run = runs[first].run;
-    SweptRung rung{.rung = run.rung};
-    for (const std::string& name : results.names) rung.values.push_back(recipe_value(run, name));
-    std::vector<double> loss, val_loss, tokens_per_s;
-    for (; first < runs.size() && runs[first].run.rung == rung.rung; ++first) {
-      if (runs[first].run.status != RunStatus::finished) continue;
-      const Summary& summary = runs[first].summary;
-      ++rung.finished;
-      loss.push_back(summary.loss_last);
-      val_loss.push_back(summary.val_loss_last);
-      tokens_per_s.push_back(summary.tokens_per_s);
-    }
-    rung.loss = figure_of(loss);
-    rung.val_loss = figure_of(val_loss);
-    rung.tokens_per_s = figure_of(tokens_per_s);
-    results.rungs.push_back(std::move(rung));
-  }
-  return results;
 }
 
 }  // namespace stepladder

@@ -1,5 +1,6 @@
 """Rungs of one's own, and sweeps, from the command line."""
 import json
+import sqlite3
 import unittest
 
 from program import TINY, Workplace
@@ -18,6 +19,16 @@ class Sweep(unittest.TestCase):
         self.assertEqual((status, out), (2, ""), error)
         if self.place.database.exists():
             self.assertEqual(self.place.json("runs"), [])
+        return error
+
+    def rows(self, query, *values):
+        with sqlite3.connect(self.place.database) as database:
+            return database.execute(query, values).fetchall()
+
+    def complaint(self, *arguments):
+        """The message of a command that must fail as wrong usage."""
+        status, out, error = self.place.run(*arguments)
+        self.assertEqual((status, out), (2, ""), error)
         return error
 
     def test_every_combination_is_trained_and_seeds_are_its_repeats(self):
@@ -44,7 +55,34 @@ class Sweep(unittest.TestCase):
         self.assertEqual(status, 0, error)
         lines = out.splitlines()
         self.assertEqual(lines[0].split()[:4], ["lr", "runs", "loss", "range"])
-        self.assertEqual([line.split()[:2] for line in lines[-2:]], [["0.001", "2"], ["0.003", "2"]])
+        self.assertEqual([line.split()[:2] for line in lines[1:3]], [["0.001", "2"], ["0.003", "2"]])
+        self.assertRegex(lines[-1], r"^loss: Lowest at lr 0\.00[13]: .* \(.* - .*, 2 runs\)")
+
+    def test_the_results_of_a_sweep_are_there_afterwards(self):
+        trained = self.place.json("sweep", *QUICK, "--over", "lr=1e-3,3e-3", "--over", "seed=1,2", "--name", "kept", "--steps", 8,
+                                  "--target", 100)
+        again = self.place.json("sweep", "--of", "kept", "--target", 100)
+        self.assertEqual([rung["results"] for rung in again["rungs"]], [rung["results"] for rung in trained["rungs"]])
+        self.assertEqual([rung["over"] for rung in again["rungs"]], [{"lr": 1e-3}, {"lr": 3e-3}])
+        first = again["rungs"][0]["results"]
+        self.assertEqual((first["target_steps"]["mean"], first["target_steps"]["runs"]), (5, 2), "the median of the last five losses")
+        never = self.place.json("sweep", "--of", "kept", "--target", 0.001)["rungs"][0]["results"]["target_steps"]
+        self.assertEqual((never["mean"], never["runs"], never["left_out"]), (None, 0, 2))
+        self.place.json("ladder", *QUICK, "--stages", "fused-adamw", "--name", "rungs")
+        self.assertIn("isn't a sweep", self.place.run("sweep", "--of", "rungs")[2])
+
+    def test_stages_apply_to_every_run(self):
+        sweep = self.place.json("sweep", *QUICK, "--over", "lr=1e-3,3e-3", "--stage", "fused-adamw,weight-tying")
+        for run in sweep["runs"]:
+            recipe = json.loads(self.rows("select recipe from runs where id = ?", run["id"])[0][0])
+            self.assertEqual((recipe["optimizer"], recipe["tied_head"]), ("fused-adamw", True))
+        self.assertIn("did you mean fused-adamw?", self.complaint("sweep", *QUICK, "--over", "lr=1,2", "--stage", "fused-adam"))
+
+    def test_seeds_are_the_repeats_of_a_ladders_rungs(self):
+        ladder = self.place.json("ladder", *QUICK, "--stages", "fused-adamw", "--seeds", "5,7")
+        self.assertEqual([len(rung["runs"]) for rung in ladder["rungs"]], [2, 2])
+        seeds = [json.loads(row[0])["seed"] for row in self.rows("select recipe from runs order by rung, repeat")]
+        self.assertEqual(seeds, [5, 7, 5, 7])
 
     def test_mistakes_are_named_and_nothing_is_trained(self):
         self.assertIn("--over: 'lr' has no values", self.refuse("sweep", *QUICK, "--over", "lr"))

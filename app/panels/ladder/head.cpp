@@ -209,12 +209,20 @@ void draw_continue(const Workspace& workspace, const Ladder& ladder, Commands& c
 
 void draw_bar(LadderHead& head, const Workspace& workspace, const Ladder& ladder, const LadderModel& model,
               Commands& commands) {
-  if (chip("Waterfall", head.waterfall)) head.waterfall = !head.waterfall;
-  mark("ladder.waterfall");
-  ImGui::SetItemTooltip("Each bar starts where the previous one ends (W)");
-  ImGui::SameLine(0, px(8));
-  ImGui::SetNextItemWidth(px(190));
-  draw_beside_picker(head.beside, workspace, ladder.id);
+  if (head.is_sweep) {
+    if (chip("Sweep", head.as_sweep)) head.as_sweep = !head.as_sweep;
+    mark("ladder.sweep");
+    ImGui::SetItemTooltip("Shows the results by the swept values, instead of the rungs");
+    ImGui::SameLine(0, px(8));
+  }
+  if (!head.is_sweep || !head.as_sweep) {
+    if (chip("Waterfall", head.waterfall)) head.waterfall = !head.waterfall;
+    mark("ladder.waterfall");
+    ImGui::SetItemTooltip("Each bar starts where the previous one ends (W)");
+    ImGui::SameLine(0, px(8));
+    ImGui::SetNextItemWidth(px(190));
+    draw_beside_picker(head.beside, workspace, ladder.id);
+  }
   flow_to("Reproduce here");
   if (quiet_button("Reproduce here")) commands.push_back(ProposeLadder{ladder.id});
   mark("ladder.again");

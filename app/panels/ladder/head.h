@@ -14,6 +14,8 @@ namespace stepladder {
 
 struct LadderHead {
   bool waterfall = false;            // the table's bars
+  bool is_sweep = false;             // whether the ladder is one
+  bool as_sweep = true;              // then the results are shown by the swept values, instead of the rungs
   std::list<FollowedBeside> beside;  // other ladders
   bool renaming = false;
   std::array<char, 256> name{};

@@ -20,6 +20,7 @@
 #include "app/panels/ladder/head.h"
 #include "app/panels/ladder/operators.h"
 #include "app/panels/ladder/rows.h"
+#include "app/panels/ladder/sweep.h"
 
 namespace stepladder {
 namespace {
@@ -27,6 +28,7 @@ namespace {
 struct State {
   LadderViewModel shown;
   LadderHead head;
+  SweepView sweep;
   LadderAxis axis;
   int toggles_seen = 0;         // Workspace::waterfall_toggles
   float table_share = 0.66f;    // of the height, at most; the user moves it
@@ -57,6 +59,8 @@ std::string remember(const State& state) {
   }
   return nlohmann::json{{"lens", static_cast<int>(state.axis.comparison_axis)},
                         {"waterfall", state.head.waterfall},
+                        {"sweep", state.head.as_sweep},
+                        {"sweep_result", state.sweep.result_id()},
                         {"operators", state.shows_operators},
                         {"table_share", state.table_share},
                         {"beside", beside}}
@@ -70,6 +74,8 @@ void recall(State& state, const std::string& text) {
         comparison_axis >= 0 && comparison_axis < static_cast<int>(comparison_axes.size()))
       state.axis.comparison_axis = comparison_axes[static_cast<std::size_t>(comparison_axis)];
     state.head.waterfall = json.value("waterfall", false);
+    state.head.as_sweep = json.value("sweep", true);
+    state.sweep.choose(json.value("sweep_result", ""));
     state.shows_operators = json.value("operators", true);
     state.table_share = std::clamp(json.value("table_share", state.table_share), 0.15f, 0.85f);
     state.beside_before = json.value("beside", state.beside_before);
@@ -117,6 +123,37 @@ void draw_splitter(State& state, float table_height, float room) {
   if (ImGui::IsItemActive() && ImGui::GetIO().MouseDelta.y != 0)
     state.table_share = std::clamp((table_height + ImGui::GetIO().MouseDelta.y) / room, 0.15f, 0.85f);
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() - px(16) + gap + ImGui::GetStyle().ItemSpacing.y);
+}
+
+// The rungs, or the results of a sweep.
+void draw_table(State& state, const Workspace& workspace, const LadderCurves& shown,
+                const std::vector<BesideLadder>& beside, Commands& commands) {
+  const LadderModel& model = shown.model;
+  const bool as_sweep = state.head.is_sweep && state.head.as_sweep;
+  const float room = ImGui::GetContentRegionAvail().y;
+  std::vector<BesideRow> rows;
+  if (!beside.empty()) rows = beside_rows(model, beside);
+  const float wanted = as_sweep ? room : ladder_table_height(beside.empty() ? model.rungs.size() : rows.size());
+  const float height = std::clamp(wanted, px(80), std::max(px(80), room * state.table_share));
+  // The fastest rung, which is selected at first, may change while a ladder trains: the table stays where it is then.
+  const std::pair<LadderId, int> selection{model.ladder, workspace.selected_rung};
+  const bool shows_selected = std::exchange(state.shown_selection, selection) != selection;
+  if (as_sweep) {
+    state.sweep.draw(model, shown.selected, shown.caption, ImVec2(ImGui::GetContentRegionAvail().x, height), commands);
+  } else {
+    begin_card("##table", ImVec2(0, height), true);
+    draw_ladder_table(model,
+                      {.waterfall = state.head.waterfall,
+                       .selected = shown.selected,
+                       .shows_selected = shows_selected,
+                       .baseline = shown.baseline,
+                       .is_over = model.is_over,
+                       .beside = beside,
+                       .rows = std::move(rows)},
+                      commands);
+    end_card();
+  }
+  draw_splitter(state, height, room);
 }
 
 void handle_keys(State& state, int selected, Commands& commands) {
@@ -169,7 +206,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     empty_state("No runs in " + ladder->name, "Switch to another ladder, or launch one.");
     return;
   }
-  const std::vector<BesideLadder> beside = followed_beside(state.head.beside, workspace, ladder->id, commands);
+  state.head.is_sweep = state.sweep.follow(workspace, ladder->id, commands);
+  const bool as_sweep = state.head.is_sweep && state.head.as_sweep;
+  std::vector<BesideLadder> beside;
+  if (!as_sweep) beside = followed_beside(state.head.beside, workspace, ladder->id, commands);
   for (const RunEntry* entry : workspace.runs_of(ladder->id)) {
     if (!entry->goes_on() && entry->run.source == "launched" && !workspace.detail(entry->run.id))
       commands.push_back(LoadDetail{entry->run.id});
@@ -182,26 +222,10 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   handle_keys(state, selected, commands);
   ImGui::Dummy(ImVec2(0, px(2)));
   if (!beside.empty()) draw_beside_legend(ladder->name, beside);
-  const float room = ImGui::GetContentRegionAvail().y;
-  std::vector<BesideRow> rows;
-  if (!beside.empty()) rows = beside_rows(state.shown.model, beside);
-  // The fastest rung, which is selected at first, may change while a ladder trains: the table stays where it is then.
-  const std::pair<LadderId, int> selection{ladder->id, workspace.selected_rung};
-  const float wanted = ladder_table_height(beside.empty() ? state.shown.model.rungs.size() : rows.size());
-  const float height = std::clamp(wanted, px(80), std::max(px(80), room * state.table_share));
-  begin_card("##table", ImVec2(0, height), true);
-  draw_ladder_table(state.shown.model,
-                    {.waterfall = state.head.waterfall,
-                     .selected = selected,
-                     .shows_selected = std::exchange(state.shown_selection, selection) != selection,
-                     .baseline = baseline,
-                     .is_over = state.shown.model.is_over,
-                     .beside = beside,
-                     .rows = std::move(rows)},
-                    commands);
-  end_card();
-  draw_splitter(state, height, room);
   const std::vector<std::string> caption = caption_of(workspace.runs_of(ladder->id));
+  draw_table(state, workspace,
+             {.model = state.shown.model, .selected = selected, .baseline = baseline, .caption = caption}, beside,
+             commands);
   draw_below(state, workspace,
              {.model = state.shown.model, .selected = selected, .baseline = baseline, .caption = caption}, commands);
 }

@@ -197,41 +197,6 @@ const FlagKind* doubt_of(const RungJudgement& judged) {
   return nullptr;
 }
 
-// The reason for doubt or, without one, "8.60 of 29.8 TFLOP/s" if the hardware's peak is known, else how the clock was
-// read.
-void truth_pill(const LadderRung& rung) {
-  if (const FlagKind* doubt = doubt_of(rung.judged); doubt && rung.judged.trust == Trust::doubtful) {
-    std::string words(doubt->title);
-    words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
-    pill(words, Tone::warning);
-    return mark("ladder.doubt." + std::to_string(rung.judged.rung));
-  }
-  if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {
-    if (rung.judged.trust == Trust::impossible && rung.judged.limit.tflops <= rung.judged.limit.peak_tflops)
-      return pill("impossible in a repeat", Tone::bad);
-    const Tone tone = rung.judged.trust == Trust::impossible ? Tone::bad
-                      : rung.judged.trust == Trust::doubtful ? Tone::warning
-                                                             : Tone::good;
-    const std::string about = rung.judged.limit.condition.empty() ? "" : "~";
-    return pill(
-        about + compact(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s", tone);
-  }
-  if (rung.judged.trust == Trust::impossible) return pill("impossible", Tone::bad);
-  if (rung.summary.steps == 0) return;
-  switch (rung.first.sync) {
-    case Sync::event:
-      return pill("events, synchronised", Tone::good);
-    case Sync::device:
-      return pill("synchronised", Tone::good);
-    case Sync::none:
-      return pill("not synchronised", Tone::bad);
-    case Sync::unknown:
-      break;
-  }
-  // A run that never started wasn't timed.
-  if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
-}
-
 void draw_menu(const LadderRung& rung, const LadderTable& table, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopupContextItem("##menu")) {
@@ -356,6 +321,39 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
 }
 
 }  // namespace
+
+void truth_pill(const LadderRung& rung) {
+  if (const FlagKind* doubt = doubt_of(rung.judged); doubt && rung.judged.trust == Trust::doubtful) {
+    std::string words(doubt->title);
+    words.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(words.front())));
+    pill(words, Tone::warning);
+    return mark("ladder.doubt." + std::to_string(rung.judged.rung));
+  }
+  if (!is_missing(rung.judged.limit.tflops) && !is_missing(rung.judged.limit.peak_tflops)) {
+    if (rung.judged.trust == Trust::impossible && rung.judged.limit.tflops <= rung.judged.limit.peak_tflops)
+      return pill("impossible in a repeat", Tone::bad);
+    const Tone tone = rung.judged.trust == Trust::impossible ? Tone::bad
+                      : rung.judged.trust == Trust::doubtful ? Tone::warning
+                                                             : Tone::good;
+    const std::string about = rung.judged.limit.condition.empty() ? "" : "~";
+    return pill(
+        about + compact(rung.judged.limit.tflops) + " of " + compact(rung.judged.limit.peak_tflops) + " TFLOP/s", tone);
+  }
+  if (rung.judged.trust == Trust::impossible) return pill("impossible", Tone::bad);
+  if (rung.summary.steps == 0) return;
+  switch (rung.first.sync) {
+    case Sync::event:
+      return pill("events, synchronised", Tone::good);
+    case Sync::device:
+      return pill("synchronised", Tone::good);
+    case Sync::none:
+      return pill("not synchronised", Tone::bad);
+    case Sync::unknown:
+      break;
+  }
+  // A run that never started wasn't timed.
+  if (rung.first.source != "launched" || !is_missing(rung.first.started_at)) pill("timing sync unknown", Tone::warning);
+}
 
 void text_factor(const Gain& gain, float right, bool is_over) {
   const float top = ImGui::GetCursorPosY();

@@ -24,6 +24,10 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
 // Marks a number that isn't trusted by a texture, since colour alone isn't enough.
 void hatch(ImVec2 low, ImVec2 high);
 
+// The reason for doubt or, without one, "8.60 of 29.8 TFLOP/s" if the hardware's peak is known, else how the clock was
+// read.
+void truth_pill(const LadderRung& rung);
+
 // A factor with its interval: faster and slower have a colour and a sign, both only if it can be trusted.
 void text_factor(const Gain& gain, float right, bool is_over);
 

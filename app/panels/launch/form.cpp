@@ -24,16 +24,24 @@ std::string without_option(const RecipeError& error) {
   return field_words(std::string(error.what()).substr(error.option.size() + 2));
 }
 
-// The recipe of the form. Values that it cannot have keep their default and are noted in `problems`.
-Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& problems) {
+// The recipe of the form, with the first value of each list. Values that it cannot have keep their default and are
+// noted in `problems`.
+Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& problems, std::vector<SweptValue>& swept) {
   Recipe recipe;
   apply_preset(recipe, model_of(form).name);
   if (form.data == LaunchData::shakespeare) recipe.data = shakespeare().string();
   if (form.data == LaunchData::file) recipe.data = plain_path(form.file);
-  for (const auto& [name, typed] : form.values) {
-    const std::string value = name == "weights" || name == "tokenizer" ? plain_path(typed) : typed;
+  for (const RecipeField& field : recipe_fields()) {
+    const std::string name = field.name;
+    const auto typed = form.values.find(name);
+    if (typed == form.values.end()) continue;
+    std::string value = name == "weights" || name == "tokenizer" ? plain_path(typed->second) : typed->second;
     if (value.empty()) continue;
     try {
+      if (listed_values(field, value).size() > 1) {
+        swept.push_back(parse_swept_value(name + "=" + value, "list"));
+        value = swept.back().values.front();
+      }
       set_value(recipe, name, value);
     } catch (const RecipeError& error) {
       problems[name] = without_option(error);
@@ -68,7 +76,30 @@ std::string problem_of(const LaunchForm& form, const CheckedForm& checked, const
     if (!checked.row_problems[i].empty() && form.rows[i].on)
       return "Rung '" + form.rows[i].text + "': " + checked.row_problems[i];
   }
+  if (!checked.sweep_problem.empty()) return checked.sweep_problem;
   return device_problem(checked.request.base, workspace);
+}
+
+// Turns the ladder into the sweep over the lists. The rows of a sweep over more than seeds don't count.
+void take_lists(CheckedForm& checked) {
+  if (checked.swept.empty()) return;
+  checked.is_sweep = std::any_of(checked.swept.begin(), checked.swept.end(),
+                                 [](const SweptValue& swept) { return swept.name != "seed"; });
+  try {
+    checked.request = sweep_request(checked.request, checked.swept);
+  } catch (const RecipeError& error) {
+    checked.sweep_problem = without_option(error);
+  }
+  if (!checked.is_sweep) return;
+  std::fill(checked.asked.begin(), checked.asked.end(), -1);
+  std::fill(checked.row_problems.begin(), checked.row_problems.end(), "");
+}
+
+// A sweep is launched whole or not at all.
+std::string refused_combination(const CheckedForm& checked) {
+  if (!checked.is_sweep || !checked.plan || checked.plan->plan.skipped.empty()) return "";
+  const SkippedRung& refused = checked.plan->plan.skipped.front();
+  return refused.stage + ": " + field_words(refused.reason);
 }
 
 }  // namespace
@@ -118,6 +149,7 @@ void LaunchForm::take(const LadderDraft& draft) {
   interleave = request.interleave;
   when_quiet = request.quiet_patience.has_value();
   climb = request.climb;
+  for (const SweptValue& swept : draft.over) values[swept.name] = list_text(swept.values);
   rows.clear();
   baseline_seed_tokens_per_s = missing;
   for (const DraftRung& rung : draft.rungs) {
@@ -136,7 +168,7 @@ CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
   LadderRequest& request = checked.request;
   request.name = form.name;
   request.notes = form.notes;
-  request.base = recipe_of(form, checked.field_problems);
+  request.base = recipe_of(form, checked.field_problems, checked.swept);
   request.climb = form.climb;
   request.repeats = form.repeats;
   request.interleave = form.interleave;
@@ -159,17 +191,41 @@ CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
     checked.asked.push_back(place);
     checked.row_problems.push_back(std::move(problem));
   }
+  take_lists(checked);
   checked.problem = problem_of(form, checked, workspace);
   const bool has_data = form.data != LaunchData::file || !plain_path(form.file).empty();
-  checked.can_be_planned = workspace.device && has_data && checked.field_problems.empty();
+  checked.can_be_planned =
+      workspace.device && has_data && checked.field_problems.empty() && checked.sweep_problem.empty();
   if (workspace.launch_plan.asked == text_of(request)) checked.plan = &workspace.launch_plan;
   if (checked.problem.empty() && checked.plan) checked.problem = checked.plan->problem;
+  if (checked.problem.empty()) checked.problem = refused_combination(checked);
   return checked;
 }
 
+std::vector<std::string> listed_values(const RecipeField& field, const std::string& typed) {
+  std::vector<std::string> values;
+  if (typed.empty()) return values;
+  if (!field.takes_list()) return {typed};
+  for (std::string_view value : split_list(typed)) {
+    while (value.starts_with(' ')) value.remove_prefix(1);
+    while (value.ends_with(' ')) value.remove_suffix(1);
+    values.emplace_back(value);
+  }
+  return values;
+}
+
+std::string list_text(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ", ") + value;
+  return text;
+}
+
 LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked) {
-  LadderDraft draft{.request = checked.request, .rungs = {}};
+  LadderDraft draft{.request = checked.request, .rungs = {}, .over = checked.swept};
   draft.request.rungs.clear();
+  draft.request.seeds.clear();
+  draft.request.climb = form.climb;
+  draft.request.repeats = form.repeats;
   draft.rungs.push_back(
       {.text = all_stages().front().id, .on = true, .seed_tokens_per_s = form.baseline_seed_tokens_per_s});
   for (const RungRow& row : form.rows)

@@ -46,7 +46,10 @@ struct LaunchForm {
 
 // What a form becomes, and what is wrong with it. Derived anew in every frame.
 struct CheckedForm {
-  LadderRequest request;                              // the baseline, then the rows that are on and right
+  LadderRequest request;                              // the baseline, then the rows that are on and right; or a sweep
+  std::vector<SweptValue> swept;                      // the fields with a list of values
+  bool is_sweep = false;                              // of more than seeds, so without the rows
+  std::string sweep_problem;                          // why the lists don't make one
   std::vector<int> asked;                             // each row's place among the request's rungs; -1: not there
   std::vector<std::string> row_problems;              // of each row; empty: none
   std::map<std::string, std::string> field_problems;  // by the field's name
@@ -58,6 +61,10 @@ struct CheckedForm {
 
 // Launching also checks whether the files exist.
 CheckedForm check(const LaunchForm& form, const Workspace& workspace);
+
+// The field's values as a list; one value, or none, if it has no list.
+std::vector<std::string> listed_values(const RecipeField& field, const std::string& typed);
+std::string list_text(const std::vector<std::string>& values);  // "1e-4, 3e-4"
 
 // The form as a preset, with the rows that are off.
 LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked);

@@ -88,6 +88,31 @@ std::string default_of(const RecipeField& field, const Recipe& usual) {
   return "";
 }
 
+// Adds a choice to the field's list or removes it; the list keeps the order of the choices.
+void toggle_choice(std::string& value, const RecipeField& field, const std::string& usual, const std::string& choice) {
+  std::vector<std::string> chosen = listed_values(field, value.empty() ? usual : value);
+  if (std::erase(chosen, choice) == 0) chosen.push_back(choice);
+  std::vector<std::string> in_order = choices_of(field);
+  std::erase_if(in_order,
+                [&](const std::string& each) { return std::find(chosen.begin(), chosen.end(), each) == chosen.end(); });
+  value = list_text(in_order);
+  if (value == usual) value.clear();
+}
+
+// A click on a word chooses it alone; its box adds it to the values of a sweep.
+void draw_choices(std::string& value, const RecipeField& field, const std::string& usual) {
+  const std::vector<std::string> chosen = listed_values(field, value.empty() ? usual : value);
+  for (const std::string& choice : choices_of(field)) {
+    bool is_chosen = std::find(chosen.begin(), chosen.end(), choice) != chosen.end();
+    if (ImGui::Checkbox(("##" + choice).c_str(), &is_chosen)) toggle_choice(value, field, usual, choice);
+    mark("launch.box." + std::string(field.name) + "." + choice);
+    ImGui::SetItemTooltip("Sweep: train with each of the ticked values");
+    ImGui::SameLine(0, px(8));
+    ImGui::AlignTextToFramePadding();
+    if (ImGui::Selectable(choice.c_str(), is_chosen)) value = choice == usual ? "" : choice;
+  }
+}
+
 void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField& field, const Recipe& usual) {
   std::string& value = form.values[field.name];
   const std::string hint = default_of(field, usual);
@@ -96,14 +121,13 @@ void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField&
   if (const std::vector<std::string> choices = choices_of(field); choices.empty()) {
     text_input(id.c_str(), hint.c_str(), value);
   } else if (ImGui::BeginCombo(id.c_str(), (value.empty() ? hint : value).c_str())) {
-    for (const std::string& choice : choices) {
-      if (ImGui::Selectable(choice.c_str(), choice == (value.empty() ? hint : value)))
-        value = choice == hint ? "" : choice;
-    }
+    draw_choices(value, field, hint);
     ImGui::EndCombo();
   }
   mark(std::string("launch.") + field.name);
-  ImGui::SetItemTooltip("%s", field.help);
+  const char* list =
+      choices_of(field).empty() && field.takes_list() ? "\nA list, such as 1, 2, 3, is a sweep over these values." : "";
+  ImGui::SetItemTooltip("%s%s", field.help, list);
   draw_problem(checked, field.name);
 }
 
@@ -131,13 +155,18 @@ void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, 
   }
 }
 
-void draw_repeats(LaunchForm& form) {
+void draw_repeats(LaunchForm& form, const CheckedForm& checked) {
   label("Repeats");
-  ImGui::InputInt("##repeats", &form.repeats, 0);
-  form.repeats = std::clamp(form.repeats, 1, 1000);
+  const bool are_seeds = !checked.request.seeds.empty();
+  if (are_seeds) form.repeats = 1;
+  int repeats = are_seeds ? checked.request.repeats : form.repeats;
+  ImGui::BeginDisabled(are_seeds);
+  if (ImGui::InputInt("##repeats", &repeats, 0)) form.repeats = std::clamp(repeats, 1, 1000);
+  ImGui::EndDisabled();
   mark("launch.repeats");
+  ImGui::SetItemTooltip("Runs of each rung%s", are_seeds ? ": one for each seed" : "; several seeds are repeats too");
   label("");
-  ImGui::BeginDisabled(form.repeats < 2);
+  ImGui::BeginDisabled(repeats < 2);
   ImGui::Checkbox("Interleave repeats", &form.interleave);
   ImGui::EndDisabled();
   ImGui::SetItemTooltip("Runs the repeats of all rungs in random order, so that a drifting machine favours none");
@@ -176,7 +205,7 @@ void draw_launch_form(LaunchForm& form, const CheckedForm& checked) {
   for (const RecipeField& field : recipe_fields()) {
     if (field.group == FieldGroup::everyday) draw_field(form, checked, field, usual);
   }
-  draw_repeats(form);
+  draw_repeats(form, checked);
   ImGui::Dummy(ImVec2(0, px(4)));
   for (int group = 1; group < field_groups; ++group) draw_group(form, checked, static_cast<FieldGroup>(group), usual);
 }

@@ -2,6 +2,7 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -36,15 +37,28 @@ std::string disturbance_of(const CheckedForm& checked, MachineLoad& load, const 
                                                        : ": they would disturb the runs");
 }
 
-// "9 rungs x 3 repeats x 100 steps of 768 tokens; left out: padded-vocab"
+// "100", or "100 - 200" if rungs differ.
+std::string range_text(const std::vector<Rung>& rungs, const std::function<std::int64_t(const Recipe&)>& value) {
+  const auto [least, most] = std::minmax_element(
+      rungs.begin(), rungs.end(), [&](const Rung& a, const Rung& b) { return value(a.recipe) < value(b.recipe); });
+  const std::string text = grouped(value(least->recipe));
+  return value(least->recipe) == value(most->recipe) ? text : text + " \xE2\x80\x93 " + grouped(value(most->recipe));
+}
+
+// "9 rungs x 3 repeats = 27 runs of 100 steps, 768 tokens each; left out: padded-vocab"
 std::string size_text(const CheckedForm& checked) {
   const LadderRequest& request = checked.request;
   const std::size_t rungs = checked.plan ? checked.plan->plan.rungs.size() : request.rungs.size();
-  std::string text = (rungs == 1 ? "1 rung" : std::to_string(rungs) + " rungs") +
-                     (request.repeats > 1 ? " \xC3\x97 " + std::to_string(request.repeats) + " repeats" : "") +
-                     " \xC3\x97 " + grouped(request.base.steps) + " steps of " +
-                     grouped(request.base.tokens_per_step()) + " tokens";
-  if (!checked.plan) return text;
+  const std::string noun = checked.is_sweep ? "combination" : "rung";
+  std::string text = std::to_string(rungs) + " " + noun + (rungs == 1 ? "" : "s");
+  if (request.repeats > 1)
+    text += " \xC3\x97 " + std::to_string(request.repeats) + (request.seeds.empty() ? " repeats" : " seeds");
+  const std::size_t runs = rungs * static_cast<std::size_t>(request.repeats);
+  if (checked.is_sweep || request.repeats > 1) text += " = " + runs_text(runs);
+  if (!checked.plan || checked.plan->plan.rungs.empty()) return text;
+  const std::vector<Rung>& planned = checked.plan->plan.rungs;
+  text += " \xC3\x97 " + range_text(planned, [](const Recipe& recipe) { return recipe.steps; }) + " steps of " +
+          range_text(planned, [](const Recipe& recipe) { return recipe.tokens_per_step(); }) + " tokens";
   std::string left_out;
   for (const SkippedRung& each : checked.plan->plan.skipped)
     left_out += (left_out.empty() ? "; left out: " : ", ") + each.stage;
@@ -61,7 +75,8 @@ std::string duration_of(const CheckedForm& checked) {
 
 void draw_start(const CheckedForm& checked, const std::string& disturbance, const Workspace& workspace,
                 Commands& commands) {
-  if (primary_button("Launch ladder", checked.problem.empty())) commands.push_back(LaunchLadder{checked.request});
+  if (primary_button(checked.is_sweep ? "Launch sweep" : "Launch ladder", checked.problem.empty()))
+    commands.push_back(LaunchLadder{checked.request});
   mark("launch.start");
   ImGui::SameLine();
   ImGui::BeginGroup();
@@ -89,7 +104,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const CheckedForm checked = check(state.form, workspace);
   if (checked.can_be_planned && !checked.plan) commands.push_back(PlanLadder{checked.request});
   text_title("Launch a ladder");
-  text_quiet("Trains a baseline, then adds one optimisation per rung, with the same seed and the same tokens");
+  text_quiet(
+      "Trains a baseline, then adds one optimisation per rung, with the same seed and the same tokens. A list, such as "
+      "1e-4, 3e-4, in any value makes a sweep.");
   ImGui::Dummy(ImVec2(0, px(6)));
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);

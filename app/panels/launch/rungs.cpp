@@ -297,16 +297,8 @@ void draw_presets(RungEditor& editor, LaunchForm& form, const CheckedForm& check
   ImGui::EndPopup();
 }
 
-void draw_head(RungEditor& editor, LaunchForm& form, const CheckedForm& checked, const Workspace& workspace,
-               Commands& commands) {
-  ImGui::PushFont(fonts().regular, small_size);
-  const ImVec2 corner = ImGui::GetCursorPos();
-  const float height = ImGui::GetFrameHeight();
-  ImGui::SetCursorPosY(corner.y + (height - px(text_size)) / 2 - px(1));
-  text_strong("Rungs");
-  const float width = ImGui::GetItemRectSize().x;
-  ImGui::SetCursorPos(corner);
-  ImGui::Dummy(ImVec2(width, height));  // as high as the next items
+// Which rungs there are and how they build on each other.
+void draw_rung_choices(RungEditor& editor, LaunchForm& form, const CheckedForm& checked) {
   ImGui::SameLine();
   int climb = form.climb == Climb::alone ? 1 : 0;
   if (choice("##climb", "", climb, {"cumulative", "each alone"}, px(110)))
@@ -326,15 +318,65 @@ void draw_head(RungEditor& editor, LaunchForm& form, const CheckedForm& checked,
          [](const Stage* stage) { return stage && stage->kind == StageKind::systems_only; });
   choose("None", "none", [](const Stage*) { return false; });
   draw_add(editor, form, checked);
+}
+
+void draw_head(RungEditor& editor, LaunchForm& form, const CheckedForm& checked, const Workspace& workspace,
+               Commands& commands) {
+  ImGui::PushFont(fonts().regular, small_size);
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const float height = ImGui::GetFrameHeight();
+  ImGui::SetCursorPosY(corner.y + (height - px(text_size)) / 2 - px(1));
+  text_strong(checked.is_sweep ? "Combinations" : "Rungs");
+  const float width = ImGui::GetItemRectSize().x;
+  ImGui::SetCursorPos(corner);
+  ImGui::Dummy(ImVec2(width, height));  // as high as the next items
+  if (!checked.is_sweep) draw_rung_choices(editor, form, checked);
   draw_presets(editor, form, checked, workspace, commands);
   flow_to("Copy command line");
   ImGui::BeginDisabled(!checked.can_be_saved || !checked.field_problems.empty());
   if (quiet_button("Copy command line"))
-    commands.push_back(CopyText{command_line_of(checked.request), "The command line"});
+    commands.push_back(
+        CopyText{checked.is_sweep ? command_line_of(checked.request, checked.swept) : command_line_of(checked.request),
+                 "The command line"});
   ImGui::EndDisabled();
   mark("launch.copy_command");
   ImGui::PopFont();
   ImGui::Dummy(ImVec2(0, px(2)));
+}
+
+// The rungs of a sweep, which the lists in the recipe decide.
+void draw_combinations(const CheckedForm& checked) {
+  const LadderRequest& request = checked.request;
+  text_quiet_wrapped(
+      "Every combination of the lists at the left, each on the recipe alone. The rungs return when no value but the "
+      "seed is a list.");
+  const auto columns = static_cast<int>(request.rungs.front().values.size()) + 1;
+  if (columns < 2 ||
+      !ImGui::BeginTable("##combinations", columns,
+                         ImGuiTableFlags_SizingStretchSame | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY))
+    return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("", ImGuiTableColumnFlags_WidthFixed, px(40));
+  ImGui::TableNextRow();
+  for (int i = 1; i < columns; ++i) {
+    ImGui::TableSetColumnIndex(i);
+    text_quiet(request.rungs.front().values[static_cast<std::size_t>(i) - 1].first);
+  }
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(request.rungs.size()));
+  while (clipper.Step()) {
+    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      text_quiet(std::to_string(row));
+      for (const auto& [name, value] : request.rungs[static_cast<std::size_t>(row)].values) {
+        ImGui::TableNextColumn();
+        ImGui::TextUnformatted(value.c_str());
+      }
+      mark("launch.combination." + std::to_string(row));
+    }
+  }
+  ImGui::EndTable();
 }
 
 }  // namespace
@@ -345,6 +387,7 @@ void draw_rungs(RungEditor& editor, LaunchForm& form, const CheckedForm& checked
   draw_head(editor, form, checked, workspace, commands);
   // The head may have added a row or taken another ladder; the next frame checks and draws it.
   if (form.rows.size() != rows || checked.asked.size() != rows) return;
+  if (checked.is_sweep) return draw_combinations(checked);
   draw_baseline(form);
   std::vector<float> tops;
   RowChange change;

@@ -58,29 +58,19 @@ TEST(Sweep, SaysWhatIsWrong) {
             "--over: 3 x 2 x 500 repeats are too many: a sweep has at most 1,000 runs");
 }
 
-TEST(Sweep, TheResultsAreMeansAndRangesOverFinishedRuns) {
-  std::vector<LoadedRun> runs(5);
-  const double loss[] = {4, 2, 100, missing, 3};
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    Recipe recipe;
-    recipe.lr = i < 3 ? 1e-4 : 3e-4;
-    runs[i].run.status = i == 2 ? RunStatus::stopped : RunStatus::finished;
-    runs[i].run.rung = i < 3 ? 0 : 1;
-    runs[i].run.recipe = to_json(recipe);
-    runs[i].summary.loss_last = loss[i];
-  }
-  const SweepResults results =
-      sweep_results(runs, {parse_swept_value("lr=1e-4,3e-4"), parse_swept_value("seed=1,2,3")});
-  ASSERT_EQ(results.names, std::vector<std::string>{"lr"});
-  ASSERT_EQ(results.rungs.size(), 2u);
-  EXPECT_EQ(results.rungs[0].values[0], 1e-4);
-  EXPECT_EQ(results.rungs[0].finished, 2u);
-  EXPECT_EQ(results.rungs[0].loss.mean, 3);
-  EXPECT_EQ(results.rungs[0].loss.low, 2);
-  EXPECT_EQ(results.rungs[0].loss.high, 4);
-  EXPECT_EQ(results.rungs[1].loss.mean, 3);
-  EXPECT_TRUE(is_missing(results.rungs[1].val_loss.mean));
-  EXPECT_EQ(figure_of({1, std::numeric_limits<double>::infinity()}).mean, 1);
+TEST(Sweep, SeedsAloneAreRepeatsOfTheRungsThatAreThere) {
+  LadderRequest request;
+  request.rungs = parse_rungs("baseline,bf16");
+  request = sweep_request(request, {parse_swept_value("seed=1,2")});
+  EXPECT_EQ(rungs_text(request.rungs), "baseline,bf16");
+  EXPECT_EQ(request.seeds, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_EQ(request.climb, Climb::together);
+}
+
+TEST(Sweep, ItsTextIsReadAsTheSame) {
+  const SweptValue swept{"data", {"a,b.txt", "c:d.txt"}};
+  EXPECT_EQ(text_of(swept), "data=a\\,b.txt,c\\:d.txt");
+  EXPECT_EQ(parse_swept_value(text_of(swept)).values, swept.values);
 }
 
 }  // namespace

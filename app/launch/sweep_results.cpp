@@ -1,0 +1,262 @@
+#include "app/launch/sweep_results.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "app/format.h"
+#include "engine/rungs.h"
+
+namespace stepladder {
+namespace {
+
+constexpr double ratio_for_log_x = 8;
+constexpr double ratio_for_log_y = 20;
+
+// A run's value of a result; missing if it has none, infinite if it never reached the target.
+double value_of(const SweptRun& run, SweepResult result) {
+  const Summary& summary = *run.summary;
+  const auto target = [&](double value) { return !run.target ? missing : run.target->step == 0 ? INFINITY : value; };
+  switch (result) {
+    case SweepResult::loss_last:
+      return summary.loss_last;
+    case SweepResult::loss_min:
+      return summary.loss_min;
+    case SweepResult::val_loss_last:
+      return summary.val_loss_last;
+    case SweepResult::val_loss_min:
+      return summary.val_loss_min;
+    case SweepResult::tokens_per_s:
+      return summary.tokens_per_s;
+    case SweepResult::dt_ms_median:
+      return summary.dt_ms_median;
+    case SweepResult::peak_memory_bytes:
+      return run.run->peak_memory_bytes > 0 ? static_cast<double>(run.run->peak_memory_bytes) : missing;
+    case SweepResult::target_steps:
+      return target(run.target ? static_cast<double>(run.target->step) : missing);
+    case SweepResult::target_seconds:
+      return target(run.target ? run.target->seconds : missing);
+    case SweepResult::target_tokens:
+      return target(run.target ? run.target->tokens : missing);
+  }
+  return missing;
+}
+
+// Whether all of them are positive and the largest is at least `ratio` times the smallest.
+bool spans(const std::vector<double>& values, double ratio) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return !values.empty() && *least > 0 && *most >= ratio * *least;
+}
+
+bool overlap(const SweptFigure& a, const SweptFigure& b) {
+  return a.low <= b.high && b.low <= a.high;
+}
+
+// The values that the runs of a rung set; empty if it isn't a rung of a sweep.
+std::vector<std::string> names_set_by(const Run& run) {
+  std::vector<std::string> names;
+  try {
+    const PlannedRung rung = parse_rung(run.stage);
+    if (!rung.name.empty() || !rung.stages.empty()) return {};
+    for (const auto& [name, value] : rung.values) {
+      if (name != "seed") names.push_back(name);
+    }
+  } catch (const RecipeError&) {  // of an import, or of another version
+    return {};
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> swept_names(std::span<const Run* const> runs) {
+  std::vector<std::string> names;
+  for (const Run* run : runs) {
+    if (run->rung == 0) continue;
+    if (run->source != "launched") return {};
+    std::vector<std::string> own = names_set_by(*run);
+    if (own.empty() || (!names.empty() && own != names)) return {};
+    names = std::move(own);
+  }
+  return names;
+}
+
+const std::array<SweepResultKind, sweep_result_count>& sweep_result_kinds() {
+  using enum SweepResult;
+  static const std::array<SweepResultKind, sweep_result_count> kinds{{
+      {.result = loss_last, .id = "loss_last", .title = "Loss at the end", .unit = "", .is_loss = true},
+      {.result = loss_min, .id = "loss_min", .title = "Minimum loss", .unit = "", .is_loss = true},
+      {.result = val_loss_last, .id = "val_loss_last", .title = "Val loss at the end", .unit = "", .is_loss = true},
+      {.result = val_loss_min, .id = "val_loss_min", .title = "Minimum val loss", .unit = "", .is_loss = true},
+      {.result = tokens_per_s,
+       .id = "tokens_per_s",
+       .title = "Throughput",
+       .unit = "tokens/s",
+       .higher_is_better = true},
+      {.result = dt_ms_median, .id = "dt_ms_median", .title = "Step time", .unit = "ms"},
+      {.result = peak_memory_bytes, .id = "peak_memory_bytes", .title = "Peak memory", .unit = "B"},
+      {.result = target_steps, .id = "target_steps", .title = "Steps to target loss", .unit = "steps"},
+      {.result = target_seconds, .id = "target_seconds", .title = "Time to target loss", .unit = "s"},
+      {.result = target_tokens, .id = "target_tokens", .title = "Tokens to target loss", .unit = "tokens"},
+  }};
+  return kinds;
+}
+
+const SweepResultKind& kind_of(SweepResult result) {
+  return sweep_result_kinds()[static_cast<std::size_t>(result)];
+}
+
+std::string SweepResultKind::text(double value) const {
+  if (is_missing(value)) return "-";
+  if (is_loss) return loss_text(value);
+  if (result == SweepResult::peak_memory_bytes) return bytes_text(value);
+  if (result == SweepResult::tokens_per_s) return tokens_per_s_text(value);
+  return compact(value);
+}
+
+SweptFigure figure_of(std::span<const double> values) {
+  SweptFigure figure;
+  double sum = 0;
+  for (const double value : values) {
+    if (is_missing(value)) continue;
+    if (!std::isfinite(value)) {
+      ++figure.left_out;
+      continue;
+    }
+    figure.low = figure.runs == 0 ? value : std::min(figure.low, value);
+    figure.high = figure.runs == 0 ? value : std::max(figure.high, value);
+    sum += value;
+    ++figure.runs;
+  }
+  if (figure.runs > 0) figure.mean = sum / figure.runs;
+  return figure;
+}
+
+nlohmann::ordered_json recipe_value(const Run& run, const std::string& name) {
+  const auto recipe = nlohmann::ordered_json::parse(run.recipe, nullptr, false);
+  return recipe.is_object() && recipe.contains(name) ? recipe[name] : nlohmann::ordered_json();
+}
+
+SweepResults sweep_results(std::span<const SweptRun> runs, const std::vector<std::string>& names) {
+  SweepResults results{.names = names, .rungs = {}};
+  std::map<int, std::vector<const SweptRun*>> by_rung;
+  for (const SweptRun& run : runs) by_rung[run.run->rung].push_back(&run);
+  for (const auto& [number, own] : by_rung) {
+    SweptRung& rung = results.rungs.emplace_back();
+    rung.rung = number;
+    rung.runs = own.size();
+    for (const std::string& name : names) rung.values.push_back(recipe_value(*own.front()->run, name));
+    std::array<std::vector<double>, sweep_result_count> values;
+    for (const SweptRun* run : own) {
+      if (run->run->status != RunStatus::finished) continue;
+      ++rung.finished;
+      for (const SweepResultKind& kind : sweep_result_kinds())
+        values[static_cast<std::size_t>(kind.result)].push_back(value_of(*run, kind.result));
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) rung.figures[i] = figure_of(values[i]);
+  }
+  return results;
+}
+
+bool SweepResults::has(SweepResult result) const {
+  return std::any_of(rungs.begin(), rungs.end(),
+                     [&](const SweptRung& rung) { return rung.of(result).runs + rung.of(result).left_out > 0; });
+}
+
+int SweepResults::best(SweepResult result) const {
+  int best = -1;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    const double mean = rungs[i].of(result).mean;
+    if (is_missing(mean)) continue;
+    const double before = best < 0 ? missing : rungs[static_cast<std::size_t>(best)].of(result).mean;
+    if (best < 0 || (kind_of(result).higher_is_better ? mean > before : mean < before)) best = static_cast<int>(i);
+  }
+  return best;
+}
+
+std::string value_text(const nlohmann::ordered_json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  return value.is_null() ? "-" : value.dump();
+}
+
+std::string values_text(const SweepResults& results, const SweptRung& rung, const std::string& without) {
+  std::string text;
+  for (std::size_t i = 0; i < results.names.size(); ++i) {
+    if (results.names[i] == without) continue;
+    text += (text.empty() ? "" : ", ") + results.names[i] + " " + value_text(rung.values[i]);
+  }
+  return text;
+}
+
+std::string best_text(const SweepResults& results, SweepResult result) {
+  const SweepResultKind& kind = kind_of(result);
+  const int place = results.best(result);
+  const auto known = std::count_if(results.rungs.begin(), results.rungs.end(),
+                                   [&](const SweptRung& rung) { return !is_missing(rung.of(result).mean); });
+  if (known < 2) return "";
+  const SweptRung& best = results.rungs[static_cast<std::size_t>(place)];
+  const SweptFigure& figure = best.of(result);
+  std::string text = std::string(kind.higher_is_better ? "Highest" : "Lowest") + " at " + values_text(results, best) +
+                     ": " + kind.text(figure.mean);
+  if (figure.runs < 2) return text + ", in one run; add seeds to see the spread between runs.";
+  text += " (" + kind.text(figure.low) + " - " + kind.text(figure.high) + ", " + runs_text(figure.runs) + ").";
+  std::vector<std::string> others;
+  for (const SweptRung& rung : results.rungs) {
+    if (&rung != &best && !is_missing(rung.of(result).mean) && overlap(figure, rung.of(result)))
+      others.push_back(values_text(results, rung));
+  }
+  if (others.size() == 1) text += " The range of " + others.front() + " overlaps it.";
+  if (others.size() > 1) text += " The ranges of " + std::to_string(others.size()) + " others overlap it.";
+  return text;
+}
+
+SweepLines sweep_lines(const SweepResults& results, SweepResult result, const std::string& against) {
+  SweepLines lines;
+  const auto named = std::find(results.names.begin(), results.names.end(), against);
+  if (named == results.names.end()) return lines;
+  const auto column = static_cast<std::size_t>(named - results.names.begin());
+  const bool are_numbers = std::all_of(results.rungs.begin(), results.rungs.end(),
+                                       [&](const SweptRung& rung) { return rung.values[column].is_number(); });
+  const auto x_of = [&](const SweptRung& rung) {
+    const std::string word = value_text(rung.values[column]);
+    if (are_numbers) return lines.ticks.emplace(rung.values[column].get<double>(), word).first->first;
+    const auto known =
+        std::find_if(lines.ticks.begin(), lines.ticks.end(), [&](const auto& tick) { return tick.second == word; });
+    if (known != lines.ticks.end()) return known->first;
+    return lines.ticks.emplace(static_cast<double>(lines.ticks.size()), word).first->first;
+  };
+  std::vector<double> all_x, all_y;
+  std::vector<std::pair<std::string, std::map<double, const SweptFigure*>>> groups;  // in the order of the rungs
+  std::vector<int> first_rungs;
+  for (const SweptRung& rung : results.rungs) {
+    const double x = x_of(rung);
+    const std::string label = values_text(results, rung, against);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& each) { return each.first == label; });
+    if (group == groups.end()) {
+      group = groups.insert(groups.end(), {label, {}});
+      first_rungs.push_back(rung.rung);
+    }
+    const SweptFigure& figure = rung.of(result);
+    all_x.push_back(x);
+    if (is_missing(figure.mean)) continue;
+    group->second[x] = &figure;
+    all_y.insert(all_y.end(), {figure.low, figure.high});
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    SweepLine& line = lines.lines.emplace_back();
+    line.label = groups[i].first;
+    line.rung = first_rungs[i];
+    for (const auto& [x, figure] : groups[i].second) {
+      line.x.push_back(x);
+      line.y.push_back(figure->mean);
+      line.low.push_back(figure->low);
+      line.high.push_back(figure->high);
+      line.runs.push_back(figure->runs);
+    }
+  }
+  lines.log_x = are_numbers && spans(all_x, ratio_for_log_x);
+  lines.log_y = spans(all_y, ratio_for_log_y);
+  return lines;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,351 @@
+#include "app/panels/ladder/sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+#include "app/desktop/charts/charts.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "app/panels/ladder/rows.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float sweep_row_height = 34;
+constexpr std::size_t most_named_ticks = 12;
+constexpr std::size_t most_lines_in_legend = 8;
+constexpr auto most_search = std::chrono::milliseconds(4);  // for targets, in one frame
+
+// Text at the right edge of the table's cell.
+void right_in_cell(const std::string& text, ImFont* font, float size, const ImVec4& colour) {
+  text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, font, size, &colour);
+}
+
+// The mean, and beneath it the range over several runs or what it leaves out.
+void draw_figure(const SweptFigure& figure, const SweepResultKind& kind, bool is_best, bool is_trusted) {
+  const ImVec2 corner = ImGui::GetCursorPos();
+  const ImVec4& ink = !is_trusted ? palette().quiet : is_best ? palette().good : palette().text;
+  const bool has_more = figure.low < figure.high || figure.left_out > 0;
+  ImGui::SetCursorPosY(corner.y + (has_more ? px(1) : px(8)));
+  const std::string left_out =
+      figure.left_out == 0 ? "" : std::to_string(figure.left_out) + (kind.needs_target() ? " never" : " NaN");
+  if (figure.runs == 0 && figure.left_out > 0)
+    return right_in_cell(left_out, fonts().regular, text_size, palette().bad);
+  right_in_cell(kind.text(figure.mean), is_best ? fonts().semibold : fonts().regular, text_size, ink);
+  if (!has_more) return;
+  ImGui::SetCursorPos(ImVec2(corner.x, corner.y + px(18)));
+  const std::string range = kind.text(figure.low) + " \xE2\x80\x93 " + kind.text(figure.high);
+  right_in_cell(figure.left_out > 0 ? left_out : range, fonts().regular, small_size,
+                figure.left_out > 0 ? palette().bad : palette().quiet);
+}
+
+std::vector<ChartTick> ticks_of(const SweepLines& lines) {
+  std::vector<ChartTick> ticks;
+  if (lines.ticks.size() > most_named_ticks) return ticks;
+  for (const auto& [place, words] : lines.ticks) ticks.push_back({place, words});
+  return ticks;
+}
+
+// Figures of time depend on the clock: they are grey where it isn't trusted.
+bool is_timed(SweepResult result) {
+  return result == SweepResult::tokens_per_s || result == SweepResult::dt_ms_median ||
+         result == SweepResult::target_seconds;
+}
+
+}  // namespace
+
+// A column of the table: a swept value, the number of runs, a result, or the plausibility.
+struct SweepView::Column {
+  enum class Kind { value, runs, result, truth } kind = Kind::value;
+  std::size_t value = 0;  // of results_.names
+  SweepResult result = SweepResult::loss_last;
+  std::string title = {};
+  float width = 80;
+};
+
+std::string SweepView::result_id() const {
+  return result_ < 0 ? "" : sweep_result_kinds()[static_cast<std::size_t>(result_)].id;
+}
+
+void SweepView::choose(const std::string& result_id) {
+  for (const SweepResultKind& kind : sweep_result_kinds()) {
+    if (kind.id == result_id) result_ = static_cast<int>(kind.result);
+  }
+}
+
+bool SweepView::follow(const Workspace& workspace, LadderId ladder, Commands& commands) {
+  const std::size_t known_targets = reached_.size();
+  if (ladder_ == ladder) find_targets(workspace, commands);
+  if (ladder_ == ladder && version_ == workspace.version && reached_.size() == known_targets)
+    return !results_.names.empty();
+  if (ladder_ != ladder) reached_.clear();
+  ladder_ = ladder;
+  version_ = workspace.version;
+  std::vector<const Run*> runs;
+  std::vector<SweptRun> swept;
+  for (const RunEntry* entry : workspace.runs_of(ladder)) {
+    runs.push_back(&entry->run);
+    swept.push_back({.run = &entry->run, .summary = &entry->summary});
+    if (const auto found = reached_.find(entry->run.id); found != reached_.end()) swept.back().target = found->second;
+  }
+  const std::vector<std::string> names = swept_names(runs);
+  results_ = names.empty() ? SweepResults{} : sweep_results(swept, names);
+  if (std::find(names.begin(), names.end(), against_) == names.end()) against_ = names.empty() ? "" : names.front();
+  return !names.empty();
+}
+
+// Looks for the target in the runs that are in memory, some in each frame. A run that is too long for that has none.
+void SweepView::find_targets(const Workspace& workspace, Commands& commands) {
+  if (is_missing(target_) || results_.names.empty()) return;
+  const auto end = std::chrono::steady_clock::now() + most_search;
+  for (const RunEntry* entry : workspace.runs_of(ladder_)) {
+    if (!entry->loaded || entry->run.status != RunStatus::finished || reached_.contains(entry->run.id)) continue;
+    if (std::chrono::steady_clock::now() > end) return commands.push_back(KeepDrawing{});
+    reached_[entry->run.id] = reach(entry->series(), entry->run.tokens_per_step, target_);
+  }
+}
+
+SweepResult SweepView::shown_result() const {
+  if (result_ >= 0) return static_cast<SweepResult>(result_);
+  for (const SweepResult usual : {SweepResult::val_loss_last, SweepResult::loss_last}) {
+    if (results_.has(usual)) return usual;
+  }
+  return SweepResult::loss_last;
+}
+
+// The chosen result comes first.
+std::vector<SweepView::Column> SweepView::columns(SweepResult result) const {
+  using Kind = Column::Kind;
+  std::vector<Column> list;
+  for (std::size_t i = 0; i < results_.names.size(); ++i)
+    list.push_back({.kind = Kind::value, .value = i, .title = results_.names[i], .width = 58});
+  list.push_back({.kind = Kind::runs, .title = "runs", .width = 40});
+  std::vector<SweepResult> shown{result};
+  for (const SweepResult usual : {SweepResult::val_loss_last, SweepResult::loss_last, SweepResult::tokens_per_s}) {
+    if (usual != result && results_.has(usual)) shown.push_back(usual);
+  }
+  for (const SweepResult each : shown) {
+    const SweepResultKind& kind = kind_of(each);
+    const std::string unit = kind.unit;
+    const std::string title = each == SweepResult::tokens_per_s ? unit
+                              : unit.empty() || unit == "B"     ? kind.title
+                                                                : std::string(kind.title) + ", " + unit;
+    list.push_back({.kind = Kind::result, .result = each, .title = title, .width = 102});
+  }
+  list.push_back({.kind = Kind::truth, .title = "plausible?", .width = 112});
+  return list;
+}
+
+std::vector<std::size_t> SweepView::sorted_rungs(const std::vector<Column>& columns) const {
+  std::vector<std::size_t> order(results_.rungs.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const ImGuiTableSortSpecs* sorting = ImGui::TableGetSortSpecs();
+  if (!sorting || sorting->SpecsCount == 0) return order;
+  const Column& column = columns[static_cast<std::size_t>(sorting->Specs[0].ColumnIndex)];
+  const bool is_down = sorting->Specs[0].SortDirection == ImGuiSortDirection_Descending;
+  const auto number = [&](std::size_t place) {
+    const SweptRung& rung = results_.rungs[place];
+    return column.kind == Column::Kind::result ? rung.of(column.result).mean : static_cast<double>(rung.finished);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    if (column.kind == Column::Kind::value) {
+      const auto& left = results_.rungs[a].values[column.value];
+      const auto& right = results_.rungs[b].values[column.value];
+      return is_down ? right < left : left < right;
+    }
+    const double left = number(a), right = number(b);
+    if (is_missing(left) || is_missing(right)) return !is_missing(left) && is_missing(right);  // always at the end
+    return is_down ? right < left : left < right;
+  });
+  return order;
+}
+
+void SweepView::draw_choices(SweepResult result) {
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::SetNextItemWidth(px(180));
+  if (ImGui::BeginCombo("##result", kind_of(result).title, ImGuiComboFlags_HeightLargest)) {
+    for (const SweepResultKind& kind : sweep_result_kinds()) {
+      const bool is_there = results_.has(kind.result) || kind.needs_target();
+      ImGui::BeginDisabled(!is_there);
+      if (ImGui::Selectable(kind.title, kind.result == result)) result_ = static_cast<int>(kind.result);
+      ImGui::EndDisabled();
+      mark("ladder.sweep.result." + std::string(kind.id));
+      if (!is_there) ImGui::SetItemTooltip("No finished run has one");
+    }
+    ImGui::EndCombo();
+  }
+  mark("ladder.sweep.result");
+  if (results_.names.size() > 1) {
+    ImGui::SameLine(0, px(8));
+    const auto named = std::find(results_.names.begin(), results_.names.end(), against_);
+    int at = static_cast<int>(named - results_.names.begin());
+    if (choice("##against", "against", at, results_.names, px(120)))
+      against_ = results_.names[static_cast<std::size_t>(at)];
+    mark("ladder.sweep.against");
+  }
+  if (kind_of(result).needs_target()) {
+    ImGui::SameLine(0, px(12));
+    ImGui::AlignTextToFramePadding();
+    text_quiet("target loss");
+    ImGui::SameLine(0, px(6));
+    ImGui::SetNextItemWidth(px(80));
+    if (target_field_.draw("##target", "3.28", target_, NumberField::Kind::any)) {
+      reached_.clear();
+      version_ = 0;
+    }
+    mark("ladder.sweep.target");
+  }
+  ImGui::PopFont();
+}
+
+void SweepView::draw_row(const LadderModel& model, const SweptRung& rung, const std::vector<Column>& columns,
+                         bool is_selected, bool is_best, Commands& commands) {
+  const LadderRung* judged = model.rung(rung.rung);
+  const bool is_trusted = !judged || judged->trusted();
+  ImGui::PushID(rung.rung);
+  ImGui::TableNextRow(ImGuiTableRowFlags_None, px(sweep_row_height));
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!ImGui::TableNextColumn() && i > 0) continue;
+    const Column& column = columns[i];
+    const ImVec2 corner = ImGui::GetCursorPos();
+    if (i == 0) {
+      if (ImGui::Selectable("##row", is_selected,
+                            ImGuiSelectableFlags_SpanAllColumns | ImGuiSelectableFlags_AllowDoubleClick,
+                            ImVec2(0, px(sweep_row_height)))) {
+        commands.push_back(SelectRung{rung.rung});
+        if (judged && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) commands.push_back(OpenRun{judged->first.id});
+      }
+      mark("ladder.sweep.row." + std::to_string(rung.rung));
+      ImGui::SetCursorPos(corner);
+    }
+    if (column.kind == Column::Kind::result) {
+      draw_figure(rung.of(column.result), kind_of(column.result), is_best && i == results_.names.size() + 1,
+                  is_trusted || !is_timed(column.result));
+      continue;
+    }
+    ImGui::SetCursorPosY(corner.y + px(8));
+    if (column.kind == Column::Kind::value) {
+      ImGui::TextUnformatted(value_text(rung.values[column.value]).c_str());
+    } else if (column.kind == Column::Kind::runs) {
+      text_quiet(rung.finished == rung.runs ? std::to_string(rung.runs)
+                                            : std::to_string(rung.finished) + " of " + std::to_string(rung.runs));
+    } else if (judged && rung.finished > 0) {
+      truth_pill(*judged);
+    }
+  }
+  ImGui::PopID();
+}
+
+// Above figures at the right edge, as they are; ImGui's own are at the left.
+void SweepView::draw_heads(const std::vector<Column>& columns) {
+  ImGui::PushFont(fonts().regular, small_size);
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (int i = 0; i < static_cast<int>(columns.size()); ++i) {
+    if (!ImGui::TableSetColumnIndex(i)) continue;
+    const Column& column = columns[static_cast<std::size_t>(i)];
+    if (column.kind != Column::Kind::result) {
+      ImGui::TableHeader(column.title.c_str());
+      continue;
+    }
+    const bool is_sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float right = corner.x + ImGui::GetContentRegionAvail().x - (is_sorted ? px(16) : 0);
+    ImGui::TableHeader(("##" + column.title).c_str());
+    ImGui::GetWindowDrawList()->AddText(ImVec2(right - ImGui::CalcTextSize(column.title.c_str()).x, corner.y),
+                                        u32(palette().text), column.title.c_str());
+  }
+  ImGui::PopFont();
+}
+
+void SweepView::draw_table(const LadderModel& model, int selected, SweepResult result, Commands& commands) {
+  const std::vector<Column> list = columns(result);
+  if (!ImGui::BeginTable("##sweep", static_cast<int>(list.size()),
+                         ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
+                             ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH))
+    return;
+  ImGui::TableSetupScrollFreeze(1, 1);
+  for (const Column& column : list) {
+    const bool sorts = column.kind != Column::Kind::truth;
+    ImGui::TableSetupColumn(
+        column.title.c_str(),
+        ImGuiTableColumnFlags_WidthFixed | (sorts ? ImGuiTableColumnFlags_None : ImGuiTableColumnFlags_NoSort),
+        px(column.width));
+  }
+  draw_heads(list);
+  const int best = results_.best(result);
+  for (const std::size_t place : sorted_rungs(list)) {
+    const SweptRung& rung = results_.rungs[place];
+    draw_row(model, rung, list, rung.rung == selected, static_cast<int>(place) == best, commands);
+  }
+  ImGui::EndTable();
+}
+
+void SweepView::draw_chart(SweepResult result, const std::vector<std::string>& caption, Commands& commands) {
+  const SweepResultKind& kind = kind_of(result);
+  const SweepLines lines = sweep_lines(results_, result, against_);
+  Chart chart{.id = "sweep",
+              .title = std::string(kind.title),
+              .x_label = against_ + (lines.log_x ? ", log scale" : ""),
+              .unit = kind.unit,
+              .log_x = lines.log_x,
+              .log_y = lines.log_y,
+              .x_ticks = ticks_of(lines),
+              .legend = lines.lines.size() > 1,
+              .caption = caption,
+              .commands = &commands};
+  bool has_range = false;
+  int order = 0;
+  for (const SweepLine& line : lines.lines) {
+    has_range = has_range || line.low != line.high;
+    chart.curves.push_back({.label = line.label.empty() ? kind.title : line.label,
+                            .x = line.x,
+                            .y = line.y,
+                            .colour = rung_colour(order),
+                            .weight = 1.8f,
+                            .in_legend = lines.lines.size() <= most_lines_in_legend,
+                            .has_dots = true,
+                            .order = order,
+                            .dash = order,
+                            .low = line.low,
+                            .high = line.high,
+                            .runs = line.runs});
+    ++order;
+  }
+  if (has_range) chart.note = "mean, and range over the runs";
+  if (lines.log_y) chart.note += (chart.note.empty() ? "" : ", ") + std::string("log scale");
+  stepladder::draw_chart(chart);
+}
+
+void SweepView::draw(const LadderModel& model, int selected, const std::vector<std::string>& caption, ImVec2 size,
+                     Commands& commands) {
+  const SweepResult result = shown_result();
+  const float between = px(16);
+  const float table_width = std::max(px(320), (size.x - between) * 0.54f);
+  begin_card("##combinations", ImVec2(table_width, size.y));
+  draw_table(model, selected, result, commands);
+  end_card();
+  ImGui::SameLine(0, between);
+  begin_card("##results", ImVec2(0, size.y));
+  draw_choices(result);
+  std::string best = in_print(best_text(results_, result));
+  if (!best.empty()) {
+    const LadderRung* rung = model.rung(results_.rungs[static_cast<std::size_t>(results_.best(result))].rung);
+    if (is_timed(result) && rung && !rung->trusted()) best += " Its times cannot be trusted: see \"plausible?\".";
+    text_quiet_wrapped(best);
+    mark("ladder.sweep.best");
+  }
+  if (results_.has(result)) {
+    draw_chart(result, caption, commands);
+  } else {
+    empty_state(kind_of(result).needs_target() && is_missing(target_) ? "Type a target loss"
+                                                                      : "No finished run has this result",
+                kind_of(result).needs_target() ? "What each run needed to reach it appears here."
+                                               : "It appears here as soon as a run has finished.");
+  }
+  end_card();
+}
+
+}  // namespace stepladder

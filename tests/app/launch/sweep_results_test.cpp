@@ -1,0 +1,157 @@
+#include "app/launch/sweep_results.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <deque>
+#include <limits>
+
+#include "app/launch/sweep.h"
+
+namespace stepladder {
+namespace {
+
+using enum SweepResult;
+
+// A sweep over lr and batch: runs are added combination by combination, as they are launched.
+class SweepResultsTest : public testing::Test {
+ protected:
+  void add(int rung, double lr, int batch, double loss, RunStatus status = RunStatus::finished) {
+    Recipe recipe;
+    recipe.lr = lr;
+    recipe.batch = batch;
+    stepladder::Run& run = runs_.emplace_back();
+    run.rung = rung;
+    run.status = status;
+    run.source = "launched";
+    run.stage = rung == 0 ? "baseline" : "lr=" + std::to_string(lr) + ":batch=" + std::to_string(batch);
+    run.recipe = to_json(recipe);
+    summaries_.emplace_back().loss_last = loss;
+    summaries_.back().tokens_per_s = 100.0 * batch;
+  }
+  std::vector<const stepladder::Run*> runs() const {
+    std::vector<const stepladder::Run*> list;
+    for (const stepladder::Run& run : runs_) list.push_back(&run);
+    return list;
+  }
+  SweepResults results() const {
+    std::vector<SweptRun> swept;
+    for (std::size_t i = 0; i < runs_.size(); ++i) swept.push_back({.run = &runs_[i], .summary = &summaries_[i]});
+    return sweep_results(swept, {"lr", "batch"});
+  }
+  void add_grid() {
+    int rung = 0;
+    for (const double lr : {1e-4, 1e-3, 1e-2}) {
+      for (const int batch : {4, 8}) {
+        for (const double off : {0.0, 0.1}) add(rung, lr, batch, 3 + off + std::fabs(std::log10(lr) + 3) + batch / 8.0);
+        ++rung;
+      }
+    }
+  }
+
+  std::deque<stepladder::Run> runs_;
+  std::deque<Summary> summaries_;
+};
+
+TEST_F(SweepResultsTest, AreMeansAndRangesOverFinishedRuns) {
+  add(0, 1e-4, 4, 4);
+  add(0, 1e-4, 4, 2);
+  add(0, 1e-4, 4, 100, RunStatus::stopped);
+  add(1, 3e-4, 4, missing);
+  add(1, 3e-4, 4, 3);
+  const SweepResults results = this->results();
+  ASSERT_EQ(results.rungs.size(), 2u);
+  EXPECT_EQ(results.rungs[0].values[0], 1e-4);
+  EXPECT_EQ(results.rungs[0].finished, 2u);
+  EXPECT_EQ(results.rungs[0].runs, 3u);
+  EXPECT_EQ(results.rungs[0].of(loss_last).mean, 3);
+  EXPECT_EQ(results.rungs[0].of(loss_last).low, 2);
+  EXPECT_EQ(results.rungs[0].of(loss_last).high, 4);
+  EXPECT_EQ(results.rungs[1].of(loss_last).mean, 3);
+  EXPECT_EQ(results.rungs[1].of(loss_last).runs, 1);
+  EXPECT_TRUE(is_missing(results.rungs[1].of(val_loss_last).mean));
+  EXPECT_FALSE(results.has(val_loss_last));
+  EXPECT_EQ(values_text(results, results.rungs[1]), "lr 0.0003, batch 4");
+}
+
+TEST_F(SweepResultsTest, ALossThatIsNaNIsCountedAndDoesNotHideInTheMean) {
+  const double values[] = {1, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
+                           missing};
+  const SweptFigure figure = figure_of(values);
+  EXPECT_EQ(figure.mean, 1);
+  EXPECT_EQ(figure.runs, 1);
+  EXPECT_EQ(figure.left_out, 2);
+}
+
+TEST_F(SweepResultsTest, TwoValuesAreALineForEachOfTheSecond) {
+  add_grid();
+  const SweepLines lines = sweep_lines(results(), loss_last, "lr");
+  ASSERT_EQ(lines.lines.size(), 2u);
+  EXPECT_EQ(lines.lines[0].label, "batch 4");
+  EXPECT_EQ(lines.lines[0].x, (std::vector<double>{1e-4, 1e-3, 1e-2}));
+  EXPECT_NEAR(lines.lines[0].y[1], 3.55, 1e-9);
+  EXPECT_NEAR(lines.lines[1].low[0], 5, 1e-9);
+  EXPECT_NEAR(lines.lines[1].high[0], 5.1, 1e-9);
+  EXPECT_EQ(lines.lines[1].runs, (std::vector<int>{2, 2, 2}));
+  EXPECT_TRUE(lines.log_x);
+  EXPECT_FALSE(lines.log_y);
+  const SweepLines other = sweep_lines(results(), tokens_per_s, "batch");
+  EXPECT_EQ(other.lines.size(), 3u);
+  EXPECT_EQ(other.ticks, (std::map<double, std::string>{{4, "4"}, {8, "8"}}));
+  EXPECT_FALSE(other.log_x);
+  EXPECT_EQ(other.lines[2].label, "lr 0.01");
+  EXPECT_EQ(other.lines[2].y, (std::vector<double>{400, 800}));
+}
+
+TEST_F(SweepResultsTest, WordsArePlacesInTheirOrder) {
+  for (int rung = 0; rung < 2; ++rung) {
+    add(rung, 1e-3, 4, 3.0 - rung);
+    Recipe recipe;
+    recipe.schedule = rung == 0 ? Schedule::cosine : Schedule::constant;
+    runs_.back().recipe = to_json(recipe);
+  }
+  const SweptRun swept[] = {{&runs_[0], &summaries_[0]}, {&runs_[1], &summaries_[1]}};
+  const SweepLines lines = sweep_lines(sweep_results(swept, {"schedule"}), loss_last, "schedule");
+  EXPECT_EQ(lines.ticks, (std::map<double, std::string>{{0, "cosine"}, {1, "constant"}}));
+  ASSERT_EQ(lines.lines.size(), 1u);
+  EXPECT_EQ(lines.lines[0].label, "");
+  EXPECT_EQ(lines.lines[0].x, (std::vector<double>{0, 1}));
+}
+
+TEST_F(SweepResultsTest, TheBestIsNamedWithWhatOverlapsIt) {
+  add_grid();
+  const SweepResults results = this->results();
+  EXPECT_EQ(results.best(loss_last), 2);
+  EXPECT_EQ(best_text(results, loss_last), "Lowest at lr 0.001, batch 4: 3.5500 (3.5000 - 3.6000, 2 runs).");
+  EXPECT_EQ(results.best(tokens_per_s), 1);
+  EXPECT_EQ(best_text(results, tokens_per_s),
+            "Highest at lr 0.0001, batch 8: 800 (800 - 800, 2 runs). The ranges of 2 others overlap it.");
+  EXPECT_EQ(best_text(results, val_loss_min), "");
+}
+
+TEST_F(SweepResultsTest, ARunThatNeverReachedTheTargetIsCounted) {
+  add(0, 1e-3, 4, 3);
+  add(0, 1e-3, 4, 2);
+  const SweptRun swept[] = {{&runs_[0], &summaries_[0], TargetReached{}},
+                            {&runs_[1], &summaries_[1], TargetReached{.step = 7, .seconds = 1.5, .tokens = 700}}};
+  const SweepResults results = sweep_results(swept, {"lr"});
+  EXPECT_EQ(results.rungs[0].of(target_seconds).mean, 1.5);
+  EXPECT_EQ(results.rungs[0].of(target_steps).runs, 1);
+  EXPECT_EQ(results.rungs[0].of(target_steps).left_out, 1);
+}
+
+TEST_F(SweepResultsTest, ALadderIsASweepIfItsRungsSetTheSameValues) {
+  add_grid();
+  EXPECT_EQ(swept_names(runs()), (std::vector<std::string>{"lr", "batch"}));
+  runs_.back().stage = "bf16";
+  EXPECT_TRUE(swept_names(runs()).empty());
+  runs_.back().stage = "lr=3e-4";
+  EXPECT_TRUE(swept_names(runs()).empty());
+  runs_.back().stage = "mine:lr=3e-4:batch=8";
+  EXPECT_TRUE(swept_names(runs()).empty());
+  const std::vector<const stepladder::Run*> baseline{runs().front()};
+  EXPECT_TRUE(swept_names(baseline).empty());
+}
+
+}  // namespace
+}  // namespace stepladder

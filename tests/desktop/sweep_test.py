@@ -1,0 +1,71 @@
+"""A sweep by mouse and keyboard: typed in Launch, trained, and read in Ladder; the command line gives the same figures."""
+import json
+import subprocess
+import sys
+import unittest
+
+from desktop_driver import BUILD, Desktop, missing_tools
+
+
+class Sweep(unittest.TestCase):
+    def setUp(self):
+        self.desktop = Desktop()
+        self.addCleanup(self.desktop.close)
+
+    def type_over(self, name, text):
+        self.desktop.click(name)
+        self.desktop.keys("ctrl+a")
+        self.desktop.xdotool("type", "--delay", 30, text)
+        self.desktop.keys("Return")
+
+    def anchor(self, name):
+        self.desktop.wait(lambda: name in self.desktop.ui_test_anchors(), name)
+
+    def runs(self):
+        return self.desktop.rows("select status from runs join ladders on ladders.id = runs.ladder_id where ladders.name = 'grid'")
+
+    def press_start(self):
+        """Until the hardware is detected, the button is disabled."""
+        if not self.runs():
+            self.desktop.click("launch.start")
+        return self.runs()
+
+    def test_sweep(self):
+        desktop = self.desktop
+        desktop.start()
+        desktop.go("side.launch", "launch.lr")
+        for name, text in (("steps", "5"), ("batch", "2, 4"), ("seq", "32"), ("lr", "1e-4, 1e-3"), ("seed", "1,2"), ("name", "grid")):
+            self.type_over(f"launch.{name}", text)
+        desktop.click("launch.group.1")
+        self.anchor("launch.layers")
+        self.type_over("launch.layers", "1")
+        self.anchor("launch.combination.3")
+        desktop.picture("sweep-launch")
+        desktop.wait(self.press_start, "the sweep to start")
+        self.assertEqual(len(self.runs()), 8)
+        desktop.wait(lambda: self.runs() == [("finished",)] * 8, "its runs")
+        desktop.go("side.ladder", "ladder.sweep.row.3")
+        self.anchor("chart.sweep")
+        desktop.picture("sweep-results")
+        desktop.click("ladder.sweep.result")
+        self.anchor("ladder.sweep.result.tokens_per_s")
+        desktop.click("ladder.sweep.result.tokens_per_s")
+        self.anchor("ladder.sweep.best")
+        desktop.picture("sweep-throughput")
+        desktop.click("ladder.sweep")
+        self.anchor("ladder.rung.3")
+        self.assertEqual(desktop.stop(), 0)
+
+        told = subprocess.run([BUILD / "stepladder", "sweep", "--of", "grid", "--json"], env=desktop.environment, check=True,
+                              capture_output=True, text=True)
+        rungs = json.loads(told.stdout)["rungs"]
+        self.assertEqual([rung["over"] for rung in rungs],
+                         [{"batch": batch, "lr": lr} for batch in (2, 4) for lr in (1e-4, 1e-3)])
+        self.assertEqual([rung["results"]["loss_last"]["runs"] for rung in rungs], [2] * 4)
+
+
+if __name__ == "__main__":
+    if missing_tools():
+        print("skipped: needs", ", ".join(missing_tools()))
+        sys.exit(77)
+    unittest.main(verbosity=2)
