@@ -134,6 +134,7 @@ std::string in_print(const std::string& text) {
   const auto begins = [&](std::size_t i) {
     return is_digit(i) || (i < text.size() && (text[i] == '(' || text[i] == '~'));
   };
+  const auto is_capital = [&](std::size_t i) { return i < text.size() && text[i] >= 'A' && text[i] <= 'Z'; };
   std::string printed;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_number = i > 0 && (is_digit(i - 1) || text[i - 1] == ')' || text[i - 1] == 'k' ||
@@ -141,8 +142,9 @@ std::string in_print(const std::string& text) {
     const std::string_view rest = std::string_view(text).substr(i);
     const bool ends_word =
         rest.size() == 2 || (rest.size() > 2 && std::string_view(" ,.;:)").find(rest[2]) != std::string_view::npos);
-    if (after_number && rest.starts_with(" x") && ends_word) {
-      const bool is_product = rest.size() > 3 && (begins(i + 3) || std::isupper(static_cast<unsigned char>(rest[3])));
+    const bool after_capital = i > 0 && is_capital(i - 1) && is_capital(i + 3);
+    if ((after_number || after_capital) && rest.starts_with(" x") && ends_word) {
+      const bool is_product = begins(i + 3) || is_capital(i + 3);
       printed += is_product && rest[2] == ' ' ? " \xC3\x97" : "\xC3\x97";
       i += 1;
     } else if (after_number && rest.starts_with(" - ") && begins(i + 3)) {

@@ -9,6 +9,7 @@
 
 #include "app/figures/export.h"
 #include "app/launch/recipe_fields.h"
+#include "engine/preparation.h"
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
 
@@ -189,13 +190,42 @@ fs::path saved_ladder(const std::string& name) {
   return saved_ladders_folder() / (name + ending);
 }
 
+namespace {
+
+// The same draft, which means the same files from any folder.
+LadderDraft draft_for_any_folder(LadderDraft draft) {
+  draft.request.base = with_absolute_paths(draft.request.base);
+  const auto is_path = [](const std::string& name) {
+    return name == "data" || name == "weights" || name == "tokenizer";
+  };
+  const auto make_absolute = [](std::string& path) {
+    if (!path.empty()) path = fs::absolute(path).lexically_normal().string();
+  };
+  for (DraftRung& rung : draft.rungs) {
+    PlannedRung planned = parse_rung(rung.text);
+    if (std::none_of(planned.values.begin(), planned.values.end(),
+                     [&](const auto& value) { return is_path(value.first); }))
+      continue;  // the text stays as it was typed
+    for (auto& [value_name, value] : planned.values) {
+      if (is_path(value_name)) make_absolute(value);
+    }
+    rung.text = rung_text(planned);
+  }
+  for (SweptValue& swept : draft.over) {
+    if (is_path(swept.name)) std::for_each(swept.values.begin(), swept.values.end(), make_absolute);
+  }
+  return draft;
+}
+
+}  // namespace
+
 void save_ladder_preset(const std::string& name, const LadderDraft& draft) {
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos || name.size() > 200)
     throw RecipeError("preset", "'" + name + "' cannot be a preset's name; leave out slashes and a leading dot");
   const fs::path file = saved_ladder(name);
   std::error_code ignored;
   fs::create_directories(file.parent_path(), ignored);
-  write_file(file, ladder_file_text(draft));
+  write_file(file, ladder_file_text(draft_for_any_folder(draft)));
 }
 
 namespace {

@@ -182,6 +182,15 @@ TEST_F(SixRuns, AClickOnARowOrInTheLegendHidesALine) {
   EXPECT_FALSE(shows("compare.show_all"));
 }
 
+TEST_F(SixRuns, HiddenLinesAreHiddenAfterTheNextStart) {
+  open();
+  ASSERT_TRUE(click("compare.row.2"));
+  const DesktopSettings settings = app_->settings();
+  open(settings);
+  EXPECT_TRUE(shows("compare.hidden.2"));
+  EXPECT_FALSE(shows("compare.hidden.3"));
+}
+
 TEST_F(SixRuns, AltShowsOneLineAlone) {
   open();
   ImGui::GetIO().AddKeyEvent(ImGuiMod_Alt, true);

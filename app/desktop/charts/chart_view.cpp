@@ -96,14 +96,14 @@ Range y_range(const Chart& chart, std::span<const CurveView> curves, const Range
 
 int plain_axis_number(double value, char* text, int size, void* range) {
   const auto* axis = static_cast<const Range*>(range);
-  const std::string label = plain_axis_text(value, axis ? axis->high - axis->low : missing);
+  const std::string label = plain_axis_text(value, axis->high - axis->low);
   return std::snprintf(text, static_cast<std::size_t>(size), "%s", label.c_str());
 }
 
-// `range` is the axis's, or null if its width doesn't matter.
+// `range` is the axis's, or an unknown one if its width doesn't matter.
 int axis_number(double value, char* text, int size, void* range) {
   const auto* axis = static_cast<const Range*>(range);
-  const std::string label = axis_text(value, axis ? axis->high - axis->low : missing);
+  const std::string label = axis_text(value, axis->high - axis->low);
   return std::snprintf(text, static_cast<std::size_t>(size), "%s", label.c_str());
 }
 
@@ -253,9 +253,10 @@ void set_up_axes(const Chart& chart, const ChartView& view, Range& linked_x) {
   ImPlot::SetupAxes(chart.x_label.c_str(), unit,
                     ImPlotAxisFlags_NoHighlight | (chart.x_labelled ? 0 : ImPlotAxisFlags_NoLabel),
                     ImPlotAxisFlags_NoHighlight | (view.y.known() ? ImPlotAxisFlags_Lock : 0));
-  // ImPlot hands the range back to axis_number, which only reads it.
+  // ImPlot hands the range back to axis_number, which only reads it. Instead of null it would hand over a text.
+  static const Range unknown;
   const auto range_of = [](const Range& range, bool is_log) {
-    return is_log || !range.known() ? nullptr : const_cast<Range*>(&range);
+    return const_cast<Range*>(is_log || !range.known() ? &unknown : &range);
   };
   ImPlot::SetupAxisFormat(ImAxis_X1, axis_number, range_of(view.x, chart.log_x));
   ImPlot::SetupAxisFormat(ImAxis_Y1, chart.unit.empty() ? plain_axis_number : axis_number,

@@ -2,8 +2,11 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,25 +27,35 @@ struct State {
   CompareView view;
   CompareTable table;
   CompareFields fields;
-  bool list_was_open = false;  // a list or a menu, in the last frame
+  bool list_was_open = false;                            // a list or a menu, in the last frame
+  std::optional<std::string> project;                    // the database that the hidden lines are of
+  std::map<std::string, std::set<RunId>> hidden_before;  // by project, as last saved
 };
 
-std::string remember(const CompareView& view) {
-  const ComparisonOptions& o = view.options;
-  nlohmann::json json{{"axis", static_cast<int>(o.axis)},
-                      {"ratio", o.gap == Gap::ratio},
-                      {"log_x", view.log_x},
-                      {"log_y", view.log_y},
-                      {"group_by", o.group_by},
-                      {"smoothing", o.smoothing},
-                      {"base", view.base},
-                      {"charts", to_json(view.layouts)}};
-  if (!is_missing(view.target.value)) json["target"] = view.target.value;
-  if (view.x.zoomed()) json["zoom"] = {view.x.low, view.x.high};
-  return json.dump();
+// Runs are numbered by project, so the hidden lines are kept for each.
+void take_project(State& state, const std::string& database) {
+  if (state.project == database) return;
+  state.project = database;
+  state.view.hidden.hide_only(state.hidden_before[database]);
 }
 
-void recall(CompareView& view, const std::string& text) {
+std::string remember(const State& state) {
+  const CompareView& view = state.view;
+  const ComparisonOptions& o = view.options;
+  auto hidden = state.hidden_before;
+  if (state.project) hidden[*state.project] = view.hidden.lines();
+  std::erase_if(hidden, [](const auto& of_project) { return of_project.second.empty(); });
+  nlohmann::json json{
+      {"axis", static_cast<int>(o.axis)}, {"ratio", o.gap == Gap::ratio}, {"log_x", view.log_x}, {"log_y", view.log_y},
+      {"group_by", o.group_by},           {"smoothing", o.smoothing},     {"base", view.base},   {"hidden", hidden},
+      {"charts", to_json(view.layouts)}};
+  if (!is_missing(view.target.value)) json["target"] = view.target.value;
+  if (view.x.zoomed()) json["zoom"] = {view.x.low, view.x.high};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void recall(State& state, const std::string& text) {
+  CompareView& view = state.view;
   try {
     const nlohmann::json json = nlohmann::json::parse(text);
     ComparisonOptions& o = view.options;
@@ -60,6 +73,7 @@ void recall(CompareView& view, const std::string& text) {
       view.x.high = zoom[1];
     }
     view.target.value = json.value("target", missing);
+    state.hidden_before = json.value("hidden", state.hidden_before);
     if (const auto charts = json.find("charts"); charts != json.end()) view.layouts = layouts_from(*charts);
   } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
@@ -87,6 +101,7 @@ void ask_for_curves(CompareView& view) {
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   CompareView& view = state.view;
+  take_project(state, workspace.database);
   const std::vector<const RunEntry*> runs = workspace.compared();
   draw_compare_head(state.fields, view, workspace, runs.size(), commands);
   if (runs.empty()) {
@@ -129,8 +144,8 @@ Panel panels::compare() {
   return {.id = "compare",
           .title = "Compare",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
-          .remember = [state] { return remember(state->view); },
-          .recall = [state](const std::string& text) { recall(state->view, text); },
+          .remember = [state] { return remember(*state); },
+          .recall = [state](const std::string& text) { recall(*state, text); },
           .least_width = 640,
           .least_height = 680};
 }

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
@@ -23,6 +24,12 @@ class HiddenLines {
   void show_only(RunId line, const std::vector<ComparedLine>& lines);
   void double_click(RunId line, const std::vector<ComparedLine>& lines);
   void show_all() { hidden_.clear(); }
+
+  const std::set<RunId>& lines() const { return hidden_; }
+  void hide_only(std::set<RunId> lines) {
+    hidden_ = std::move(lines);
+    clicked_ = 0;
+  }
 
  private:
   std::set<RunId> hidden_;

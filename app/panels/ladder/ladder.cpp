@@ -141,7 +141,7 @@ void draw_table(State& state, const Workspace& workspace, const LadderCurves& sh
   if (as_sweep) {
     state.sweep.draw(model, shown.selected, shown.caption, ImVec2(ImGui::GetContentRegionAvail().x, height), commands);
   } else {
-    begin_card("##table", ImVec2(0, height), true);
+    begin_card("##table", ImVec2(0, height));
     draw_ladder_table(model,
                       {.waterfall = state.head.waterfall,
                        .selected = shown.selected,

@@ -393,10 +393,20 @@ float ladder_table_height(std::size_t rows) {
 }
 
 void draw_ladder_table(const LadderModel& model, const LadderTable& table, Commands& commands) {
-  const Columns at = columns_for(ImGui::GetContentRegionMax().x, table.beside.size());
+  const std::size_t rows = table.beside.empty() ? model.rungs.size() : table.rows.size();
+  const bool scrolls = ladder_table_height(rows) > ImGui::GetWindowHeight() + px(1);
+  const float scroll_bar = scrolls ? ImGui::GetStyle().ScrollbarSize : 0;
+  const Columns at = columns_for(ImGui::GetContentRegionMax().x - scroll_bar, table.beside.size());
   const BarScale scale = scale_for(model, table.waterfall);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(px(8), 0));
   draw_head(at, scale.is_log, table);
+  // The rows scroll beneath the head; with the card's padding, so that the columns are where the head says.
+  ImGui::SetCursorPosX(0);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), 0));
+  ImGui::BeginChild("##rows",
+                    ImVec2(ImGui::GetWindowWidth(), ImGui::GetWindowHeight() - ImGui::GetCursorPosY() - px(4)),
+                    ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_NavFlattened);
+  ImGui::PopStyleVar();
   if (table.beside.empty()) {
     for (std::size_t i = 0; i < model.rungs.size(); ++i) {
       const float top = ImGui::GetCursorPosY();
@@ -417,6 +427,7 @@ void draw_ladder_table(const LadderModel& model, const LadderTable& table, Comma
     }
   }
   ImGui::Dummy(ImVec2(0, 0));  // the last row placed the cursor; an item makes it count
+  ImGui::EndChild();
   ImGui::PopStyleVar();
 }
 

@@ -171,7 +171,7 @@ void draw_row(const MfuTable& table, MfuForm& form, const MfuRow& row, int place
   text_cut(row.name, ImGui::GetContentRegionAvail().x, palette().text, fonts().regular, 13.5f);
   if (ImGui::TableNextColumn()) {
     const std::string count =
-        row.devices > 1 && !row.hardware.empty() && row.run == 0 ? grouped(row.devices) + " x " : "";
+        row.devices > 1 && !row.hardware.empty() && row.run == 0 ? grouped(row.devices) + " \xC3\x97 " : "";
     text_cut(row.hardware.empty() ? "-" : count + row.hardware, ImGui::GetContentRegionAvail().x, palette().quiet,
              fonts().regular, 13.5f);
   }

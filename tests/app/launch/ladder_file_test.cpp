@@ -1,6 +1,7 @@
 #include "app/launch/ladder_file.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <fstream>
 
@@ -47,6 +48,22 @@ TEST(LadderFile, WrittenAndReadAgainItIsTheSame) {
   EXPECT_EQ(request.rungs[0].seed_tokens_per_s, 11'544);
 }
 
+TEST(LadderFile, ASavedPresetMeansTheSameFilesFromAnyFolder) {
+  const TemporaryFolder config;
+  setenv("XDG_CONFIG_HOME", config.path().c_str(), 1);
+  LadderDraft saved = draft();
+  saved.request.base.data = "books/one.txt";
+  saved.rungs.push_back({.text = "other:data=two.txt"});
+  saved.over = {{"tokenizer", {"a.json", "/b.json"}}};
+  save_ladder_preset("mine", saved);
+  const LadderDraft again = read_ladder_file(saved_ladder("mine"));
+  const std::filesystem::path here = std::filesystem::current_path();
+  EXPECT_EQ(again.request.base.data, here / "books/one.txt");
+  EXPECT_EQ(again.rungs.back().text, "other:data=" + (here / "two.txt").string());
+  EXPECT_EQ(again.rungs[1].text, draft().rungs[1].text);
+  EXPECT_EQ(again.over[0].values, (std::vector<std::string>{here / "a.json", "/b.json"}));
+}
+
 TEST(LadderFile, AMistakeIsNamedWithFileAndField) {
   const TemporaryFolder folder;
   const std::filesystem::path file = folder.path() / "bad.json";
@@ -65,6 +82,8 @@ TEST(LadderFile, AMistakeIsNamedWithFileAndField) {
   EXPECT_EQ(with(start + R"("rungs": ["bf16", {"rung": "mine:lr=abc"}]})"),
             file.string() + ": rung 2 'mine:lr=abc': lr must be a number, not 'abc'");
   EXPECT_EQ(with(start + R"("rungs": [7]})"), file.string() + ": a rung cannot be 7");
+  EXPECT_EQ(with(start + R"("over": 7})"), file.string() + ": over must be an object, not 7");
+  EXPECT_EQ(with(start + R"("over": {"lr": ["1e-4", "abc"]}})"), file.string() + ": lr must be a number, not 'abc'");
   EXPECT_EQ(with(start + R"("rungs": {}})"), file.string() + ": rungs must be a list, not {}");
 }
 
