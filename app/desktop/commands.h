@@ -152,7 +152,8 @@ struct ResumeRun {  // from its newest checkpoint, to this many steps in total
   RunId run = 0;
   std::int64_t steps = 0;
 };
-struct ContinueLadder {  // its runs that were interrupted or never began
+struct LoadResumable {};  // which runs have a checkpoint to continue from
+struct ContinueLadder {   // its runs that were interrupted or never began
   LadderId ladder = 0;
 };
 struct ForkRun {  // a child that starts from the checkpoint of `step`
@@ -220,10 +221,10 @@ using Command =
                  LoadSeries, LoadExcerpt, LoadDetail, LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel,
                  SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun,
                  Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                 ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, ContinueLadder, ForkRun,
-                 CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder,
-                 FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout,
-                 Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+                 ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
+                 ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
+                 SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
+                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

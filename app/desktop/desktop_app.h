@@ -119,6 +119,7 @@ class DesktopApp {
   void execute(const ProposeLadder& propose);
   void execute(const ProposeStage& propose);
   void execute(const ResumeRun& resume);
+  void execute(const LoadResumable&);
   void execute(const ContinueLadder& ladder);
   void execute(const ForkRun& fork);
   void execute(const CopyText& copy);

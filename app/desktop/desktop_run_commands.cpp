@@ -84,6 +84,18 @@ void DesktopApp::execute(const ResumeRun& resume) {
   show("live");
 }
 
+void DesktopApp::execute(const LoadResumable&) {
+  workspace_.resumable.clear();
+  for (const RunId id : runs_with_checkpoint_folders(store_.file())) {
+    const RunEntry* entry = workspace_.find(id);
+    if (!entry || !is_over(entry->run.status)) continue;
+    const std::vector<Checkpoint> saved = run_checkpoints(checkpoint_owner(store_.file(), entry->run));
+    if (!saved.empty()) workspace_.resumable.push_back({id, saved.back().step});
+  }
+  std::sort(workspace_.resumable.begin(), workspace_.resumable.end(),
+            [](const ResumableRun& a, const ResumableRun& b) { return a.run > b.run; });
+}
+
 void DesktopApp::execute(const ContinueLadder& asked) {
   if (!session_) return;
   const std::vector<RunId> continued = session_->continue_ladder(asked.ladder);

@@ -115,6 +115,12 @@ struct Verification {
   bool open = false;
 };
 
+// A run that is over and has a checkpoint: the step of its newest one.
+struct ResumableRun {
+  RunId run = 0;
+  std::int64_t step = 0;
+};
+
 // The rungs that the Launch view's form becomes.
 struct LaunchPlan {
   std::string asked;  // text_of the request
@@ -210,6 +216,7 @@ class Workspace {
   AdviceView advice;
   Verification verification;
   LaunchPlan launch_plan;
+  std::vector<ResumableRun> resumable;     // newest first; as of the last LoadResumable
   std::optional<LadderDraft> proposal;     // for the Launch view to take over
   int proposals = 0;                       // made so far
   std::vector<std::string> saved_ladders;  // names of the user's own presets

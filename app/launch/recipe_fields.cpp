@@ -79,9 +79,12 @@ bool RecipeField::has_option() const {
   return group != FieldGroup::stages && std::string_view(choices) != "off,on";
 }
 
+bool RecipeField::is_path() const {
+  return std::string_view(name) == "weights" || std::string_view(name) == "tokenizer";
+}
+
 bool RecipeField::takes_list() const {
-  const std::string_view field = name;
-  return field != "weights" && field != "tokenizer" && field != "sample_prompt";
+  return !is_path() && std::string_view(name) != "sample_prompt";
 }
 
 std::span<const RecipeField> recipe_fields() {

@@ -21,6 +21,7 @@ struct RecipeField {
   const char* choices = "";  // all values that it can have, separated by commas; empty: any text or number
 
   bool has_option() const;  // `--name VALUE` on the command line; switches and what stages set have none
+  bool is_path() const;     // of a file
   bool takes_list() const;  // a comma separates values; in texts and paths it is part of the value
 };
 

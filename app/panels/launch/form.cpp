@@ -30,12 +30,12 @@ Recipe recipe_of(const LaunchForm& form, std::map<std::string, std::string>& pro
   Recipe recipe;
   apply_preset(recipe, model_of(form).name);
   if (form.data == LaunchData::shakespeare) recipe.data = shakespeare().string();
-  if (form.data == LaunchData::file) recipe.data = plain_path(form.file);
+  if (form.data == LaunchData::file) recipe.data = form.file.path();
   for (const RecipeField& field : recipe_fields()) {
     const std::string name = field.name;
     const auto typed = form.values.find(name);
     if (typed == form.values.end()) continue;
-    std::string value = name == "weights" || name == "tokenizer" ? plain_path(typed->second) : typed->second;
+    std::string value = field.is_path() ? plain_path(typed->second) : typed->second;
     if (value.empty()) continue;
     try {
       if (listed_values(field, value).size() > 1) {
@@ -67,7 +67,7 @@ std::string device_problem(const Recipe& recipe, const Workspace& workspace) {
 std::string problem_of(const LaunchForm& form, const CheckedForm& checked, const Workspace& workspace) {
   if (!workspace.device_problem.empty()) return workspace.device_problem;
   if (!workspace.device) return "Detecting hardware...";
-  if (form.data == LaunchData::file && plain_path(form.file).empty()) return "Enter the path of a data file.";
+  if (form.data == LaunchData::file && form.file.path().empty()) return "Enter the path of a data file.";
   for (const RecipeField& field : recipe_fields()) {
     if (const auto found = checked.field_problems.find(field.name); found != checked.field_problems.end())
       return std::string(field.label) + ": " + found->second;
@@ -139,9 +139,10 @@ void LaunchForm::take(const LadderDraft& draft) {
     const auto& [value_name, value] = new_values[i];
     if (value_name != "model" && value_name != "data" && value != usual_values[i].second) values[value_name] = value;
   }
-  file = request.base.data;
-  data = file.empty()                     ? LaunchData::synthetic
-         : file == shakespeare().string() ? LaunchData::shakespeare
+  const std::string& path = request.base.data;
+  file.show(path);
+  data = path.empty()                     ? LaunchData::synthetic
+         : path == shakespeare().string() ? LaunchData::shakespeare
                                           : LaunchData::file;
   name = request.name;
   notes = request.notes;
@@ -193,7 +194,7 @@ CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
   }
   take_lists(checked);
   checked.problem = problem_of(form, checked, workspace);
-  const bool has_data = form.data != LaunchData::file || !plain_path(form.file).empty();
+  const bool has_data = form.data != LaunchData::file || !form.file.path().empty();
   checked.can_be_planned =
       workspace.device && has_data && checked.field_problems.empty() && checked.sweep_problem.empty();
   if (workspace.launch_plan.asked == text_of(request)) checked.plan = &workspace.launch_plan;

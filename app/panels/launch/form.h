@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/desktop/commands.h"
+#include "app/desktop/system/path_field.h"
 #include "app/desktop/workspace.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/recipe_fields.h"
@@ -24,7 +25,8 @@ struct RungRow {
 struct LaunchForm {
   int model = 0;  // of model_presets()
   LaunchData data = LaunchData::shakespeare;
-  std::string file;
+  PathField file{{.title = "Choose the data to train on"}};
+  std::map<std::string, PathField> paths;  // of the fields that are paths; their text is in `values`
   std::string name;
   std::string notes;
   std::map<std::string, std::string> values;  // of recipe_fields(), as typed; absent or empty: the model's default
@@ -69,7 +71,7 @@ std::string list_text(const std::vector<std::string>& values);  // "1e-4, 3e-4"
 // The form as a preset, with the rows that are off.
 LadderDraft draft_of(const LaunchForm& form, const CheckedForm& checked);
 
-void draw_launch_form(LaunchForm& form, const CheckedForm& checked);
+void draw_launch_form(LaunchForm& form, const CheckedForm& checked, Commands& commands);
 
 // A text field that grows with its text. Returns whether the text changed.
 bool text_input(const char* id, const char* hint, std::string& text);

@@ -32,7 +32,7 @@ void draw_problem(const CheckedForm& checked, const std::string& name) {
 
 // Whether everything is bytes; a .bin has GPT-2's tokens.
 bool needs_gpt2_tokens(const LaunchForm& form) {
-  return form.data == LaunchData::file && std::filesystem::path(form.file).extension() == ".bin";
+  return form.data == LaunchData::file && std::filesystem::path(form.file.path()).extension() == ".bin";
 }
 
 void draw_model(LaunchForm& form, const CheckedForm& checked) {
@@ -57,17 +57,24 @@ void draw_model(LaunchForm& form, const CheckedForm& checked) {
                      " parameters");
 }
 
-void draw_data(LaunchForm& form) {
+void draw_data(LaunchForm& form, Commands& commands) {
   label("Data");
-  constexpr std::array names = {"Shakespeare (1.1 MB of text)", "File...", "Synthetic tokens"};
-  int data = static_cast<int>(form.data);
-  if (ImGui::Combo("##data", &data, names.data(), static_cast<int>(names.size())))
-    form.data = static_cast<LaunchData>(data);
+  constexpr std::array<std::array<const char*, 2>, 3> choices{
+      {{"Shakespeare (1.1 MB of text)", "shakespeare"}, {"File...", "file"}, {"Synthetic tokens", "synthetic"}}};
+  const char* chosen = choices[static_cast<std::size_t>(form.data)][0];
+  if (ImGui::BeginCombo("##data", combo_text(chosen, ImGui::GetContentRegionAvail().x).c_str())) {
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      if (ImGui::Selectable(choices[i][0], static_cast<std::size_t>(form.data) == i))
+        form.data = static_cast<LaunchData>(i);
+      mark(std::string("launch.data.") + choices[i][1]);
+    }
+    ImGui::EndCombo();
+  }
   mark("launch.data");
   if (form.data == LaunchData::file) {
     label("");
-    text_input("##file", "path of a .txt, nanoGPT .bin or llm.c .bin", form.file);
-    mark("launch.file");
+    form.file.draw("##file", ".txt, nanoGPT .bin or llm.c .bin", ImGui::GetContentRegionAvail().x, "launch.file",
+                   commands);
   }
   ImGui::SetCursorPosX(px(label_width));
   text_quiet_wrapped(form.data == LaunchData::synthetic ? "source of known entropy, so the loss has a floor"
@@ -113,11 +120,25 @@ void draw_choices(std::string& value, const RecipeField& field, const std::strin
   }
 }
 
-void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField& field, const Recipe& usual) {
+// A path may come from the file dialog, a preset or another view.
+void draw_path(LaunchForm& form, const RecipeField& field, const char* hint, std::string& value, Commands& commands) {
+  const FileQuestion question{.title = std::string("Choose: ") + field.label};
+  PathField& path = form.paths.try_emplace(field.name, question).first->second;
+  if (path.path() != value) path.show(value);
+  path.draw(field.name, hint, ImGui::GetContentRegionAvail().x, std::string("launch.") + field.name, commands);
+  value = path.path();
+}
+
+void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField& field, const Recipe& usual,
+                Commands& commands) {
   std::string& value = form.values[field.name];
   const std::string hint = default_of(field, usual);
   const std::string id = std::string("##") + field.name;
   label(field.label);
+  if (field.is_path()) {
+    draw_path(form, field, hint.c_str(), value, commands);
+    return draw_problem(checked, field.name);
+  }
   if (const std::vector<std::string> choices = choices_of(field); choices.empty()) {
     text_input(id.c_str(), hint.c_str(), value);
   } else if (ImGui::BeginCombo(id.c_str(), (value.empty() ? hint : value).c_str())) {
@@ -132,7 +153,8 @@ void draw_field(LaunchForm& form, const CheckedForm& checked, const RecipeField&
 }
 
 // The fields of a group, folded unless one of them is wrong.
-void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, const Recipe& usual) {
+void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, const Recipe& usual,
+                Commands& commands) {
   std::size_t changed = 0;
   bool is_wrong = false;
   for (const RecipeField& field : recipe_fields()) {
@@ -151,7 +173,7 @@ void draw_group(LaunchForm& form, const CheckedForm& checked, FieldGroup group, 
   mark("launch.group." + std::to_string(static_cast<int>(group)));
   if (!open) return;
   for (const RecipeField& field : recipe_fields()) {
-    if (field.group == group) draw_field(form, checked, field, usual);
+    if (field.group == group) draw_field(form, checked, field, usual, commands);
   }
 }
 
@@ -194,20 +216,21 @@ bool text_input(const char* id, const char* hint, std::string& text) {
                                   take_new_size, &text);
 }
 
-void draw_launch_form(LaunchForm& form, const CheckedForm& checked) {
+void draw_launch_form(LaunchForm& form, const CheckedForm& checked, Commands& commands) {
   Recipe usual;
   apply_preset(usual, model_presets()[static_cast<std::size_t>(form.model)].name);
   text_strong(title_of(FieldGroup::everyday));
   ImGui::Dummy(ImVec2(0, px(2)));
   draw_model(form, checked);
-  draw_data(form);
+  draw_data(form, commands);
   ImGui::Dummy(ImVec2(0, px(6)));
   for (const RecipeField& field : recipe_fields()) {
-    if (field.group == FieldGroup::everyday) draw_field(form, checked, field, usual);
+    if (field.group == FieldGroup::everyday) draw_field(form, checked, field, usual, commands);
   }
   draw_repeats(form, checked);
   ImGui::Dummy(ImVec2(0, px(4)));
-  for (int group = 1; group < field_groups; ++group) draw_group(form, checked, static_cast<FieldGroup>(group), usual);
+  for (int group = 1; group < field_groups; ++group)
+    draw_group(form, checked, static_cast<FieldGroup>(group), usual, commands);
 }
 
 }  // namespace stepladder

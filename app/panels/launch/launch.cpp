@@ -13,6 +13,7 @@
 #include "app/machine_load.h"
 #include "app/panels/launch/form.h"
 #include "app/panels/launch/queue.h"
+#include "app/panels/launch/resume.h"
 #include "app/panels/launch/rungs.h"
 #include "engine/metrics_sampler.h"
 
@@ -22,6 +23,7 @@ namespace {
 struct State {
   LaunchForm form;
   RungEditor editor;
+  ResumeChoice resume;
   MachineLoad load;
   int proposals_taken = 0;
 };
@@ -103,7 +105,12 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   }
   const CheckedForm checked = check(state.form, workspace);
   if (checked.can_be_planned && !checked.plan) commands.push_back(PlanLadder{checked.request});
+  const ImVec2 corner = ImGui::GetCursorPos();
   text_title("Launch a ladder");
+  const ImVec2 below = ImGui::GetCursorPos();
+  ImGui::SetCursorPosY(corner.y);
+  draw_resume(state.resume, workspace, ImGui::GetContentRegionMax().x, commands);
+  ImGui::SetCursorPos(below);
   text_quiet(
       "Trains a baseline, then adds one optimisation per rung, with the same seed and the same tokens. A list, such as "
       "1e-4, 3e-4, in any value makes a sweep.");
@@ -114,7 +121,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   const bool is_idle = !workspace.running() && workspace.waiting().empty();
   const float queue = is_idle ? px(84) : std::clamp(room.y * 0.3f, px(150), px(280));
   begin_card("##recipe", ImVec2(left, room.y), true);
-  draw_launch_form(state.form, checked);
+  draw_launch_form(state.form, checked, commands);
   end_card();
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();

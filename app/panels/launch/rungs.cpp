@@ -92,10 +92,10 @@ void draw_explanation(const RungRow& row, std::size_t place, const CheckedForm& 
   }
   const Stage* stage = plain_stage(row.text);
   const Rung* rung = planned_rung(checked, asked);
-  std::string words = stage ? stage->why : rung ? in_print(rung->changed) : "";
+  std::string words = stage ? stage->why : rung ? rung->changed : "";
   if (!is_missing(row.seed_tokens_per_s))
     words = "reference: " + tokens_per_s_text(row.seed_tokens_per_s) + " tokens/s";
-  if (!words.empty()) one_line(words);
+  if (!words.empty()) one_line(in_print(words));
 }
 
 // Whether the mouse is over the row, by where it was in the last frame.
