@@ -1,3 +1,7 @@
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
 #include "app/cli/cli.h"
 #ifdef STEPLADDER_DESKTOP
 #include "app/desktop/desktop.h"
@@ -5,9 +9,17 @@
 
 int main(int argc, char** argv) {
 #ifdef STEPLADDER_DESKTOP
-  return stepladder::run_command_line(argc, argv,
-                                      {.open = stepladder::open_desktop, .screenshot = stepladder::take_screenshot});
+  const stepladder::Desktop desktop{.open = stepladder::open_desktop, .screenshot = stepladder::take_screenshot};
 #else
-  return stepladder::run_command_line(argc, argv, {});
+  const stepladder::Desktop desktop;
+#endif
+  const int status = stepladder::run_command_line(argc, argv, desktop);
+#ifdef STEPLADDER_SANITIZE
+  return status;  // sanitizers report at the end
+#else
+  // Leaves memory to the system: LibTorch's own cleaning up takes 50 ms.
+  std::cout.flush();
+  std::fflush(nullptr);
+  std::_Exit(status);
 #endif
 }

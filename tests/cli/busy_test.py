@@ -15,7 +15,8 @@ from program import PATIENCE_S, TINY, Workplace
 CORES = len(os.sched_getaffinity(0))
 SENTENCE = re.compile(r"^Others used \d+\.\d of \d+ cores? during \d+ % of the steps that count \(\d+ of \d+\), "
                       r"which left \d+\.\d for its \d+ threads?: ")
-LADDER = [*TINY, "--stages", "baseline,fused-adamw"]
+ON_ALL_CORES = [*TINY, "--threads", CORES]
+LADDER = [*ON_ALL_CORES, "--stages", "baseline,fused-adamw"]
 
 
 def busy_seconds():
@@ -95,7 +96,7 @@ class Busy(unittest.TestCase):
 
     def test_when_quiet_waits_and_says_for_what(self):
         with Burners():
-            process = self.place.start("train", *TINY, "--steps", 20, "--when-quiet")
+            process = self.place.start("train", *ON_ALL_CORES, "--steps", 20, "--when-quiet")
             said = process.stderr.readline()
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=PATIENCE_S)
@@ -108,7 +109,7 @@ class Busy(unittest.TestCase):
 
     def test_when_quiet_trains_once_the_others_have_ended(self):
         with Burners() as burners:
-            process = self.place.start("train", *TINY, "--steps", 20, "--when-quiet")
+            process = self.place.start("train", *ON_ALL_CORES, "--steps", 20, "--when-quiet")
             said = [process.stderr.readline()]
             reader = threading.Thread(target=lambda: said.extend(process.stderr))
             reader.start()
@@ -133,8 +134,8 @@ class Busy(unittest.TestCase):
         self.place.json("ladder", *LADDER, "--steps", 20)
         rung = self.place.json("runs")[-1]["id"]
         with Burners():
-            status, out, err = self.place.run("confirm", rung, "--max-repeats", 2, "--patience", 3)
-        self.assertIn("waited 3 s for a quiet machine and starts anyway: others used", err)
+            status, out, err = self.place.run("confirm", rung, "--max-repeats", 2, "--patience", 1)
+        self.assertIn("waited 1 s for a quiet machine and starts anyway: others used", err)
         self.assertEqual(len(self.place.json("runs")), 4)
 
 

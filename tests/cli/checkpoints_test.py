@@ -10,9 +10,9 @@ import sqlite3
 import time
 import unittest
 
-from program import PATIENCE_S, TINY, Workplace
+from program import PATIENCE_S, SMALLEST, TINY, Workplace
 
-RECIPE = [*TINY, "--threads", 1, "--keep", 0]
+RECIPE = [*TINY, "--keep", 0]
 
 
 def contents(folder):
@@ -80,7 +80,7 @@ class Checkpoints(unittest.TestCase):
             (shutil.copytree if path.is_dir() else shutil.copy)(path, copy / path.name)
         dice = random.Random(14)
         newest = self.saved(run)[20]
-        for attempt, file in enumerate(sorted(newest.iterdir()) * 3):
+        for attempt, file in enumerate(sorted(newest.iterdir()) * 2):
             data = bytearray(file.read_bytes())
             data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
             file.write_bytes(data)
@@ -132,7 +132,7 @@ class Checkpoints(unittest.TestCase):
     def test_no_run_finishes_with_a_hole(self):
         # The file drops a step, as a stranger's trigger might, or a fault that nobody knows of.
         self.place.json("train", *RECIPE, "--steps", 1)
-        process = self.place.start("train", *RECIPE, "--steps", 3000, "--name", "holed")
+        process = self.place.start("train", *SMALLEST, "--steps", 3000, "--name", "holed")
         while not self.steps_of("holed") and process.poll() is None:
             time.sleep(0.01)
         self.execute("delete from steps where run_id = 2 and step = 1")
@@ -144,7 +144,7 @@ class Checkpoints(unittest.TestCase):
                          ("failed", "2,999 of 3,000 steps are stored; step 1 is missing"))
 
     def test_no_checkpoint_gets_its_name_and_none_goes_while_steps_cannot_be_stored(self):
-        process = self.place.start("train", *TINY, "--threads", 1, "--save-every", 20, "--keep", 2, "--steps", 100000)
+        process = self.place.start("train", *TINY, "--save-every", 20, "--keep", 2, "--steps", 100000)
         deadline = time.monotonic() + PATIENCE_S
         while len(self.names()) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -184,7 +184,7 @@ class Checkpoints(unittest.TestCase):
 
     def test_a_killed_ladder_goes_on_where_it_was(self):
         for save_every in (20, 0):  # with checkpoints, and without any
-            rungs = ["ladder", *RECIPE, "--steps", 400, "--save-every", save_every, "--stages",
+            rungs = ["ladder", *SMALLEST, "--keep", 0, "--steps", 400, "--save-every", save_every, "--stages",
                      "baseline,weight-tying,init-scaling", "--repeats", 2, "--name", f"killed {save_every}"]
             process = self.place.start(*rungs)
             sql = "select count(distinct run_id) from steps join runs on runs.id = run_id join ladders on " \

@@ -18,7 +18,7 @@ class Confirm(unittest.TestCase):
     def ladder(self, *arguments):
         """Two rungs."""
         steps = () if "--steps" in arguments else ("--steps", 40)
-        self.place.json("ladder", *TINY, *steps, "--threads", 1, "--stages", "baseline,fused-adamw", *arguments)
+        self.place.json("ladder", *TINY, *steps, "--stages", "baseline,fused-adamw", *arguments)
         return self.place.json("runs")
 
     def confirm(self, *arguments):
@@ -70,8 +70,8 @@ class Confirm(unittest.TestCase):
         self.assertEqual(len(self.place.json("runs")), 2, "no repeat can make it possible")
 
     def test_two_runs_outside_a_ladder(self):
-        run = self.place.json("train", *TINY, "--steps", 20, "--threads", 1)
-        bigger = self.place.json("train", *TINY, "--steps", 20, "--threads", 1, "--batch", 32)
+        run = self.place.json("train", *TINY, "--steps", 20)
+        bigger = self.place.json("train", *TINY, "--steps", 20, "--batch", 32)
         status, answer, err = self.confirm(bigger["id"], "--against", run["id"], "--max-repeats", 2)
         self.assertEqual(set(answer), FIELDS, err)
         self.assertEqual(answer["base"], run["id"])

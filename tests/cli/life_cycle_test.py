@@ -10,7 +10,7 @@ import unittest
 from program import PATIENCE_S, TEXT, TINY, Workplace
 
 TOKENIZER = pathlib.Path(__file__).resolve().parents[1] / "data" / "tokenizer" / "tokenizer.json"
-RECIPE = [*TINY, "--data", TEXT, "--threads", 1]
+RECIPE = [*TINY, "--data", TEXT]
 
 
 class LifeCycle(unittest.TestCase):
@@ -38,32 +38,32 @@ class LifeCycle(unittest.TestCase):
         return [c["step"] for c in self.place.json("show", run)["checkpoints"]]
 
     def test_a_resumed_run_equals_the_one_that_was_never_stopped(self):
-        whole = self.place.json("train", *RECIPE, "--steps", 1000)
-        process = self.place.start("train", *RECIPE, "--steps", 1000, "--save-every", 10, "--keep", 2, "--name", "stopped")
-        self.wait_for_steps(1000 + 25)
+        whole = self.place.json("train", *RECIPE, "--steps", 600)
+        process = self.place.start("train", *RECIPE, "--steps", 600, "--save-every", 10, "--keep", 2, "--name", "stopped")
+        self.wait_for_steps(600 + 25)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
         stopped = self.place.json("show", "stopped")
         self.assertEqual(stopped["status"], "stopped")
-        self.assertLess(stopped["last_step"], 1000)
+        self.assertLess(stopped["last_step"], 600)
         self.assertEqual(stopped["checkpoints"][-1]["step"], stopped["last_step"])
 
         resumed = self.place.json("train", "--resume", "stopped")
-        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 1000))
+        self.assertEqual((resumed["id"], resumed["status"], resumed["last_step"]), (stopped["id"], "finished", 600))
         self.assertEqual(self.losses("stopped"), self.losses(whole["id"]))
         # And further than originally planned.
-        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 1010)
-        self.assertEqual((longer["last_step"], longer["steps"]), (1010, 1010))
+        longer = self.place.json("train", "--resume", stopped["id"], "--steps", 610)
+        self.assertEqual((longer["last_step"], longer["steps"]), (610, 610))
 
     def test_killed_at_any_moment_the_newest_checkpoint_serves(self):
         whole = self.place.json("train", *RECIPE, "--steps", 400)
         expected = self.losses(whole["id"])
-        for attempt in range(8):
+        for attempt in range(6):
             name = f"killed {attempt}"
             before = self.steps_now()
             # Saved after every step, so that the kill nearly always interrupts a save.
             process = self.place.start("train", *RECIPE, "--steps", 400, "--save-every", 1, "--keep", 2, "--name", name)
-            self.wait_for_steps(before + 10 + 7 * attempt)
+            self.wait_for_steps(before + 10 + 10 * attempt)
             # Ten steps may be done before a busy disk has one complete checkpoint.
             folder = self.place.path / "runs.db.checkpoints"
             deadline = time.monotonic() + PATIENCE_S
@@ -74,11 +74,12 @@ class LifeCycle(unittest.TestCase):
             process.communicate()
             self.assertEqual(self.place.json("show", name)["status"], "interrupted")
             saved = self.checkpoints(name)
-            self.assertLessEqual(saved[-1], self.place.json("show", name)["last_step"], "no checkpoint is ahead of its steps")
+            end = self.place.json("show", name)["last_step"] + 20
+            self.assertLessEqual(saved[-1], end - 20, "no checkpoint is ahead of its steps")
             self.assertIn(len(saved), (1, 2, 3), "at most the two that stay and one that had just come")
-            resumed = self.place.json("train", "--resume", name, "--save-every", 1000)
-            self.assertEqual((resumed["status"], resumed["last_step"]), ("finished", 400))
-            self.assertEqual(self.losses(name), expected)
+            resumed = self.place.json("train", "--resume", name, "--save-every", 1000, "--steps", end)
+            self.assertEqual((resumed["status"], resumed["last_step"]), ("finished", end))
+            self.assertEqual(self.losses(name), {step: loss for step, loss in expected.items() if step <= end})
             leftovers = [p for p in (self.place.path / "runs.db.checkpoints").rglob("*.part")]
             self.assertEqual(leftovers, [])
 
@@ -208,7 +209,7 @@ class LifeCycle(unittest.TestCase):
     def test_samples_in_gpt2_tokens_need_a_tokenizer(self):
         data = self.place.path / "tokens.bin"
         data.write_bytes(b"".join((i * 7 % 290).to_bytes(2, "little") for i in range(5000)))
-        recipe = [*TINY, "--data", data, "--threads", 1, "--steps", 2, "--sample-every", 2, "--sample-tokens", 8]
+        recipe = [*TINY, "--data", data, "--steps", 2, "--sample-every", 2, "--sample-tokens", 8]
         status, _, error = self.place.run("train", *recipe)
         self.assertEqual(status, 2)
         self.assertIn("--tokenizer", error)

@@ -5,7 +5,7 @@ import unittest
 
 from program import TINY, Workplace
 
-QUICK = [*TINY, "--steps", 3, "--threads", 1]
+QUICK = [*TINY, "--steps", 3]
 
 
 class Sweep(unittest.TestCase):

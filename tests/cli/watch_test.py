@@ -362,7 +362,7 @@ class Bounds(Case):
         self.check(" size += out.write(bytes(range(256)) * 800)", 660 if LONG else 24)
 
     def test_lines_of_a_hundred_bars(self):
-        self.check(" size += out.write(b'%|]' * 300000 + b'\\n')", 120 if LONG else 4)
+        self.check(" size += out.write(b'%|]' * 300000 + b'\\n')", 120 if LONG else 2)
 
     def test_lists_of_records(self):
         self.check(" size += out.write(b'[' + b'{\"a\":1},' * 100000 + b']\\n')", 120 if LONG else 4)

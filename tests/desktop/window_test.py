@@ -67,9 +67,7 @@ class MainJob(unittest.TestCase):
         desktop.fill("history.filter", "by hand")
         desktop.wait(lambda: f"history.run.{first}" in desktop.ui_test_anchors() and "history.run.1" not in desktop.ui_test_anchors(),
                      "the filter to hold")
-        desktop.click(f"history.run.{kept[0][0]}")
-        desktop.click(f"history.run.{kept[1][0]}")
-        desktop.wait(lambda: "history.clear" in desktop.ui_test_anchors(), "the overlay")
+        desktop.wait(lambda: self.overlay(kept[0][0], kept[1][0]), "the overlay")
         desktop.picture("history")
 
         # By keyboard: views, theme. Side by side with Ctrl held down.
@@ -116,6 +114,15 @@ class MainJob(unittest.TestCase):
         self.desktop.click("launch.start")
         time.sleep(0.5)
         return self.desktop.rows("select 1 from ladders where name = 'by hand'")
+
+    def overlay(self, *runs):
+        """Clicks runs in History; a slow window may miss clicks."""
+        for run in runs:
+            self.desktop.click(f"history.run.{run}")
+        deadline = time.monotonic() + 5
+        while "history.clear" not in self.desktop.ui_test_anchors() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return "history.clear" in self.desktop.ui_test_anchors()
 
     def steps_of_running(self):
         return self.desktop.rows("select count(*) from steps join runs on id = run_id where status = 'running'")[0][0]

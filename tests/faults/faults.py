@@ -12,14 +12,10 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from program import BUILD, PATIENCE_S, PROGRAM, Workplace  # noqa: E402
+from program import BUILD, PATIENCE_S, PROGRAM, SMALLEST, Workplace  # noqa: E402,F401
 
 LONG = os.environ.get("STEPLADDER_LONG") == "1"
 SHIM = BUILD / "libfaults_shim.so"
-
-# A model that does about a thousand steps a second on one core.
-SMALLEST = ["--model", "nano", "--layers", 1, "--heads", 1, "--d-model", 16, "--batch", 1, "--seq", 8, "--vocab", 256,
-            "--threads", 1]
 
 
 def say(*text):

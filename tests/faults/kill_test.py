@@ -84,12 +84,12 @@ class Kill(unittest.TestCase):
         say(f"kill -9 {how}: {self.checked} kills, {self.steps} steps shown, 0 lost")
 
     def test_without_a_fault(self):
-        self.kill_while(lambda: None, lambda: None, "at any moment", 3)
+        self.kill_while(lambda: None, lambda: None, "at any moment", 3 if LONG else 2)
 
     def test_while_locked(self):
         locks = []
         self.kill_while(lambda: locks.append(Lock(self.place.database).__enter__()),
-                        lambda: locks.pop().__exit__(), "while the database is locked", 12 if LONG else 4)
+                        lambda: locks.pop().__exit__(), "while the database is locked", 12 if LONG else 3)
 
     def test_on_a_full_disk(self):
         self.kill_while(lambda: self.place.rules.fail(Rules.OPEN | Rules.WRITE | Rules.RESIZE | Rules.NAME, errno.ENOSPC,

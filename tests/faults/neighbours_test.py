@@ -1,9 +1,11 @@
 """Other programs use the training's database meanwhile: a big import, the removal of a large run, and readers."""
 import contextlib
+import pathlib
 import random
 import signal
 import sqlite3
 import statistics
+import tempfile
 import time
 import unittest
 
@@ -14,13 +16,18 @@ KILLS = 10 if LONG else 3
 
 
 class Neighbours(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="stepladder-neighbours-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.csv = pathlib.Path(folder.name) / "big.csv"
+        with open(cls.csv, "w") as file:
+            file.write("step,loss,dt_ms,tokens\n")
+            file.writelines(f"{step},{3 + step % 7 / 10},{40 + step % 5},8192\n" for step in range(1, ROWS + 1))
+
     def setUp(self):
         self.place = Place()
         self.addCleanup(self.place.close)
-        self.csv = self.place.path / "big.csv"
-        with open(self.csv, "w") as file:
-            file.write("step,loss,dt_ms,tokens\n")
-            file.writelines(f"{step},{3 + step % 7 / 10},{40 + step % 5},8192\n" for step in range(1, ROWS + 1))
 
     def beside_a_training(self, *command):
         process = self.place.start("train", *SMALLEST, "--steps", 100000000, "--name", "training")

@@ -122,12 +122,12 @@ class Power(unittest.TestCase):
         self.assertGreater(checkpoints, 0)
 
     def test_a_fast_training(self):
-        self.crash(*SMALLEST, "--save-every", 500, "--keep", 2, seconds=20 if LONG else 5, states=150 if LONG else 8, seed=1)
+        self.crash(*SMALLEST, "--save-every", 500, "--keep", 2, seconds=20 if LONG else 4, states=150 if LONG else 8, seed=1)
 
     def test_a_training_at_a_real_rate(self):
         # About 30 ms a step on one slow core.
         self.crash("--model", "nano", "--layers", 2, "--d-model", 64, "--heads", 2, "--batch", 16, "--seq", 64,
-                   "--threads", 1, "--save-every", 10, "--keep", 2, seconds=60 if LONG else 6, states=150 if LONG else 4,
+                   "--threads", 1, "--save-every", 10, "--keep", 2, seconds=60 if LONG else 5, states=150 if LONG else 4,
                    seed=2)
 
 

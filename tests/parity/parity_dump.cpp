@@ -1,5 +1,6 @@
 // Writes a run's data for PyTorch to repeat it: the first weights, the batches of every step and the engine's losses,
 // as one safetensors file. tests/parity/parity_test.py starts it.
+#include <algorithm>
 #include <iostream>
 
 #include "engine/files/tokens.h"
@@ -47,19 +48,24 @@ void dump(const Recipe& asked, const std::string& file) {
 }  // namespace
 }  // namespace stepladder
 
+// One process for all runs, since each start of LibTorch takes half a second.
 int main(int count, char** arguments) {
   if (count == 2 && arguments[1] == std::string("--stages")) {
     for (const stepladder::Stage& stage : stepladder::all_stages()) std::cout << stage.id << "\n";
     return 0;
   }
-  if (count != 3) {
-    std::cerr << "usage: parity_dump RECIPE_JSON OUT.safetensors | --stages\n";
+  if (count != 1) {
+    std::cerr << "usage: parity_dump < PAIRS | --stages; a pair is a line with a recipe and one with a file's name\n";
     return 2;
   }
-  try {
-    stepladder::dump(stepladder::recipe_from_json(arguments[1]), arguments[2]);
-  } catch (const std::exception& error) {
-    std::cerr << error.what() << '\n';
-    return 1;
+  for (std::string recipe, file; std::getline(std::cin, recipe) && std::getline(std::cin, file);) {
+    try {
+      stepladder::dump(stepladder::recipe_from_json(recipe), file);
+      std::cout << "done" << std::endl;
+    } catch (const std::exception& error) {
+      std::string why = error.what();
+      std::replace(why.begin(), why.end(), '\n', ' ');
+      std::cout << why << std::endl;
+    }
   }
 }

@@ -37,7 +37,7 @@ std::size_t page_size_in(const std::string& file) {
   return static_cast<std::size_t>(static_cast<unsigned char>(file[16]) << 8 | static_cast<unsigned char>(file[17]));
 }
 
-constexpr std::int64_t all_steps = 5'000;
+constexpr std::int64_t all_steps = 2'500;
 
 std::vector<StepRecord> steps_of(std::int64_t first, std::int64_t last) {
   std::vector<StepRecord> steps;
@@ -52,11 +52,11 @@ std::vector<StepRecord> steps_of(std::int64_t first, std::int64_t last) {
   return steps;
 }
 
-// Three runs of a ladder, 5,000 steps together, with recipes that need overflow pages, a note and samples.
+// Three runs of a ladder, 2,500 steps together, with recipes that need overflow pages, a note and samples.
 void make_project(const fs::path& file) {
   RunStore store = RunStore::open(file);
   const LadderId ladder = store.create_ladder({.name = "a ladder"});
-  for (const auto& [name, steps] : std::map<std::string, std::int64_t>{{"a", 300}, {"b", 4'500}, {"c", 200}}) {
+  for (const auto& [name, steps] : std::map<std::string, std::int64_t>{{"a", 300}, {"b", 2'000}, {"c", 200}}) {
     const RunId run = store.insert_finished({.name = name,
                                              .ladder = ladder,
                                              .source = "launched",
@@ -319,7 +319,7 @@ TEST(LostSteps, are_found_where_a_summary_counts_more) {
   Database(folder / "a.db", Database::Mode::read_write)
       .execute("DELETE FROM steps WHERE run_id = 2 AND step BETWEEN 1000 AND 1009");
   EXPECT_EQ(RunStore::open(folder / "a.db").integrity_check(),
-            "run 2 has 4,490 of the 4,500 steps that its summary counts");
+            "run 2 has 1,990 of the 2,000 steps that its summary counts");
 }
 
 // A file with its log, as a process that is killed leaves them. Each transaction adds ten steps.
