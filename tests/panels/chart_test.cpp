@@ -145,6 +145,41 @@ TEST_F(DerivedChart, AnAxisOfPercentSpansTheWhole) {
   EXPECT_EQ(off(view()).points, 0u);
 }
 
+TEST_F(DerivedChart, TheLabelOfTheFloorHasRoomBelowIt) {
+  PlottedValues values = constant_values(10, 3);
+  values.y[9] = 2;
+  chart_.curves = {plotted(values)};
+  chart_.floor = 1.9;
+  chart_.floor_label = "source entropy";
+  const ChartView shown = view();
+  EXPECT_GT((chart_.floor - shown.y.low) / (shown.y.high - shown.y.low) * 260, 18) << "pixels of 300, less the axis";
+}
+
+TEST_F(DerivedChart, ALogarithmicAxisHasItsNumbersAndNamedTicksTheirWords) {
+  PlottedValues values = constant_values(10, 3);
+  for (double& x : values.x) x = 4 * (x + 1);
+  chart_.curves = {plotted(values)};
+  chart_.log_x = true;
+  const auto labels = [&] {
+    ImGui::NewFrame();
+    ImGui::SetNextWindowSize(ImVec2(800, 600));
+    ImGui::Begin("chart");
+    draw_chart(chart_);
+    ImGui::End();
+    ImGui::Render();
+    ImPool<ImPlotPlot>& plots = ImPlot::GetCurrentContext()->Plots;
+    ImPlotTicker& ticker = plots.GetByIndex(plots.GetBufSize() - 1)->Axes[ImAxis_X1].Ticker;
+    std::vector<std::string> texts;
+    for (int i = 0; i < ticker.TickCount(); ++i) texts.emplace_back(ticker.GetText(i));
+    return texts;
+  };
+  chart_.id = "numbers";
+  EXPECT_EQ(labels(), (std::vector<std::string>{"5", "10", "20"}));
+  chart_.id = "words";
+  chart_.x_ticks = {{4, "four"}, {40, "forty"}};
+  EXPECT_EQ(labels(), (std::vector<std::string>{"four", "forty"}));
+}
+
 TEST_F(DerivedChart, ACurveWithoutPointsKeepsItsColourInTheLegend) {
   const PlottedValues values = constant_values(10, 3);
   const PlottedValues none;

@@ -124,7 +124,8 @@ void set_up_log_ticks(ImAxis axis, const Range& range) {
 void set_up_ticks(ImAxis axis, const Range& range, int most) {
   const double width = range.high - range.low;
   if (!(width > 0) || !std::isfinite(width)) return;
-  const auto room = static_cast<std::size_t>(std::max(most, 3));
+  constexpr int most_in_any_plot = 12;
+  const auto room = static_cast<std::size_t>(std::clamp(most, 3, most_in_any_plot));
   std::vector<double> ticks;
   std::vector<double> finer;
   double decade = std::pow(10, std::floor(std::log10(width)) - 2);

@@ -139,7 +139,7 @@ void draw_row(RungEditor& editor, LaunchForm& form, std::size_t place, int rung_
   colour_square(is_there ? rung_colour(rung_number) : palette().line);
   ImGui::SameLine();
   const float room = right - duplicate - remove - px(18) - ImGui::GetCursorPosX();
-  ImGui::SetNextItemWidth(std::max(px(120), room * 0.55f));
+  ImGui::SetNextItemWidth(std::clamp(room * 0.55f, px(120), px(480)));
   if (editor.follow == row.id) {
     ImGui::SetScrollHereY();
     editor.follow = -1;
