@@ -80,6 +80,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       stages_command(app, common),
       import_command(app, common),
       watch_command(app, common),
+      follow_command(app, common),
       runs_command(app, common),
       show_command(app, common),
       bin_command(app, common),

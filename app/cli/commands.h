@@ -14,7 +14,8 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common);
 Subcommand sweep_command(CLI::App& app, CommonOptions& common);
 Subcommand stages_command(CLI::App& app, CommonOptions& common);
 Subcommand import_command(CLI::App& app, CommonOptions& common);
-Subcommand watch_command(CLI::App& app, CommonOptions& common);
+Subcommand watch_command(CLI::App& app, CommonOptions& common);   // live/
+Subcommand follow_command(CLI::App& app, CommonOptions& common);  // live/
 
 // run_commands.cpp
 Subcommand runs_command(CLI::App& app, CommonOptions& common);

@@ -106,6 +106,7 @@ struct RunStore::Impl {
   Database database;
   Derived derived{database};
   MetricStore metrics{database, derived};
+  FollowStore following{database, derived};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
 };
@@ -394,6 +395,10 @@ void RunStore::for_steps(RunId id, const UseSteps& use) {
 
 MetricStore& RunStore::metrics() {
   return impl_->metrics;
+}
+
+FollowStore& RunStore::following() {
+  return impl_->following;
 }
 
 Summary RunStore::summary(const Run& run) {

@@ -17,6 +17,7 @@
 #include "storage/analysis/summary.h"
 #include "storage/database/backup.h"
 #include "storage/database/curation.h"
+#include "storage/database/following/follow_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
 #include "storage/errors.h"
@@ -148,6 +149,7 @@ class RunStore {
   // --- Recorded besides the steps
 
   MetricStore& metrics();
+  FollowStore& following();
 
   std::vector<SystemMetrics> system_metrics(RunId id);  // in the order of time
   std::vector<TextSample> samples(RunId id);            // in the order of steps

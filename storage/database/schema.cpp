@@ -412,9 +412,19 @@ CREATE VIEW metric_points AS
   FROM metrics JOIN metric_values ON metric_values.metric_id = metrics.id;
 )sql";
 
+// Which bytes of which journals are stored.
+constexpr const char* followed = R"sql(
+CREATE TABLE followed (
+  source TEXT PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  bytes INTEGER NOT NULL,
+  state TEXT
+) WITHOUT ROWID;
+)sql";
+
 constexpr std::array migration_list{
     first_tables, life_cycle,    summaries_with_checks, curation,   overviews, console, profiles,
-    identities,   compact_steps, without_moved_steps,   contention, queue,     metrics};
+    identities,   compact_steps, without_moved_steps,   contention, queue,     metrics, followed};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 

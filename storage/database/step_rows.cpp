@@ -178,6 +178,38 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
   whole.commit();
 }
 
+namespace {
+
+// `part` has what was learnt later.
+void complete(StepRecord& step, const StepRecord& part) {
+  for (double StepRecord::*value :
+       {&StepRecord::loss, &StepRecord::val_loss, &StepRecord::dt_ms, &StepRecord::lr, &StepRecord::grad_norm})
+    if (!is_missing(part.*value)) step.*value = part.*value;
+  if (is_missing(step.at)) step.at = part.at;
+  for (const NamedStepPart& each : all_step_parts)
+    if (!is_missing(part.parts.*each.ms)) step.parts.*each.ms = part.parts.*each.ms;
+  if (part.tokens > 0) step.tokens = part.tokens;
+}
+
+}  // namespace
+
+void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
+  Transaction whole(database);
+  for (const StepRecord& part : steps) {
+    StepReader reader(database, run, {part.step, part.step}, StepReader::Parts::read);
+    std::vector<StepReader::Row> rows;
+    reader.read(rows);
+    StepRecord step = rows.empty() ? part : rows.front().step;
+    complete(step, part);
+    Statement(database, "DELETE FROM nan_steps WHERE run_id = ? AND step = ?").bind(run).bind(step.step).run();
+    Statement insert(database, "INSERT OR REPLACE INTO steps (" + all_columns + ") VALUES " + one_row);
+    bind_step(insert, run, step);
+    insert.run();
+    insert_nan_mask(database, run, step);
+  }
+  whole.commit();
+}
+
 bool StepReader::read(std::vector<Row>& rows) {
   rows.clear();
   if (done_) return false;

@@ -21,6 +21,9 @@ struct StepRange {
 // values to 1e-8 of theirs and the parts to half a microsecond.
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps);
 
+// What these records know replaces what the rows of their steps have; a step that isn't there is inserted.
+void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps);
+
 // Reads a run's steps in order, some thousands at a time. No read lock is held between two calls, so that others, and
 // the reader itself, can write meanwhile.
 class StepReader {

@@ -1,8 +1,9 @@
-// The framing of TensorBoard's event files and of .wandb files: a file is split into its records, one record is
-// changed, and the file is put together again with right lengths and checksums. Most mutations of the bytes as they
-// are would be refused by the first checksum.
+// The framing of TensorBoard's event files, of .wandb files and of journals: a file is split into its records, one
+// record is changed, and the file is put together again with right lengths and checksums. Most mutations of the bytes
+// as they are would be refused by the first checksum.
 #pragma once
 
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -92,6 +93,28 @@ struct WandbFile {
   }
 };
 
+// The lines of a journal, which are text.
+struct JournalFile {
+  static constexpr bool is_text = true;
+
+  static std::vector<std::string> split(std::string_view bytes) {
+    std::vector<std::string> records;
+    for (std::size_t end = 0; (end = bytes.find('\n')) != std::string_view::npos; bytes.remove_prefix(end + 1))
+      if (end >= 9) records.emplace_back(bytes.substr(0, end - 9));
+    return records;
+  }
+
+  static std::string join(const std::vector<std::string>& records) {
+    std::string bytes;
+    for (const std::string& record : records) {
+      char checksum[16];
+      std::snprintf(checksum, sizeof checksum, "\t%08x\n", crc32(record));
+      bytes += record + checksum;
+    }
+    return bytes;
+  }
+};
+
 // Changes one record of a framed file, or the order of its records. Empty if the bytes have no whole record.
 template <class Framing>
 std::string mutated_records(std::string_view bytes, Dice& dice) {
@@ -109,7 +132,10 @@ std::string mutated_records(std::string_view bytes, Dice& dice) {
       std::swap(records[at], records[dice() % records.size()]);
       break;
     default:
-      records[at] = mutated_message(records[at], dice);
+      if constexpr (requires { Framing::is_text; })
+        records[at] = mutated_bytes(records[at]);
+      else
+        records[at] = mutated_message(records[at], dice);
   }
   return Framing::join(records);
 }

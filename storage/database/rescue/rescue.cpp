@@ -215,7 +215,7 @@ bool has_damaged_settings(const TableShape& shape, const RawRow& row) {
 
 bool is_derived(const std::string& table) {
   return table == "summaries" || table == "overviews" || table == "overview_chunks" || table == "requests" ||
-         table == "queue" || table == "metric_figures" || table == "metric_overviews";
+         table == "queue" || table == "metric_figures" || table == "metric_overviews" || table == "followed";
 }
 
 class Rescue {

@@ -103,12 +103,17 @@ std::string without_seed(Json recipe) {
 
 }  // namespace
 
-std::string tell(ForeignRun foreign, ImportSink& sink) {
-  Run& run = foreign.run;
+std::int64_t fill_from_config(const Json& config, Run& run) {
   Json recipe = Json::object();
-  flatten(foreign.config, "", 0, recipe);
+  flatten(config, "", 0, recipe);
   const std::int64_t tokens_per_sample = fill_from(recipe, run);
   if (!recipe.empty()) run.recipe = recipe.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return tokens_per_sample;
+}
+
+std::string tell(ForeignRun foreign, ImportSink& sink) {
+  Run& run = foreign.run;
+  const std::int64_t tokens_per_sample = fill_from_config(foreign.config, run);
   if (is_missing(run.started_at)) run.started_at = foreign.metrics.first_at();
   if (is_missing(run.ended_at)) run.ended_at = foreign.metrics.last_at();
   if (is_missing(run.created_at)) run.created_at = run.started_at;
@@ -123,7 +128,7 @@ std::string tell(ForeignRun foreign, ImportSink& sink) {
   const std::string who = run.title.empty() ? "" : "run \"" + short_list({run.title}) + "\": ";
   for (const std::string& note : foreign.notes) sink.note(0, who + note);
   for (const std::string& note : steps.notes) sink.note(0, who + note);
-  return without_seed(std::move(recipe));
+  return run.recipe.empty() ? "" : without_seed(Json::parse(run.recipe));
 }
 
 void LadderOfRuns::tell(ForeignRun run) {

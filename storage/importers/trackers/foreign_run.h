@@ -30,6 +30,10 @@ struct ForeignRun {
 // repeats: its recipe without the seed; empty if the store keeps no configuration.
 std::string tell(ForeignRun run, ImportSink& sink);
 
+// Sets the run's recipe to the configuration, flat, and fills in the fields that it has. Returns the tokens of one
+// sample; 0 if it doesn't give them.
+std::int64_t fill_from_config(const nlohmann::ordered_json& config, Run& run);
+
 // Passes on the runs of one project, experiment or group, one after the other. finish() makes a ladder of several: each
 // is a rung, but runs of the same configuration (apart from the seed) share one.
 class LadderOfRuns {

@@ -1,5 +1,6 @@
 #include "storage/importers/trackers/store_folder.h"
 
+#include "storage/importers/journal/journal.h"
 #include "storage/importers/trackers/mlflow.h"
 #include "storage/importers/trackers/tensorboard.h"
 #include "storage/importers/trackers/wandb.h"
@@ -12,12 +13,14 @@ bool is_store_folder(const fs::path& folder) {
 }
 
 std::string_view store_format(const fs::path& folder) {
+  if (!journals_in(folder).empty()) return "journal";
   if (is_mlflow_folder(folder)) return "mlflow";
   if (!wandb_files_in(folder).empty()) return "wandb";
   return !event_files_in(folder).empty() || !event_folders_in(folder).empty() ? "tensorboard" : "";
 }
 
 void read_store_folder(const fs::path& folder, ImportSink& sink) {
+  if (!journals_in(folder).empty()) return read_journal_folder(folder, sink);
   if (is_mlflow_folder(folder)) return read_mlflow_folder(folder, sink);
   if (!wandb_files_in(folder).empty()) return read_wandb_folder(folder, sink);
   if (event_folders_in(folder).size() > 1) return read_event_folders(folder, sink);

@@ -1,4 +1,4 @@
-#include "app/cli/unread_output.h"
+#include "app/cli/live/unread_output.h"
 
 #include <iostream>
 

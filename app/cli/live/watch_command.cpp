@@ -16,7 +16,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
-#include "app/cli/unread_output.h"
+#include "app/cli/live/unread_output.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/import/keeper.h"

@@ -1,0 +1,100 @@
+// Takes in journals (docs/journal.md) while they grow, each value exactly once, whoever is restarted.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/database/run_store.h"
+#include "storage/importers/journal/journal.h"
+#include "storage/importers/journal/journal_run.h"
+
+namespace stepladder {
+
+struct FollowRequest {
+  std::vector<std::filesystem::path> paths;  // journals, runs' folders, or folders of those
+  std::string name;                          // of the runs; empty: as the script calls them
+};
+
+struct FollowedRun {
+  RunId run = 0;
+  std::filesystem::path folder;
+  std::int64_t ranks = 0;
+  std::int64_t values_read = 0;  // by this process
+};
+
+// Used by one thread, as its store.
+class JournalFollower {
+ public:
+  // `tell` gets a sentence for a person: a run begins, ends, or a file can't be read.
+  JournalFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> tell);
+
+  // Looks for new journals. Costs a walk through the folders.
+  void look();
+
+  // Stores what the journals have more since the last call, a piece of each. Returns whether there may be more at once.
+  // Throws StorageError; then nothing of the piece is stored, and the next call tries it again.
+  bool take_in();
+
+  // Runs whose process has exited without ending them become interrupted. `take_in` does so as well, after a while.
+  void settle();
+
+  std::vector<FollowedRun> runs() const;
+  bool any_is_open() const;  // a journal that may still grow
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct File {
+    std::filesystem::path path;
+    std::optional<JournalHeader> header;
+    std::string source;     // in the table `followed`
+    FollowedSource stored;  // as this process knows it
+    JournalSteps steps;
+    bool position_known = false;
+    bool heals = false;      // the file lost the position: what is stored already is completed
+    std::uint64_t size = 0;  // when it was last read
+    bool drained = false;    // then: to its last whole line
+    Clock::time_point grown;
+    std::optional<Clock::time_point> stuck_since;
+    std::uint64_t skipped = 0;
+  };
+  struct Group {  // the journals of one run, by rank and attempt
+    std::filesystem::path folder;
+    std::map<JournalPlace, File> files;
+    RunId run = 0;
+    nlohmann::ordered_json descriptions;
+    std::int64_t values_read = 0;
+    bool settled = false;  // it is over, as far as its files tell
+  };
+  struct Piece {
+    std::vector<JournalEvent> events;
+    std::uint64_t end = 0;  // of them, in the file
+    bool more = false;
+  };
+
+  void add(const std::filesystem::path& path);
+  bool take_in(Group& group);
+  bool read_header(File& file);
+  Piece read_piece(File& file);
+  void store(Group& group, File& file, const Piece& piece);
+  void know_position(Group& group, File& file);
+  void create_run(Group& group, const File& file);
+  void update_run(RunId id, const File& file, const JournalRun& journal, const JournalBatch& batch);
+  void store_batch(RunId run, File& file, JournalBatch& batch);
+  void settle(Group& group);
+  bool may_grow(const File& file) const;
+  bool is_given_up(const File& file) const;
+
+  RunStore& store_;
+  const FollowRequest request_;
+  const std::function<void(const std::string&)> tell_;
+  std::map<std::filesystem::path, Group> groups_;  // by folder
+};
+
+}  // namespace stepladder

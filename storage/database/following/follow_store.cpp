@@ -1,0 +1,47 @@
+#include "storage/database/following/follow_store.h"
+
+#include "storage/database/database.h"
+#include "storage/database/derived/derived.h"
+#include "storage/database/run_rows.h"
+#include "storage/database/step_rows.h"
+
+namespace stepladder {
+
+std::optional<FollowedSource> FollowStore::position(std::string_view source) {
+  Statement row(database_, "SELECT run_id, bytes, state FROM followed WHERE source = ?");
+  row.bind(source);
+  if (!row.step()) return std::nullopt;
+  return FollowedSource{row.integer(0), row.integer(1), row.text(2)};
+}
+
+void FollowStore::set_position(std::string_view source, const FollowedSource& position) {
+  Statement(database_, "INSERT OR REPLACE INTO followed (source, run_id, bytes, state) VALUES (?, ?, ?, ?)")
+      .bind(source)
+      .bind(position.run)
+      .bind(position.bytes)
+      .bind(position.state)
+      .run();
+}
+
+bool FollowStore::is_followed(RunId run) {
+  Statement row(database_, "SELECT 1 FROM followed WHERE run_id = ?");
+  return row.bind(run).step();
+}
+
+std::optional<RunId> FollowStore::run_with_uid(std::string_view uid) {
+  Statement row(database_, "SELECT id FROM runs WHERE uid = ? AND hidden = 0 ORDER BY id LIMIT 1");
+  row.bind(uid);
+  return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+}
+
+void FollowStore::own(RunId run, const ProcessIdentity& owner) {
+  Statement update(database_, "UPDATE runs SET owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
+  bind_owner(update, owner).bind(run).run();
+}
+
+void FollowStore::complete_steps(RunId run, std::span<const StepRecord> steps) {
+  stepladder::complete_steps(database_, run, steps);
+  derived_.forget(run);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,47 @@
+// How far journals have been taken in (docs/database.md, `followed`). A part of RunStore, which has its threads, locks
+// and errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "storage/database/process.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+class Database;
+class Derived;
+
+struct FollowedSource {
+  RunId run = 0;
+  std::int64_t bytes = 0;  // of the source, whose content is stored
+  std::string state;       // what its reader needs to go on
+  bool operator==(const FollowedSource&) const = default;
+};
+
+class FollowStore {
+ public:
+  FollowStore(Database& database, Derived& derived) : database_(database), derived_(derived) {}
+
+  // Write the new position in the same transaction as what was read: then everything is stored exactly once.
+  std::optional<FollowedSource> position(std::string_view source);
+  void set_position(std::string_view source, const FollowedSource& position);
+
+  bool is_followed(RunId run);
+  std::optional<RunId> run_with_uid(std::string_view uid);  // also one in the bin
+  void own(RunId run, const ProcessIdentity& owner);
+
+  // Parts of steps: what a record knows replaces what the file has of that step; no earlier attempt is kept. A step
+  // that isn't there is added.
+  void complete_steps(RunId run, std::span<const StepRecord> steps);
+
+ private:
+  Database& database_;
+  Derived& derived_;
+};
+
+}  // namespace stepladder

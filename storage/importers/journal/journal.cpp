@@ -1,0 +1,172 @@
+#include "storage/importers/journal/journal.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <utility>
+
+#include "storage/importers/journal/journal_run.h"
+#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/foreign_run.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+// Passes one run on, journal after journal.
+class JournalImport {
+ public:
+  JournalImport(fs::path path, ImportSink& sink) : path_(std::move(path)), sink_(sink) {}
+
+  void read(ImportInput& input) {
+    JournalReader reader;
+    JournalSteps steps;
+    std::optional<JournalHeader> header;
+    JournalEvent event;
+    for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) {
+      reader.take(piece);
+      while (next(reader, event)) take(event, header, steps);
+    }
+    cut_off_ = cut_off_ || reader.has_rest();
+    skipped_ += reader.skipped_bytes();
+    malformed_ += reader.malformed_lines();
+    if (!header) throw ImportError("is not a journal: its first line is missing or damaged");
+    tell(*header, steps);
+  }
+
+  void finish() {
+    Run run = run_.run();
+    if (!run_.has_ended()) {
+      run.status = RunStatus::interrupted;
+      run.reason = "the journal has no line of the run's end";
+    }
+    if (is_missing(run.ended_at)) run.ended_at = last_at_;
+    if (run.planned_steps == 0) run.planned_steps = last_step_;
+    if (run.tokens_per_step == 0 && same_tokens_) run.tokens_per_step = tokens_;
+    run.name = import_name(path_, run.title == path_.stem().string() ? "" : run.title);
+    sink_.end_run(run);
+    for (std::string& note : run_.notes()) sink_.note(0, std::move(note));
+    if (skipped_ > 0) sink_.note(0, "left out " + times(skipped_, "damaged byte", "damaged bytes"));
+    if (malformed_ > 0) sink_.note(0, "left out " + times(malformed_, "line that is", "lines that are") + " no event");
+    if (bad_steps_ > 0)
+      sink_.note(0, times(bad_steps_, "value was", "values were") + " left out: the step is negative or too large");
+    if (cut_off_) sink_.note(0, "a journal ends in the middle of a line; the rest was read");
+    if (texts_ > 0) sink_.note(0, "left out " + times(texts_, "text", "texts") + "; `stepladder follow` keeps them");
+  }
+
+  bool has_begun() const { return begun_; }
+
+ private:
+  static bool next(JournalReader& reader, JournalEvent& event) {
+    while (!reader.next(event)) {
+      if (!reader.is_stuck()) return false;
+      reader.skip();
+    }
+    return true;
+  }
+
+  void take(const JournalEvent& event, std::optional<JournalHeader>& header, JournalSteps& steps) {
+    if (!header) header = journal_header(event);
+    if (header) run_.take(event, *header, steps);
+  }
+
+  void tell(const JournalHeader& header, JournalSteps& steps) {
+    JournalBatch batch = steps.take(run_.tokens_per_sample());
+    run_.describe(batch);
+    texts_ += run_.take_texts().size();
+    bad_steps_ += steps.bad_steps();
+    if (!std::exchange(begun_, true)) {
+      Run run = run_.run();
+      run.name = import_name(path_, run.title);
+      sink_.begin_run(run);
+    }
+    if (header.rank == 0) {
+      for (const StepRecord& record : batch.steps) {
+        sink_.step(record);
+        last_step_ = std::max(last_step_, record.step);
+        if (is_missing(last_at_) || record.at > last_at_) last_at_ = record.at;
+        if (record.tokens > 0) same_tokens_ = same_tokens_ && (tokens_ == 0 || tokens_ == record.tokens);
+        if (record.tokens > 0) tokens_ = record.tokens;
+      }
+    }
+    for (const auto& [metric, points] : batch.metrics)
+      if (header.rank == 0 || metric.field.empty()) sink_.metric(metric, points);
+  }
+
+  const fs::path path_;
+  ImportSink& sink_;
+  JournalRun run_;
+  bool begun_ = false;
+  bool cut_off_ = false;
+  bool same_tokens_ = true;
+  std::int64_t tokens_ = 0;
+  std::int64_t last_step_ = 0;
+  double last_at_ = missing;
+  std::uint64_t skipped_ = 0;
+  std::uint64_t malformed_ = 0;
+  std::uint64_t bad_steps_ = 0;
+  std::size_t texts_ = 0;
+};
+
+std::optional<std::int64_t> number_at(std::string_view& text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+}  // namespace
+
+Importer importers::journal() {
+  return {.id = "journal",
+          .title = "Journal of stepladder.py",
+          .recognises = [](ImportInput& input) { return input.head().starts_with("{\"e\":\"run\",\"v\":"); },
+          .read =
+              [](ImportInput& input, const ImportOptions&, ImportSink& sink) {
+                const fs::path parent = input.path().parent_path();
+                JournalImport import(journal_place(input.path()) ? parent : input.path(), sink);
+                import.read(input);
+                import.finish();
+              }};
+}
+
+std::optional<JournalPlace> journal_place(const fs::path& file) {
+  const std::string name = file.filename().string();
+  std::string_view rest = name;
+  if (!rest.starts_with("rank-")) return std::nullopt;
+  rest.remove_prefix(5);
+  const auto rank = number_at(rest);
+  if (!rank || !rest.starts_with('.')) return std::nullopt;
+  rest.remove_prefix(1);
+  const auto attempt = number_at(rest);
+  if (!attempt || rest != ".jsonl") return std::nullopt;
+  return JournalPlace{*rank, *attempt};
+}
+
+std::vector<fs::path> journals_in(const fs::path& folder) {
+  std::vector<std::pair<JournalPlace, fs::path>> found;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error))
+    if (const auto place = journal_place(it->path())) found.emplace_back(*place, it->path());
+  std::sort(found.begin(), found.end());
+  std::vector<fs::path> files;
+  for (auto& [place, path] : found) files.push_back(std::move(path));
+  return files;
+}
+
+void read_journal_folder(const fs::path& folder, ImportSink& sink) {
+  JournalImport import(fs::absolute(folder).lexically_normal(), sink);
+  for (const fs::path& file : journals_in(folder)) {
+    try {
+      StoreFile input(file);
+      import.read(input);
+    } catch (const ImportError& error) {
+      sink.note(0, file.filename().string() + " " + error.what());
+    }
+  }
+  if (!import.has_begun()) throw ImportError("holds no readable journal");
+  import.finish();
+}
+
+}  // namespace stepladder

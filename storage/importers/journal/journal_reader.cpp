@@ -1,0 +1,134 @@
+#include "storage/importers/journal/journal_reader.h"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "storage/checksum.h"
+#include "storage/records.h"
+
+namespace stepladder {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t checksum_size = 9;  // a tab and eight digits
+constexpr int deepest = 20;
+constexpr std::size_t worth_moving = 1 << 20;
+
+bool checksum_holds(std::string_view line) {
+  if (line.size() < checksum_size || line[line.size() - checksum_size] != '\t') return false;
+  std::uint32_t stored = 0;
+  const char* const begin = line.data() + line.size() - checksum_size + 1;
+  const char* const end = line.data() + line.size();
+  const auto [last, error] = std::from_chars(begin, end, stored, 16);
+  return error == std::errc() && last == end && stored == crc32(line.substr(0, line.size() - checksum_size));
+}
+
+// Writing and copying JSON recurse, so a few kilobytes of brackets would end the program.
+bool nests_deep(std::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') quoted = !quoted;
+    if (quoted && text[i] == '\\') ++i;
+    if (quoted) continue;
+    if (text[i] == '[' || text[i] == '{') ++depth;
+    if (text[i] == ']' || text[i] == '}') --depth;
+    if (depth > deepest) return true;
+  }
+  return false;
+}
+
+bool parse(std::string_view text, JournalEvent& event) {
+  if (nests_deep(text)) return false;
+  event.fields = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (!event.fields.is_object()) return false;
+  event.kind = text_in(event.fields, "e");
+  return !event.kind.empty();
+}
+
+}  // namespace
+
+bool JournalReader::next(JournalEvent& event) {
+  while (!stuck_) {
+    const std::string_view rest = std::string_view(bytes_).substr(begin_);
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) {
+      stuck_ = rest.size() > longest_line;
+      return false;
+    }
+    const std::string_view line = rest.substr(0, end);
+    if (line.size() > longest_line || !checksum_holds(line)) {
+      stuck_ = true;
+      return false;
+    }
+    const bool is_event = parse(line.substr(0, line.size() - checksum_size), event);
+    drop(end + 1);
+    if (is_event) return true;
+    ++malformed_;
+  }
+  return false;
+}
+
+void JournalReader::skip() {
+  if (!stuck_) return;
+  stuck_ = false;
+  const std::string_view rest = std::string_view(bytes_).substr(begin_);
+  const std::size_t end = rest.find('\n');
+  const std::string_view line = rest.substr(0, end);
+  // Zeros that were never filled may have a good line behind them.
+  const std::size_t zero = line.rfind('\0');
+  const std::size_t gone = zero != std::string_view::npos && zero + 1 < line.size() ? zero + 1
+                           : end == std::string_view::npos                          ? rest.size()
+                                                                                    : end + 1;
+  skipped_ += gone;
+  drop(gone);
+}
+
+void JournalReader::drop(std::size_t size) {
+  begin_ += size;
+  good_ += size;
+  if (begin_ < worth_moving && begin_ < bytes_.size()) return;
+  bytes_.erase(0, begin_);
+  begin_ = 0;
+}
+
+std::string text_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+std::int64_t integer_in(const Json& object, const char* name, std::int64_t otherwise) {
+  const auto found = object.find(name);
+  if (found == object.end()) return otherwise;
+  if (found->is_number_unsigned() && found->get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max())
+    return otherwise;
+  return found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+double number_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  double number = missing;
+  return found != object.end() && number_of(*found, number) ? number : missing;
+}
+
+bool number_of(const Json& value, double& number) {
+  if (value.is_number()) {
+    number = value.get<double>();
+    return true;
+  }
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  if (text == "NaN")
+    number = std::numeric_limits<double>::quiet_NaN();
+  else if (text == "Infinity")
+    number = std::numeric_limits<double>::infinity();
+  else if (text == "-Infinity")
+    number = -std::numeric_limits<double>::infinity();
+  else
+    return false;
+  return true;
+}
+
+}  // namespace stepladder

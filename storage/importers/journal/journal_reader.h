@@ -1,0 +1,64 @@
+// Reads a journal (docs/journal.md): bytes in, events out. Pure and incremental, so that a file can be read while it
+// grows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace stepladder {
+
+struct JournalEvent {
+  std::string kind;               // "e"
+  nlohmann::ordered_json fields;  // the whole object, nested at most 20 deep
+};
+
+// Memory is bounded by the longest line and the largest piece that is taken.
+class JournalReader {
+ public:
+  static constexpr std::size_t longest_line = 1 << 20;  // with its checksum
+
+  // `offset`: where the bytes begin in the file.
+  explicit JournalReader(std::uint64_t offset = 0) : good_(offset) {}
+
+  // The bytes after those it has.
+  void take(std::string_view bytes) { bytes_.append(bytes); }
+
+  // The next event; false if it needs more bytes or meets a bad line (is_stuck). Skips whole lines that are no events.
+  bool next(JournalEvent& event);
+
+  // Every byte before this one has been read. A later reader goes on here.
+  std::uint64_t good() const { return good_; }
+
+  // A line is whole but bad: zeros that NFS shows for a while, damage. It may be good later: then read again from
+  // `good()`. `skip` gives it up.
+  bool is_stuck() const { return stuck_; }
+  void skip();
+
+  bool has_rest() const { return begin_ < bytes_.size(); }  // bytes that aren't a whole line
+  std::uint64_t skipped_bytes() const { return skipped_; }
+  // Lines with a right checksum that aren't an event.
+  std::uint64_t malformed_lines() const { return malformed_; }
+
+ private:
+  void drop(std::size_t size);
+
+  std::string bytes_;      // from `good_` - `begin_` on
+  std::size_t begin_ = 0;  // of what isn't read yet, in `bytes_`
+  std::uint64_t good_;
+  std::uint64_t skipped_ = 0;
+  std::uint64_t malformed_ = 0;
+  bool stuck_ = false;
+};
+
+// The fields of an event, whatever their types: a missing or wrong one is empty, 0 or `missing`.
+std::string text_in(const nlohmann::ordered_json& object, const char* name);
+std::int64_t integer_in(const nlohmann::ordered_json& object, const char* name, std::int64_t otherwise = 0);
+double number_in(const nlohmann::ordered_json& object, const char* name);
+
+// A number or "NaN", "Infinity", "-Infinity"; false for anything else.
+bool number_of(const nlohmann::ordered_json& value, double& number);
+
+}  // namespace stepladder

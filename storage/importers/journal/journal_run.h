@@ -1,0 +1,89 @@
+// What the journals of one run say of it: facts, and how its metrics are to be read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/importers/journal/journal_reader.h"
+#include "storage/importers/journal/journal_steps.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+// A journal's first line.
+struct JournalHeader {
+  std::string uid;
+  std::string id;
+  std::string name;
+  std::int64_t attempt = 1;
+  std::int64_t rank = 0;
+  std::int64_t world = 1;
+  double started_at = missing;
+  std::int64_t pid = 0;  // the writer, as in storage/database/process.h
+  std::int64_t pid_start = 0;
+  std::string boot;
+
+  bool operator==(const JournalHeader&) const = default;
+};
+
+// Empty if the event isn't a `run` line. Throws ImportError if a newer version of Stepladder wrote it.
+std::optional<JournalHeader> journal_header(const JournalEvent& event);
+
+class JournalRun {
+ public:
+  // `known`: the run as an earlier reader left it.
+  explicit JournalRun(Run known = {});
+
+  // An event of the journal with this header; numbers are added to the journal's `steps`. Other ranks' metrics are
+  // called rank/N/NAME, and if there are several ranks, each one's step times rank/N/dt_ms.
+  void take(const JournalEvent& event, const JournalHeader& header, JournalSteps& steps);
+
+  // With everything known so far. `recipe` and `environment` are JSON.
+  Run run() const;
+  std::int64_t tokens_per_sample() const;
+
+  bool changed() const { return changed_; }  // what run() returns, since `keep`
+  bool has_ended() const { return ended_; }
+  void keep() { changed_ = false; }
+
+  // What a script said of its metrics (units, direction, group) completes what their names say.
+  void describe(JournalBatch& batch) const;
+
+  // What `describe` uses, as JSON for a later reader.
+  nlohmann::ordered_json descriptions() const;
+  void take_descriptions(const nlohmann::ordered_json& descriptions);
+
+  std::vector<TextSample> take_texts() { return std::exchange(texts_, {}); }
+
+  // One sentence each: what isn't kept, and what was lost.
+  std::vector<std::string> notes() const;
+
+ private:
+  void take_header(const JournalEvent& event, const JournalHeader& header);
+  void take_end(const JournalEvent& event, const JournalHeader& header);
+  void take_step(const JournalEvent& event, const JournalHeader& header, JournalSteps& steps);
+  void take_metric(const nlohmann::ordered_json& fields);
+  void take_text(const JournalEvent& event);
+  void put(const char* name, const nlohmann::ordered_json& value);
+  void put_summary(const std::string& name, const nlohmann::ordered_json& value);
+
+  Run run_;
+  nlohmann::ordered_json recipe_;
+  nlohmann::ordered_json environment_;
+  std::map<std::string, Metric> described_;  // by name or pattern
+  std::vector<TextSample> texts_;
+  std::map<std::string, std::uint64_t> unknown_kinds_;
+  std::uint64_t texts_seen_ = 0;
+  bool changed_ = false;
+  bool ended_ = false;
+};
+
+// "val/*" matches "val/acc".
+bool matches_pattern(std::string_view pattern, std::string_view name);
+
+}  // namespace stepladder

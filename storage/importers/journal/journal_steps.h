@@ -1,0 +1,87 @@
+// Turns the numbers of one journal into step records and metrics, batch after batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/importers/journal/journal_reader.h"
+#include "storage/importers/trackers/metric_names.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct JournalBatch {
+  std::vector<StepRecord> steps;  // by step, each once, with the fields that the batch knows
+  struct Values {
+    Metric metric;
+    std::vector<MetricPoint> points;  // in the order of the journal; none if `metric.field` has them
+  };
+  std::vector<Values> metrics;
+};
+
+// The numbers since the last `take`. Which metric is the loss, and so on, is decided by the first batch that has such a
+// metric, and then stays.
+class JournalSteps {
+ public:
+  JournalSteps() = default;
+  explicit JournalSteps(const std::string& state);  // of an earlier reader; text that isn't one is ignored
+
+  // Steps below 0 and beyond 10^15 are counted and skipped.
+  void add(std::string_view name, std::int64_t step, double value, double at);
+  void add_timed(std::int64_t step, double ms, std::int64_t tokens, double at);
+
+  // `tokens_per_sample` (0: unknown) turns samples into tokens.
+  JournalBatch take(std::int64_t tokens_per_sample = 0);
+
+  // What a later reader needs to go on; JSON.
+  std::string state() const;
+
+  // Whether a step of this journal was taken that may be this one: then both are parts of one record.
+  bool may_have(std::int64_t step) const { return step >= lowest_ && step <= highest_; }
+
+  std::uint64_t bad_steps() const { return bad_steps_; }
+  std::string name_of(MetricRole role) const { return chosen_[static_cast<std::size_t>(role)]; }
+  bool has_timed_steps() const { return timed_; }
+
+ private:
+  struct Draft {
+    StepRecord record;
+    double counted_at = missing;  // the time of the metric that counts the steps
+    std::array<double, metric_roles> speed{};
+  };
+  using Drafts = std::map<std::int64_t, Draft>;
+  struct Timed {
+    std::int64_t step;
+    double ms;
+    std::int64_t tokens;
+    double at;
+  };
+
+  bool is_good(std::int64_t step);
+  void choose();
+  Drafts drafts();
+  void set_times(Drafts& drafts);
+  void set_tokens(Drafts& drafts, std::int64_t tokens_per_sample);
+  std::vector<JournalBatch::Values> take_metrics();
+
+  std::map<std::string, std::vector<MetricPoint>, std::less<>> columns_;
+  std::vector<Timed> timed_steps_;
+  std::uint64_t bad_steps_ = 0;
+
+  // The state.
+  std::array<std::string, metric_roles> chosen_;  // by role; `none`: counts the steps if no metric has a role
+  double unit_ms_ = missing;                      // of a step time whose name has no unit
+  bool timed_ = false;                            // the script times its steps itself
+  std::int64_t last_step_ = -1;                   // that was counted
+  double last_at_ = missing;
+  std::int64_t seen_step_ = -1;  // the last one with a number of tokens seen
+  double seen_ = missing;
+  std::int64_t lowest_ = INT64_MAX;
+  std::int64_t highest_ = -1;
+};
+
+}  // namespace stepladder
