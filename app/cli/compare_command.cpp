@@ -147,7 +147,7 @@ int compare(const CompareOptions& options, const CommonOptions& common) {
     if (options.target_loss) compared.base_target = find_target(store, base, target);
   }
   const auto metrics =
-      options.metric.empty() ? std::vector<ComparedMetric>{} : compared_metrics(store, found, options.metric);
+      options.metric.empty() ? std::vector<MetricOfRun>{} : compared_metrics(store, found, options.metric);
   if (common.json) {
     Json json = compare_json(compared);
     if (!metrics.empty()) json["metric"] = compared_metrics_json(metrics, options.metric);

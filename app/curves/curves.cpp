@@ -104,6 +104,13 @@ double value_before(const Points& run, std::size_t at, double x) {
   return run.y[at - 1] + share * (run.y[at] - run.y[at - 1]);
 }
 
+// Both ascend.
+void add_place(Points& places, double step, double place) {
+  if (is_missing(place) || (!places.empty() && !(place > places.y.back()))) return;
+  places.x.push_back(step);
+  places.y.push_back(place);
+}
+
 }  // namespace
 
 std::string_view title_of(Quantity quantity) {
@@ -121,7 +128,7 @@ std::string_view title_of(Quantity quantity) {
     case Quantity::grad_norm:
       return "Gradient norm";
   }
-  return "";
+  return to_string(quantity);
 }
 
 std::string_view unit_of(Quantity quantity) {
@@ -155,18 +162,16 @@ bool is_metric(Axis axis) {
 }
 
 Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis) {
+  if (axis != Axis::time) return places_of(run, excerpt, axis);
   Points places;
-  const auto add = [&](double step, double place) {
-    if (is_missing(place) || (!places.empty() && !(place > places.y.back()))) return;
-    places.x.push_back(step);
-    places.y.push_back(place);
-  };
-  if (axis == Axis::time) {
-    for (std::size_t i = 0; i < total_ms.x.size(); ++i) add(total_ms.x[i], total_ms.y[i] / 1000);
-    return places;
-  }
-  const std::vector<double> x = axis_values(run, excerpt, axis);
-  for (std::size_t i = 0; i < x.size(); ++i) add(static_cast<double>(excerpt.step[i]), x[i]);
+  for (std::size_t i = 0; i < total_ms.x.size(); ++i) add_place(places, total_ms.x[i], total_ms.y[i] / 1000);
+  return places;
+}
+
+Points places_of(const Run& run, const Series& steps, Axis axis) {
+  Points places;
+  const std::vector<double> x = axis_values(run, steps, axis);
+  for (std::size_t i = 0; i < x.size(); ++i) add_place(places, static_cast<double>(steps.step[i]), x[i]);
   return places;
 }
 

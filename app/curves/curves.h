@@ -12,7 +12,7 @@
 
 namespace stepladder {
 
-std::string_view title_of(Quantity quantity);  // "Validation loss"
+std::string_view title_of(Quantity quantity);  // "Validation loss"; of a metric its name
 std::string_view unit_of(Quantity quantity);   // "ms"; empty for losses, which are nats per token everywhere
 
 // The x axis. `time` is the time of the steps alone, without pauses, validation and compiling; `wall` includes them and
@@ -46,6 +46,9 @@ Points points_of(const Run& run, const Series& series, Quantity quantity, Axis a
 // time from `total_ms`, the milliseconds up to and including a step, and the other axes from an excerpt of the run's
 // steps.
 Points places_of(const Run& run, const Series& excerpt, const Points& total_ms, Axis axis);
+
+// The same of a run whose steps are all there.
+Points places_of(const Run& run, const Series& steps, Axis axis);
 
 // The points of `by_step` at these places, interpolated linearly; leaves out those beyond the ends.
 Points placed(const Points& by_step, const Points& places);

@@ -55,6 +55,9 @@ struct LoadExcerpt {  // of a run that isn't read whole
 struct LoadDetail {  // a run's data besides its steps: system metrics, samples, checkpoints
   RunId run = 0;
 };
+struct LoadMetrics {  // the names of what it logged beside its steps' fields
+  RunId run = 0;
+};
 struct LoadOverview {  // a quantity in a few hundred points
   RunId run = 0;
   Quantity quantity = Quantity::loss;
@@ -218,10 +221,10 @@ struct DismissMessage {
 
 using Command =
     std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
-                 LoadSeries, LoadExcerpt, LoadDetail, LoadOverview, LoadZoomedOverview, LoadAdvice, ShowPanel,
-                 SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun,
-                 Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                 ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
+                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, LoadOverview, LoadZoomedOverview, LoadAdvice,
+                 ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline,
+                 OpenRun, Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport,
+                 Repeat, ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
                  ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
                  SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
                  ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;

@@ -93,6 +93,7 @@ class DesktopApp {
   void execute(const LoadSeries& load);
   void execute(const LoadExcerpt& load);
   void execute(const LoadDetail& load);
+  void execute(const LoadMetrics& load);
   void execute(const LoadOverview& load);
   void execute(const LoadZoomedOverview& load);
   void execute(const LoadAdvice& load);

@@ -29,7 +29,8 @@ constexpr std::chrono::milliseconds reading_time{30};
 
 bool reads_points(const Command& command) {
   return std::holds_alternative<LoadSeries>(command) || std::holds_alternative<LoadExcerpt>(command) ||
-         std::holds_alternative<LoadOverview>(command) || std::holds_alternative<LoadZoomedOverview>(command);
+         std::holds_alternative<LoadMetrics>(command) || std::holds_alternative<LoadOverview>(command) ||
+         std::holds_alternative<LoadZoomedOverview>(command);
 }
 
 // A report, its table or its bars, by the file's ending. Blocks while it reads, draws and writes.

@@ -212,6 +212,10 @@ void DesktopApp::execute(const LoadDetail& load) {
   workspace_.environment = environment_json();
 }
 
+void DesktopApp::execute(const LoadMetrics& load) {
+  workspace_.load_metrics(store_, load.run);
+}
+
 void DesktopApp::execute(const LoadOverview& load) {
   workspace_.load_overview(store_, load.run, load.quantity);
 }

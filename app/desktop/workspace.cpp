@@ -1,6 +1,7 @@
 #include "app/desktop/workspace.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -72,7 +73,7 @@ std::span<const double> RunEntry::values(Quantity quantity) const {
     case Quantity::grad_norm:
       return series_->grad_norm;
   }
-  return {};
+  return {};  // metrics are read as overviews
 }
 
 const MinMaxPyramid& RunEntry::levels(Quantity quantity) const {
@@ -142,6 +143,7 @@ void Workspace::load(RunStore& store) {
   }
   overviews_.clear();
   zoomed_overviews_.clear();
+  metrics_.clear();
   for (const auto& each : details_) fit_profile(each.first);
   ++version;
   std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
@@ -168,10 +170,38 @@ void Workspace::load_detail(RunStore& store, RunId id) {
   fit_profile(id);
 }
 
+void Workspace::load_metrics(RunStore& store, RunId id) {
+  if (find(id)) metrics_[id] = store.metrics().names(id);
+}
+
 void Workspace::load_overview(RunStore& store, RunId id, Quantity quantity) {
   if (!find(id)) return;
+  const auto begun = std::chrono::steady_clock::now();
   overviews_[{id, quantity}] =
       std::make_shared<OverviewCurve>(curve_of(coarser(store.overview(id, quantity), overview_buckets)));
+  const auto now = std::chrono::steady_clock::now();
+  if (!is_field(quantity)) metrics_loaded_at_[{id, quantity}] = {.logged = logged_[id], .at = now, .took = now - begun};
+}
+
+bool Workspace::is_outdated(RunId id, Quantity metric) const {
+  constexpr int share = 20;  // of the time, at most one part is spent on reading a metric that grows
+  const auto logged = logged_.find(id);
+  const auto loaded = metrics_loaded_at_.find({id, metric});
+  if (logged == logged_.end() || loaded == metrics_loaded_at_.end()) return false;
+  return logged->second != loaded->second.logged &&
+         std::chrono::steady_clock::now() - loaded->second.at > share * loaded->second.took;
+}
+
+const std::vector<Metric>* Workspace::metrics(RunId id) const {
+  const auto found = metrics_.find(id);
+  return found == metrics_.end() ? nullptr : &found->second;
+}
+
+void Workspace::forget_curves(RunId id) {
+  std::erase_if(overviews_, [&](const auto& kept) { return kept.first.first == id; });
+  std::erase_if(metrics_loaded_at_, [&](const auto& kept) { return kept.first.first == id; });
+  metrics_.erase(id);
+  logged_.erase(id);
 }
 
 void Workspace::load_zoomed_overview(RunStore& store, RunId id, Quantity quantity, std::int64_t first,
@@ -300,13 +330,15 @@ void Workspace::read_new_steps(RunStore& store, RunEntry& followed) {
                      .grad_norm = read.grad_norm[i],
                      .at = read.at[i]});
   }
+  ++logged_[followed.run.id];
+  if (metrics_.contains(followed.run.id)) load_metrics(store, followed.run.id);
   if (const auto shown = details_.find(followed.run.id); shown != details_.end())
     shown->second.metrics = store.system_metrics(followed.run.id);
 }
 
 void Workspace::end_followed(RunStore& store, RunId id) {
   std::erase(others_, id);
-  std::erase_if(overviews_, [&](const auto& kept) { return kept.first.first == id; });
+  forget_curves(id);
   details_.erase(id);
   ++version;
   RunEntry* found = entry(id);
@@ -349,6 +381,8 @@ bool Workspace::ingest(const RunEvent& event) {
       count_pause(*found, step->at, step->dt_ms);
       found->append(*step);
     }
+  } else if (const auto* values = std::get_if<MetricValues>(&event)) {
+    ++logged_[values->run];
   } else if (const auto* sample = std::get_if<SystemMetrics>(&event)) {
     details_[sample->run].metrics.push_back(*sample);
   } else if (const auto* text = std::get_if<TextSample>(&event)) {
@@ -363,7 +397,7 @@ bool Workspace::ingest(const RunEvent& event) {
   } else if (const auto* ended = std::get_if<RunEnded>(&event)) {
     std::erase(queue_, ended->run);
     ++version;
-    std::erase_if(overviews_, [&](const auto& kept) { return kept.first.first == ended->run; });
+    forget_curves(ended->run);
     if (RunEntry* found = entry(ended->run)) {
       found->run.status = ended->status;
       found->run.reason = ended->reason;

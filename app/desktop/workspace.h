@@ -55,7 +55,7 @@ struct RunEntry {
 
  private:
   std::shared_ptr<Series> series_ = std::make_shared<Series>();
-  mutable std::array<MinMaxPyramid, all_quantities.size()> levels_;  // of the quantities that were asked for
+  mutable std::array<MinMaxPyramid, step_quantities.size()> levels_;  // of the quantities that were asked for
 };
 
 // A run's data besides its steps.
@@ -141,6 +141,7 @@ class Workspace {
   void load_series(RunStore& store, RunId run);
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
   void load_detail(RunStore& store, RunId run);
+  void load_metrics(RunStore& store, RunId run);  // their names
   void load_overview(RunStore& store, RunId run, Quantity quantity);
   void load_zoomed_overview(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
@@ -165,6 +166,10 @@ class Workspace {
   // loaded.
   std::shared_ptr<const OverviewCurve> overview(RunId id, Quantity quantity) const;
   std::shared_ptr<const OverviewCurve> zoomed_overview(RunId id, Quantity quantity) const;
+  // Whether the run has logged more of a metric since it was loaded: it should be loaded again.
+  bool is_outdated(RunId id, Quantity metric) const;
+  // What a run logged beside its steps' fields, by name; null until it has been loaded.
+  const std::vector<Metric>* metrics(RunId id) const;
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
@@ -234,6 +239,7 @@ class Workspace {
   void read_new_steps(RunStore& store, RunEntry& followed);
   void count_pause(RunEntry& run, double at, double dt_ms);  // before a step is appended
   void end_followed(RunStore& store, RunId id);
+  void forget_curves(RunId id);  // the run has ended
 
   bool was_paused_ = false;  // since the last step
   std::vector<RunEntry> runs_;
@@ -241,6 +247,14 @@ class Workspace {
   std::map<RunId, RunDetail> details_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> overviews_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
+  struct LoadedAt {
+    std::uint64_t logged = 0;  // as logged_ was then
+    std::chrono::steady_clock::time_point at;
+    std::chrono::steady_clock::duration took{};
+  };
+  std::map<std::pair<RunId, Quantity>, LoadedAt> metrics_loaded_at_;
+  std::map<RunId, std::vector<Metric>> metrics_;
+  std::map<RunId, std::uint64_t> logged_;  // counts what running runs log
   std::vector<Ladder> ladders_;
   std::vector<RunId> queue_;   // of this session, in the order in which they run
   std::vector<RunId> others_;  // under way in other processes, in the order in which they train

@@ -142,12 +142,6 @@ bool is_even(std::span<const Bucket> buckets, std::int64_t stride, std::int64_t 
 
 }  // namespace
 
-std::string_view to_string(Quantity quantity) {
-  constexpr std::array<std::string_view, all_quantities.size()> names{"loss",         "val_loss", "dt_ms",
-                                                                      "tokens_per_s", "lr",       "grad_norm"};
-  return names[static_cast<std::size_t>(quantity)];
-}
-
 double value_of(const StepRecord& record, Quantity quantity) {
   switch (quantity) {
     case Quantity::loss:

@@ -10,14 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/quantity.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
-enum class Quantity { loss, val_loss, dt_ms, tokens_per_s, lr, grad_norm };
-inline constexpr std::array all_quantities{Quantity::loss,         Quantity::val_loss, Quantity::dt_ms,
-                                           Quantity::tokens_per_s, Quantity::lr,       Quantity::grad_norm};
-std::string_view to_string(Quantity quantity);  // "tokens_per_s", as the column of `steps` is called
+// `missing` for metrics, which no step holds.
 double value_of(const StepRecord& record, Quantity quantity);
 double value_of(const Series& series, std::size_t i, Quantity quantity);
 

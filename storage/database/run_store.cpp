@@ -93,6 +93,11 @@ std::vector<RunId> being_deleted_here(Database& database) {
   return runs;
 }
 
+Overview of_quantity(Overview overview, Quantity quantity) {
+  overview.quantity = quantity;
+  return overview;
+}
+
 }  // namespace
 
 struct RunStore::Impl {
@@ -372,12 +377,15 @@ Series RunStore::excerpt(RunId id, std::int64_t most) {
 }
 
 Overview RunStore::overview(RunId id, Quantity quantity) {
+  if (!is_field(quantity)) return of_quantity(impl_->metrics.overview(id, to_string(quantity)), quantity);
   const auto run = read_run(impl_->database, id);
   return run ? impl_->derived.overview(*run, quantity) : Overview{.quantity = quantity};
 }
 
 Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step,
                             std::size_t columns) {
+  if (!is_field(quantity))
+    return of_quantity(impl_->metrics.overview(id, to_string(quantity), first_step, last_step, columns), quantity);
   const auto run = read_run(impl_->database, id);
   if (!run) return {.quantity = quantity};
   return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);

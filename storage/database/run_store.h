@@ -134,8 +134,9 @@ class RunStore {
 
   // --- Derived from steps, and cached by the file
 
-  // A quantity of a run of any length in at most a few thousand buckets, which the file caches; the values themselves
-  // if they are few. Computed from all steps if missing; a run's end and an import compute it.
+  // A quantity (a field of the steps, or a metric) of a run of any length in at most a few thousand buckets, which the
+  // file caches; the values themselves if they are few. Computed from all steps if missing; a run's end and an import
+  // compute it.
   Overview overview(RunId id, Quantity quantity);
 
   // The same within these steps, fine enough for `columns` of pixels: from the coarsest level that has a bucket for

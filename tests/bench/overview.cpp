@@ -110,7 +110,7 @@ void open(const std::filesystem::path& file) {
   }
   const Run& run = runs.back().run;
   const std::int64_t steps = runs.back().summary.steps;
-  for (const Quantity quantity : all_quantities)
+  for (const Quantity quantity : step_quantities)
     timed(("one run, " + std::string(to_string(quantity)) + " (buckets)").c_str(),
           [&] { return store.overview(run.id, quantity).buckets.size(); });
   for (const std::int64_t part : {2, 10, 100, 1000}) {

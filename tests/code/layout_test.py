@@ -14,7 +14,7 @@ MOST = 40
 # Files under the first path include headers of ours only from the paths beside it. The longest match counts.
 ARROWS = {
     "storage": ["storage"],
-    "storage/analysis": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
+    "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                          "storage/wording.h", "storage/contention.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/analysis",

@@ -9,7 +9,7 @@ namespace {
 ComparedLine line_of_losses() {
   ComparedLine line;
   line.runs = {7};
-  line.of(Quantity::loss).points = {.x = {1, 2, 3}, .y = {4, 3, 2.5}};
+  line.metrics[Quantity::loss].points = {.x = {1, 2, 3}, .y = {4, 3, 2.5}};
   return line;
 }
 

@@ -67,7 +67,7 @@ TEST(ChartGrid, OfALaterVersionIsReadAsFarAsItIsUnderstood) {
       R"({"now":{"columns":99,"row_height":3,"charts":[{"metric":"entropy"},{"metric":"lr"},7]},"saved":[]})"));
   EXPECT_EQ(read.now.columns, most_columns);
   EXPECT_EQ(read.now.row_height, least_row_height);
-  EXPECT_EQ(read.now.charts, (std::vector<GridChart>{{Quantity::lr}}));
+  EXPECT_EQ(read.now.charts, (std::vector<GridChart>{{quantity_named("entropy")}, {Quantity::lr}})) << "any name";
   EXPECT_EQ(layouts_from(nlohmann::json(7)).now, ChartGrid{});
 }
 
@@ -253,6 +253,50 @@ TEST_F(SixRuns, ChartsAreAddedMovedRemovedAndRestored) {
   ASSERT_TRUE(throughput && loss);
   EXPECT_LT(throughput->x1, loss->x0) << "the loss was moved to the right";
   EXPECT_NEAR(throughput->y0, loss->y0, 1) << "three in a row";
+}
+
+TEST(MetricPattern, AStarMeansAnyText) {
+  EXPECT_TRUE(is_meant("val/acc", "val/*"));
+  EXPECT_TRUE(is_meant("val/acc", " VAL/*cc "));
+  EXPECT_FALSE(is_meant("train/val/acc", "val/*"));
+  EXPECT_TRUE(is_meant("train/val/acc", "val/"));
+  EXPECT_TRUE(is_meant("a", ""));
+  EXPECT_FALSE(is_meant("val/acc", "*/f1"));
+  EXPECT_TRUE(is_meant(std::string(2000, 'a') + "b", "*a*a*a*a*b"));
+  EXPECT_EQ(prefix_of("val/acc/top1"), "val");
+  EXPECT_EQ(prefix_of("acc"), "");
+}
+
+TEST(SeenMetrics, AreThoseOfManyThatWereSeenLast) {
+  std::vector<Quantity> all;
+  for (int i = 0; i < 200; ++i) all.push_back(quantity_named("seen/" + std::to_string(i)));
+  SeenMetrics seen;
+  EXPECT_EQ(seen.of({all[0], all[1]}).size(), 2u) << "few are all computed";
+  EXPECT_TRUE(seen.of(all).empty());
+  for (const Quantity metric : all) seen.see(metric);
+  const std::vector<Quantity> last = seen.of(all);
+  EXPECT_EQ(last.size(), 48u);
+  EXPECT_EQ(last.back(), all.back());
+}
+
+TEST_F(SixRuns, MetricsAreFoundByPatternAndShownAsCharts) {
+  for (const RunId run : runs_) {
+    for (const char* const name : {"val/acc", "val/f1", "reward"}) {
+      std::vector<MetricPoint> points;
+      for (std::int64_t step = 1; step <= 60; ++step) points.push_back({step, 0.01 * static_cast<double>(step * run)});
+      store_.metrics().append(run, name, points);
+    }
+  }
+  open();
+  ASSERT_TRUE(click("compare.add"));
+  EXPECT_TRUE(shows("compare.add.reward"));
+  ASSERT_TRUE(imgui_.type(*app_, "compare.metric_search", "val/*"));
+  const auto has_chart = [](const char* name) { return ui_test_anchors::find(name).has_value(); };
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("chart.val/acc") && has_chart("chart.val/f1"); }));
+  EXPECT_FALSE(shows("chart.reward"));
+  const DesktopSettings settings = app_->settings();
+  open(settings);
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("chart.val/f1"); })) << "kept with the settings";
 }
 
 TEST_F(SixRuns, AllChartsShowTheirValuesAtTheCrossHair) {

@@ -26,7 +26,7 @@ std::string value_text(double value) {
   return std::isfinite(value) ? compact(value) : std::isnan(value) ? "NaN" : value > 0 ? "inf" : "-inf";
 }
 
-Json figures_json(const ComparedMetric& compared) {
+Json figures_json(const MetricOfRun& compared) {
   const MetricFigures figures = compared.metric ? compared.metric->figures : MetricFigures{};
   return {{"id", compared.run.id},
           {"name", compared.run.name},
@@ -42,14 +42,14 @@ Json figures_json(const ComparedMetric& compared) {
 }
 
 // Which values are better, as far as any of the runs knows.
-Direction direction_of(std::span<const ComparedMetric> compared) {
-  for (const ComparedMetric& each : compared)
+Direction direction_of(std::span<const MetricOfRun> compared) {
+  for (const MetricOfRun& each : compared)
     if (each.metric && each.metric->metric.direction != Direction::unknown) return each.metric->metric.direction;
   return Direction::unknown;
 }
 
-MetricDelta delta_of(std::span<const ComparedMetric> compared, const ComparedMetric& run) {
-  const ComparedMetric& base = compared.front();
+MetricDelta delta_of(std::span<const MetricOfRun> compared, const MetricOfRun& run) {
+  const MetricOfRun& base = compared.front();
   if (!base.metric || !run.metric) return {};
   return metric_delta(base.metric->figures, run.metric->figures, direction_of(compared));
 }
@@ -144,10 +144,10 @@ std::string metrics_text(RunStore& store, RunId run) {
   return table(rows, {false, false, true, true, true, true, true, true});
 }
 
-std::vector<ComparedMetric> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name) {
-  std::vector<ComparedMetric> compared;
+std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name) {
+  std::vector<MetricOfRun> compared;
   for (const Run& run : runs) compared.push_back({run, store.metrics().find(run.id, name)});
-  if (std::any_of(compared.begin(), compared.end(), [](const ComparedMetric& each) { return each.metric.has_value(); }))
+  if (std::any_of(compared.begin(), compared.end(), [](const MetricOfRun& each) { return each.metric.has_value(); }))
     return compared;
   std::set<std::string> known;
   for (const Run& run : runs)
@@ -164,9 +164,9 @@ std::vector<ComparedMetric> compared_metrics(RunStore& store, std::span<const Ru
   throw UsageError("--metric: none of these runs has '" + name + "'; they have " + (names.empty() ? "none" : names));
 }
 
-Json compared_metrics_json(std::span<const ComparedMetric> compared, const std::string& name) {
+Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::string& name) {
   Json runs = Json::array();
-  for (const ComparedMetric& each : compared) {
+  for (const MetricOfRun& each : compared) {
     Json row = figures_json(each);
     if (&each != &compared.front()) {
       const MetricDelta delta = delta_of(compared, each);
@@ -178,7 +178,7 @@ Json compared_metrics_json(std::span<const ComparedMetric> compared, const std::
     runs.push_back(std::move(row));
   }
   std::string unit;
-  for (const ComparedMetric& each : compared)
+  for (const MetricOfRun& each : compared)
     if (each.metric && unit.empty()) unit = each.metric->metric.unit;
   return {{"name", name},
           {"unit", text_or_null(unit)},
@@ -186,10 +186,10 @@ Json compared_metrics_json(std::span<const ComparedMetric> compared, const std::
           {"runs", std::move(runs)}};
 }
 
-std::string compared_metrics_text(std::span<const ComparedMetric> compared) {
+std::string compared_metrics_text(std::span<const MetricOfRun> compared) {
   std::vector<std::vector<std::string>> rows = {
       {"run", "name", "values", "last", "vs baseline", "factor", "min", "max", "median"}};
-  for (const ComparedMetric& each : compared) {
+  for (const MetricOfRun& each : compared) {
     const MetricFigures figures = each.metric ? each.metric->figures : MetricFigures{};
     const bool is_base = &each == &compared.front();
     const MetricDelta delta = delta_of(compared, each);

@@ -19,14 +19,14 @@ Json metrics_json(RunStore& store, RunId run);
 std::string metrics_text(RunStore& store, RunId run);
 
 // One metric of several runs, the first of which is the baseline.
-struct ComparedMetric {
+struct MetricOfRun {
   Run run;
   std::optional<MetricAndFigures> metric;  // unset if the run has none of this name
 };
 // Throws UsageError if no run has it, with the names that they have.
-std::vector<ComparedMetric> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name);
-Json compared_metrics_json(std::span<const ComparedMetric> compared, const std::string& name);
-std::string compared_metrics_text(std::span<const ComparedMetric> compared);
+std::vector<MetricOfRun> compared_metrics(RunStore& store, std::span<const Run> runs, const std::string& name);
+Json compared_metrics_json(std::span<const MetricOfRun> compared, const std::string& name);
+std::string compared_metrics_text(std::span<const MetricOfRun> compared);
 
 // CSV that `import` reads back. long: a row for each value. wide: a row for each step, a column for each name.
 enum class MetricRows { tall, wide };

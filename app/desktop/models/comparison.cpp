@@ -112,7 +112,9 @@ struct RunCurve {
 };
 
 RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Points& places) {
-  if (!run.is_excerpt || is_metric(axis)) return {.points = points_of(run.run, *run.series, quantity, axis)};
+  if (is_field(quantity) && (!run.is_excerpt || is_metric(axis)))
+    return {.points = points_of(run.run, *run.series, quantity, axis)};
+  if (is_metric(axis)) return {};  // a metric has no value at a loss
   const OverviewCurve* coarse = run.overview(quantity);
   if (!coarse) return {};
   if (axis == Axis::step) return {coarse->points, coarse->means, coarse->behind()};
@@ -188,7 +190,8 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
     ComparedLine& line = curves.lines.emplace_back();
     for (const RunSnapshot* run : of_line.runs) {
       line.runs.push_back(run->run.id);
-      if (run->is_excerpt && options.axis != Axis::step && !is_metric(options.axis))
+      const bool has_overviews = run->is_excerpt || !run->overviews.empty();
+      if (has_overviews && options.axis != Axis::step && !is_metric(options.axis))
         curves.places[run->run.id] = run->places(options.axis);
       if (run->is_excerpt && is_metric(options.axis)) line.excerpt += std::ssize(run->series->step);
     }
@@ -196,14 +199,16 @@ ComparedCurves curves_of(const std::vector<RunSnapshot>& runs, RunId base, const
     const bool by_recipe = !of_line.group.empty() && options.group_by != group_by_rung;
     line.label = by_recipe ? of_line.group : first.name;
     if (of_line.runs.size() > 1 || by_recipe) line.label += ", n = " + std::to_string(of_line.runs.size());
-    for (const Quantity metric : options.metrics) fill(line.of(metric), of_line.runs, metric, options, curves.places);
+    for (const Quantity metric : options.metrics)
+      fill(line.metrics[metric], of_line.runs, metric, options, curves.places);
   }
   if (curves.lines.empty()) return curves;
   if (options.group_by.empty() || options.group_by == group_by_rung) shorten_labels(curves.lines);
   number_equal_labels(curves.lines);
   const ComparedLine& reference = curves.lines[curves.base];
   for (ComparedLine& line : curves.lines) {
-    for (const Quantity metric : options.metrics) take_gap(line.of(metric), reference.of(metric), metric, options);
+    for (const Quantity metric : options.metrics)
+      take_gap(line.metrics.at(metric), reference.of(metric), metric, options);
   }
   return curves;
 }
@@ -321,6 +326,12 @@ std::map<RunId, RungJudgement> judge_lines(const std::vector<RunSnapshot>& runs,
 
 }  // namespace
 
+const ComparedMetric& ComparedLine::of(Quantity quantity) const {
+  static const ComparedMetric none;
+  const auto found = metrics.find(quantity);
+  return found == metrics.end() ? none : found->second;
+}
+
 std::vector<std::string> values_to_group_by(const std::vector<const RunEntry*>& runs) {
   std::map<std::string, std::set<std::string>> values;
   for (const RunEntry* entry : runs) {
@@ -352,7 +363,8 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     goes_on = goes_on || entry->goes_on();
     judging.asked.insert(judging.asked.end(), {entry->run.id, entry->goes_on()});
     judging.data.push_back(fingerprint(*entry));
-    if (!is_coarse_path || !drawing_snapshots_.is_coarse(*entry)) continue;
+    if (!is_coarse_path) continue;
+    const bool is_coarse = drawing_snapshots_.is_coarse(*entry);
     SharedX steps;  // in the zoomed range; without places x is the step
     if (is_zoomed) {
       const auto places = curves.places.find(entry->run.id);
@@ -362,10 +374,11 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     }
     std::vector<RunPoints>& points = coarse.emplace_back(entry->run.id, std::vector<RunPoints>{}).second;
     for (const Quantity metric : options.metrics) {
+      if (is_field(metric) && !is_coarse) continue;
       points.push_back(run_points(workspace, *entry, metric, is_zoomed ? &steps : nullptr, commands, Reads::overview));
       drawn.data.push_back(fingerprint(points.back()));
     }
-    if (options.axis == Axis::time) {
+    if (options.axis == Axis::time && is_coarse) {
       const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
       if (!times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
       drawn.data.push_back(times != nullptr);

@@ -1,7 +1,6 @@
 // The Compare view's model, derived on other threads when the runs or the options have changed. UI thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -53,20 +52,19 @@ struct ComparedMetric {
 struct ComparedLine {
   std::vector<RunId> runs;
   std::string label;
-  int rung = 0;                                               // of its first run
-  std::array<ComparedMetric, all_quantities.size()> metrics;  // empty unless asked for
-  std::int64_t excerpt = 0;                                   // steps that the points were chosen from; 0: all
+  int rung = 0;                                // of its first run
+  std::map<Quantity, ComparedMetric> metrics;  // those that were asked for
+  std::int64_t excerpt = 0;                    // steps that the points were chosen from; 0: all
 
   RunId id() const { return runs.front(); }
-  ComparedMetric& of(Quantity quantity) { return metrics[static_cast<std::size_t>(quantity)]; }
-  const ComparedMetric& of(Quantity quantity) const { return metrics[static_cast<std::size_t>(quantity)]; }
+  const ComparedMetric& of(Quantity quantity) const;  // empty if it wasn't asked for
 };
 
 struct ComparedCurves {
   ComparisonOptions options;
   std::vector<ComparedLine> lines;
   std::size_t base = 0;            // its index among them
-  std::map<RunId, Points> places;  // of the steps of long runs, unless x is the step (places_of)
+  std::map<RunId, Points> places;  // of the steps of long runs and of runs with metrics, unless x is the step
 };
 
 // What each line needed to reach a loss, by the line's first run.

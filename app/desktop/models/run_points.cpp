@@ -40,17 +40,15 @@ std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace,
 RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity quantity, const SharedX* zoom,
                      Commands& commands, Reads reads) {
   const bool goes_on = entry.run.status == RunStatus::running;
-  if (entry.loaded || (goes_on && reads == Reads::overview))
+  if (is_field(quantity) && (entry.loaded || (goes_on && reads == Reads::overview)))
     return {entry.steps, entry.values(quantity), &entry.levels(quantity), 0, nullptr};
-  if (reads == Reads::steps && !entry.is_long()) {
+  if (is_field(quantity) && reads == Reads::steps && !entry.is_long()) {
     commands.push_back(LoadSeries{entry.run.id});
     return {};
   }
   auto shown = workspace.overview(entry.run.id, quantity);
-  if (!shown) {
-    commands.push_back(LoadOverview{entry.run.id, quantity});
-    return {};
-  }
+  if (!shown || workspace.is_outdated(entry.run.id, quantity)) commands.push_back(LoadOverview{entry.run.id, quantity});
+  if (!shown) return {};
   if (zoom && zoom->zoomed() && !shown->overview.exact() && !shown->points.empty()) {
     if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, commands)) shown = std::move(zoomed);
   }

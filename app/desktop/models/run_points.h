@@ -1,5 +1,6 @@
-// The points of a run's quantity for a chart: its steps if they are in memory, otherwise a long run's overview, in
-// finer resolution where the user zoomed in. Asks for data that isn't loaded, which arrives in one of the next frames.
+// The points of a run's quantity for a chart: its steps if they are in memory, otherwise an overview of a long run or
+// of a metric, in finer resolution where the user zoomed in. Asks for data that isn't loaded, which arrives in one of
+// the next frames.
 #pragma once
 
 #include <memory>

@@ -36,6 +36,7 @@ const OverviewCurve* RunSnapshot::overview(Quantity quantity) const {
 
 Points RunSnapshot::places(Axis axis) const {
   if (axis == Axis::step) return {};
+  if (!is_excerpt) return places_of(run, *series, axis);
   return places_of(run, *series, step_times ? totals_of(step_times->overview) : Points{}, axis);
 }
 

@@ -21,7 +21,8 @@ struct RunSnapshot {
   bool goes_on = false;
   bool is_excerpt = false;               // the series is one (RunStore::excerpt); curves are those of overviews
   std::shared_ptr<const Series> series;  // empty until it has been read
-  // Of an excerpt: the quantities that are drawn, and the step times of the whole run if time was asked for.
+  // The metrics that are drawn. Of an excerpt, the fields too, and the step times of the whole run if time was asked
+  // for.
   std::vector<std::shared_ptr<const OverviewCurve>> overviews;
   std::shared_ptr<const OverviewCurve> step_times;
 

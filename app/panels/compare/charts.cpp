@@ -18,8 +18,9 @@ namespace stepladder {
 namespace {
 
 constexpr std::size_t most_in_legend = 8;
-constexpr std::size_t most_points = 80'000;  // of all charts together
-constexpr float buttons_width = 70;          // of a chart's metric and menu, right of its title
+constexpr std::size_t most_points = 80'000;  // of all charts that are seen
+constexpr std::size_t usually_seen = 12;
+constexpr float buttons_width = 70;  // of a chart's metric and menu, right of its title
 constexpr const char* dragged_chart = "compare chart";
 
 std::string smoothing_words(const ComparisonOptions& options, const std::vector<Curve>& curves) {
@@ -92,7 +93,7 @@ const std::vector<GridChart>& all_charts() {
   static const std::vector<GridChart> charts = [] {
     std::vector<GridChart> list;
     for (const bool is_gap : {false, true}) {
-      for (const Quantity quantity : all_quantities) list.push_back({quantity, is_gap});
+      for (const Quantity quantity : step_quantities) list.push_back({quantity, is_gap});
     }
     return list;
   }();
@@ -100,10 +101,14 @@ const std::vector<GridChart>& all_charts() {
 }
 
 // An arrow beside the title: the title names what is chosen.
-void choose_chart(GridChart& chart, std::size_t place) {
+void choose_chart(CompareView& view, GridChart& chart, std::size_t place) {
   if (ImGui::BeginCombo("##metric", nullptr, ImGuiComboFlags_NoPreview | ImGuiComboFlags_HeightLargest)) {
     for (const GridChart& each : all_charts()) {
       if (ImGui::Selectable(title_of(each).c_str(), each == chart)) chart = each;
+    }
+    if (!view.metrics.all().empty()) {
+      ImGui::Separator();
+      view.metrics.draw([&](const std::vector<Quantity>& chosen) { chart.quantity = chosen.front(); });
     }
     ImGui::EndCombo();
   }
@@ -117,7 +122,7 @@ struct GridChange {
   std::optional<std::pair<std::size_t, std::size_t>> moved;  // from, to
 };
 
-void draw_chart_menu(const ChartGrid& grid, std::size_t place, GridChange& change) {
+void draw_chart_menu(ChartGrid& grid, std::size_t place, GridChange& change) {
   if (ImGui::Button("...", ImVec2(px(30), 0))) ImGui::OpenPopup("##chart");
   mark("compare.chart_menu." + std::to_string(place));
   ImGui::SetItemTooltip("Move or remove this chart");
@@ -128,6 +133,9 @@ void draw_chart_menu(const ChartGrid& grid, std::size_t place, GridChange& chang
     if (ImGui::MenuItem("Move to the right", nullptr, false, place + 1 < grid.charts.size()))
       change.moved = {place, place + 1};
     mark("compare.chart_right");
+    GridChart& chart = grid.charts[place];
+    if (ImGui::MenuItem("Difference from the baseline", nullptr, chart.is_gap)) chart.is_gap = !chart.is_gap;
+    mark("compare.chart_gap");
     if (ImGui::MenuItem("Remove chart")) change.removed = place;
     mark("compare.chart_remove");
     ImGui::EndPopup();
@@ -184,7 +192,7 @@ Chart compared_chart(CompareView& view, const PlacedChart& placed, LegendInput& 
           .shared = &view.x,
           .legend_input = &input,
           .commands = &commands,
-          .most_points = most_points / std::max<std::size_t>(1, view.layouts.now.charts.size()),
+          .most_points = most_points / std::clamp<std::size_t>(view.layouts.now.charts.size(), 1, usually_seen),
           .title_room = px(buttons_width + 8)};
 }
 
@@ -194,7 +202,7 @@ void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands
   Chart chart = compared_chart(view, placed, input, commands);
   chart.title = title_of(metric);
   chart.note = left_out(view, metric);
-  chart.unit = unit_of(metric);
+  chart.unit = view.metrics.unit_of(metric);
   chart.log_y = view.log_y;
   chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
   if (metric == Quantity::loss || metric == Quantity::val_loss) chart.target = &view.target;
@@ -216,7 +224,7 @@ void draw_compared_gap(CompareView& view, const PlacedChart& placed, Commands& c
   Chart chart = compared_chart(view, placed, input, commands);
   chart.title = std::string(title_of(metric)) + (is_ratio ? " ratio" : " difference");
   chart.note = (is_ratio ? "relative to " : "minus ") + base.label + (of_means ? ", means" : "");
-  chart.unit = is_ratio ? "\xC3\x97" : unit_of(metric);
+  chart.unit = is_ratio ? "\xC3\x97" : view.metrics.unit_of(metric);
   chart.zero_line = is_ratio ? 1.0 : 0.0;
   int order = 0;
   for (const ComparedLine& line : view.lines()) {
@@ -244,6 +252,8 @@ bool is_computed(const CompareView& view, Quantity metric) {
 void draw_compared_card(CompareView& view, std::size_t place, ImVec2 size, GridChange& change, Commands& commands) {
   ChartGrid& grid = view.layouts.now;
   GridChart& chart = grid.charts[place];
+  if (!ImGui::IsRectVisible(size)) return ImGui::Dummy(size);
+  view.seen.see(chart.quantity);
   const auto place_of = grid.charts.begin() + static_cast<std::ptrdiff_t>(place);
   // Equal charts are numbered, so that each keeps its state wherever it is moved.
   const auto before = std::count(grid.charts.begin(), place_of, chart);
@@ -267,7 +277,7 @@ void draw_compared_card(CompareView& view, std::size_t place, ImVec2 size, GridC
     draw_compared_metric(view, placed, commands);
   }
   ImGui::SetCursorPos(ImVec2(corner.x + room - px(buttons_width), corner.y - px(5)));
-  choose_chart(chart, place);
+  choose_chart(view, chart, place);
   ImGui::SameLine(0, px(6));
   draw_chart_menu(grid, place, change);
   ImGui::PopStyleVar();

@@ -94,7 +94,7 @@ void draw_cards(State& state, Commands& commands) {
 
 // What is computed: the metrics of the arrangement, and the target.
 void ask_for_curves(CompareView& view) {
-  view.options.metrics = view.layouts.now.metrics();
+  view.options.metrics = view.seen.of(view.layouts.now.metrics());
   if (view.options.metrics.empty()) view.options.metrics = {Quantity::loss};
   view.options.target_loss = view.target.value;
 }
@@ -118,6 +118,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   // The key that closes a list doesn't remove the cursors too; ImGui has closed the list before this frame.
   const bool had_list = std::exchange(state.list_was_open, ImGui::IsPopupOpen(nullptr, ImGuiPopupFlags_AnyPopup));
   if (ImGui::IsKeyPressed(ImGuiKey_Escape) && !had_list && !ImGui::GetIO().WantTextInput) view.x.a = view.x.b = missing;
+  view.metrics.update(workspace, runs, commands);
   ask_for_curves(view);
   if (view.shown.update(workspace, runs, view.base, view.options, view.x, commands)) {
     view.caption = caption_of(runs);

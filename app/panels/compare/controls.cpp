@@ -53,13 +53,20 @@ void draw_chart_list(CompareView& view) {
   if (ImGui::BeginPopup("##add")) {
     ChartGrid& grid = view.layouts.now;
     for (const bool is_gap : {false, true}) {
-      for (const Quantity quantity : all_quantities) {
+      for (const Quantity quantity : step_quantities) {
         const GridChart chart{quantity, is_gap};
         if (ImGui::MenuItem(title_of(chart).c_str(), nullptr, false, grid.charts.size() < most_charts))
           grid.charts.push_back(chart);
         mark("compare.add." + name_of(chart));
       }
       if (!is_gap) ImGui::Separator();
+    }
+    if (!view.metrics.all().empty()) {
+      ImGui::Separator();
+      view.metrics.draw([&](const std::vector<Quantity>& chosen) {
+        for (const Quantity metric : chosen)
+          if (grid.charts.size() < most_charts) grid.charts.push_back({metric});
+      });
     }
     ImGui::EndPopup();
   }

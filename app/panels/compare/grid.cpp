@@ -1,9 +1,7 @@
 #include "app/panels/compare/grid.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 namespace stepladder {
@@ -11,34 +9,10 @@ namespace {
 
 using nlohmann::json;
 
-struct NamedQuantity {
-  Quantity quantity;
-  const char* name;
-};
-constexpr std::array<NamedQuantity, all_quantities.size()> quantity_names{{{Quantity::loss, "loss"},
-                                                                           {Quantity::val_loss, "val_loss"},
-                                                                           {Quantity::tokens_per_s, "tokens_per_s"},
-                                                                           {Quantity::dt_ms, "dt_ms"},
-                                                                           {Quantity::lr, "lr"},
-                                                                           {Quantity::grad_norm, "grad_norm"}}};
-
-std::string name_of(Quantity quantity) {
-  const auto named = std::find_if(quantity_names.begin(), quantity_names.end(),
-                                  [&](const NamedQuantity& each) { return each.quantity == quantity; });
-  return named->name;
-}
-
-std::optional<Quantity> quantity_named(const std::string& name) {
-  for (const NamedQuantity& each : quantity_names) {
-    if (name == each.name) return each.quantity;
-  }
-  return std::nullopt;
-}
-
 json json_of(const ChartGrid& grid) {
   json charts = json::array();
   for (const GridChart& chart : grid.charts)
-    charts.push_back({{"metric", name_of(chart.quantity)}, {"gap", chart.is_gap}});
+    charts.push_back({{"metric", to_string(chart.quantity)}, {"gap", chart.is_gap}});
   return {{"columns", grid.columns}, {"row_height", grid.row_height}, {"charts", charts}};
 }
 
@@ -53,8 +27,8 @@ ChartGrid grid_from(const json& read) {
   grid.charts.clear();
   for (const json& chart : *charts) {
     if (!chart.is_object() || grid.charts.size() == most_charts) continue;
-    if (const auto quantity = quantity_named(chart.value("metric", "")))
-      grid.charts.push_back({*quantity, chart.value("gap", false)});
+    if (const std::string name = chart.value("metric", ""); !name.empty())
+      grid.charts.push_back({quantity_named(name), chart.value("gap", false)});
   }
   return grid;
 }
@@ -62,7 +36,7 @@ ChartGrid grid_from(const json& read) {
 }  // namespace
 
 std::string name_of(const GridChart& chart) {
-  return name_of(chart.quantity) + (chart.is_gap ? ".gap" : "");
+  return std::string(to_string(chart.quantity)) + (chart.is_gap ? ".gap" : "");
 }
 
 void ChartGrid::move(std::size_t from, std::size_t to) {
@@ -77,10 +51,9 @@ void ChartGrid::move(std::size_t from, std::size_t to) {
 
 std::vector<Quantity> ChartGrid::metrics() const {
   std::vector<Quantity> metrics;
-  for (const Quantity quantity : all_quantities) {
-    if (std::any_of(charts.begin(), charts.end(), [&](const GridChart& chart) { return chart.quantity == quantity; }))
-      metrics.push_back(quantity);
-  }
+  for (const GridChart& chart : charts) metrics.push_back(chart.quantity);
+  std::sort(metrics.begin(), metrics.end());
+  metrics.erase(std::unique(metrics.begin(), metrics.end()), metrics.end());
   return metrics;
 }
 

@@ -28,14 +28,14 @@ struct ChartGrid {
 
   // Moves a chart to the place of another one; those between make room.
   void move(std::size_t from, std::size_t to);
-  std::vector<Quantity> metrics() const;  // of the charts, each once, in the order of all_quantities
+  std::vector<Quantity> metrics() const;  // of the charts, each once; fields of the steps first
   std::size_t rows() const;
 
   friend bool operator==(const ChartGrid&, const ChartGrid&) = default;
 };
 
 inline constexpr int most_columns = 3;
-inline constexpr std::size_t most_charts = 24;
+inline constexpr std::size_t most_charts = 500;
 inline constexpr float least_row_height = 150;
 inline constexpr float most_row_height = 1200;
 
@@ -47,7 +47,7 @@ struct GridLayouts {
   std::string name_of_now() const;  // of a saved one that is the same; empty if none is
 };
 
-// What isn't understood, such as a metric of a later version, is left out.
+// What isn't understood is left out.
 nlohmann::json to_json(const GridLayouts& layouts);
 GridLayouts layouts_from(const nlohmann::json& json);
 

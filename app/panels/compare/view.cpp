@@ -29,6 +29,21 @@ void HiddenLines::double_click(RunId line, const std::vector<ComparedLine>& line
   show_only(line, lines);
 }
 
+void SeenMetrics::see(Quantity metric) {
+  if (!seen_.empty() && seen_.back() == metric) return;
+  std::erase(seen_, metric);
+  seen_.push_back(metric);
+  if (seen_.size() > most) seen_.erase(seen_.begin());
+}
+
+std::vector<Quantity> SeenMetrics::of(const std::vector<Quantity>& wanted) const {
+  if (wanted.size() <= most) return wanted;
+  std::vector<Quantity> found;
+  for (const Quantity metric : wanted)
+    if (std::find(seen_.begin(), seen_.end(), metric) != seen_.end()) found.push_back(metric);
+  return found;
+}
+
 Quantity CompareView::first_metric() const {
   const std::vector<Quantity>& computed = shown.curves.options.metrics;
   const std::vector<GridChart>& charts = layouts.now.charts;

@@ -10,6 +10,7 @@
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/models/comparison.h"
 #include "app/panels/compare/grid.h"
+#include "app/panels/compare/metric_list.h"
 
 namespace stepladder {
 
@@ -37,9 +38,23 @@ class HiddenLines {
   RunId clicked_ = 0;
 };
 
+// Which of many charts' metrics are computed: those that the user has seen last.
+class SeenMetrics {
+ public:
+  void see(Quantity metric);
+  // All of `wanted` if they are few, else the last ones that were seen; in the order of `wanted`.
+  std::vector<Quantity> of(const std::vector<Quantity>& wanted) const;
+
+ private:
+  static constexpr std::size_t most = 48;
+  std::vector<Quantity> seen_;  // the newest last
+};
+
 struct CompareView {
   ComparisonOptions options;
   GridLayouts layouts;
+  MetricList metrics;
+  SeenMetrics seen;
   bool log_x = false;
   bool log_y = false;
   RunId base = 0;  // the baseline's run; if it isn't compared, the first run is used

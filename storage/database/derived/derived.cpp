@@ -45,7 +45,7 @@ class RowChecks {
 class Derived::Chunks {
  public:
   Chunks(Database& database, RunId run) : database_(database), run_(run) {
-    for (const Quantity quantity : all_quantities)
+    for (const Quantity quantity : step_quantities)
       builders_.emplace_back([this, quantity](int level, std::span<const Bucket> buckets) {
         if (!buckets.empty())
           waiting_.push_back(
@@ -54,7 +54,7 @@ class Derived::Chunks {
   }
 
   void add(const StepRecord& record) {
-    for (const Quantity quantity : all_quantities)
+    for (const Quantity quantity : step_quantities)
       builders_[static_cast<std::size_t>(quantity)].add(record.step, value_of(record, quantity));
   }
   void finish() {

@@ -55,7 +55,7 @@ bool is_run_over(Database& database, RunId run) {
 }
 
 std::optional<Quantity> quantity_of(const Metric& metric) {
-  for (const Quantity quantity : all_quantities)
+  for (const Quantity quantity : step_quantities)
     if (metric.field == to_string(quantity)) return quantity;
   return std::nullopt;
 }
@@ -178,6 +178,12 @@ MetricAndFigures MetricStore::with_figures(RunId run, const MetricRow& row, bool
   return {row.metric, kept ? *kept : make(run, row)};
 }
 
+std::vector<Metric> MetricStore::names(RunId run) {
+  std::vector<Metric> names;
+  for (MetricRow& row : read_metrics(database_, run)) names.push_back(std::move(row.metric));
+  return names;
+}
+
 std::vector<MetricAndFigures> MetricStore::of_run(RunId run) {
   const bool is_over = is_run_over(database_, run);
   std::vector<MetricAndFigures> metrics;
@@ -188,7 +194,7 @@ std::vector<MetricAndFigures> MetricStore::of_run(RunId run) {
 std::vector<MetricAndFigures> MetricStore::all_of_run(RunId run) {
   std::vector<MetricAndFigures> logged = of_run(run);
   std::vector<MetricAndFigures> all;
-  for (const Quantity quantity : all_quantities) {
+  for (const Quantity quantity : step_quantities) {
     const std::string_view name = to_string(quantity);
     const auto stands_for = [&](const MetricAndFigures& each) {
       return each.metric.name == name || each.metric.field == name;

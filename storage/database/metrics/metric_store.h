@@ -25,8 +25,8 @@ struct MetricAndFigures {
 };
 
 // A part of RunStore, which has its threads, locks and errors. A metric that isn't there has no values and no figures.
-// The fields of the steps ("loss", "dt_ms" and so on: all_quantities) are metrics too, unless the run logged one of the
-// same name.
+// The fields of the steps ("loss", "dt_ms" and so on: step_quantities) are metrics too, unless the run logged one of
+// the same name.
 class MetricStore {
  public:
   MetricStore(Database& database, Derived& derived) : database_(database), derived_(derived) {}
@@ -38,7 +38,10 @@ class MetricStore {
   // value again changes nothing.
   void append(RunId run, std::string_view name, std::span<const MetricPoint> points);
 
-  // What the run logged, by name. The figures of runs that are over come from a cache.
+  // What the run logged, by name. Reads no values.
+  std::vector<Metric> names(RunId run);
+
+  // The same with figures. The figures of runs that are over come from a cache.
   std::vector<MetricAndFigures> of_run(RunId run);
 
   // The fields that the run's steps have and no logged metric stands for, then of_run. Reads all steps.

@@ -1,0 +1,46 @@
+#include "storage/quantity.h"
+
+#include <deque>
+#include <map>
+#include <string>
+
+#include "storage/thread_safety.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::array<std::string_view, step_quantities.size()> field_names{"loss",         "val_loss", "dt_ms",
+                                                                           "tokens_per_s", "lr",       "grad_norm"};
+
+struct Names {
+  Mutex mutex;
+  std::deque<std::string> by_number GUARDED_BY(mutex);  // its texts keep their place
+  std::map<std::string_view, Quantity> numbers GUARDED_BY(mutex);
+};
+
+Names& names() {
+  static Names all;
+  return all;
+}
+
+}  // namespace
+
+Quantity quantity_named(std::string_view name) {
+  for (const Quantity field : step_quantities)
+    if (name == field_names[static_cast<std::size_t>(field)]) return field;
+  Names& known = names();
+  const MutexLock lock(known.mutex);
+  if (const auto found = known.numbers.find(name); found != known.numbers.end()) return found->second;
+  const auto number = static_cast<Quantity>(step_quantities.size() + known.by_number.size());
+  known.numbers.emplace(known.by_number.emplace_back(name), number);
+  return number;
+}
+
+std::string_view to_string(Quantity quantity) {
+  if (is_field(quantity)) return field_names[static_cast<std::size_t>(quantity)];
+  Names& known = names();
+  const MutexLock lock(known.mutex);
+  return known.by_number[static_cast<std::size_t>(quantity) - step_quantities.size()];
+}
+
+}  // namespace stepladder
