@@ -20,9 +20,9 @@ std::optional<FigureFormat> figure_format(std::string_view name) {
 }
 
 std::optional<std::string> why_not(FigureFormat format) {
-  if (format == FigureFormat::svg || can_rasterise()) return std::nullopt;
-  return "this build writes no PNG or PDF, since librsvg was not found when it was built (Debian: librsvg2-dev); svg "
-         "works";
+  if (format == FigureFormat::svg || why_no_raster().empty()) return std::nullopt;
+  return "no PNG or PDF can be written: " + why_no_raster() +
+         " (Debian: librsvg2-2, and librsvg2-dev to build); svg works";
 }
 
 std::string render(const Figure& figure, FigureFormat format, const SvgOptions& options) {

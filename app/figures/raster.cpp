@@ -1,115 +1,57 @@
 #include "app/figures/raster.h"
 
+#include <dlfcn.h>
+
+#include <filesystem>
+
+#include "app/figures/raster_library.h"
 #include "engine/files/data_error.h"
 
-#ifdef STEPLADDER_RSVG
-#include <cairo-pdf.h>
-#include <librsvg/rsvg.h>
-
-#include <cmath>
-#include <functional>
-#include <memory>
-#endif
-
 namespace stepladder {
-
-#ifdef STEPLADDER_RSVG
 namespace {
 
-struct Unref {
-  void operator()(RsvgHandle* handle) const { g_object_unref(handle); }
-  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
-  void operator()(cairo_t* context) const { cairo_destroy(context); }
-  void operator()(GError* error) const { g_error_free(error); }
+struct OpenedRaster {
+  const RasterLibrary* library = nullptr;
+  std::string problem;
 };
-template <class Object>
-using Owned = std::unique_ptr<Object, Unref>;
 
-cairo_status_t append(void* text, const unsigned char* bytes, unsigned count) {
-  static_cast<std::string*>(text)->append(reinterpret_cast<const char*>(bytes), count);
-  return CAIRO_STATUS_SUCCESS;
+// Beside the running program. Never closes it, since glib's types stay registered.
+OpenedRaster open_raster() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto file = program.parent_path() / "libstepladder_raster.so";
+  if (!std::filesystem::exists(file, error)) return {.problem = "librsvg was not found when this build was made"};
+  void* const handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* const entry = handle ? ::dlsym(handle, raster_library_symbol) : nullptr;
+  if (entry) return {.library = reinterpret_cast<RasterLibraryEntry>(entry)()};
+  const char* why = ::dlerror();
+  return {.problem = "librsvg could not be loaded: " + std::string(why ? why : file.c_str())};
 }
 
-void check(cairo_status_t status) {
-  if (status != CAIRO_STATUS_SUCCESS)
-    throw DataError(std::string("the figure cannot be drawn: ") + cairo_status_to_string(status));
+const OpenedRaster& raster() {
+  static const OpenedRaster opened = open_raster();
+  return opened;
 }
 
-void check(bool worked, GError* error) {
-  if (worked) return;
-  const Owned<GError> owned(error);
-  throw DataError("the figure cannot be drawn: " + std::string(error ? error->message : "librsvg does not say why"));
+std::string bytes_or_error(const RasterAnswer& answer) {
+  if (!answer.problem.empty()) throw DataError(answer.problem);
+  return answer.bytes;
 }
-
-struct Picture {
-  Owned<RsvgHandle> handle;
-  double width = 0;
-  double height = 0;
-
-  explicit Picture(std::string_view svg) {
-    GError* error = nullptr;
-    handle.reset(rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), &error));
-    check(handle != nullptr, error);
-    check(rsvg_handle_get_intrinsic_size_in_pixels(handle.get(), &width, &height) != 0, nullptr);
-  }
-
-  void draw_on(cairo_surface_t* surface, double scale) const {
-    const Owned<cairo_t> context(cairo_create(surface));
-    const RsvgRectangle page{0, 0, width * scale, height * scale};
-    GError* error = nullptr;
-    check(rsvg_handle_render_document(handle.get(), context.get(), &page, &error) != 0, error);
-    check(cairo_status(context.get()));
-  }
-};
 
 }  // namespace
 
-bool can_rasterise() {
-  return true;
+const std::string& why_no_raster() {
+  return raster().problem;
 }
 
 std::string png_of_svg(std::string_view svg) {
-  constexpr double scale = 2;
-  const Picture picture(svg);
-  const Owned<cairo_surface_t> surface(
-      cairo_image_surface_create(CAIRO_FORMAT_ARGB32, static_cast<int>(std::lround(picture.width * scale)),
-                                 static_cast<int>(std::lround(picture.height * scale))));
-  check(cairo_surface_status(surface.get()));
-  picture.draw_on(surface.get(), scale);
-  std::string png;
-  check(cairo_surface_write_to_png_stream(surface.get(), append, &png));
-  return png;
+  if (!raster().library) throw DataError(why_no_raster());
+  return bytes_or_error(raster().library->png_of_svg(svg));
 }
 
 std::string pdf_of_svg(std::string_view svg, const std::string& title) {
-  constexpr double scale = 0.75;
-  const Picture picture(svg);
-  std::string pdf;
-  {
-    const Owned<cairo_surface_t> surface(
-        cairo_pdf_surface_create_for_stream(append, &pdf, picture.width * scale, picture.height * scale));
-    check(cairo_surface_status(surface.get()));
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_TITLE, title.c_str());
-    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATOR, "Stepladder " STEPLADDER_VERSION);
-    picture.draw_on(surface.get(), scale);
-    cairo_surface_finish(surface.get());
-    check(cairo_surface_status(surface.get()));
-  }
-  return pdf;
+  if (!raster().library) throw DataError(why_no_raster());
+  return bytes_or_error(raster().library->pdf_of_svg(svg, title));
 }
-
-#else
-
-bool can_rasterise() {
-  return false;
-}
-std::string png_of_svg(std::string_view) {
-  throw DataError("this build has no librsvg");
-}
-std::string pdf_of_svg(std::string_view, const std::string&) {
-  throw DataError("this build has no librsvg");
-}
-
-#endif
 
 }  // namespace stepladder

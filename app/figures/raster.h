@@ -1,4 +1,4 @@
-// Converts SVG to pixels and pages by librsvg and cairo, if the build has them.
+// Converts SVG to pixels and pages by libstepladder_raster, which needs librsvg and cairo.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace stepladder {
 
-bool can_rasterise();
+// Why that is impossible; empty: it is possible. Loads the library at its first call. Any thread.
+const std::string& why_no_raster();
 
 // Two pixels for each of the picture's. Throws DataError.
 std::string png_of_svg(std::string_view svg);

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <thread>
 
 #include "engine/trainer_library.h"
+#include "tests/storage/temporary_folder.h"
 
 namespace stepladder {
 namespace {
@@ -237,6 +239,20 @@ TEST(Engine, WithoutItsLibraryARunFailsWithAReason) {
   EXPECT_NE(listener.endings()[0].reason.find("the training library could not be loaded: "), std::string::npos);
   EXPECT_THROW(report.get(), std::runtime_error);
   ::unsetenv("STEPLADDER_TRAINER_LIBRARY");
+}
+
+TEST(Engine, AnotherVersionOfTorchIsNamedBesideTheOneThatWorks) {
+  const TemporaryFolder folder;
+  std::ofstream(folder / "version.py") << "debug = False\n__version__ = '1.13.1+cu117'\n";
+  ::setenv("STEPLADDER_TORCH", folder.path().c_str(), 1);
+  Listener listener;
+  Engine engine(listener.function());
+  engine.submit({.run = 1, .recipe = recipe_like("nano")});
+  engine.wait_idle();
+  ::unsetenv("STEPLADDER_TORCH");
+  ASSERT_EQ(listener.endings().size(), 1u);
+  const std::string reason = listener.endings()[0].reason;
+  EXPECT_NE(reason.find("but torch 1.13.1 is installed: pip install torch=="), std::string::npos) << reason;
 }
 
 TEST(Engine, ALibraryWithoutTheDoorIsNotTaken) {
