@@ -54,6 +54,11 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
                      .command = FoldSideBar{},
                      .key = ImGuiMod_Ctrl | ImGuiKey_B,
                      .detail = "icons only"});
+  actions.push_back({.title = "Launch a sweep",
+                     .command = ShowPanel{"launch"},
+                     .detail = "a list, such as 1e-4, 3e-4, in any value"});
+  actions.push_back(
+      {.title = "Resume a run from its checkpoint", .command = ShowPanel{"launch"}, .detail = "at the top right"});
   actions.push_back({.title = "Reset layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
   actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});

@@ -175,6 +175,12 @@ TEST_F(DerivedChart, ALogarithmicAxisHasItsNumbersAndNamedTicksTheirWords) {
   };
   chart_.id = "numbers";
   EXPECT_EQ(labels(), (std::vector<std::string>{"5", "10", "20"}));
+  chart_.id = "one";
+  values = {.x = {8}, .y = {3}};
+  chart_.curves = {plotted(values)};
+  chart_.x_ticks = {{4, "4"}, {8, "8"}, {40, "40"}};
+  EXPECT_EQ(labels(), (std::vector<std::string>{"4", "8", "40"}));
+  EXPECT_GT(view().x.low, 3) << "a logarithmic axis never reaches 0";
   chart_.id = "words";
   chart_.x_ticks = {{4, "four"}, {40, "forty"}};
   EXPECT_EQ(labels(), (std::vector<std::string>{"four", "forty"}));

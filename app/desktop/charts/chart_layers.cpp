@@ -239,7 +239,7 @@ void read_out(const Chart& chart, double x_marked) {
   const double at = ImPlot::GetPlotMousePos().x;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(12), px(10)));
   if (ImGui::BeginTooltip()) {
-    text_quiet(chart.x_label + " " + x_text(chart, x_marked));
+    text_quiet(chart.x_label.substr(0, chart.x_label.find(", log scale")) + " " + x_text(chart, x_marked));
     int rows = 0;
     for (auto curve = chart.curves.rbegin(); curve != chart.curves.rend() && rows < 14; ++curve) {
       if (curve->x.empty() || curve->hidden || curve->label.empty() || at > curve->x.back() + 1) continue;

@@ -29,8 +29,9 @@ Range x_range(const Chart& chart) {
   }
   if (!range.known()) return {0, 1};
   range.include(chart.x_until);
-  if (range.low == range.high) return {range.low - 1, range.high + 1};
+  for (const ChartTick& tick : chart.x_ticks) range.include(tick.x);
   if (chart.log_x) return {range.low / 1.15, range.high * 1.15};
+  if (range.low == range.high) return {range.low - 1, range.high + 1};
   if (!chart.x_ticks.empty()) return padded(range, 0.06);
   return padded(range, 0.01);
 }

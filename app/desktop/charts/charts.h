@@ -101,7 +101,7 @@ struct Chart {
   double band_high = missing;
   double zero_line = missing;  // a thin horizontal line, e.g. "no difference"
   std::vector<ChartMark> marks;
-  std::vector<ChartTick> x_ticks;  // instead of round numbers
+  std::vector<ChartTick> x_ticks;  // instead of round numbers; x reaches all of them
   bool legend = true;
   bool x_labelled = true;               // false if the chart below labels it
   std::vector<std::string> caption;     // below the exported figure: hardware, n, method (caption_of)

@@ -275,7 +275,7 @@ void SweepView::draw_table(const LadderModel& model, int selected, SweepResult r
         px(column.width));
   }
   draw_heads(list);
-  const int best = results_.best(result);
+  const int best = best_text(results_, result).empty() ? -1 : results_.best(result);  // one alone isn't the best
   for (const std::size_t place : sorted_rungs(list)) {
     const SweptRung& rung = results_.rungs[place];
     draw_row(model, rung, list, rung.rung == selected, static_cast<int>(place) == best, commands);
@@ -333,7 +333,7 @@ void SweepView::draw(const LadderModel& model, int selected, const std::vector<s
   std::string best = in_print(best_text(results_, result));
   if (!best.empty()) {
     const LadderRung* rung = model.rung(results_.rungs[static_cast<std::size_t>(results_.best(result))].rung);
-    if (is_timed(result) && rung && !rung->trusted()) best += " Its times cannot be trusted: see \"plausible?\".";
+    if (is_timed(result) && rung && !rung->trusted()) best += " Its times cannot be trusted.";
     text_quiet_wrapped(best);
     mark("ladder.sweep.best");
   }
