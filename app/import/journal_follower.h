@@ -76,6 +76,7 @@ class JournalFollower {
     std::vector<JournalEvent> events;
     std::uint64_t end = 0;  // of them, in the file
     bool more = false;
+    bool held_back = false;  // the last event waits for the one after it
   };
 
   void add(const std::filesystem::path& path);

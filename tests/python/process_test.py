@@ -198,7 +198,7 @@ class Processes(JournalTest):
         except ImportError:
             self.skipTest("torch isn't installed")
         (self.folder / "demo.py").write_text(
-            "import stepladder, torch\nstepladder.init()\nfor i in range(3): stepladder.log({'x': i})\n")
+            "import stepladder\nstepladder.init()\nfor i in range(3): stepladder.log({'x': i})\n")
         for _ in range(2):
             subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "demo.py"],
                            cwd=self.folder, env=self.environment, check=True, timeout=PATIENCE_S, capture_output=True)

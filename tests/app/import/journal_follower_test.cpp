@@ -130,6 +130,26 @@ TEST_F(JournalFollowing, ARunWhoseProcessLivesIsRunningAndItsBadTailIsTriedAgain
   EXPECT_EQ(store_.existing_run(1).status, RunStatus::finished);
 }
 
+TEST_F(JournalFollowing, ATimedStepWaitsForItsNumbers) {
+  const auto timed = [](int step) {
+    return journal_line(R"({"e":"step","s":)" + std::to_string(step) + R"(,"t":1001,"ms":12.5,"y":"event"})");
+  };
+  const std::string begin = first_line(0, 1, true) + timed(0) + logged(0, R"("loss":4)");
+  JournalFollower follower(store_, {.paths = {folder_.path()}}, [](const std::string&) {});
+  write("rank-0.1.jsonl", begin + timed(1));
+  follower.look();
+  while (follower.take_in()) {
+  }
+  EXPECT_EQ(losses(), "0 4 nan 12.5; ");
+  while (follower.take_in()) {
+  }
+  EXPECT_EQ(losses(), "0 4 nan 12.5; 1 nan nan 12.5; ") << "but not for long";
+  write("rank-0.1.jsonl", begin + timed(1) + logged(1, R"("loss":3)"));
+  while (follower.take_in()) {
+  }
+  EXPECT_EQ(losses(), "0 4 nan 12.5; 1 3 nan 12.5; ");
+}
+
 TEST_F(JournalFollowing, TwoFollowersAtOnceStoreEachValueOnce) {
   JournalFollower first(store_, {.paths = {folder_.path()}}, [](const std::string&) {});
   JournalFollower second(store_, {.paths = {folder_.path()}}, [](const std::string&) {});
