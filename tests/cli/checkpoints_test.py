@@ -132,7 +132,7 @@ class Checkpoints(unittest.TestCase):
     def test_no_run_finishes_with_a_hole(self):
         # The file drops a step, as a stranger's trigger might, or a fault that nobody knows of.
         self.place.json("train", *RECIPE, "--steps", 1)
-        process = self.place.start("train", *SMALLEST, "--steps", 3000, "--name", "holed")
+        process = self.place.start("train", *SMALLEST, "--steps", 3000, "--save-every", 500, "--name", "holed")
         while not self.steps_of("holed") and process.poll() is None:
             time.sleep(0.01)
         self.execute("delete from steps where run_id = 2 and step = 1")
