@@ -536,6 +536,7 @@ std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
 }
 
 double Workspace::seconds_left(const RunEntry& run) const {
+  if (run.run.planned_steps <= 0) return missing;  // a script's: nobody knows
   const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
   const double each = pace_of(run).seconds;
   return is_missing(each) ? missing : each * steps;

@@ -98,13 +98,15 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   if (const std::string place = place_in_ladder(workspace, shown.run); !place.empty())
     line += "  \xE2\x80\x93  " + place;
   if (!shown.run.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(shown.run.hardware);
-  line += "  \xE2\x80\x93  " + shown.run.precision;
+  if (!shown.run.precision.empty()) line += "  \xE2\x80\x93  " + shown.run.precision;
   if (is_running && !workspace.is_ours(shown.run.id)) line += "  \xE2\x80\x93  trained by another process";
   if (is_running && workspace.is_paused) line += "  \xE2\x80\x93  paused";
   text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();
   ImGui::SameLine(right - stop_width);
-  if (is_running) {
+  if (is_running && shown.run.source == "import") {  // a script's, which takes no requests
+    ImGui::NewLine();
+  } else if (is_running) {
     if (quiet_button("Stop run")) commands.push_back(StopRun{shown.run.id});
     mark("live.stop");
     const char* pause = workspace.is_paused ? "Resume" : "Pause";
@@ -183,19 +185,21 @@ void draw_figures(const Workspace& workspace, const RunEntry& shown) {
   for (std::size_t i = series.size(); i > 0 && is_missing(val_loss); --i) val_loss = series.val_loss[i - 1];
   const bool is_running = shown.run.status == RunStatus::running;
 
+  const bool is_planned = shown.run.planned_steps > 0;
   const std::array<FigureTile, 6> tiles = {
-      {{"step", grouped(done) + " of " + grouped(shown.run.planned_steps)},
+      {{"step", grouped(done) + (is_planned ? " of " + grouped(shown.run.planned_steps) : "")},
        {"loss", any ? loss_text(series.loss.back()) : "-"},
        {"validation loss", loss_text(val_loss)},
        {"step time", any ? milliseconds_text(series.dt_ms.back()) : "-"},
        {"tokens/s", any ? tokens_per_s_text(shown.tokens_per_s.back()) : "-"},
        {is_running ? "time left" : "status",
-        is_running ? (is_missing(left)  ? first_estimate(workspace, shown)
-                      : is_missing(off) ? duration_text(left)
-                                        : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
+        is_running ? (!is_planned        ? "-"
+                      : is_missing(left) ? first_estimate(workspace, shown)
+                      : is_missing(off)  ? duration_text(left)
+                                         : duration_text(left) + " \xC2\xB1 " + duration_text(std::max(off, 1.0)))
                    : std::string(to_string(shown.run.status))}}};
   figure_tiles(tiles);
-  if (is_running || shown.run.status != RunStatus::finished) draw_progress(workspace, shown);
+  if (is_planned && (is_running || shown.run.status != RunStatus::finished)) draw_progress(workspace, shown);
 }
 
 void add_lane(State& state, const RunDetail& detail, const char* title, const char* unit,

@@ -35,5 +35,29 @@ TEST(CurrentRun, IsTheOneThatWasSelectedOrOpenedLast) {
   EXPECT_EQ(app.workspace().selected_rung, 0);
 }
 
+TEST(CurrentRun, OfAScriptInLiveHasNoEndAndNoButtonsThatCannotAct) {
+  for (const bool is_script : {false, true}) {
+    RunStore store = RunStore::in_memory();
+    stepladder::Run run{.name = "demo", .status = RunStatus::running, .source = is_script ? "import" : "launched"};
+    run.planned_steps = is_script ? 0 : 1000;
+    run.id = store.create_run(run);
+    std::vector<StepRecord> steps;
+    for (int i = 1; i <= 50; ++i) steps.push_back({.step = i, .loss = 3, .dt_ms = 20});
+    store.append_steps(run.id, steps);
+    Headless imgui;
+    DesktopApp app(store, nullptr, DesktopSettings{.panels = {"live"}});
+    app.workspace().follow_others(store, {run});
+    ui_test_anchors::keep();
+    for (int i = 0; i < 3; ++i) imgui.frame(app);
+    EXPECT_EQ(ui_test_anchors::find("live.stop").has_value(), !is_script);
+    EXPECT_EQ(ui_test_anchors::find("live.pause").has_value(), !is_script);
+    const RunEntry* shown = app.workspace().running();
+    ASSERT_TRUE(shown);
+    if (is_script) {
+      EXPECT_TRUE(is_missing(app.workspace().seconds_left(*shown)));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stepladder
