@@ -847,7 +847,7 @@ class Run:
         if type(row) is tuple:
             self._append_values(*row)
         elif type(row) is _Mark:
-            event = _event("step", s=row.step, t=round(row.at, 3), ms=round(row.milliseconds(), 6), y=row.sync)
+            event = _event("step", s=row.step, t=round(row.at, 6), ms=round(row.milliseconds(), 6), y=row.sync)
             if row.tokens:
                 event["n"] = int(row.tokens)
             self._file.add(_encoded(_dumped(event)))
@@ -864,7 +864,7 @@ class Run:
             if key is None:
                 key = names[name] = json.dumps(str(name)[:1000]) + ":"
             pairs.append(key + _number(value))
-        start = '{"e":"log","s":%d,"t":%.3f,"v":{' % (step, at)
+        start = '{"e":"log","s":%d,"t":%.6f,"v":{' % (step, at)
         for i in range(0, len(pairs), 500):  # a row of very many names takes several lines
             self._file.add(_encoded(start + ",".join(pairs[i:i + 500]) + "}}"))
 

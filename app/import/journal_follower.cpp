@@ -237,6 +237,7 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   if (!ended || file.header->rank > 0) return;
   const Run run = store_.existing_run(group.run);
   store_.summary(run);  // computes and keeps it
+  store_.metrics().of_run(run.id);
   tell_("run " + std::to_string(group.run) + " has " + std::string(to_string(run.status)) +
         (run.reason.empty() ? "" : ": " + run.reason));
 }
@@ -249,6 +250,7 @@ void JournalFollower::create_run(Group& group, const File& file) {
           .status = RunStatus::running,
           .source = "import",
           .source_path = group.folder.string(),
+          .created_at = file.header->started_at,
           .started_at = file.header->started_at};
   group.run = store_.create_run(run);
 }

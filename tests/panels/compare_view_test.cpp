@@ -299,6 +299,27 @@ TEST_F(SixRuns, MetricsAreFoundByPatternAndShownAsCharts) {
   EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("chart.val/f1"); })) << "kept with the settings";
 }
 
+TEST_F(SixRuns, TheRunViewHasAChartOfEachMetric) {
+  for (const char* const name : {"val/acc", "reward"}) {
+    std::vector<MetricPoint> points;
+    for (std::int64_t step = 1; step <= 60; ++step) points.push_back({step, static_cast<double>(step)});
+    store_.metrics().append(2, name, points);
+  }
+  app_.emplace(store_, nullptr, DesktopSettings{.panels = {"run"}});
+  app_->workspace().shown_run = 2;
+  ImGui::GetIO().DisplaySize = ImVec2(1600, 900);
+  const auto has_chart = [](const char* name) { return ui_test_anchors::find(name).has_value(); };
+  ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("run.tab.Metrics"); }));
+  ASSERT_TRUE(click("run.tab.Metrics"));
+  ASSERT_TRUE(imgui_.frames_until(
+      *app_, [&] { return has_chart("chart.metric.val/acc") && has_chart("chart.metric.reward"); }));
+  ASSERT_TRUE(imgui_.type(*app_, "run.metric_search", "rew"));
+  EXPECT_TRUE(shows("chart.metric.reward"));
+  EXPECT_FALSE(shows("chart.metric.val/acc"));
+  app_->workspace().shown_run = 1;
+  EXPECT_FALSE(shows("run.metric_search")) << "it has none, and says so";
+}
+
 TEST_F(SixRuns, AllChartsShowTheirValuesAtTheCrossHair) {
   open();
   EXPECT_FALSE(shows("chart.dt_ms.values.6"));

@@ -17,6 +17,7 @@
 #include "app/panels/run/facts.h"
 #include "app/panels/run/head.h"
 #include "app/panels/run/machine.h"
+#include "app/panels/run/metrics.h"
 #include "app/panels/run/note.h"
 #include "app/panels/run/operators.h"
 #include "app/panels/run/output.h"
@@ -24,9 +25,9 @@
 namespace stepladder {
 namespace {
 
-enum class Tab { recipe, steps, operators, environment, machine, console, samples, checkpoints, note };
-constexpr std::array tab_names{"Recipe",  "Steps",   "Operators",   "Environment", "Machine",
-                               "Console", "Samples", "Checkpoints", "Note"};
+enum class Tab { recipe, steps, metrics, operators, environment, machine, console, samples, checkpoints, note };
+constexpr std::array tab_names{"Recipe",  "Steps",   "Metrics", "Operators",   "Environment",
+                               "Machine", "Console", "Samples", "Checkpoints", "Note"};
 
 struct State {
   RunId shown = 0;
@@ -35,6 +36,7 @@ struct State {
   RunFigures figures;
   RunFacts facts;
   RunOperators operators;
+  RunMetrics logged;
   MachineMetrics metrics;
   RunNote note;
   StepSource steps;
@@ -97,6 +99,8 @@ void draw_tabs(State& state, const Workspace& workspace, const RunEntry& shown, 
       return state.facts.draw_recipe(workspace, shown);
     case Tab::steps:
       return draw_steps(state.steps, shown, commands);
+    case Tab::metrics:
+      return state.logged.draw(state.x, workspace, shown, workspace.find(state.facts.against), commands);
     case Tab::operators:
       return draw_run_operators(state.operators, workspace, shown, workspace.find(state.facts.against), commands);
     case Tab::environment:
