@@ -17,7 +17,7 @@ ARROWS = {
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                          "storage/wording.h", "storage/contention.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
-                          "storage/wording.h", "storage/analysis",
+                          "storage/wording.h", "storage/name_pattern.h", "storage/analysis",
                           "storage/importers"],
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],

@@ -120,6 +120,18 @@ class Desktop:
             return anchor in self.ui_test_anchors()
         self.wait(there, anchor)
 
+    def start_ladder(self):
+        """Presses Launch's button when the form has no problem, until Live is shown instead: a busy machine may lose a click."""
+        self.wait(lambda: "launch.estimate" in self.ui_test_anchors(), "Launch to be ready")
+        def started():
+            if "launch.start" in self.ui_test_anchors():
+                self.click("launch.start")
+            deadline = time.monotonic() + 30
+            while "launch.start" in self.ui_test_anchors() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            return "launch.start" not in self.ui_test_anchors()
+        self.wait(started, "the ladder to start")
+
     def keys(self, *names):
         """Presses keys like a hand: modifiers down first, up last."""
         for name in names:

@@ -23,12 +23,6 @@ class Launch(unittest.TestCase):
         return self.desktop.rows("select status, planned_steps, runs.source_path from runs join ladders on ladders.id = runs.ladder_id "
                                  "where ladders.name = 'mine'")
 
-    def press_start(self):
-        """Until the hardware is detected, the button is disabled."""
-        if not self.runs():
-            self.desktop.click("launch.start")
-        return self.runs()
-
     def test_a_file_of_ones_own_and_resume(self):
         desktop = self.desktop
         book = desktop.path / "a book.txt"
@@ -47,7 +41,8 @@ class Launch(unittest.TestCase):
         self.anchor("launch.save_every")
         self.type_over("launch.save_every", "3")
         desktop.picture("launch-file")
-        desktop.wait(self.press_start, "the run to start")
+        desktop.start_ladder()
+        desktop.wait(self.runs, "the run to start")
         desktop.wait(lambda: self.runs() == [("finished", 6, str(book))], "its end")
 
         desktop.go("side.launch", "launch.resume")

@@ -61,7 +61,8 @@ class Rungs(unittest.TestCase):
         desktop.xdotool("mouseup", 1)
         desktop.picture("rungs-edited")
         desktop.wait(lambda: "launch.problem" not in desktop.ui_test_anchors(), "no problem")
-        desktop.wait(self.press_start, "the ladder to start")
+        desktop.start_ladder()
+        desktop.wait(self.rungs, "the ladder to start")
         desktop.wait(lambda: desktop.rows("select 1 from runs where status = 'finished' and title = 'Weight tying'"), "its last rung")
         self.assertEqual(self.rungs(), ["Baseline", "mine", "Weight tying"])
         self.assertEqual(desktop.rows("select changed from runs where title = 'mine'"), [("lr 0.001 -> 3e-04",)])
@@ -94,12 +95,6 @@ class Rungs(unittest.TestCase):
         while self.own_place() == before and time.monotonic() < deadline:
             time.sleep(0.05)
         return False
-
-    def press_start(self):
-        """Until the hardware is detected, the button is disabled."""
-        if not self.rungs():
-            self.desktop.click("launch.start")
-        return self.rungs()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@
 #include "storage/checksum.h"
 #include "storage/importers/journal/journal_reader.h"
 #include "storage/importers/journal/journal_run.h"
+#include "storage/name_pattern.h"
 #include "tests/importers/collecting_sink.h"
 #include "tests/storage/temporary_folder.h"
 
@@ -248,6 +249,7 @@ TEST(JournalRun, Patterns) {
   EXPECT_TRUE(matches_pattern("loss", "loss"));
   EXPECT_FALSE(matches_pattern("val/*", "val"));
   EXPECT_FALSE(matches_pattern("ab*ba", "aba"));
+  EXPECT_TRUE(matches_pattern("*/layer/*", "grad/layer/0"));
 }
 
 }  // namespace

@@ -9,32 +9,15 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
 
-char lower(char c) {
-  return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
-
-// The whole text, with * for any part. Goes back to the last star only, so it takes at most text x pattern steps.
-bool fits(std::string_view text, std::string_view pattern) {
-  std::size_t t = 0, p = 0;
-  std::size_t star = std::string_view::npos, behind_star = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      behind_star = t;
-    } else if (p < pattern.size() && lower(pattern[p]) == lower(text[t])) {
-      ++p, ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++behind_star;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+std::string lower(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return small;
 }
 
 std::vector<Quantity> with_prefix(const std::vector<Quantity>& metrics, std::string_view prefix) {
@@ -49,9 +32,9 @@ std::vector<Quantity> with_prefix(const std::vector<Quantity>& metrics, std::str
 bool is_meant(std::string_view name, std::string_view pattern) {
   const std::size_t first = pattern.find_first_not_of(' ');
   if (first == std::string_view::npos) return true;
-  pattern = pattern.substr(first, pattern.find_last_not_of(' ') - first + 1);
-  if (pattern.find('*') != std::string_view::npos) return fits(name, pattern);
-  return fits(name, "*" + std::string(pattern) + "*");
+  std::string meant = lower(pattern.substr(first, pattern.find_last_not_of(' ') - first + 1));
+  if (meant.find('*') == std::string::npos) meant = "*" + meant + "*";
+  return matches_pattern(meant, lower(name));
 }
 
 std::string_view prefix_of(std::string_view name) {

@@ -4,6 +4,7 @@
 
 #include "storage/importers/importer.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
@@ -267,14 +268,6 @@ std::vector<std::string> JournalRun::notes() const {
     notes.push_back("left out " + times(count, "event", "events") +
                     " of a kind that this version doesn't know: " + short_list({kind}));
   return notes;
-}
-
-bool matches_pattern(std::string_view pattern, std::string_view name) {
-  const std::size_t star = pattern.find('*');
-  if (star == std::string_view::npos) return pattern == name;
-  const std::string_view end = pattern.substr(star + 1);
-  if (end.find('*') != std::string_view::npos) return false;  // one is enough
-  return name.size() + 1 >= pattern.size() && name.starts_with(pattern.substr(0, star)) && name.ends_with(end);
 }
 
 }  // namespace stepladder

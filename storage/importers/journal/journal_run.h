@@ -83,7 +83,4 @@ class JournalRun {
   bool ended_ = false;
 };
 
-// "val/*" matches "val/acc".
-bool matches_pattern(std::string_view pattern, std::string_view name);
-
 }  // namespace stepladder

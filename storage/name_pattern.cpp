@@ -1,0 +1,27 @@
+#include "storage/name_pattern.h"
+
+#include <cstddef>
+
+namespace stepladder {
+
+// Goes back to the last star only, so it takes at most as many steps as name times pattern.
+bool matches_pattern(std::string_view pattern, std::string_view name) {
+  std::size_t n = 0, p = 0;
+  std::size_t star = std::string_view::npos, behind_star = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      behind_star = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p, ++n;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      n = ++behind_star;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+}  // namespace stepladder
