@@ -189,9 +189,10 @@ class Survival(Case):
         self.until((self.place.path / "end").exists, "the program was disturbed")
         return int((self.place.path / "end").read_text())
 
-    def killed_after(self, count, script, **more):
+    def killed_after(self, count, script, run=1, **more):
+        """A tracker that was killed when it had stored so many steps of this run."""
         tracker = self.start(script, **more)
-        self.until(lambda: len(self.steps()) >= count, "no steps")
+        self.until(lambda: len(self.steps(run)) >= count, "no steps")
         tracker.kill()
         tracker.wait()
         return tracker
@@ -270,8 +271,7 @@ class Survival(Case):
     def test_several_runs_of_one_program(self):
         blocks = "".join(f"## part {block}\n\n" + STEPS for block in range(3))
         script = f"import time, pathlib\nprint({blocks!r}, flush=True)\n" + self.endless()
-        self.killed_after(1, script)
-        self.until(lambda: len(self.place.json("runs")) == 3, "three runs", 5)
+        self.killed_after(1, script, run=3)
         count = self.stop()
         self.assertEqual(self.place.run("watch", "--attach", 1)[0], 0)
         runs = self.place.json("runs")
