@@ -13,7 +13,9 @@ class Sweep(unittest.TestCase):
         self.addCleanup(self.desktop.close)
 
     def type_over(self, name, text):
+        self.desktop.settled()  # a list changes the form: a slow window takes a click while it is drawn anew for another place
         self.desktop.click(name)
+        self.desktop.settled()
         self.desktop.keys("ctrl+a")
         self.desktop.xdotool("type", "--delay", 30, text)
         self.desktop.keys("Return")
