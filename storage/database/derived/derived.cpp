@@ -284,21 +284,13 @@ std::optional<Overview> Derived::kept_overview(RunId run, Quantity quantity, int
   // Reads one state of the file: another process may be rewriting them.
   Transaction one_state(database_, Transaction::Kind::read);
   if (!steps_of_overviews(run)) return std::nullopt;
-  Overview overview;
   Statement rows(
       database_,
       "SELECT level, first_step, buckets FROM overview_chunks WHERE run_id = ?1 AND quantity = ?2 AND level = "
       "CASE WHEN ?3 >= 0 THEN ?3 ELSE (SELECT max(level) FROM overview_chunks WHERE run_id = ?1 AND "
       "quantity = ?2) END AND last_step >= ?4 ORDER BY last_step");
   rows.bind(run).bind(to_string(quantity)).bind(level).bind(range.first);
-  while (rows.step() && rows.integer(1) <= range.last) {
-    overview.width = width_of_level(static_cast<int>(rows.integer(0)));
-    auto buckets = buckets_from(rows.blob(2));
-    if (!buckets) return std::nullopt;
-    overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
-  }
-  cut(overview, range);
-  return overview;
+  return overview_of_chunks(rows, range);
 }
 
 OverviewSource Derived::source(const Run& run, Quantity quantity) {

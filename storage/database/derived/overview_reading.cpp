@@ -21,6 +21,12 @@ std::int64_t values_between(const Overview& overview, StepRange range) {
   return static_cast<std::int64_t>(sum);
 }
 
+// Leaves out buckets that are wholly outside.
+void cut(Overview& overview, StepRange range) {
+  std::erase_if(overview.buckets,
+                [&](const Bucket& bucket) { return bucket.last_step < range.first || bucket.first_step > range.last; });
+}
+
 // Values that are merged as they are read, so that twice as many as asked for at most are in memory.
 Overview merged_values(const OverviewSource& source, StepRange range, std::size_t columns) {
   const std::size_t most = 16 * columns;
@@ -44,9 +50,16 @@ Overview merged_values(const OverviewSource& source, StepRange range, std::size_
 
 }  // namespace
 
-void cut(Overview& overview, StepRange range) {
-  std::erase_if(overview.buckets,
-                [&](const Bucket& bucket) { return bucket.last_step < range.first || bucket.first_step > range.last; });
+std::optional<Overview> overview_of_chunks(Statement& rows, StepRange range) {
+  Overview overview;
+  while (rows.step() && rows.integer(1) <= range.last) {
+    overview.width = width_of_level(static_cast<int>(rows.integer(0)));
+    auto buckets = buckets_from(rows.blob(2));
+    if (!buckets) return std::nullopt;
+    overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
+  }
+  cut(overview, range);
+  return overview;
 }
 
 Overview read_overview(const OverviewSource& source) {

@@ -27,7 +27,8 @@ Overview read_overview(const OverviewSource& source);
 // Within these steps, fine enough for so many columns of pixels (RunStore::overview).
 Overview read_overview(const OverviewSource& source, StepRange range, std::size_t columns);
 
-// Leaves out buckets that are wholly outside.
-void cut(Overview& overview, StepRange range);
+// The rows of a statement over level, first_step and buckets, by last_step: those within these steps. Nullopt if one is
+// damaged.
+std::optional<Overview> overview_of_chunks(Statement& rows, StepRange range);
 
 }  // namespace stepladder

@@ -229,23 +229,14 @@ OverviewSource MetricStore::source(RunId run, const MetricRow& row) {
   source.chunks = [this, id = row.id](int level, StepRange range) -> std::optional<Overview> {
     Transaction one_state(database_, Transaction::Kind::read);
     if (!kept_figures(id)) return std::nullopt;
-    Overview overview;
     Statement rows(database_,
                    "SELECT level, first_step, buckets FROM metric_overviews WHERE metric_id = ?1 AND level = CASE "
                    "WHEN ?2 >= 0 THEN ?2 ELSE (SELECT max(level) FROM metric_overviews WHERE metric_id = ?1) END AND "
                    "last_step >= ?3 ORDER BY last_step");
     rows.bind(id).bind(level).bind(range.first);
-    bool any = false;
-    while (rows.step() && rows.integer(1) <= range.last) {
-      any = true;
-      overview.width = width_of_level(static_cast<int>(rows.integer(0)));
-      auto buckets = buckets_from(rows.blob(2));
-      if (!buckets) return std::nullopt;
-      overview.buckets.insert(overview.buckets.end(), buckets->begin(), buckets->end());
-    }
-    if (!any && level < 0) return std::nullopt;
-    cut(overview, range);
-    return overview;
+    auto overview = overview_of_chunks(rows, range);
+    const bool has_none = overview && overview->buckets.empty();
+    return has_none && level < 0 ? std::nullopt : std::move(overview);
   };
   return source;
 }

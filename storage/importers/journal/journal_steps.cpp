@@ -3,51 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "storage/importers/trackers/metric_values.h"
+
 namespace stepladder {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t highest_step = 1'000'000'000'000'000;
-constexpr int last_resort = 100;  // MetricMeaning::second_rate of epochs' means and test sets
-
 std::size_t index_of(MetricRole role) {
   return static_cast<std::size_t>(role);
-}
-
-double* field_of(StepRecord& record, MetricRole role) {
-  switch (role) {
-    case MetricRole::loss:
-      return &record.loss;
-    case MetricRole::val_loss:
-      return &record.val_loss;
-    case MetricRole::lr:
-      return &record.lr;
-    case MetricRole::grad_norm:
-      return &record.grad_norm;
-    default:
-      return nullptr;
-  }
-}
-
-// A logged NaN must not have the bits that mean "not recorded".
-double as_logged(double value) {
-  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
-}
-
-double middle_of(std::vector<double> values) {
-  if (values.empty()) return missing;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// A time without a unit is in milliseconds or in seconds, whichever is near the wall clock.
-double unit_near(double typical, double wall_ms) {
-  if (!(typical > 0) || !(wall_ms > 0)) return missing;
-  const double ratio = typical / wall_ms;
-  if (ratio > 0.1 && ratio < 2) return 1;
-  return ratio > 0.1 / 1000 && ratio < 2.0 / 1000 ? 1000 : missing;
 }
 
 }  // namespace
@@ -87,7 +51,7 @@ std::string JournalSteps::state() const {
 }
 
 bool JournalSteps::is_good(std::int64_t step) {
-  if (step >= 0 && step <= highest_step) return true;
+  if (step >= 0 && step <= highest_logged_step) return true;
   ++bad_steps_;
   return false;
 }
@@ -109,20 +73,14 @@ void JournalSteps::add_timed(std::int64_t step, double ms, std::int64_t tokens, 
 void JournalSteps::choose() {
   struct Best {
     const std::string* name = nullptr;
-    std::size_t values = 0;
-    int second_rate = 0;
+    RoleCandidate candidate;
   };
   std::array<Best, metric_roles> best;
   for (const auto& [name, points] : columns_) {
     const MetricMeaning meaning = meaning_of_metric(name);
     Best& place = best[index_of(meaning.role)];
-    const Best candidate{&name, points.size(), meaning.second_rate};
-    const bool is_last = candidate.second_rate >= last_resort;
-    const bool place_is_last = place.second_rate >= last_resort;
-    const bool wins = !place.name || (is_last != place_is_last           ? place_is_last
-                                      : candidate.values != place.values ? candidate.values > place.values
-                                                                         : candidate.second_rate < place.second_rate);
-    if (wins) place = candidate;
+    const RoleCandidate candidate{points.size(), meaning.second_rate};
+    if (!place.name || is_better(candidate, place.candidate)) place = {&name, candidate};
   }
   bool any = timed_;
   for (std::size_t role = 0; role < chosen_.size(); ++role) {
@@ -225,7 +183,7 @@ void JournalSteps::set_tokens(Drafts& drafts, std::int64_t tokens_per_sample) {
       else if (!is_missing(samples) && tokens_per_sample > 0)
         tokens = samples * draft.record.dt_ms / 1000 * static_cast<double>(tokens_per_sample);
     }
-    if (tokens >= 0.5 && tokens < 1e15) draft.record.tokens = std::llround(tokens);
+    if (usable_count(tokens)) draft.record.tokens = std::llround(tokens);
   }
 }
 
@@ -233,14 +191,9 @@ std::vector<JournalBatch::Values> JournalSteps::take_metrics() {
   std::vector<JournalBatch::Values> metrics;
   for (auto& [name, points] : columns_) {
     JournalBatch::Values& values = metrics.emplace_back();
-    values.metric.name = name;
     const MetricRole role = meaning_of_metric(name).role;
-    const bool is_loss = role == MetricRole::loss || role == MetricRole::val_loss;
-    if (is_loss) values.metric.direction = Direction::lower;
-    if (is_loss && chosen_[index_of(role)] == name)
-      values.metric.field = role == MetricRole::loss ? "loss" : "val_loss";
-    else
-      values.points = std::move(points);
+    values.metric = logged_metric(name, role, chosen_[index_of(role)] == name);
+    if (values.metric.field.empty()) values.points = std::move(points);
   }
   return metrics;
 }

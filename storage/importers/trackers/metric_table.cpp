@@ -6,41 +6,15 @@
 #include <limits>
 #include <optional>
 
+#include "storage/importers/trackers/metric_values.h"
+
 namespace stepladder {
 namespace {
 
-constexpr std::int64_t highest_step = 1'000'000'000'000'000;
 constexpr std::size_t longest_shown_name = 60;
 
 std::string count(std::uint64_t n, const char* one, const char* many) {
   return std::to_string(n) + " " + (n == 1 ? one : many);
-}
-
-// Makes all foreign NaNs the same, since none may look like `missing`.
-double plain(double value) {
-  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return missing;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-double* field(StepRecord& record, MetricRole role) {
-  switch (role) {
-    case MetricRole::loss:
-      return &record.loss;
-    case MetricRole::val_loss:
-      return &record.val_loss;
-    case MetricRole::lr:
-      return &record.lr;
-    case MetricRole::grad_norm:
-      return &record.grad_norm;
-    default:
-      return nullptr;
-  }
 }
 
 // A step's values, before its speed is derived.
@@ -81,9 +55,9 @@ WallTimes wall_times(const std::vector<Draft>& drafts) {
     before = &draft;
   }
   // Numbers that were sent together, long after the steps, share one time or are microseconds apart.
-  times.median_ms = median(good);
+  times.median_ms = middle_of(good);
   times.plausible = good.size() >= 3 && good.size() * 10 >= pairs * 9 && times.median_ms >= 0.05;
-  if (!strides.empty()) times.stride = static_cast<std::int64_t>(median(strides));
+  if (!strides.empty()) times.stride = static_cast<std::int64_t>(middle_of(strides));
   return times;
 }
 
@@ -96,21 +70,15 @@ std::vector<double> values_of(const std::vector<Draft>& drafts, MetricRole role)
 
 // A time without a unit is in seconds or in milliseconds, whichever is near the wall clock; 0 if neither is.
 double unit_from_wall_clock(double typical, const WallTimes& wall) {
-  if (!wall.plausible || is_missing(typical) || !(typical > 0)) return 0;
-  const double as_ms = typical / wall.median_ms;
-  if (as_ms > 0.1 && as_ms < 2) return 1;
-  if (as_ms > 0.1 / 1000 && as_ms < 2.0 / 1000) return 1000;
-  return 0;
+  if (!wall.plausible) return 0;
+  const double unit = unit_near(typical, wall.median_ms);
+  return is_missing(unit) ? 0 : unit;
 }
 
 std::string shown(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
-}
-
-bool usable_count(double tokens) {
-  return tokens >= 0.5 && tokens < 1e15;
 }
 
 }  // namespace
@@ -138,12 +106,12 @@ MetricTable::Column& MetricTable::column(std::string_view name) {
 
 void MetricTable::add(std::string_view name, std::int64_t step, double value, double at) {
   Column& target = column(name);
-  if (step < 0 || step > highest_step) {
+  if (step < 0 || step > highest_logged_step) {
     ++bad_steps_;
     return;
   }
   if (!std::isfinite(at)) at = missing;
-  target.points.push_back({step, plain(value), at});
+  target.points.push_back({step, as_logged(value), at});
   if (is_missing(at)) return;
   if (is_missing(first_at_) || at < first_at_) first_at_ = at;
   if (is_missing(last_at_) || at > last_at_) last_at_ = at;
@@ -171,11 +139,7 @@ double MetricTable::last_at() const {
 std::array<MetricTable::Column*, metric_roles> MetricTable::choose(std::vector<std::string>& notes) {
   std::array<Column*, metric_roles> chosen{};
   const auto better = [](const Column& a, const Column& b) {
-    const bool a_last = a.meaning.second_rate >= 100;
-    const bool b_last = b.meaning.second_rate >= 100;
-    if (a_last != b_last) return b_last;
-    if (a.points.size() != b.points.size()) return a.points.size() > b.points.size();
-    return a.meaning.second_rate < b.meaning.second_rate;
+    return is_better({a.points.size(), a.meaning.second_rate}, {b.points.size(), b.meaning.second_rate});
   };
   for (auto& [name, candidate] : columns_) {
     if (candidate.points.empty()) continue;
@@ -207,15 +171,9 @@ std::vector<MetricTable::LoggedMetric> MetricTable::take_metrics(const std::arra
   for (auto& [name, column] : columns_) {
     if (column.points.empty()) continue;
     LoggedMetric& logged = metrics.emplace_back();
-    logged.metric.name = name;
     const MetricRole role = column.meaning.role;
-    // Losses are stored in the steps to the bit; other fields are converted or rounded.
-    const bool is_field = role == MetricRole::loss || role == MetricRole::val_loss;
-    if (is_field) logged.metric.direction = Direction::lower;
-    if (is_field && chosen[static_cast<std::size_t>(role)] == &column)
-      logged.metric.field = role == MetricRole::loss ? "loss" : "val_loss";
-    else
-      logged.points = std::move(column.points);
+    logged.metric = logged_metric(name, role, chosen[static_cast<std::size_t>(role)] == &column);
+    if (logged.metric.field.empty()) logged.points = std::move(column.points);
   }
   return metrics;
 }
@@ -268,7 +226,7 @@ std::vector<Draft> merge(const std::array<Column*, metric_roles>& columns) {
       if (cursor.next == cursor.column->points.size()) continue;
       const auto& point = cursor.column->points[cursor.next];
       if (point.step != step || cursor.left != left) continue;
-      if (double* place = field(draft.record, cursor.role))
+      if (double* place = field_of(draft.record, cursor.role))
         *place = point.value;
       else
         draft.speed[static_cast<std::size_t>(cursor.role)] =
@@ -293,7 +251,7 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
                     std::vector<std::string>& notes) {
   const WallTimes wall = wall_times(drafts);
   double scale = 1;
-  const double typical = median(values_of(drafts, MetricRole::step_time));
+  const double typical = middle_of(values_of(drafts, MetricRole::step_time));
   if (!is_missing(typical) && !unit_known) {
     scale = unit_from_wall_clock(typical, wall);
     const std::string name = "\"" + short_list({std::string(time_name)}) + "\"";
@@ -309,9 +267,9 @@ void set_step_times(std::vector<Draft>& drafts, std::string_view time_name, bool
     const double time = speed(draft, MetricRole::step_time);
     const double rate = speed(draft, MetricRole::steps_per_s);
     if (!is_missing(time) && scale != 0)
-      draft.record.dt_ms = plain(time * scale);
+      draft.record.dt_ms = as_logged(time * scale);
     else if (!is_missing(rate) && rate > 0)
-      draft.record.dt_ms = plain(1000 / rate);
+      draft.record.dt_ms = as_logged(1000 / rate);
     if (!is_missing(draft.record.dt_ms)) ++measured;
   }
   if (measured > 0 || !wall.plausible) return;
