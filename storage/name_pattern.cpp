@@ -24,4 +24,9 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
+std::string_view prefix_of(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+}
+
 }  // namespace stepladder

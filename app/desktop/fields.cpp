@@ -12,6 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
@@ -134,6 +135,14 @@ bool NumberField::draw(const char* id, const char* hint, double& value, Kind kin
 
 bool holds(std::string_view text, std::string_view typed) {
   return lower(text).find(lower(typed)) != std::string::npos;
+}
+
+bool is_meant(std::string_view name, std::string_view typed) {
+  const std::size_t first = typed.find_first_not_of(' ');
+  if (first == std::string_view::npos) return true;
+  typed = typed.substr(first, typed.find_last_not_of(' ') - first + 1);
+  if (typed.find('*') == std::string_view::npos) return holds(name, typed);
+  return matches_pattern(lower(typed), lower(name));
 }
 
 bool hardware_matches(const Hardware& hardware, std::string_view typed) {

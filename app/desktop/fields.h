@@ -45,6 +45,10 @@ class NumberField {
 // Whether `text` contains `typed`, in any case.
 bool holds(std::string_view text, std::string_view typed);
 
+// Whether a name is meant by what was typed: with * for any text ("val/*"), the whole name; else any part of it, in any
+// case. Nothing typed means all.
+bool is_meant(std::string_view name, std::string_view typed);
+
 // Whether `typed` names this device, by a part of its name or one of its aliases, in any case.
 bool hardware_matches(const Hardware& hardware, std::string_view typed);
 

@@ -10,15 +10,6 @@ class Launch(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
 
-    def type_over(self, name, text):
-        self.desktop.click(name)
-        self.desktop.keys("ctrl+a")
-        self.desktop.xdotool("type", "--delay", 30, text)
-        self.desktop.keys("Return")
-
-    def anchor(self, name):
-        self.desktop.wait(lambda: name in self.desktop.ui_test_anchors(), name)
-
     def runs(self):
         return self.desktop.rows("select status, planned_steps, runs.source_path from runs join ladders on ladders.id = runs.ladder_id "
                                  "where ladders.name = 'mine'")
@@ -31,15 +22,15 @@ class Launch(unittest.TestCase):
         desktop.go("side.launch", "launch.rungs.none")
         desktop.click("launch.rungs.none")
         desktop.click("launch.data")
-        self.anchor("launch.data.file")
+        self.desktop.anchor("launch.data.file")
         desktop.click("launch.data.file")
-        self.anchor("launch.file.browse")
-        self.type_over("launch.file", str(book))
+        self.desktop.anchor("launch.file.browse")
+        self.desktop.enter("launch.file", str(book))
         for name, text in (("steps", "6"), ("batch", "2"), ("seq", "32"), ("name", "mine")):
-            self.type_over(f"launch.{name}", text)
+            self.desktop.enter(f"launch.{name}", text)
         desktop.click("launch.group.4")
-        self.anchor("launch.save_every")
-        self.type_over("launch.save_every", "3")
+        self.desktop.anchor("launch.save_every")
+        self.desktop.enter("launch.save_every", "3")
         desktop.picture("launch-file")
         desktop.start_ladder()
         desktop.wait(self.runs, "the run to start")
@@ -49,8 +40,8 @@ class Launch(unittest.TestCase):
         run = desktop.rows("select max(id) from runs")[0][0]
         desktop.go("launch.resume", f"launch.resume.{run}")
         desktop.click(f"launch.resume.{run}")
-        self.anchor("launch.resume.steps")
-        self.type_over("launch.resume.steps", "9")
+        self.desktop.anchor("launch.resume.steps")
+        self.desktop.enter("launch.resume.steps", "9")
         desktop.picture("launch-resume")
         desktop.click("launch.resume.start")
         desktop.wait(lambda: self.runs() == [("finished", 9, str(book))], "the end of the resumed run")

@@ -11,15 +11,6 @@ class Rungs(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
 
-    def type_over(self, name, text):
-        self.desktop.click(name)
-        self.desktop.keys("ctrl+a")
-        self.desktop.xdotool("type", "--delay", 30, text)
-        self.desktop.keys("Return")
-
-    def anchor(self, name):
-        self.desktop.wait(lambda: name in self.desktop.ui_test_anchors(), name)
-
     def rungs(self):
         return [title for title, in self.desktop.rows(
             "select title from runs join ladders on ladders.id = runs.ladder_id where ladders.name = 'by hand' order by rung")]
@@ -30,19 +21,19 @@ class Rungs(unittest.TestCase):
         desktop.go("side.launch", "launch.rungs.none")
         desktop.click("launch.rungs.none")
         for name, text in (("steps", "5"), ("batch", "4"), ("seq", "32"), ("name", "by hand")):
-            self.type_over(f"launch.{name}", text)
+            self.desktop.enter(f"launch.{name}", text)
         desktop.click("launch.group.1")
-        self.anchor("launch.layers")
-        self.type_over("launch.layers", "1")
+        self.desktop.anchor("launch.layers")
+        self.desktop.enter("launch.layers", "1")
 
         # A rung of one's own, wrong at first.
         desktop.click("launch.add")
-        self.anchor("launch.add.own")
+        self.desktop.anchor("launch.add.own")
         desktop.click("launch.add.own")
         last = 16
-        self.anchor(f"launch.rung_text.{last}")
+        self.desktop.anchor(f"launch.rung_text.{last}")
         self.retype("mine:lr=abc", lambda: f"launch.rung_error.{last}" in desktop.ui_test_anchors())
-        self.anchor("launch.problem")
+        self.desktop.anchor("launch.problem")
         desktop.picture("rungs-error")
         self.retype("mine:lr=3e-4", lambda: f"launch.rung_error.{last}" not in desktop.ui_test_anchors())
 

@@ -12,17 +12,6 @@ class Sweep(unittest.TestCase):
         self.desktop = Desktop()
         self.addCleanup(self.desktop.close)
 
-    def type_over(self, name, text):
-        self.desktop.settled()  # a list changes the form: a slow window takes a click while it is drawn anew for another place
-        self.desktop.click(name)
-        self.desktop.settled()
-        self.desktop.keys("ctrl+a")
-        self.desktop.xdotool("type", "--delay", 30, text)
-        self.desktop.keys("Return")
-
-    def anchor(self, name):
-        self.desktop.wait(lambda: name in self.desktop.ui_test_anchors(), name)
-
     def runs(self):
         return self.desktop.rows("select status from runs join ladders on ladders.id = runs.ladder_id where ladders.name = 'grid'")
 
@@ -31,24 +20,24 @@ class Sweep(unittest.TestCase):
         desktop.start()
         desktop.go("side.launch", "launch.lr")
         for name, text in (("steps", "5"), ("batch", "2, 4"), ("seq", "32"), ("lr", "1e-4, 1e-3"), ("seed", "1,2"), ("name", "grid")):
-            self.type_over(f"launch.{name}", text)
+            self.desktop.enter(f"launch.{name}", text)
         desktop.click("launch.group.1")
-        self.anchor("launch.layers")
-        self.type_over("launch.layers", "1")
-        self.anchor("launch.combination.3")
+        self.desktop.anchor("launch.layers")
+        self.desktop.enter("launch.layers", "1")
+        self.desktop.anchor("launch.combination.3")
         desktop.picture("sweep-launch")
         desktop.start_ladder()
         desktop.wait(lambda: self.runs() == [("finished",)] * 8, "its runs")
         desktop.go("side.ladder", "ladder.sweep.row.3")
-        self.anchor("chart.sweep")
+        self.desktop.anchor("chart.sweep")
         desktop.picture("sweep-results")
         desktop.click("ladder.sweep.result")
-        self.anchor("ladder.sweep.result.tokens_per_s")
+        self.desktop.anchor("ladder.sweep.result.tokens_per_s")
         desktop.click("ladder.sweep.result.tokens_per_s")
-        self.anchor("ladder.sweep.best")
+        self.desktop.anchor("ladder.sweep.best")
         desktop.picture("sweep-throughput")
         desktop.click("ladder.sweep")
-        self.anchor("ladder.rung.3")
+        self.desktop.anchor("ladder.rung.3")
         self.assertEqual(desktop.stop(), 0)
 
         told = subprocess.run([BUILD / "stepladder", "sweep", "--of", "grid", "--json"], env=desktop.environment, check=True,

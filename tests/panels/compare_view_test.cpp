@@ -6,11 +6,13 @@
 #include <optional>
 #include <set>
 
+#include "app/desktop/fields.h"
 #include "app/desktop/models/comparison.h"
 #include "app/desktop/models/ladder_model.h"
 #include "app/panels/compare/grid.h"
 #include "app/panels/compare/numbers.h"
 #include "app/panels/compare/view.h"
+#include "storage/name_pattern.h"
 #include "tests/panels/headless.h"
 
 namespace stepladder {

@@ -3,9 +3,9 @@
 #include <imgui.h>
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
+#include "app/desktop/fields.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
@@ -13,12 +13,6 @@
 
 namespace stepladder {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string small(text);
-  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return small;
-}
 
 std::vector<Quantity> with_prefix(const std::vector<Quantity>& metrics, std::string_view prefix) {
   std::vector<Quantity> found;
@@ -28,19 +22,6 @@ std::vector<Quantity> with_prefix(const std::vector<Quantity>& metrics, std::str
 }
 
 }  // namespace
-
-bool is_meant(std::string_view name, std::string_view pattern) {
-  const std::size_t first = pattern.find_first_not_of(' ');
-  if (first == std::string_view::npos) return true;
-  std::string meant = lower(pattern.substr(first, pattern.find_last_not_of(' ') - first + 1));
-  if (meant.find('*') == std::string::npos) meant = "*" + meant + "*";
-  return matches_pattern(meant, lower(name));
-}
-
-std::string_view prefix_of(std::string_view name) {
-  const std::size_t slash = name.find('/');
-  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
-}
 
 void MetricList::update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, Commands& commands) {
   std::vector<const std::vector<Metric>*> known;

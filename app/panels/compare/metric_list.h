@@ -13,13 +13,6 @@
 
 namespace stepladder {
 
-// Whether a name is meant by what was typed: with * for any text ("val/*"), the whole name; else any part of it. Case
-// doesn't count; an empty pattern means all. Pure.
-bool is_meant(std::string_view name, std::string_view pattern);
-
-// The part of a name up to its first slash, "" without one: metrics of one prefix are listed together.
-std::string_view prefix_of(std::string_view name);
-
 class MetricList {
  public:
   // Takes in what these runs have logged, and asks for what isn't loaded.

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/fields.h"
 #include "app/desktop/models/run_points.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
-#include "app/panels/compare/metric_list.h"
+#include "storage/name_pattern.h"
 
 namespace stepladder {
 namespace {
