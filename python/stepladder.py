@@ -627,8 +627,12 @@ class Run:
     def log(self, data, step=None, commit=None, sync=None):
         """Keeps the numbers of a dict. As in wandb: without `step` each call is a step, unless `commit` is False."""
         try:
-            if type(data) is dict and _PLAIN.issuperset(map(type, data.values())):
-                row = data.copy()
+            if type(data) is dict:
+                row = data.copy()  # first, since another thread may change `data`
+                for value in row.values():
+                    if type(value) not in _PLAIN:
+                        row = _snapshot(row)
+                        break
             else:
                 row = _snapshot(data)
             queue = self._queue
