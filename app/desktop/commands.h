@@ -2,7 +2,9 @@
 // frames (DesktopApp::execute).
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -58,15 +60,12 @@ struct LoadDetail {  // a run's data besides its steps: system metrics, samples,
 struct LoadMetrics {  // the names of what it logged beside its steps' fields
   RunId run = 0;
 };
-struct LoadOverview {  // a quantity in a few hundred points
+// A quantity's curve, on another thread: the whole run in a few hundred points, or the steps of `zoom` at a window's
+// resolution. Push it in every frame in which a chart lacks it; what no chart asks for any more isn't read.
+struct LoadCurve {
   RunId run = 0;
   Quantity quantity = Quantity::loss;
-};
-struct LoadZoomedOverview {  // the same within these steps, at a window's resolution
-  RunId run = 0;
-  Quantity quantity = Quantity::loss;
-  std::int64_t first = 0;
-  std::int64_t last = 0;
+  std::optional<std::pair<std::int64_t, std::int64_t>> zoom = {};  // first and last step
 };
 struct LoadAdvice {
   RunId about = 0;
@@ -221,10 +220,10 @@ struct DismissMessage {
 
 using Command =
     std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
-                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, LoadOverview, LoadZoomedOverview, LoadAdvice,
-                 ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline,
-                 OpenRun, Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport,
-                 Repeat, ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
+                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, LoadCurve, LoadAdvice, ShowPanel, SelectLadder,
+                 SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate,
+                 RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
+                 ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
                  ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
                  SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
                  ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;

@@ -63,6 +63,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       settings_(std::move(settings)),
       panels_(all_panels()),
       wake_(session ? std::function<void()>(Window::wake) : [] {}),
+      curves_(store, wake_),
       import_job_(wake_),
       exports_(wake_) {
   workspace_.database = store.file().string();
@@ -200,6 +201,7 @@ void DesktopApp::ingest() {
     std::erase_if(workspace_.messages, [](const Message& message) { return !message.is_error; });
     complain(error.what());
   });
+  take_curves(std::chrono::milliseconds(0));
   import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
   if (!session_) return;
@@ -240,6 +242,15 @@ void DesktopApp::ingest() {
       complain(std::string("This machine cannot launch runs: ") + error.what());
     }
   }
+}
+
+bool DesktopApp::take_curves(std::chrono::milliseconds patience) {
+  const std::vector<CurveRead> read = curves_.take(patience);
+  for (const CurveRead& each : read) {
+    workspace_.keep(each);
+    if (!each.problem.empty() && workspace_.messages.empty()) complain(each.problem);  // charts ask in every frame
+  }
+  return !read.empty();
 }
 
 // Runs that other processes train: a window that was closed meanwhile, or the command line.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/bin.h"
+#include "app/curves/curve_reader.h"
 #include "app/desktop/closing_popup.h"
 #include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
@@ -65,6 +66,7 @@ class DesktopApp {
   void draw_panels();
   void draw_closing();
   void follow_others();
+  bool take_curves(std::chrono::milliseconds patience);  // returns whether there were any
   void lay_out(unsigned dockspace);
   void handle_keys();
   void apply_theme_and_scale();
@@ -94,8 +96,6 @@ class DesktopApp {
   void execute(const LoadExcerpt& load);
   void execute(const LoadDetail& load);
   void execute(const LoadMetrics& load);
-  void execute(const LoadOverview& load);
-  void execute(const LoadZoomedOverview& load);
   void execute(const LoadAdvice& load);
   void execute(const ShowPanel& panel);
   void execute(const SelectLadder& select);
@@ -142,6 +142,7 @@ class DesktopApp {
   void execute(const ShowPalette&);
   void execute(const EmptyBin& bin);
   void execute(const KeepDrawing&);
+  void execute(const LoadCurve&);
   void execute(const DismissMessage& dismiss);
 
   RunStore& store_;
@@ -163,6 +164,7 @@ class DesktopApp {
   std::chrono::steady_clock::time_point next_look_at_others_{};
   std::chrono::steady_clock::time_point next_look_for_dead_{};
   std::function<void()> wake_;
+  CurveReader curves_;
   ImportJob import_job_;
   ExportQueue exports_;
   std::future<std::optional<bool>> asked_portal_;

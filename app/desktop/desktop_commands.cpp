@@ -23,14 +23,13 @@ namespace {
 
 constexpr std::size_t most_undoable = 100;
 
-// Reading for the charts may take this long between two frames. Panels ask in every frame for data that isn't loaded
-// yet, so the rest is read after later frames.
+// Reading steps may take this long between two frames. Panels ask in every frame for data that isn't loaded yet, so the
+// rest is read after later frames. Curves are read on another thread.
 constexpr std::chrono::milliseconds reading_time{30};
 
-bool reads_points(const Command& command) {
+bool reads_steps(const Command& command) {
   return std::holds_alternative<LoadSeries>(command) || std::holds_alternative<LoadExcerpt>(command) ||
-         std::holds_alternative<LoadMetrics>(command) || std::holds_alternative<LoadOverview>(command) ||
-         std::holds_alternative<LoadZoomedOverview>(command);
+         std::holds_alternative<LoadMetrics>(command);
 }
 
 // A report, its table or its bars, by the file's ending. Blocks while it reads, draws and writes.
@@ -62,13 +61,18 @@ bool DesktopApp::execute() {
   keeps_drawing_ = false;
   bool anything = false;
   const auto reading_ends = std::chrono::steady_clock::now() + reading_time;
+  std::vector<CurveWanted> wanted;
   for (const Command& command : asked) {
     if (std::holds_alternative<KeepDrawing>(command)) {
       keeps_drawing_ = true;
       continue;
     }
+    if (const auto* load = std::get_if<LoadCurve>(&command)) {
+      wanted.push_back(workspace_.wanted(load->run, load->quantity, load->zoom));
+      continue;
+    }
     anything = true;
-    if (reads_points(command) && std::chrono::steady_clock::now() > reading_ends) continue;
+    if (reads_steps(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       std::visit([this](const auto& asked_for) { execute(asked_for); }, command);
     } catch (const RecipeError& error) {
@@ -77,6 +81,10 @@ bool DesktopApp::execute() {
       complain(error_text(error));
     }
   }
+  curves_.want(wanted);
+  // Short ones appear in the next frame.
+  if (take_curves(wanted.empty() ? std::chrono::milliseconds(0) : workspace_.patience)) anything = true;
+  if (curves_.is_busy()) keeps_drawing_ = true;
   return anything;
 }
 
@@ -433,5 +441,7 @@ void DesktopApp::execute(const DismissMessage& dismiss) {
 }
 
 void DesktopApp::execute(const KeepDrawing&) {}
+
+void DesktopApp::execute(const LoadCurve&) {}
 
 }  // namespace stepladder

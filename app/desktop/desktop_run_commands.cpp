@@ -216,14 +216,6 @@ void DesktopApp::execute(const LoadMetrics& load) {
   workspace_.load_metrics(store_, load.run);
 }
 
-void DesktopApp::execute(const LoadOverview& load) {
-  workspace_.load_overview(store_, load.run, load.quantity);
-}
-
-void DesktopApp::execute(const LoadZoomedOverview& load) {
-  workspace_.load_zoomed_overview(store_, load.run, load.quantity, load.first, load.last);
-}
-
 // Reads the parts of a step only for runs that were trained here, and only for the newest.
 void DesktopApp::execute(const LoadAdvice& load) {
   constexpr std::size_t most_read = 100;

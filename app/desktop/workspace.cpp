@@ -53,9 +53,6 @@ StepPace pace_of(const RunEntry& entry) {
   return {.seconds = mean + between, .off = std::max(2.3 * error, drift)};  // Student's t of ten blocks
 }
 
-constexpr std::size_t overview_buckets = 512;
-constexpr std::size_t zoomed_columns = 2000;
-
 }  // namespace
 
 std::span<const double> RunEntry::values(Quantity quantity) const {
@@ -141,6 +138,7 @@ void Workspace::load(RunStore& store) {
     }
     runs_.push_back(std::move(entry));
   }
+  ++curves_forgotten_;
   overviews_.clear();
   zoomed_overviews_.clear();
   metrics_.clear();
@@ -174,19 +172,28 @@ void Workspace::load_metrics(RunStore& store, RunId id) {
   if (find(id)) metrics_[id] = store.metrics().names(id);
 }
 
-void Workspace::load_overview(RunStore& store, RunId id, Quantity quantity) {
-  if (!find(id)) return;
-  const auto begun = std::chrono::steady_clock::now();
-  overviews_[{id, quantity}] =
-      std::make_shared<OverviewCurve>(curve_of(coarser(store.overview(id, quantity), overview_buckets)));
-  const auto now = std::chrono::steady_clock::now();
-  if (!is_field(quantity)) metrics_loaded_at_[{id, quantity}] = {.logged = logged_[id], .at = now, .took = now - begun};
+CurveWanted Workspace::wanted(RunId id, Quantity quantity, std::optional<Steps> zoom) const {
+  const auto logged = logged_.find(id);
+  return {.run = id,
+          .quantity = quantity,
+          .zoom = zoom,
+          .asked_at = curves_forgotten_,
+          .logged = logged == logged_.end() ? 0 : logged->second};
 }
 
-bool Workspace::is_outdated(RunId id, Quantity metric) const {
+void Workspace::keep(const CurveRead& read) {
+  const CurveWanted& of = read.wanted;
+  if (!find(of.run) || !read.curve || of.asked_at != curves_forgotten_) return;
+  (of.zoom ? zoomed_overviews_ : overviews_)[{of.run, of.quantity}] = read.curve;
+  const Extent extent = of.zoom ? Extent::zoomed : Extent::whole;
+  if (!is_field(of.quantity))
+    metrics_loaded_at_[{of.run, of.quantity, extent}] = {.logged = of.logged, .at = read.at, .took = read.took};
+}
+
+bool Workspace::is_outdated(RunId id, Quantity metric, Extent extent) const {
   constexpr int share = 20;  // of the time, at most one part is spent on reading a metric that grows
   const auto logged = logged_.find(id);
-  const auto loaded = metrics_loaded_at_.find({id, metric});
+  const auto loaded = metrics_loaded_at_.find({id, metric, extent});
   if (logged == logged_.end() || loaded == metrics_loaded_at_.end()) return false;
   return logged->second != loaded->second.logged &&
          std::chrono::steady_clock::now() - loaded->second.at > share * loaded->second.took;
@@ -198,19 +205,12 @@ const std::vector<Metric>* Workspace::metrics(RunId id) const {
 }
 
 void Workspace::forget_curves(RunId id) {
-  std::erase_if(overviews_, [&](const auto& kept) { return kept.first.first == id; });
-  std::erase_if(metrics_loaded_at_, [&](const auto& kept) { return kept.first.first == id; });
+  ++curves_forgotten_;
+  for (auto* const curves : {&overviews_, &zoomed_overviews_})
+    std::erase_if(*curves, [&](const auto& kept) { return kept.first.first == id; });
+  std::erase_if(metrics_loaded_at_, [&](const auto& kept) { return std::get<RunId>(kept.first) == id; });
   metrics_.erase(id);
   logged_.erase(id);
-}
-
-void Workspace::load_zoomed_overview(RunStore& store, RunId id, Quantity quantity, std::int64_t first,
-                                     std::int64_t last) {
-  if (!find(id)) return;
-  OverviewCurve zoomed = curve_of(store.overview(id, quantity, first, last, zoomed_columns));
-  zoomed.first = first;
-  zoomed.last = last;
-  zoomed_overviews_[{id, quantity}] = std::make_shared<OverviewCurve>(std::move(zoomed));
 }
 
 std::shared_ptr<const OverviewCurve> Workspace::overview(RunId id, Quantity quantity) const {

@@ -9,8 +9,11 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "app/curves/curve_reader.h"
 #include "app/curves/min_max_pyramid.h"
 #include "app/curves/overview_curve.h"
 #include "app/desktop/commands.h"
@@ -142,8 +145,11 @@ class Workspace {
   void load_excerpt(RunStore& store, RunId run, std::int64_t most);
   void load_detail(RunStore& store, RunId run);
   void load_metrics(RunStore& store, RunId run);  // their names
-  void load_overview(RunStore& store, RunId run, Quantity quantity);
-  void load_zoomed_overview(RunStore& store, RunId run, Quantity quantity, std::int64_t first, std::int64_t last);
+  // A curve to be read on another thread (CurveReader), and the same when it has been read: it is left out if the run's
+  // data has been loaded anew meanwhile.
+  using Steps = std::pair<std::int64_t, std::int64_t>;
+  CurveWanted wanted(RunId run, Quantity quantity, std::optional<Steps> zoom) const;
+  void keep(const CurveRead& read);
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // of this session
 
@@ -166,8 +172,9 @@ class Workspace {
   // loaded.
   std::shared_ptr<const OverviewCurve> overview(RunId id, Quantity quantity) const;
   std::shared_ptr<const OverviewCurve> zoomed_overview(RunId id, Quantity quantity) const;
-  // Whether the run has logged more of a metric since it was loaded: it should be loaded again.
-  bool is_outdated(RunId id, Quantity metric) const;
+  // Whether the run has logged more since a metric's curve was loaded: it should be loaded again.
+  enum class Extent { whole, zoomed };
+  bool is_outdated(RunId id, Quantity metric, Extent extent) const;
   // What a run logged beside its steps' fields, by name; null until it has been loaded.
   const std::vector<Metric>* metrics(RunId id) const;
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
@@ -247,12 +254,13 @@ class Workspace {
   std::map<RunId, RunDetail> details_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> overviews_;
   std::map<std::pair<RunId, Quantity>, std::shared_ptr<const OverviewCurve>> zoomed_overviews_;
+  std::uint64_t curves_forgotten_ = 0;  // counts how often, so that none comes back
   struct LoadedAt {
     std::uint64_t logged = 0;  // as logged_ was then
     std::chrono::steady_clock::time_point at;
     std::chrono::steady_clock::duration took{};
   };
-  std::map<std::pair<RunId, Quantity>, LoadedAt> metrics_loaded_at_;
+  std::map<std::tuple<RunId, Quantity, Extent>, LoadedAt> metrics_loaded_at_;
   std::map<RunId, std::vector<Metric>> metrics_;
   std::map<RunId, std::uint64_t> logged_;  // counts what running runs log
   std::vector<Ladder> ladders_;

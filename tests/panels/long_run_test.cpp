@@ -106,10 +106,8 @@ TEST_F(TwoLongRuns, AreComparedWithoutBeingReadWhole) {
       for (const Command& command : asked) {
         if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
           app_->workspace().load_excerpt(store_, excerpt->run, excerpt->most);
-        if (const auto* overview = std::get_if<LoadOverview>(&command))
-          app_->workspace().load_overview(store_, overview->run, overview->quantity);
-        if (const auto* zoomed = std::get_if<LoadZoomedOverview>(&command))
-          app_->workspace().load_zoomed_overview(store_, zoomed->run, zoomed->quantity, zoomed->first, zoomed->last);
+        if (const auto* curve = std::get_if<LoadCurve>(&command))
+          app_->workspace().keep(read_curve(store_, workspace.wanted(curve->run, curve->quantity, curve->zoom)));
         EXPECT_FALSE(std::holds_alternative<LoadSeries>(command));
       }
     }

@@ -132,8 +132,8 @@ class OneJudgement : public testing::TestWithParam<Case> {
         if (const auto* series = std::get_if<LoadSeries>(&command)) workspace_.load_series(store_, series->run);
         if (const auto* excerpt = std::get_if<LoadExcerpt>(&command))
           workspace_.load_excerpt(store_, excerpt->run, excerpt->most);
-        if (const auto* overview = std::get_if<LoadOverview>(&command))
-          workspace_.load_overview(store_, overview->run, overview->quantity);
+        if (const auto* curve = std::get_if<LoadCurve>(&command))
+          workspace_.keep(read_curve(store_, workspace_.wanted(curve->run, curve->quantity, curve->zoom)));
       }
     }
     ADD_FAILURE() << "it never rests";

@@ -380,7 +380,7 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     }
     if (options.axis == Axis::time && is_coarse) {
       const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
-      if (!times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
+      if (!times) commands.push_back(LoadCurve{entry->run.id, Quantity::dt_ms});
       drawn.data.push_back(times != nullptr);
     }
   }
@@ -438,7 +438,7 @@ void ComparisonViewModel::find_targets(const Workspace& workspace, const std::ve
   for (const RunEntry* entry : runs) {
     if (!reaching_snapshots_.is_coarse(*entry)) continue;
     const bool has_times = workspace.overview(entry->run.id, Quantity::dt_ms) != nullptr;
-    if (!has_times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
+    if (!has_times) commands.push_back(LoadCurve{entry->run.id, Quantity::dt_ms});
     basis.data.push_back(has_times);
   }
   if (!reaching_.is_stale(basis, is_growing)) return;

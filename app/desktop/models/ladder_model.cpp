@@ -206,7 +206,7 @@ bool LadderViewModel::update(const Workspace& workspace, LadderId ladder, int ba
     coarse[entry->run.id] = points;
     if (axis_of(comparison_axis) != Axis::time) continue;
     const auto times = workspace.overview(entry->run.id, Quantity::dt_ms);
-    if (!times) commands.push_back(LoadOverview{entry->run.id, Quantity::dt_ms});
+    if (!times) commands.push_back(LoadCurve{entry->run.id, Quantity::dt_ms});
     basis.data.push_back(times != nullptr);
   }
   for (const RunEntry* entry : runs) snapshots_.ask(*entry, commands);

@@ -27,10 +27,11 @@ std::shared_ptr<const OverviewCurve> zoomed_overview(const Workspace& workspace,
   };
   const bool fine =
       loaded && (loaded->overview.exact() || static_cast<double>(loaded->last - loaded->first) <= 3 * width + 4);
-  if (!covers(width / 8) || !fine) {
+  const bool is_outdated = loaded && workspace.is_outdated(run, quantity, Workspace::Extent::zoomed);
+  if (!covers(width / 8) || !fine || is_outdated) {
     const auto first = static_cast<std::int64_t>(std::floor(std::max(low - width / 2, begin)));
     const auto last = static_cast<std::int64_t>(std::ceil(std::min(high + width / 2, end)));
-    commands.push_back(LoadZoomedOverview{run, quantity, first, last});
+    commands.push_back(LoadCurve{run, quantity, std::pair(first, last)});
   }
   return covers(0) ? loaded : nullptr;
 }
@@ -47,7 +48,8 @@ RunPoints run_points(const Workspace& workspace, const RunEntry& entry, Quantity
     return {};
   }
   auto shown = workspace.overview(entry.run.id, quantity);
-  if (!shown || workspace.is_outdated(entry.run.id, quantity)) commands.push_back(LoadOverview{entry.run.id, quantity});
+  if (!shown || workspace.is_outdated(entry.run.id, quantity, Workspace::Extent::whole))
+    commands.push_back(LoadCurve{entry.run.id, quantity});
   if (!shown) return {};
   if (zoom && zoom->zoomed() && !shown->overview.exact() && !shown->points.empty()) {
     if (auto zoomed = zoomed_overview(workspace, entry.run.id, *shown, *zoom, commands)) shown = std::move(zoomed);

@@ -47,7 +47,7 @@ void draw_spark(const RunEntry& entry, Quantity quantity, const Workspace& works
   const auto overview = workspace.overview(entry.run.id, quantity);
   if (!overview) {
     if (entry.summary.steps > 0 && entry.run.status != RunStatus::running)
-      commands.push_back(LoadOverview{entry.run.id, quantity});
+      commands.push_back(LoadCurve{entry.run.id, quantity});
     return;
   }
   const Points& curve = overview->means.mean.empty() ? overview->points : overview->means.mean;

@@ -1,0 +1,132 @@
+#include "app/curves/curve_reader.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "storage/error_text.h"
+
+namespace stepladder {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t whole_buckets = 512;
+constexpr std::size_t zoomed_columns = 2000;
+constexpr std::chrono::milliseconds between_wakes{16};
+
+}  // namespace
+
+bool CurveWanted::is_same_curve(const CurveWanted& other) const {
+  return run == other.run && quantity == other.quantity && zoom.has_value() == other.zoom.has_value();
+}
+
+CurveRead read_curve(RunStore& store, const CurveWanted& wanted) {
+  const auto begun = Clock::now();
+  OverviewCurve curve;
+  if (wanted.zoom) {
+    const auto [first, last] = *wanted.zoom;
+    curve = curve_of(store.overview(wanted.run, wanted.quantity, first, last, zoomed_columns));
+    curve.first = first;
+    curve.last = last;
+  } else {
+    curve = curve_of(coarser(store.overview(wanted.run, wanted.quantity), whole_buckets));
+  }
+  CurveRead read{.wanted = wanted, .curve = std::make_shared<OverviewCurve>(std::move(curve))};
+  read.at = Clock::now();
+  read.took = read.at - begun;
+  return read;
+}
+
+namespace {
+
+template <class Store>
+CurveRead read_or_say(const Store& store, const CurveWanted& wanted) {
+  try {
+    return read_curve(store(), wanted);
+  } catch (const std::exception& error) {  // StorageError: the disk, or a lock that another process holds
+    return {.wanted = wanted, .curve = {}, .problem = error_text(error), .at = Clock::now()};
+  }
+}
+
+}  // namespace
+
+CurveReader::CurveReader(RunStore& store, std::function<void()> wake)
+    : store_(store),
+      file_(store.file()),
+      mode_(store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write),
+      wake_(std::move(wake)) {}
+
+CurveReader::~CurveReader() {
+  {
+    const MutexLock lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void CurveReader::want(const std::vector<CurveWanted>& wanted) {
+  bool any = false;
+  {
+    const MutexLock lock(mutex_);
+    wanted_.clear();
+    for (const CurveWanted& each : wanted) {
+      const auto is_same = [&](const CurveWanted& other) { return each.is_same_curve(other); };
+      // One that is being read now is asked for again in the next frame if it isn't enough.
+      const bool is_there = (reading_ && is_same(*reading_)) || std::any_of(wanted_.begin(), wanted_.end(), is_same) ||
+                            std::any_of(read_.begin(), read_.end(), [&](const auto& r) { return is_same(r.wanted); });
+      if (!is_there) wanted_.push_back(each);
+    }
+    any = !wanted_.empty();
+  }
+  if (!any || file_.empty()) return;
+  if (!thread_.joinable()) thread_ = std::thread([this] { read_wanted(); });
+  changed_.notify_all();
+}
+
+std::vector<CurveRead> CurveReader::take(std::chrono::milliseconds patience) {
+  MutexLock lock(mutex_);
+  if (file_.empty()) {
+    for (const CurveWanted& each : std::exchange(wanted_, {}))
+      read_.push_back(read_or_say([&]() -> RunStore& { return store_; }, each));
+  } else if (patience > patience.zero()) {
+    changed_.wait_for(lock, patience, [this]() REQUIRES(mutex_) { return has_all(); });
+  }
+  return std::exchange(read_, {});
+}
+
+bool CurveReader::is_busy() const {
+  const MutexLock lock(mutex_);
+  return !has_all() || !read_.empty();
+}
+
+void CurveReader::read_wanted() {
+  std::optional<RunStore> store;
+  const auto own_store = [&]() -> RunStore& {
+    if (!store) store = RunStore::open(file_, mode_);
+    return *store;
+  };
+  Clock::time_point woken;
+  MutexLock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this]() REQUIRES(mutex_) { return ends_ || !wanted_.empty(); });
+    if (ends_) return;
+    reading_ = wanted_.front();
+    wanted_.pop_front();
+    const CurveWanted wanted = *reading_;
+    lock.unlock();
+    CurveRead read = read_or_say(own_store, wanted);
+    lock.lock();
+    reading_.reset();
+    read_.push_back(std::move(read));
+    const bool wakes = has_all() || Clock::now() - woken >= between_wakes;
+    if (!wakes) continue;
+    woken = Clock::now();
+    lock.unlock();
+    changed_.notify_all();
+    wake_();
+    lock.lock();
+  }
+}
+
+}  // namespace stepladder

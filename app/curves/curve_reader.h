@@ -1,0 +1,84 @@
+// Reads curves from the database on a thread of its own, so that no frame waits for the disk.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "app/curves/overview_curve.h"
+#include "storage/database/run_store.h"
+#include "storage/thread_safety.h"
+
+namespace stepladder {
+
+// A curve that a chart lacks.
+struct CurveWanted {
+  RunId run = 0;
+  Quantity quantity = Quantity::loss;
+  // First and last step of the visible part, which is read at a window's resolution. Nullopt: the whole run, in a few
+  // hundred points.
+  std::optional<std::pair<std::int64_t, std::int64_t>> zoom = {};
+  std::uint64_t asked_at = 0;  // for the caller, who gets them back: what was known when it was asked for
+  std::uint64_t logged = 0;
+
+  // Whether both are the whole curve, or both its visible part, whichever part that is.
+  bool is_same_curve(const CurveWanted& other) const;
+};
+
+struct CurveRead {
+  CurveWanted wanted;
+  std::shared_ptr<const OverviewCurve> curve;  // null: it could not be read
+  std::string problem;                         // why
+  std::chrono::steady_clock::time_point at;    // when it had been read
+  std::chrono::steady_clock::duration took{};
+};
+
+// Blocks while it reads. Throws StorageError.
+CurveRead read_curve(RunStore& store, const CurveWanted& wanted);
+
+// Used by one thread, which draws; the thread inside reads one curve after the other through a connection of its own.
+class CurveReader {
+ public:
+  // `store` must outlive this. One in memory has a single connection, so its curves are read by take() itself. `wake`
+  // is called on the other thread when curves can be taken: after the last one, and about 60 times a second before.
+  CurveReader(RunStore& store, std::function<void()> wake);
+  ~CurveReader();  // waits for the curve that is being read
+  CurveReader(const CurveReader&) = delete;
+  CurveReader& operator=(const CurveReader&) = delete;
+
+  // What the charts of this frame lack, the most urgent first. It replaces what was wanted before and hasn't been
+  // begun, so that nothing is read for a view that has moved on. Never blocks.
+  void want(const std::vector<CurveWanted>& wanted);
+
+  // The curves that were read since the last call. Waits at most `patience` for all that are wanted.
+  std::vector<CurveRead> take(std::chrono::milliseconds patience);
+
+  bool is_busy() const;  // something is wanted, or read and not yet taken
+
+ private:
+  void read_wanted();  // on the thread
+  bool has_all() const REQUIRES(mutex_) { return wanted_.empty() && !reading_; }
+
+  RunStore& store_;
+  const std::filesystem::path file_;  // empty: in memory
+  const RunStore::Mode mode_;
+  const std::function<void()> wake_;
+  mutable Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<CurveWanted> wanted_ GUARDED_BY(mutex_);
+  std::optional<CurveWanted> reading_ GUARDED_BY(mutex_);
+  std::vector<CurveRead> read_ GUARDED_BY(mutex_);
+  bool ends_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // begins with the first curve that is wanted
+};
+
+}  // namespace stepladder
