@@ -47,7 +47,7 @@ class MainJob(unittest.TestCase):
 
         # Stop this run: the next rung takes its turn. Then stop the rest.
         desktop.click("live.stop")
-        desktop.wait(lambda: desktop.rows(running) and desktop.rows(running)[0][0] != first, "the next rung")
+        desktop.wait(lambda: any(run != first for (run,) in desktop.rows(running)), "the next rung")
         desktop.wait(lambda: self.steps_of_running() > 30, "thirty more steps")
         desktop.click("live.stop_all")
         desktop.wait(lambda: not desktop.rows("select id from runs where status in ('running', 'queued')"), "everything to stop")

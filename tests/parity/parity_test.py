@@ -55,7 +55,9 @@ CASES = (
     [("nano", "baseline", {})]
     + [("quick", stage, change) for stage, change in STAGES.items() if stage != "padded-vocab"]
     + [("wide", stage, STAGES[stage]) for stage in ("baseline", "compile", "padded-vocab")]
-    + [("gpt2 vocabulary", "all systems", FAST), ("gpt2 vocabulary", "all, bf16", dict(FAST, autocast="bf16"))]
+    + [("gpt2 vocabulary", "all systems", FAST),
+       # A CPU without bf16 instructions takes ten times as long for it.
+       ("gpt2 vocabulary", "all, bf16", dict(FAST, autocast="bf16", batch=1, seq=8))]
 )
 NOT_WEIGHTS = ("losses", "norms", "inputs", "targets")
 
