@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "storage/bounded_text.h"
+#include "storage/importers/trackers/growing_store.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -189,6 +190,12 @@ std::string local_time_text(double unix_seconds) {
   std::array<char, 32> text{};
   std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M", &local);
   return text.data();
+}
+
+std::string lateness_text(std::string_view format, double age_s) {
+  const std::string_view delay = writer_delay(format);
+  if (delay.empty()) return {};
+  return "newest value " + std::to_string(std::llround(age_s)) + " s old; " + std::string(delay);
 }
 
 }  // namespace stepladder

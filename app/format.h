@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "storage/wording.h"
 
@@ -34,5 +35,12 @@ std::string local_time_text(double unix_seconds);  // "2026-11-21 13:20"
 // Replaces control characters (is_control) other than line ends and tabs by dots, and bytes that aren't UTF-8 by
 // U+FFFD: foreign text (logs, names, untrained models) must not steer the terminal.
 std::string harmless(std::string text);
+
+// From this age of a run's newest value on, lateness_text is worth showing.
+inline constexpr double late_after_s = 15;
+
+// "newest value 95 s old; TensorBoard's writer holds values back for up to 120 s"; empty if writers of this format (an
+// importer's id) pass on values at once.
+std::string lateness_text(std::string_view format, double age_s);
 
 }  // namespace stepladder

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "app/import/follow_rules.h"
 #include "storage/database/process.h"
 
 namespace stepladder {
@@ -14,11 +15,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t bytes_at_once = 512 << 10;  // of a journal, stored in one transaction of about 50 ms
-constexpr int deepest_folder = 4;
-constexpr std::chrono::seconds give_up_after(60);  // with a bad line, and with a writer on another machine
-
-// Somebody else has taken in the same journal meanwhile.
-struct MovedOn {};
 
 std::uint64_t journal_size(const fs::path& path) {
   std::error_code error;
@@ -37,6 +33,10 @@ std::string bytes_at(const fs::path& path, std::uint64_t offset, std::size_t mos
 
 bool is_uid(const std::string& uid) {
   return uid.size() == 32 && uid.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+bool is_journal(std::string_view head) {
+  return head.starts_with("{\"e\":\"run\",\"v\":");
 }
 
 ProcessIdentity writer_of(const JournalHeader& header) {
@@ -64,13 +64,13 @@ void JournalFollower::look() {
   for (const fs::path& path : request_.paths) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-      if (fs::exists(path, error)) add(path);
+      if (journal_place(path) || is_journal(bytes_at(path, 0, 64))) add(path);
       continue;
     }
     const auto options = fs::directory_options::skip_permission_denied;
     for (auto it = fs::recursive_directory_iterator(path, options, error);
          !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-      if (it.depth() >= deepest_folder || it->path().filename().string().starts_with('.'))
+      if (it.depth() >= deepest_followed_folder || it->path().filename().string().starts_with('.'))
         it.disable_recursion_pending();
       if (journal_place(it->path())) add(it->path());
     }
@@ -146,7 +146,7 @@ void JournalFollower::know_position(Group& group, File& file) {
   file.stored = stored.value_or(FollowedSource{});
   const Json state = Json::parse(file.stored.state, nullptr, false);
   const bool has_state = state.is_object();
-  file.steps = JournalSteps(has_state && state.contains("steps") ? state["steps"].dump() : "");
+  file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "");
   file.heals = has_state && state.contains("heals");
   if (has_state && state.contains("metrics")) group.descriptions = state["metrics"];
   if (stored) group.run = stored->run;
@@ -198,7 +198,7 @@ bool JournalFollower::is_given_up(const File& file) const {
 }
 
 void JournalFollower::store(Group& group, File& file, const Piece& piece) {
-  JournalSteps steps = file.steps;
+  LoggedSteps steps = file.steps;
   const RunId before = group.run;
   FollowedSource position = file.stored;
   bool ended = false;
@@ -212,7 +212,7 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
       run.take_descriptions(group.descriptions);
       for (const JournalEvent& event : piece.events) run.take(event, *file.header, steps);
       group.descriptions = run.descriptions();
-      JournalBatch batch = steps.take(run.tokens_per_sample());
+      LoggedBatch batch = steps.take(run.tokens_per_sample());
       run.describe(batch);
       store_batch(group.run, file, batch);
       for (TextSample& text : run.take_texts()) {
@@ -256,7 +256,7 @@ void JournalFollower::create_run(Group& group, const File& file) {
 }
 
 // A run that was taken for interrupted goes on. Its owner is the process that logs it or, of another machine, this one.
-void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const JournalBatch& batch) {
+void JournalFollower::update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch) {
   const Run before = store_.existing_run(id);
   Run run = journal.run();
   if (before.status == RunStatus::interrupted && run.status == RunStatus::interrupted) {
@@ -273,11 +273,11 @@ void JournalFollower::update_run(RunId id, const File& file, const JournalRun& j
 }
 
 // A step's parts may come in several pieces: they make one record. A new attempt supersedes the older one's.
-void JournalFollower::store_batch(RunId run, File& file, JournalBatch& batch) {
+void JournalFollower::store_batch(RunId run, File& file, LoggedBatch& batch) {
   if (file.header->rank == 0) {
     std::vector<StepRecord> fresh, parts;
     for (const StepRecord& record : batch.steps)
-      (file.heals || file.steps.may_have(record.step) ? parts : fresh).push_back(record);
+      (file.heals || batch.may_have(record.step) ? parts : fresh).push_back(record);
     if (!fresh.empty()) store_.append_steps(run, fresh);
     if (!parts.empty()) store_.following().complete_steps(run, parts);
   }

@@ -17,15 +17,18 @@
 namespace stepladder {
 
 struct FollowRequest {
-  std::vector<std::filesystem::path> paths;  // journals, runs' folders, or folders of those
-  std::string name;                          // of the runs; empty: as the script calls them
+  std::vector<std::filesystem::path> paths;  // journals, other trackers' stores, or folders of those
+  std::string name;                          // of the runs; empty: as the script or the store calls them
 };
 
 struct FollowedRun {
   RunId run = 0;
   std::filesystem::path folder;
   std::int64_t ranks = 0;
-  std::int64_t values_read = 0;  // by this process
+  std::int64_t values_read = 0;    // by this process
+  std::string format = "journal";  // an importer's id
+  double newest_at = missing;      // unix seconds: when the newest value was logged, if another tracker's store says it
+  bool ended = false;
 };
 
 // Used by one thread, as its store.
@@ -55,7 +58,7 @@ class JournalFollower {
     std::optional<JournalHeader> header;
     std::string source;     // in the table `followed`
     FollowedSource stored;  // as this process knows it
-    JournalSteps steps;
+    LoggedSteps steps;
     bool position_known = false;
     bool heals = false;      // the file lost the position: what is stored already is completed
     std::uint64_t size = 0;  // when it was last read
@@ -86,8 +89,8 @@ class JournalFollower {
   void store(Group& group, File& file, const Piece& piece);
   void know_position(Group& group, File& file);
   void create_run(Group& group, const File& file);
-  void update_run(RunId id, const File& file, const JournalRun& journal, const JournalBatch& batch);
-  void store_batch(RunId run, File& file, JournalBatch& batch);
+  void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch);
+  void store_batch(RunId run, File& file, LoggedBatch& batch);
   void settle(Group& group);
   bool may_grow(const File& file) const;
   bool is_given_up(const File& file) const;

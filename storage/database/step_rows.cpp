@@ -180,10 +180,12 @@ void insert_steps(Database& database, RunId run, std::span<const StepRecord> ste
 
 namespace {
 
+constexpr double StepRecord::*completed_values[] = {&StepRecord::loss, &StepRecord::val_loss, &StepRecord::dt_ms,
+                                                    &StepRecord::lr, &StepRecord::grad_norm};
+
 // `part` has what was learnt later.
 void complete(StepRecord& step, const StepRecord& part) {
-  for (double StepRecord::*value :
-       {&StepRecord::loss, &StepRecord::val_loss, &StepRecord::dt_ms, &StepRecord::lr, &StepRecord::grad_norm})
+  for (double StepRecord::*value : completed_values)
     if (!is_missing(part.*value)) step.*value = part.*value;
   if (is_missing(step.at)) step.at = part.at;
   for (const NamedStepPart& each : all_step_parts)
@@ -191,16 +193,33 @@ void complete(StepRecord& step, const StepRecord& part) {
   if (part.tokens > 0) step.tokens = part.tokens;
 }
 
+bool repeats_loss(const StepRecord& step, const StepRecord& part) {
+  return (!is_missing(step.loss) && !is_missing(part.loss)) ||
+         (!is_missing(step.val_loss) && !is_missing(part.val_loss));
+}
+
 }  // namespace
 
-void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps) {
+void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps, Completion how) {
   Transaction whole(database);
   for (const StepRecord& part : steps) {
     StepReader reader(database, run, {part.step, part.step}, StepReader::Parts::read);
     std::vector<StepReader::Row> rows;
     reader.read(rows);
     StepRecord step = rows.empty() ? part : rows.front().step;
-    complete(step, part);
+    const bool is_attempt = !rows.empty() && how == Completion::keep_repeated && repeats_loss(step, part);
+    if (how == Completion::fill) {
+      StepRecord known = step;
+      step = part;
+      complete(step, known);
+      if (!is_missing(known.at)) step.at = known.at;
+    } else {
+      complete(step, part);
+    }
+    if (is_attempt) {
+      replace_step(database, run, step);
+      continue;
+    }
     Statement(database, "DELETE FROM nan_steps WHERE run_id = ? AND step = ?").bind(run).bind(step.step).run();
     Statement insert(database, "INSERT OR REPLACE INTO steps (" + all_columns + ") VALUES " + one_row);
     bind_step(insert, run, step);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "storage/database/completion.h"
 #include "storage/database/database.h"
 #include "storage/records.h"
 
@@ -21,8 +22,8 @@ struct StepRange {
 // values to 1e-8 of theirs and the parts to half a microsecond.
 void insert_steps(Database& database, RunId run, std::span<const StepRecord> steps);
 
-// What these records know replaces what the rows of their steps have; a step that isn't there is inserted.
-void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps);
+// What these records know completes the rows of their steps; a step that isn't there is inserted.
+void complete_steps(Database& database, RunId run, std::span<const StepRecord> steps, Completion how);
 
 // Reads a run's steps in order, some thousands at a time. No read lock is held between two calls, so that others, and
 // the reader itself, can write meanwhile.

@@ -3,8 +3,10 @@
 import json
 import pathlib
 import random
+import shutil
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -28,6 +30,65 @@ for i in range(first, steps):
     if i % 100 == 0:
         row["val/acc"] = i / 128
     stepladder.log(row)
+"""
+
+
+# Writes one loss to stores of every kind, step by step: STEPS, PAUSE, the folder, a database of MLflow to begin with.
+STORES = r"""
+import json, math, pathlib, shutil, sqlite3, struct, sys, time
+steps, pause, folder = int(sys.argv[1]), float(sys.argv[2]), pathlib.Path(sys.argv[3])
+
+table = []
+for i in range(256):
+    for _ in range(8):
+        i = (i >> 1) ^ 0x82f63b78 if i & 1 else i >> 1
+    table.append(i)
+def masked_crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc = table[(crc ^ byte) & 255] ^ (crc >> 8)
+    crc ^= 0xffffffff
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xa282ead8) & 0xffffffff)
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+def event(step, tag, value):
+    value = b"\x0a" + varint(len(tag)) + tag.encode() + b"\x15" + struct.pack("<f", value)
+    summary = b"\x0a" + varint(len(value)) + value
+    data = b"\x09" + struct.pack("<d", time.time()) + b"\x10" + varint(step) + b"\x2a" + varint(len(summary)) + summary
+    length = struct.pack("<Q", len(data))
+    return length + masked_crc32c(length) + data + masked_crc32c(data)
+
+(folder / "tb").mkdir()
+events = open(folder / "tb/events.out.tfevents.1.host", "wb", buffering=0)
+lines = open(folder / "log.jsonl", "w", buffering=1)
+rows = open(folder / "log.csv", "w", buffering=1)
+rows.write("step,loss,acc\n")
+mlflow = sqlite3.connect(folder / "mlflow.db", timeout=60)
+mlflow.execute("INSERT INTO runs (run_uuid, name, status, start_time, lifecycle_stage, experiment_id) "
+               "SELECT 'live', 'live', 'RUNNING', 1, 'active', experiment_id FROM runs LIMIT 1")
+trackio = sqlite3.connect(folder / "trackio.db", timeout=60)
+trackio.execute("PRAGMA journal_mode = WAL")
+trackio.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY AUTOINCREMENT, timestamp TEXT, run_name TEXT, step INTEGER, metrics TEXT)")
+for i in range(1, steps + 1):
+    loss, acc = struct.unpack("<f", struct.pack("<f", 3 / i))[0], i / 64
+    data = event(i, "train/loss", loss) + event(i, "acc", acc)
+    events.write(data[:len(data) // 3])  # a follower sees it cut
+    lines.write(json.dumps({"step": i, "loss": loss, "acc": acc}) + "\n")
+    rows.write(f"{i},{loss!r},{acc!r}\n")
+    for key, value in (("train_loss", loss), ("acc", acc)):
+        mlflow.execute("INSERT INTO metrics (key, value, timestamp, run_uuid, step, is_nan) VALUES (?, ?, ?, 'live', ?, 0)",
+                       (key, value, int(time.time() * 1000), i))
+    mlflow.commit()
+    trackio.execute("INSERT INTO metrics (timestamp, run_name, step, metrics) VALUES (strftime('%Y-%m-%dT%H:%M:%f'), 'live', ?, ?)",
+                    (i, json.dumps({"loss": loss, "acc": acc})))
+    trackio.commit()
+    events.write(data[len(data) // 3:])
+    time.sleep(pause)
+mlflow.execute("UPDATE runs SET status = 'FINISHED' WHERE run_uuid = 'live'")
+mlflow.commit()
 """
 
 
@@ -168,10 +229,43 @@ class Follow(unittest.TestCase):
         self.assertEqual(json.loads(out)["runs"][0]["status"], "finished")
         self.check(300)
 
+    def test_other_trackers_stores_and_the_follower_is_killed(self):
+        steps, folder = 400, self.journals
+        folder.mkdir()
+        shutil.copy(ROOT / "tests/importers/stores/mlflow.db", folder / "mlflow.db")
+        self.script.write_text(STORES)
+        writer = subprocess.Popen([sys.executable, self.script, str(steps), "0.005", str(folder)])
+        self.started.append(writer)
+        choose = random.Random(18)
+        for _ in range(12):
+            follower = self.follow()
+            before = self.steps_in_file()
+            self.until(lambda: self.steps_in_file() > before or writer.poll() is not None)
+            time.sleep(choose.uniform(0, 0.1))
+            follower.kill()
+            follower.communicate()
+        self.assertEqual(writer.wait(timeout=PATIENCE_S), 0)
+        foreign = {file: file.read_bytes() for file in folder.glob("*") if file.is_file()}
+        status, out, err = self.place.run("follow", folder, "--once", "--json")
+        self.assertEqual(status, 0, err)
+        self.assertEqual({file: file.read_bytes() for file in folder.glob("*") if file.is_file()}, foreign)
+        formats = {run["format"]: run["id"] for run in json.loads(out) if run["name"] in ("tb", "log", "mlflow live", "trackio live")}
+        self.assertEqual(set(formats), {"tensorboard", "log", "csv", "mlflow", "trackio"}, (out, err))
+        self.assertEqual(len(json.loads(out)), 5 + 4, "the four runs that were in the database")
+        for form, run in formats.items():
+            with self.subTest(form):
+                expected = [(i, struct.unpack("<f", struct.pack("<f", 3 / i))[0]) for i in range(1, steps + 1)]
+                self.assertEqual(self.query(f"SELECT step, loss FROM steps WHERE run_id = {run} ORDER BY step"), expected)
+                self.assertEqual(self.query(f"SELECT step, value FROM metric_points WHERE run_id = {run} AND name = 'acc' ORDER BY step"),
+                                 [(i, i / 64) for i in range(1, steps + 1)])
+                self.assertEqual(self.query(f"SELECT count(*) FROM superseded_steps WHERE run_id = {run}"), [(0,)])
+                self.assertEqual(self.query("SELECT status FROM runs WHERE id = " + str(run)), [("finished",)])
+        self.assertEqual(self.query("SELECT count(*) FROM superseded_metric_values"), [(0,)])
+
     def test_nothing_there(self):
         status, out, err = self.place.run("follow", self.journals, "--once")
         self.assertEqual((status, out), (1, ""))
-        self.assertIn("found no journal", err)
+        self.assertIn("found nothing to follow", err)
 
 
 if __name__ == "__main__":

@@ -203,24 +203,26 @@ void merge(StepRecord& into, const StepRecord& part) {
   if (part.tokens > 0) into.tokens = part.tokens;
 }
 
-TEST(JournalSteps, AnyBatchesGiveTheSameStepsAsOne) {
-  const auto add = [](JournalSteps& steps, int i) {
+TEST(LoggedSteps, AnyBatchesGiveTheSameStepsAsOne) {
+  const auto add = [](LoggedSteps& steps, int i) {
     steps.add("train/loss", i, 3.0 / (i + 1), 1000 + i);
     steps.add("lr", i, 1e-3 * i, 1000 + i);
     steps.add("tokens_seen", i, 100.0 * i, 1000 + i);
     if (i % 3 == 0) steps.add("eval/loss", i, 2.5, 1000 + i);
   };
-  JournalSteps whole;
+  LoggedSteps whole;
   for (int i = 0; i < 12; ++i) add(whole, i);
   const std::string expected = steps_as_text(whole.take().steps);
   for (int size = 1; size < 12; ++size) {
     std::map<std::int64_t, StepRecord> merged;
     std::string state;
     for (int begin = 0; begin < 12; begin += size) {
-      JournalSteps part(state);
+      LoggedSteps part(state);
       for (int i = begin; i < std::min(begin + size, 12); ++i) add(part, i);
-      for (const StepRecord& record : part.take().steps) {
-        EXPECT_FALSE(part.may_have(12));
+      const LoggedBatch batch = part.take();
+      EXPECT_FALSE(batch.may_have(12));
+      for (const StepRecord& record : batch.steps) {
+        EXPECT_FALSE(batch.may_have(record.step)) << "each step is in one batch";
         if (merged.contains(record.step))
           merge(merged[record.step], record);
         else
@@ -234,10 +236,10 @@ TEST(JournalSteps, AnyBatchesGiveTheSameStepsAsOne) {
   }
 }
 
-TEST(JournalSteps, ABrokenStateIsIgnored) {
+TEST(LoggedSteps, ABrokenStateIsIgnored) {
   for (const std::string state :
        {"", "[]", "{\"chosen\":5,\"last_at\":\"x\",\"lowest\":1e300}", "{\"chosen\":{\"loss\":[]}}"}) {
-    JournalSteps steps(state);
+    LoggedSteps steps(state);
     steps.add("loss", 1, 2.0, 1000);
     EXPECT_EQ(steps_as_text(steps.take().steps), "1 loss 2 val nan dt nan n 0; ");
   }

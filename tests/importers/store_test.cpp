@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "storage/database/database.h"
@@ -71,10 +72,11 @@ void expect_runs(const CollectingSink& sink, const std::string& name) {
       }
     }
     const Json& steps = want.at("steps");
-    ASSERT_EQ(told.steps.size(), steps.size());
-    for (std::size_t k = 0; k < steps.size(); ++k) {
-      const Json& row = steps[k];
-      const StepRecord& record = told.steps[k];
+    std::map<std::int64_t, StepRecord> newest;
+    for (const StepRecord& record : told.steps) newest[record.step] = record;
+    ASSERT_EQ(newest.size(), steps.size());
+    for (const Json& row : steps) {
+      const StepRecord& record = newest[row.at("step").get<std::int64_t>()];
       EXPECT_EQ(record.step, row.at("step"));
       expect_number(row, "loss", record.loss, 0);
       expect_number(row, "val_loss", record.val_loss, 0);
@@ -122,7 +124,11 @@ TEST(Stores, TensorBoardFolderWithHparamsAndARestart) {
   read_event_folder(stores() / "tb_simple", sink);
   expect_runs(sink, "tb_simple");
   EXPECT_TRUE(sink.noted("train/accuracy"));
-  EXPECT_TRUE(sink.noted("resumed at an earlier step"));
+  EXPECT_TRUE(sink.noted("5 steps were logged more than once; the newer count"));
+  ASSERT_EQ(sink.runs[0].steps.size(), 45U) << "what the restart replaces is an earlier attempt";
+  EXPECT_EQ(sink.runs[0].steps[25].step, 25);
+  EXPECT_EQ(sink.runs[0].steps[26].step, 25);
+  EXPECT_NE(sink.runs[0].steps[25].loss, sink.runs[0].steps[26].loss);
 }
 
 TEST(Stores, TensorBoardTensorsOfEveryFloat) {

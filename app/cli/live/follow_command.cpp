@@ -1,4 +1,4 @@
-// `stepladder follow`: takes in the journals of Python scripts while they grow.
+// `stepladder follow`: takes in journals and other trackers' stores while they grow.
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -9,7 +9,7 @@
 #include "app/cli/commands.h"
 #include "app/exit_status.h"
 #include "app/format.h"
-#include "app/import/journal_follower.h"
+#include "app/import/follower.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -51,6 +51,8 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
     const auto times = rank_times(store, each.run);
     Json row = run_json(*run, rows.back().summary, context);
     row["ranks"] = each.ranks;
+    row["format"] = each.format;
+    row["newest_value_at"] = number(each.newest_at);
     row["rank_dt_ms_median"] = Json::object();
     for (const auto& [rank, ms] : times) row["rank_dt_ms_median"][rank] = number(ms);
     row["slowest_rank"] = times.size() > 1 ? Json(std::stoll(slowest(times)->first)) : Json();
@@ -68,7 +70,7 @@ void print_runs(RunStore& store, const std::vector<FollowedRun>& followed, bool 
 // Reads what there is. A locked database or a full disk is no reason to end: it is tried again.
 class Reading {
  public:
-  explicit Reading(JournalFollower& follower) : follower_(follower) {}
+  explicit Reading(Follower& follower) : follower_(follower) {}
 
   // Returns whether there may be more at once.
   bool read() {
@@ -87,34 +89,67 @@ class Reading {
   bool failing() const { return !trouble_.empty(); }
 
  private:
-  JournalFollower& follower_;
+  Follower& follower_;
   std::string trouble_;
 };
+
+// Says once per run, and again whenever it gets twice as late, that its store's writer holds values back.
+class Lateness {
+ public:
+  void tell(const std::vector<FollowedRun>& runs) {
+    for (const FollowedRun& run : runs) {
+      const double age_s = unix_now() - run.newest_at;
+      double& told_s = told_[run.run];
+      if (run.ended || !(age_s >= late_after_s)) {
+        told_s = 0;
+      } else if (const std::string text = lateness_text(run.format, age_s); !text.empty() && age_s >= 2 * told_s) {
+        told_s = age_s;
+        std::cerr << "stepladder: run " << run.run << ": " << text << "\n";
+      }
+    }
+  }
+
+ private:
+  std::map<RunId, double> told_;  // seconds
+};
+
+// A locked database is no reason to forget how runs ended; their next reader sees it too.
+void settle(Follower& follower) {
+  try {
+    follower.settle();
+  } catch (const StorageError& error) {
+    std::cerr << "stepladder: " << error.what() << "\n";
+  }
+}
 
 int follow(const FollowFlags& flags, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   store.close_dead_runs();
-  JournalFollower follower(store, flags.request,
-                           [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
+  Follower follower(store, flags.request,
+                    [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
+  Lateness lateness;
   Reading reading(follower);
   follower.look();
   while (!interrupted() && (reading.read() || (flags.once && reading.failing()))) {
   }
   if (!flags.once) {
-    if (follower.runs().empty()) std::cerr << "stepladder: waiting for the first journal\n";
+    if (follower.runs().empty()) std::cerr << "stepladder: waiting for the first journal or store\n";
     for (auto looked = std::chrono::steady_clock::now(); !interrupted();) {
       if (reading.read()) continue;
       std::this_thread::sleep_for(between_reads);
       if (std::chrono::steady_clock::now() - looked < between_looks) continue;
       looked = std::chrono::steady_clock::now();
       follower.look();
+      lateness.tell(follower.runs());
     }
   }
+  settle(follower);
   const std::vector<FollowedRun> runs = follower.runs();
   print_runs(store, runs, common.json);
   if (interrupted() && flags.once) return exit_interrupted;
   if (!runs.empty() || !flags.once) return exit_done;
-  std::cerr << "stepladder: found no journal there; a script that uses stepladder.py writes one\n";
+  std::cerr << "stepladder: found nothing to follow there: no journal of stepladder.py, no TensorBoard, W&B, MLflow or "
+               "Trackio store, and no CSV or JSON lines with training steps\n";
   return exit_failed;
 }
 
@@ -122,11 +157,14 @@ int follow(const FollowFlags& flags, const CommonOptions& common) {
 
 Subcommand follow_command(CLI::App& app, CommonOptions& common) {
   auto flags = std::make_shared<FollowFlags>();
-  CLI::App* command =
-      add_with_json(app, common, "follow", "Take in the journals of Python scripts (stepladder.py) while they grow");
-  command->add_option("paths", flags->request.paths, "Journals, folders of runs, or folders of those")->required();
+  CLI::App* command = add_with_json(app, common, "follow",
+                                    "Take in journals (stepladder.py) and other trackers' stores while they grow");
+  command
+      ->add_option("paths", flags->request.paths,
+                   "Journals; TensorBoard, W&B, MLflow and Trackio stores; CSV and JSON lines; folders of them")
+      ->required();
   command->add_flag("--once", flags->once, "Take in what is there, and end");
-  command->add_option("--name", flags->request.name, "Name of the runs (default: the scripts' own)")
+  command->add_option("--name", flags->request.name, "Name of the runs (default: the script's or the store's)")
       ->check(short_name());
   return {command, [flags, &common] { return follow(*flags, common); }};
 }

@@ -39,8 +39,8 @@ void FollowStore::own(RunId run, const ProcessIdentity& owner) {
   bind_owner(update, owner).bind(run).run();
 }
 
-void FollowStore::complete_steps(RunId run, std::span<const StepRecord> steps) {
-  stepladder::complete_steps(database_, run, steps);
+void FollowStore::complete_steps(RunId run, std::span<const StepRecord> steps, Completion how) {
+  stepladder::complete_steps(database_, run, steps, how);
   derived_.forget(run);
 }
 

@@ -1,5 +1,5 @@
-// How far journals have been taken in (docs/database.md, `followed`). A part of RunStore, which has its threads, locks
-// and errors.
+// How far journals and other trackers' stores have been taken in (docs/database.md, `followed`). A part of RunStore,
+// which has its threads, locks and errors.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/database/completion.h"
 #include "storage/database/process.h"
 #include "storage/records.h"
 
@@ -35,9 +36,8 @@ class FollowStore {
   std::optional<RunId> run_with_uid(std::string_view uid);  // also one in the bin
   void own(RunId run, const ProcessIdentity& owner);
 
-  // Parts of steps: what a record knows replaces what the file has of that step; no earlier attempt is kept. A step
-  // that isn't there is added.
-  void complete_steps(RunId run, std::span<const StepRecord> steps);
+  // Parts of steps. A step that isn't there is added.
+  void complete_steps(RunId run, std::span<const StepRecord> steps, Completion how = Completion::replace);
 
  private:
   Database& database_;

@@ -20,7 +20,7 @@ class JournalImport {
 
   void read(ImportInput& input) {
     JournalReader reader;
-    JournalSteps steps;
+    LoggedSteps steps;
     std::optional<JournalHeader> header;
     JournalEvent event;
     for (std::string_view piece = input.next(); !piece.empty(); piece = input.next()) {
@@ -65,13 +65,13 @@ class JournalImport {
     return true;
   }
 
-  void take(const JournalEvent& event, std::optional<JournalHeader>& header, JournalSteps& steps) {
+  void take(const JournalEvent& event, std::optional<JournalHeader>& header, LoggedSteps& steps) {
     if (!header) header = journal_header(event);
     if (header) run_.take(event, *header, steps);
   }
 
-  void tell(const JournalHeader& header, JournalSteps& steps) {
-    JournalBatch batch = steps.take(run_.tokens_per_sample());
+  void tell(const JournalHeader& header, LoggedSteps& steps) {
+    LoggedBatch batch = steps.take(run_.tokens_per_sample());
     run_.describe(batch);
     texts_ += run_.take_texts().size();
     bad_steps_ += steps.bad_steps();

@@ -84,7 +84,7 @@ JournalRun::JournalRun(Run known)
   ended_ = is_over(run_.status) && run_.status != RunStatus::interrupted;
 }
 
-void JournalRun::take(const JournalEvent& event, const JournalHeader& header, JournalSteps& steps) {
+void JournalRun::take(const JournalEvent& event, const JournalHeader& header, LoggedSteps& steps) {
   const auto values = event.fields.find("v");
   const bool has_values = values != event.fields.end() && values->is_object();
   if (event.kind == "log") {
@@ -180,7 +180,7 @@ void JournalRun::take_end(const JournalEvent& event, const JournalHeader& header
   changed_ = true;
 }
 
-void JournalRun::take_step(const JournalEvent& event, const JournalHeader& header, JournalSteps& steps) {
+void JournalRun::take_step(const JournalEvent& event, const JournalHeader& header, LoggedSteps& steps) {
   const double ms = number_in(event.fields, "ms");
   if (is_missing(ms)) return;
   const std::int64_t step = integer_in(event.fields, "s", -1);
@@ -227,9 +227,9 @@ std::int64_t JournalRun::tokens_per_sample() const {
   return fill_from_config(recipe_, ignored);
 }
 
-void JournalRun::describe(JournalBatch& batch) const {
+void JournalRun::describe(LoggedBatch& batch) const {
   if (described_.empty()) return;
-  for (JournalBatch::Values& values : batch.metrics) {
+  for (LoggedBatch::Values& values : batch.metrics) {
     Metric& metric = values.metric;
     for (const auto& [pattern, said] : described_) {
       if (pattern != metric.name && !matches_pattern(pattern, metric.name)) continue;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "storage/importers/journal/journal_reader.h"
-#include "storage/importers/journal/journal_steps.h"
+#include "storage/importers/trackers/logged_steps.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -41,7 +41,7 @@ class JournalRun {
 
   // An event of the journal with this header; numbers are added to the journal's `steps`. Other ranks' metrics are
   // called rank/N/NAME, and if there are several ranks, each one's step times rank/N/dt_ms.
-  void take(const JournalEvent& event, const JournalHeader& header, JournalSteps& steps);
+  void take(const JournalEvent& event, const JournalHeader& header, LoggedSteps& steps);
 
   // With everything known so far. `recipe` and `environment` are JSON.
   Run run() const;
@@ -52,7 +52,7 @@ class JournalRun {
   void keep() { changed_ = false; }
 
   // What a script said of its metrics (units, direction, group) completes what their names say.
-  void describe(JournalBatch& batch) const;
+  void describe(LoggedBatch& batch) const;
 
   // What `describe` uses, as JSON for a later reader.
   nlohmann::ordered_json descriptions() const;
@@ -66,7 +66,7 @@ class JournalRun {
  private:
   void take_header(const JournalEvent& event, const JournalHeader& header);
   void take_end(const JournalEvent& event, const JournalHeader& header);
-  void take_step(const JournalEvent& event, const JournalHeader& header, JournalSteps& steps);
+  void take_step(const JournalEvent& event, const JournalHeader& header, LoggedSteps& steps);
   void take_metric(const nlohmann::ordered_json& fields);
   void take_text(const JournalEvent& event);
   void put(const char* name, const nlohmann::ordered_json& value);

@@ -52,8 +52,10 @@ bool ByteStream::skip(std::uint64_t size) {
   return true;
 }
 
-StoreFile::StoreFile(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::binary) {
+StoreFile::StoreFile(std::filesystem::path path, std::uint64_t begin)
+    : path_(std::move(path)), file_(path_, std::ios::binary) {
   if (!file_) throw ImportError("could not be opened");
+  file_.seekg(static_cast<std::streamoff>(begin));
   head_size_ = read_piece(file_, buffer_);
 }
 

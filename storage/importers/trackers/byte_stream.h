@@ -14,7 +14,8 @@ namespace stepladder {
 
 class ByteStream {
  public:
-  explicit ByteStream(ImportInput& input) : input_(input) {}
+  // `offset`: of the input's first byte in its file.
+  explicit ByteStream(ImportInput& input, std::uint64_t offset = 0) : input_(input), offset_(offset) {}
 
   // The next `size` bytes, fewer only if the input ends; valid until the next call. Memory grows with the bytes that
   // exist rather than with `size`.
@@ -31,13 +32,13 @@ class ByteStream {
   ImportInput& input_;
   std::string_view piece_;
   std::string kept_;  // bytes that span pieces
-  std::uint64_t offset_ = 0;
+  std::uint64_t offset_;
 };
 
-// A file read in pieces of 64 KiB. Throws ImportError if it cannot be opened.
+// A file read in pieces of 64 KiB, from `begin` on. Throws ImportError if it cannot be opened.
 class StoreFile : public ImportInput {
  public:
-  explicit StoreFile(std::filesystem::path path);
+  explicit StoreFile(std::filesystem::path path, std::uint64_t begin = 0);
   std::string_view head() override { return std::string_view(buffer_).substr(0, head_size_); }
   std::string_view next() override;
   const std::filesystem::path& path() const override { return path_; }

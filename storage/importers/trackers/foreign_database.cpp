@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <chrono>
+#include <fstream>
 #include <system_error>
 
 #include "storage/importers/importer.h"
@@ -19,6 +21,13 @@ bool has_log(const fs::path& file) {
     if (!error && bytes > 0) return true;
   }
   return false;
+}
+
+bool uses_write_ahead_log(const fs::path& file) {
+  constexpr std::streamoff at = 18;  // the version that may write it: 1 or, with a log, 2
+  std::ifstream stream(file, std::ios::binary);
+  stream.seekg(at);
+  return stream.get() == 2;
 }
 
 fs::path make_private_folder() {
@@ -55,11 +64,41 @@ ForeignDatabase::Copy::~Copy() {
   if (!folder.empty()) fs::remove_all(folder, error);
 }
 
-ForeignDatabase::ForeignDatabase(const fs::path& file) {
-  if (!has_log(file)) {
+ForeignDatabase::ForeignDatabase(const fs::path& file, Writer writer) {
+  if (writer == Writer::at_work)
+    open_beside_writer(file);
+  else if (has_log(file))
+    open_copy(file);
+  else
     database_ = std::make_unique<Database>(file, Database::Mode::foreign);
-    return;
+}
+
+// Reading a write-ahead log needs an index beside it. The program that writes keeps one; without one it would be
+// created here, so the log is read from a copy.
+void ForeignDatabase::open_beside_writer(const fs::path& file) {
+  constexpr std::chrono::milliseconds patience(500);
+  std::error_code error;
+  const bool has_index = fs::exists(file.string() + "-shm", error);
+  if (!uses_write_ahead_log(file) || (has_index && fs::exists(file.string() + "-wal", error))) {
+    database_ = std::make_unique<Database>(file, Database::Mode::read_only);
+    database_->set_patience(patience);
+  } else if (has_log(file)) {
+    open_copy(file);
+  } else {
+    without_log_ = file;
+    written_ = fs::last_write_time(file, error);
+    database_ = std::make_unique<Database>(file, Database::Mode::foreign);
   }
+}
+
+void ForeignDatabase::check() const {
+  std::error_code error;
+  if (without_log_.empty()) return;
+  if (!has_log(without_log_) && fs::last_write_time(without_log_, error) == written_) return;
+  throw StorageError(without_log_.string() + " was written while it was read");
+}
+
+void ForeignDatabase::open_copy(const fs::path& file) {
   copy_.folder = make_private_folder();
   const fs::path copy = copy_.folder / file.filename();
   copy_with_logs(file, copy);

@@ -18,8 +18,16 @@ bool is_sqlite(std::string_view head);
 // the log or write an index for it. The copy is deleted with this object.
 class ForeignDatabase {
  public:
+  // at_work: a program may be writing the file. Then a statement holds a read lock as the program's own readers do, and
+  // what is read is one of its committed states.
+  enum class Writer { at_rest, at_work };
+
   // Throws ImportError and StorageError.
-  explicit ForeignDatabase(const std::filesystem::path& file);
+  explicit ForeignDatabase(const std::filesystem::path& file, Writer writer = Writer::at_rest);
+
+  // Throws StorageError if a program has begun to write since, so that what was read without its log may be torn. Call
+  // after reading.
+  void check() const;
 
   Database& get() { return *database_; }
 
@@ -33,12 +41,17 @@ class ForeignDatabase {
   std::string indexed(const std::string& table, const std::string& column, const std::string& columns);
 
  private:
+  void open_beside_writer(const std::filesystem::path& file);
+  void open_copy(const std::filesystem::path& file);
+
   struct Copy {
     ~Copy();
     std::filesystem::path folder;
   };
   Copy copy_;  // destroyed after the connection
   std::unique_ptr<Database> database_;
+  std::filesystem::path without_log_;  // the file, if it is read as one that nobody writes
+  std::filesystem::file_time_type written_;
 };
 
 }  // namespace stepladder

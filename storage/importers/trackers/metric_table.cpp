@@ -117,9 +117,10 @@ void MetricTable::add(std::string_view name, std::int64_t step, double value, do
   if (is_missing(last_at_) || at > last_at_) last_at_ = at;
 }
 
-void MetricTable::drop_from(std::int64_t step) {
-  for (auto& [name, target] : columns_)
-    dropped_ += std::erase_if(target.points, [&](const MetricPoint& point) { return point.step >= step; });
+void MetricTable::take_points(const Use& use) {
+  for (const auto& [name, target] : columns_)
+    if (!target.points.empty()) use(name, target.points);
+  *this = MetricTable{};
 }
 
 bool MetricTable::empty() const {
@@ -333,9 +334,6 @@ MetricTable::Steps MetricTable::take_steps(std::int64_t tokens_per_sample) {
   if (bad_steps_ > 0)
     steps.notes.push_back(count(bad_steps_, "point was", "points were") +
                           " left out: the step is negative or too large");
-  if (dropped_ > 0)
-    steps.notes.push_back("the run was resumed at an earlier step: left out " + count(dropped_, "point", "points") +
-                          " that the new ones replace");
   std::vector<Draft> drafts = merge(chosen);
   const Column* time = chosen[static_cast<std::size_t>(MetricRole::step_time)];
   set_step_times(drafts, time ? time->name : "", !time || time->meaning.scale != 0, steps.notes);

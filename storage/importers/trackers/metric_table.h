@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +21,9 @@ class MetricTable {
   // `at`: unix seconds or `missing`. Steps below 0 and beyond 10^15 are counted and skipped.
   void add(std::string_view name, std::int64_t step, double value, double at);
 
-  // The run was resumed at `step`: its earlier values from there on no longer count.
-  void drop_from(std::int64_t step);
+  // The numbers as they are, for a reader of pieces. Empties the table.
+  using Use = std::function<void(const std::string& name, std::span<const MetricPoint>)>;
+  void take_points(const Use& use);
 
   bool empty() const;
   double first_at() const;  // `missing` if no point has a time
@@ -54,7 +57,6 @@ class MetricTable {
   std::map<std::string, Column, std::less<>> columns_;
   Column* last_ = nullptr;  // stores often write one metric in a row
   std::uint64_t bad_steps_ = 0;
-  std::uint64_t dropped_ = 0;
   double first_at_ = missing;
   double last_at_ = missing;
 };

@@ -1,5 +1,5 @@
 // How a metric's numbers become those of a step: shared by stores that are read whole (metric_table.h) and journals
-// that are read as they grow (journal_steps.h).
+// that are read as they grow (logged_steps.h).
 #pragma once
 
 #include <cstddef>

@@ -8,12 +8,14 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <utility>
 
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -80,11 +82,27 @@ double sql_value(const Statement& row, int value, int is_nan) {
   return number;
 }
 
+void add_settings(Database& database, const std::string& params, const std::string& tags_table, const std::string& id,
+                  ForeignRun& run) {
+  Statement settings(database, "SELECT key, value FROM " + params + " WHERE run_uuid = ? ORDER BY key");
+  settings.bind(id);
+  while (settings.step()) run.config[settings.text(0)] = settings.text(1);
+  Tags tags;
+  Statement rows(database, "SELECT key, value FROM " + tags_table + " WHERE run_uuid = ? ORDER BY key");
+  rows.bind(id);
+  while (rows.step()) tags.add(run, rows.text(0), rows.text(1));
+  tags.finish(run);
+}
+
+bool is_mlflow(ForeignDatabase& database) {
+  return database.has_tables({"experiments", "runs", "metrics", "params", "tags"});
+}
+
 class MlflowDatabase {
  public:
   MlflowDatabase(const fs::path& file, ImportSink& sink) : file_(file), database_(file), sink_(sink) {}
 
-  bool recognised() { return database_.has_tables({"experiments", "runs", "metrics", "params", "tags"}); }
+  bool recognised() { return is_mlflow(database_); }
 
   void read() {
     struct Experiment {
@@ -130,24 +148,13 @@ class MlflowDatabase {
     LadderOfRuns ladder(name, sink_);
     for (Row& row : runs) {
       row.run.config = Json::object();
-      read_settings(row.id, row.run);
+      add_settings(database_.get(), params_, tags_, row.id, row.run);
       read_metrics(row.id, row.run);
       name_run(row.run, file_, row.id);
       ladder.tell(std::move(row.run));
       ++told_;
     }
     ladder.finish();
-  }
-
-  void read_settings(const std::string& id, ForeignRun& run) {
-    Statement params(database_.get(), "SELECT key, value FROM " + params_ + " WHERE run_uuid = ? ORDER BY key");
-    params.bind(id);
-    while (params.step()) run.config[params.text(0)] = params.text(1);
-    Tags tags;
-    Statement rows(database_.get(), "SELECT key, value FROM " + tags_ + " WHERE run_uuid = ? ORDER BY key");
-    rows.bind(id);
-    while (rows.step()) tags.add(run, rows.text(0), rows.text(1));
-    tags.finish(run);
   }
 
   void read_metrics(const std::string& id, ForeignRun& run) {
@@ -223,27 +230,30 @@ void for_each_file(const fs::path& folder, const Visit& visit) {
   for (const fs::path& file : files) visit(file.lexically_relative(folder).generic_string(), file);
 }
 
+// "1764000000000 0.5 12" -> a point; false if it isn't one.
+bool read_metric_line(const std::string& name, const std::string& line, ForeignRun& run) {
+  std::istringstream words(line);
+  std::string at, value, step;
+  words >> at >> value >> step;
+  double at_ms = 0, number = 0, step_number = 0;
+  const bool whole = read_number(at, at_ms) && read_number(value, number) &&
+                     (step.empty() || (read_number(step, step_number) && std::fabs(step_number) < 1e15));
+  if (whole) run.metrics.add(name, static_cast<std::int64_t>(step_number), number, from_milliseconds(at_ms));
+  return whole;
+}
+
 void read_metric_file(const std::string& name, const fs::path& file, ForeignRun& run) {
   std::ifstream lines(file, std::ios::binary);
   std::uint64_t malformed = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string at, value, step;
-    words >> at >> value >> step;
-    double at_ms = 0, number = 0, step_number = 0;
-    const bool whole = read_number(at, at_ms) && read_number(value, number) &&
-                       (step.empty() || (read_number(step, step_number) && std::fabs(step_number) < 1e15));
-    if (whole)
-      run.metrics.add(name, static_cast<std::int64_t>(step_number), number, from_milliseconds(at_ms));
-    else if (!line.empty())
-      ++malformed;
-  }
+  for (std::string line; std::getline(lines, line);)
+    if (!read_metric_line(name, line, run) && !line.empty()) ++malformed;
   if (malformed > 0)
     run.notes.push_back("metrics/" + short_list({name}) + ": " + "left out " +
                         times(malformed, "malformed line", "malformed lines"));
 }
 
-ForeignRun read_run_folder(const fs::path& folder) {
+// What the folder says of the run, without its numbers.
+ForeignRun read_run_facts(const fs::path& folder) {
   ForeignRun run;
   run.config = Json::object();
   auto meta = read_meta(folder);
@@ -257,6 +267,11 @@ ForeignRun read_run_folder(const fs::path& folder) {
   for_each_file(folder / "tags",
                 [&](const std::string& name, const fs::path& file) { tags.add(run, name, text_of(file)); });
   tags.finish(run);
+  return run;
+}
+
+ForeignRun read_run_folder(const fs::path& folder) {
+  ForeignRun run = read_run_facts(folder);
   for_each_file(folder / "metrics",
                 [&](const std::string& name, const fs::path& file) { read_metric_file(name, file, run); });
   return run;
@@ -309,7 +324,229 @@ void read_experiment_folder(const fs::path& folder, const fs::path& store, Impor
   if (deleted > 0) sink.note(0, times(deleted, "deleted run was", "deleted runs were") + " left out");
 }
 
+bool has_ended(const Run& run) {
+  return run.status != RunStatus::interrupted;
+}
+
+// The piece of a run of which the store tells no numbers but always the facts.
+StorePiece piece_of(ForeignRun facts, const StorePosition& from, const fs::path& store, const std::string& id) {
+  StorePiece piece{.news = std::move(facts), .end = from};
+  if (!piece.end.state.is_object()) piece.end.state = Json::object();
+  name_run(piece.news, store, id);
+  piece.has_ended = has_ended(piece.news.run);
+  return piece;
+}
+
+class GrowingMlflowFolder : public GrowingStore {
+ public:
+  explicit GrowingMlflowFolder(fs::path folder) : GrowingStore("mlflow", std::move(folder)) {}
+
+  std::vector<fs::path> files() const override {
+    std::vector<fs::path> files{path() / "meta.yaml"};
+    for_each_file(path() / "metrics", [&](const std::string&, const fs::path& file) { files.push_back(file); });
+    return files;
+  }
+
+  StorePiece read(const StorePosition& from, bool impatient) override {
+    StorePiece piece = piece_of(read_run_facts(path()), from, path().parent_path().parent_path(), name());
+    Json& marks = piece.end.state["files"];
+    if (!marks.is_object()) marks = Json::object();
+    std::int64_t taken = 0;
+    for_each_file(path() / "metrics", [&](const std::string& name, const fs::path& file) {
+      if (!piece.replaced.empty()) return;
+      const Json mark = marks.value(name, Json());
+      if (const std::string why = replaced_since(file, mark); !why.empty()) {
+        piece.replaced = "metrics/" + short_list({name}) + " " + why;
+        return;
+      }
+      const std::int64_t begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
+      const std::int64_t end = read_lines(name, file, begin, taken, piece, impatient);
+      if (end > begin) marks[name] = mark_of(file, end);
+      taken += end - begin;
+    });
+    piece.end.amount += taken;
+    piece.has_ended = piece.has_ended && !piece.more;
+    return piece;
+  }
+
+  void settle(Run& run) const override { set_status(run, "RUNNING"); }
+
+ private:
+  // The whole lines from `begin` on, as far as the piece has room. Returns where they end.
+  static std::int64_t read_lines(const std::string& name, const fs::path& file, std::int64_t begin, std::int64_t taken,
+                                 StorePiece& piece, bool impatient) {
+    const auto room = static_cast<std::int64_t>(store_piece_bytes) - taken;
+    std::error_code error;
+    const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
+    if (error || size == begin) return begin;
+    if (room <= 0) {
+      piece.more = true;
+      return begin;
+    }
+    std::string bytes(static_cast<std::size_t>(std::min(room, size - begin)), '\0');
+    std::ifstream stream(file, std::ios::binary);
+    stream.seekg(begin);
+    stream.read(bytes.data(), std::ssize(bytes));
+    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+    std::int64_t end = begin;
+    for (std::size_t at = 0, line_end; (line_end = bytes.find('\n', at)) != std::string::npos; at = line_end + 1) {
+      const std::string line = bytes.substr(at, line_end - at);
+      if (!read_metric_line(name, line, piece.news) && !impatient) {  // zeros that NFS shows for a while
+        piece.is_stuck = true;
+        return end;
+      }
+      end = begin + static_cast<std::int64_t>(line_end) + 1;
+    }
+    piece.more = piece.more || (end > begin && end < size && std::ssize(bytes) == room);
+    return end;
+  }
+};
+
+// What changed in a database since the last look, found by one query for all of its runs.
+class MlflowNews {
+ public:
+  explicit MlflowNews(fs::path file) : file_(std::move(file)) {}
+
+  struct State {
+    std::int64_t last_row = 0;  // of its metrics
+    std::string status;
+    bool operator==(const State&) const = default;
+  };
+
+  const fs::path& file() const { return file_; }
+
+  const std::map<std::string, State>& runs() {
+    std::string stamp = stamp_of({file_, file_.string() + "-wal"});
+    if (stamp == stamp_) return runs_;
+    ForeignDatabase database(file_, ForeignDatabase::Writer::at_work);
+    {
+      Statement rows(database.get(),
+                     "SELECT run_uuid, status, name, end_time FROM runs WHERE lifecycle_stage IS NOT 'deleted'");
+      while (rows.step()) runs_[rows.text(0)].status = rows.text(1) + " " + rows.text(2) + " " + rows.text(3);
+    }
+    Statement rows(database.get(), "SELECT run_uuid, max(rowid) FROM metrics WHERE rowid > ? GROUP BY run_uuid");
+    rows.bind(last_row_);
+    while (rows.step()) {
+      if (const auto run = runs_.find(rows.text(0)); run != runs_.end()) run->second.last_row = rows.integer(1);
+      last_row_ = std::max(last_row_, rows.integer(1));
+    }
+    database.check();
+    stamp_ = std::move(stamp);
+    return runs_;
+  }
+
+ private:
+  const fs::path file_;
+  std::string stamp_ = "?";
+  std::int64_t last_row_ = 0;
+  std::map<std::string, State> runs_;
+};
+
+// One run of a database. Its position is the number of the last row of `metrics` that was taken.
+class GrowingMlflowRun : public GrowingStore {
+ public:
+  GrowingMlflowRun(std::shared_ptr<MlflowNews> news, std::string id)
+      : GrowingStore("mlflow", news->file(), id), news_(std::move(news)), id_(std::move(id)) {}
+
+  std::string name() const override { return id_; }
+  std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
+  bool has_changed() override {
+    const auto& runs = news_->runs();
+    const auto now = runs.find(id_);
+    if (now == runs.end() || now->second == seen_) return false;
+    seen_ = now->second;
+    return true;
+  }
+
+  StorePiece read(const StorePosition& from, bool) override {
+    ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
+    Transaction one_state(database.get(), Transaction::Kind::read);
+    StorePiece piece = piece_of(facts(database.get()), from, path(), id_);
+    const std::string last = from.state.is_object() ? from.state.value("last", "") : "";
+    if (from.amount > 0 && row_text(database.get(), from.amount) != last) {
+      piece.replaced = "no longer holds the row that was read last";
+      return piece;
+    }
+    Statement rows(database.get(),
+                   "SELECT rowid, key, value, timestamp, step, is_nan FROM metrics WHERE run_uuid = ? AND rowid > ? "
+                   "ORDER BY rowid LIMIT ?");
+    rows.bind(id_).bind(from.amount).bind(store_piece_rows);
+    std::int64_t taken = 0;
+    while (rows.step()) {
+      piece.news.metrics.add(rows.text(1), rows.integer(4), sql_value(rows, 2, 5),
+                             from_milliseconds(static_cast<double>(rows.integer(3))));
+      piece.end.amount = rows.integer(0);
+      ++taken;
+    }
+    piece.more = taken == store_piece_rows;
+    piece.has_ended = piece.has_ended && !piece.more;
+    if (taken > 0) piece.end.state["last"] = row_text(database.get(), piece.end.amount);
+    one_state.commit();
+    database.check();
+    return piece;
+  }
+
+  void settle(Run& run) const override { set_status(run, "RUNNING"); }
+
+ private:
+  ForeignRun facts(Database& database) const {
+    ForeignRun run;
+    run.config = Json::object();
+    Statement row(database, "SELECT name, status, start_time, end_time FROM runs WHERE run_uuid = ?");
+    row.bind(id_);
+    if (row.step()) {
+      run.run.title = row.text(0);
+      set_status(run.run, row.text(1));
+      run.run.started_at = from_milliseconds(static_cast<double>(row.integer(2)));
+      run.run.ended_at = from_milliseconds(static_cast<double>(row.integer(3)));
+    }
+    add_settings(database, "params", "tags", id_, run);
+    return run;
+  }
+
+  static std::string row_text(Database& database, std::int64_t number) {
+    Statement row(database, "SELECT run_uuid, key, step, timestamp FROM metrics WHERE rowid = ?");
+    row.bind(number);
+    return row.step() ? row.text(0) + " " + row.text(1) + " " + row.text(2) + " " + row.text(3) : "";
+  }
+
+  const std::shared_ptr<MlflowNews> news_;
+  const std::string id_;
+  MlflowNews::State seen_{.status = "?"};
+};
+
+class GrowingMlflowDatabase : public GrowingDatabase {
+ public:
+  explicit GrowingMlflowDatabase(fs::path file) : news_(std::make_shared<MlflowNews>(std::move(file))) {}
+
+  std::vector<std::unique_ptr<GrowingStore>> find_new() override {
+    std::vector<std::unique_ptr<GrowingStore>> found;
+    for (const auto& [id, state] : news_->runs())
+      if (known_.insert(id).second) found.push_back(std::make_unique<GrowingMlflowRun>(news_, id));
+    return found;
+  }
+
+ private:
+  const std::shared_ptr<MlflowNews> news_;
+  std::set<std::string> known_;
+};
+
 }  // namespace
+
+bool is_mlflow_run_folder(const fs::path& folder) {
+  return is_run_folder(folder);
+}
+
+std::unique_ptr<GrowingStore> growing_mlflow_folder(const fs::path& run_folder) {
+  return std::make_unique<GrowingMlflowFolder>(run_folder);
+}
+
+std::shared_ptr<GrowingDatabase> growing_mlflow_database(const fs::path& file) {
+  ForeignDatabase database(file, ForeignDatabase::Writer::at_work);
+  const bool is_ours = is_mlflow(database);
+  database.check();
+  return is_ours ? std::make_shared<GrowingMlflowDatabase>(file) : nullptr;
+}
 
 Importer importers::mlflow() {
   return {.id = "mlflow",

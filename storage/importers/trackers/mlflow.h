@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 
 #include "storage/importers/importer.h"
+#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 
@@ -12,5 +14,10 @@ bool is_mlflow_folder(const std::filesystem::path& folder);
 
 // Reads every experiment; one with several runs is a ladder. Throws ImportError if there is no experiment.
 void read_mlflow_folder(const std::filesystem::path& folder, ImportSink& sink);
+
+// Runs while they grow: one run's folder, and those of a database (null if the file isn't MLflow's).
+bool is_mlflow_run_folder(const std::filesystem::path& folder);
+std::unique_ptr<GrowingStore> growing_mlflow_folder(const std::filesystem::path& run_folder);
+std::shared_ptr<GrowingDatabase> growing_mlflow_database(const std::filesystem::path& file);
 
 }  // namespace stepladder

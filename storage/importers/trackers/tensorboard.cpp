@@ -13,6 +13,7 @@
 #include "storage/checksum.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/growing_store.h"
 #include "storage/importers/trackers/wire_reader.h"
 
 namespace stepladder {
@@ -202,41 +203,58 @@ class EventReader {
   void read(ImportInput& input) {
     ByteStream stream(input);
     const std::string name = input.path().filename().string();
+    std::string_view event;
     while (true) {
       const std::uint64_t begins = stream.offset();
-      std::string_view header = stream.take(header_size);
-      if (header.empty()) break;
-      if (header.size() < header_size) {
-        if (begins == 0) throw ImportError("is not an event file: it is shorter than one record");
-        note(name, "ends in the middle of a record; the rest was read");
-        return;
-      }
-      const std::uint64_t length = u64_at(header, 0);
-      if (!length_holds(header)) {
-        if (begins == 0) throw ImportError("is not an event file: its first record has a wrong checksum");
-        note(name, "is damaged at byte " + std::to_string(begins) + "; the rest could not be read");
-        return;
-      }
-      if (length > largest_event) {
-        if (!stream.skip(length) || !stream.skip(footer_size)) {
-          note(name, "ends in the middle of a record; the rest was read");
+      switch (next_frame(stream, event)) {
+        case Frame::event:
+          read_event(event);
+          break;
+        case Frame::bad:
+          ++bad_checksums_;
+          break;
+        case Frame::too_large:
+          ++too_large_;
+          break;
+        case Frame::end:
           return;
-        }
-        ++too_large_;
-        continue;
+        case Frame::cut_off:
+          if (begins == 0 && stream.offset() < header_size)
+            throw ImportError("is not an event file: it is shorter than one record");
+          return note(name, "ends in the middle of a record; the rest was read");
+        case Frame::lost:
+          if (begins == 0) throw ImportError("is not an event file: its first record has a wrong checksum");
+          return note(name, "is damaged at byte " + std::to_string(begins) + "; the rest could not be read");
       }
-      const std::size_t size = static_cast<std::size_t>(length) + footer_size;
-      const std::string_view payload = stream.take(size);
-      if (payload.size() < size) {
-        note(name, "ends in the middle of a record; the rest was read");
-        return;
-      }
-      const std::string_view event = payload.substr(0, size - footer_size);
-      if (u32_at(payload, size - footer_size) == masked(crc32c(event)))
-        read_event(event);
-      else
-        ++bad_checksums_;
     }
+  }
+
+  struct Progress {
+    std::uint64_t end = 0;  // every byte before it was taken
+    bool more = false;
+    bool is_stuck = false;
+    bool restarts = false;
+  };
+
+  // Reads whole records from `begin` on, about `most` bytes. A restart of the program is only ever the first of them.
+  Progress read_some(ImportInput& input, std::uint64_t begin, std::uint64_t most, bool impatient) {
+    ByteStream stream(input, begin);
+    Progress progress{.end = begin};
+    std::string_view event;
+    for (bool is_first = true; progress.end - begin < most; is_first = false) {
+      const Frame frame = next_frame(stream, event);
+      if (frame == Frame::end || frame == Frame::cut_off) return progress;
+      progress.is_stuck = frame == Frame::lost || (frame == Frame::bad && !impatient);
+      if (progress.is_stuck) return progress;
+      if (frame == Frame::event && starts_session(event)) {
+        if (!is_first) break;
+        progress.restarts = true;
+      }
+      if (frame == Frame::event) read_event(event);
+      progress.end = stream.offset();
+    }
+    progress.more = true;
+    return progress;
   }
 
   void finish() {
@@ -251,6 +269,36 @@ class EventReader {
   }
 
  private:
+  enum class Frame { event, bad, too_large, end, cut_off, lost };  // lost: no later record can be found
+
+  // `event` is valid until the next call.
+  static Frame next_frame(ByteStream& stream, std::string_view& event) {
+    const std::string_view header = stream.take(header_size);
+    if (header.empty()) return Frame::end;
+    if (header.size() < header_size) return Frame::cut_off;
+    if (!length_holds(header)) return Frame::lost;
+    const std::uint64_t length = u64_at(header, 0);
+    if (length > largest_event)
+      return stream.skip(length) && stream.skip(footer_size) ? Frame::too_large : Frame::cut_off;
+    const std::size_t size = static_cast<std::size_t>(length) + footer_size;
+    const std::string_view payload = stream.take(size);
+    if (payload.size() < size) return Frame::cut_off;
+    event = payload.substr(0, size - footer_size);
+    return u32_at(payload, size - footer_size) == masked(crc32c(event)) ? Frame::event : Frame::bad;
+  }
+
+  // SessionLog START: the program was restarted at this event's step.
+  static bool starts_session(std::string_view message) {
+    bool starts = false;
+    WireReader field(message);
+    while (field.next()) {
+      if (field.number() != 7) continue;
+      WireReader session(field.bytes());
+      while (session.next()) starts = starts || (session.number() == 1 && session.integer() == 1);
+    }
+    return starts && !field.malformed();
+  }
+
   void note(const std::string& name, const std::string& text) {
     run_.notes.push_back((name.empty() ? "the file " : name + " ") + text);
   }
@@ -259,32 +307,22 @@ class EventReader {
     double at = missing;
     std::int64_t step = 0;
     std::vector<std::string_view> summaries;
-    std::string_view session;
     WireReader field(message);
     while (field.next()) {
       if (field.number() == 1) at = field.real();
       if (field.number() == 2) step = field.integer();
       if (field.number() == 5) summaries.push_back(field.bytes());
-      if (field.number() == 7) session = field.bytes();
     }
     if (field.malformed()) {
       ++malformed_;
       return;
     }
-    if (!session.empty()) read_session(session, step);
     for (const std::string_view summary : summaries) {
       WireReader values(summary);
       while (values.next())
         if (values.number() == 1) read_summary_value(values.bytes(), step, at);
       if (values.malformed()) ++malformed_;
     }
-  }
-
-  // SessionLog START: the program was restarted at this step; later values no longer count.
-  void read_session(std::string_view message, std::int64_t step) {
-    WireReader field(message);
-    while (field.next())
-      if (field.number() == 1 && field.integer() == 1) run_.metrics.drop_from(step);
   }
 
   void read_summary_value(std::string_view message, std::int64_t step, double at) {
@@ -415,12 +453,15 @@ Importer importers::tensorboard() {
           }};
 }
 
+bool is_event_file_name(const fs::path& file) {
+  return file.filename().string().find("tfevents") != std::string::npos;
+}
+
 std::vector<fs::path> event_files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error))
-    if (entry.is_regular_file(error) && entry.path().filename().string().find("tfevents") != std::string::npos)
-      files.push_back(entry.path());
+    if (entry.is_regular_file(error) && is_event_file_name(entry.path())) files.push_back(entry.path());
   // events.out.tfevents.SECONDS.HOST...: sorting by name sorts by time.
   std::sort(files.begin(), files.end());
   return files;
@@ -461,7 +502,7 @@ std::vector<fs::path> event_folders_in(const fs::path& folder) {
        it.increment(error)) {
     if (error || it.depth() > deepest_folder) return {};
     if (!it->is_regular_file(error)) continue;
-    if (it->path().filename().string().find("tfevents") == std::string::npos) return {};
+    if (!is_event_file_name(it->path())) return {};
     if (folders.empty() || folders.back() != it->path().parent_path()) folders.push_back(it->path().parent_path());
   }
   std::sort(folders.begin(), folders.end());
@@ -484,6 +525,66 @@ void read_event_folders(const fs::path& folder, ImportSink& sink) {
   }
   if (!any) throw ImportError("holds no readable event file");
   ladder.finish();
+}
+
+namespace {
+
+// The event files of one run: all of a folder, or one. A program that was started again writes another file.
+class GrowingEvents : public GrowingStore {
+ public:
+  GrowingEvents(fs::path path, bool is_folder) : GrowingStore("tensorboard", std::move(path)), is_folder_(is_folder) {}
+
+  std::vector<fs::path> files() const override {
+    return is_folder_ ? event_files_in(path()) : std::vector<fs::path>{path()};
+  }
+  std::string name() const override { return (is_folder_ ? path() : path().parent_path()).filename().string(); }
+
+  StorePiece read(const StorePosition& from, bool impatient) override {
+    StorePiece piece{.news = {}, .end = from};
+    piece.news = new_run(path());
+    piece.news.run.title = piece.news.run.stage = name();
+    if (!from.state.is_object()) piece.end.state = Json::object();
+    Json& marks = piece.end.state;
+    EventReader reader(piece.news);
+    for (const fs::path& file : files()) {
+      const std::string key = file.filename().string();
+      const Json mark = marks.value(key, Json());
+      if (const std::string replaced = replaced_since(file, mark); !replaced.empty())
+        return {.news = {}, .end = {}, .replaced = key + " " + replaced};
+      const auto begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
+      std::error_code error;
+      if (const auto size = fs::file_size(file, error); error || static_cast<std::int64_t>(size) == begin) continue;
+      StoreFile input(file, static_cast<std::uint64_t>(begin));
+      const auto progress = reader.read_some(input, static_cast<std::uint64_t>(begin), store_piece_bytes, impatient);
+      const auto end = static_cast<std::int64_t>(progress.end);
+      piece.is_stuck = piece.is_stuck || progress.is_stuck;
+      if (end == begin) continue;
+      piece.restarts = progress.restarts;
+      piece.end.amount += end - begin;
+      marks[key] = mark_of(file, end);
+      piece.more = true;  // also of the next file
+      break;
+    }
+    return piece;
+  }
+
+  void settle(Run& run) const override {
+    run.status = RunStatus::finished;
+    run.reason = "TensorBoard's files don't say how a run ended";
+  }
+
+ private:
+  const bool is_folder_;
+};
+
+}  // namespace
+
+std::unique_ptr<GrowingStore> growing_event_folder(const fs::path& folder) {
+  return std::make_unique<GrowingEvents>(folder, true);
+}
+
+std::unique_ptr<GrowingStore> growing_event_file(const fs::path& file) {
+  return std::make_unique<GrowingEvents>(file, false);
 }
 
 }  // namespace stepladder

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "storage/importers/importer.h"
+#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
+
+bool is_event_file_name(const std::filesystem::path& file);
 
 // The event files directly in `folder`, oldest first; empty if there are none.
 std::vector<std::filesystem::path> event_files_in(const std::filesystem::path& folder);
@@ -22,5 +26,9 @@ std::vector<std::filesystem::path> event_folders_in(const std::filesystem::path&
 // Reads them as a ladder, in the order of their names. A run that can't be read becomes a note. Throws ImportError if
 // none can be read.
 void read_event_folders(const std::filesystem::path& folder, ImportSink& sink);
+
+// The same while they grow: one run each.
+std::unique_ptr<GrowingStore> growing_event_folder(const std::filesystem::path& folder);
+std::unique_ptr<GrowingStore> growing_event_file(const std::filesystem::path& file);
 
 }  // namespace stepladder

@@ -1,12 +1,17 @@
 // Trackio's store: one SQLite file per project (trackio/sqlite_storage.py). Each row of `metrics` is one call of log(),
 // as JSON; older files identify runs by name only, newer ones by an id.
+#include "storage/importers/trackers/trackio.h"
+
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -18,6 +23,32 @@ bool has_trackio_tables(ForeignDatabase& database) {
   if (!database.has_tables({"metrics"})) return false;
   for (const char* column : {"timestamp", "run_name", "step", "metrics"})
     if (!database.has_column("metrics", column)) return false;
+  return true;
+}
+
+void add_config(const std::string& text, ForeignRun& run) {
+  const Json config = json_or_text(text);
+  if (!config.is_object()) return;
+  for (const auto& [name, value] : config.items()) {
+    if (name == "_Created" && value.is_string()) run.run.created_at = unix_from_iso(value.get<std::string>());
+    if (name == "_Group" && value.is_string()) run.run.environment = Json{{"group", value}}.dump();
+    if (!name.starts_with('_')) run.config[name] = value;
+  }
+}
+
+// The numbers of one call of log(); false if the row has no JSON object.
+bool add_row(const std::string& timestamp, std::int64_t step, const std::string& metrics, ForeignRun& run) {
+  const Json values = json_or_text(metrics);
+  if (!values.is_object()) return false;
+  const double at = unix_from_iso(timestamp);
+  for (const auto& [name, value] : values.items()) {
+    double number = 0;
+    if (value.is_number())
+      number = value.get<double>();
+    else if (!value.is_string() || !read_number(value.get_ref<const std::string&>(), number))
+      continue;
+    run.metrics.add(name, step, number, at);
+  }
   return true;
 }
 
@@ -66,14 +97,7 @@ class TrackioDatabase {
     if (configs_.empty()) return;
     Statement rows(database_.get(), "SELECT config FROM " + configs_ + " WHERE " + config_key_ + " = ?");
     rows.bind(key);
-    if (!rows.step()) return;
-    const Json config = json_or_text(rows.text(0));
-    if (!config.is_object()) return;
-    for (const auto& [name, value] : config.items()) {
-      if (name == "_Created" && value.is_string()) run.run.created_at = unix_from_iso(value.get<std::string>());
-      if (name == "_Group" && value.is_string()) run.run.environment = Json{{"group", value}}.dump();
-      if (!name.starts_with('_')) run.config[name] = value;
-    }
+    if (rows.step()) add_config(rows.text(0), run);
   }
 
   void read_metrics(const std::string& key, ForeignRun& run) {
@@ -81,22 +105,8 @@ class TrackioDatabase {
                                         " = ? ORDER BY " + (has_ids_ ? "id" : "rowid"));
     rows.bind(key);
     std::uint64_t malformed = 0;
-    while (rows.step()) {
-      const Json values = json_or_text(rows.text(2));
-      if (!values.is_object()) {
-        ++malformed;
-        continue;
-      }
-      const double at = unix_from_iso(rows.text(0));
-      for (const auto& [name, value] : values.items()) {
-        double number = 0;
-        if (value.is_number())
-          number = value.get<double>();
-        else if (!value.is_string() || !read_number(value.get_ref<const std::string&>(), number))
-          continue;
-        run.metrics.add(name, rows.integer(1), number, at);
-      }
-    }
+    while (rows.step())
+      if (!add_row(rows.text(0), rows.integer(1), rows.text(2), run)) ++malformed;
     if (malformed > 0) run.notes.push_back("left out " + times(malformed, "row", "rows") + " without a JSON object");
   }
 
@@ -108,7 +118,136 @@ class TrackioDatabase {
   bool has_ids_ = false;
 };
 
+// What changed in a database since the last look, found by one query for all of its runs.
+class TrackioNews {
+ public:
+  TrackioNews(fs::path file, ForeignDatabase& database)
+      : file_(std::move(file)), key_(database.has_column("metrics", "run_id") ? "run_id" : "run_name") {
+    has_configs_ = database.has_tables({"configs"}) && database.has_column("configs", "config") &&
+                   database.has_column("configs", key_);
+  }
+
+  const fs::path& file() const { return file_; }
+  const std::string& key() const { return key_; }  // the column that tells runs apart
+  bool has_configs() const { return has_configs_; }
+
+  // The last row of each run.
+  const std::map<std::string, std::int64_t>& runs() {
+    std::string stamp = stamp_of({file_, file_.string() + "-wal"});
+    if (stamp == stamp_) return runs_;
+    ForeignDatabase database(file_, ForeignDatabase::Writer::at_work);
+    Statement rows(database.get(), "SELECT " + key_ + ", max(rowid) FROM metrics WHERE rowid > ? GROUP BY 1");
+    rows.bind(last_row_);
+    while (rows.step()) {
+      runs_[rows.text(0)] = rows.integer(1);
+      last_row_ = std::max(last_row_, rows.integer(1));
+    }
+    database.check();
+    stamp_ = std::move(stamp);
+    return runs_;
+  }
+
+ private:
+  const fs::path file_;
+  const std::string key_;
+  bool has_configs_ = false;
+  std::string stamp_ = "?";
+  std::int64_t last_row_ = 0;
+  std::map<std::string, std::int64_t> runs_;
+};
+
+// One run of a database. Its position is the number of the last row of `metrics` that was taken.
+class GrowingTrackioRun : public GrowingStore {
+ public:
+  GrowingTrackioRun(std::shared_ptr<TrackioNews> news, std::string id)
+      : GrowingStore("trackio", news->file(), id), news_(std::move(news)), id_(std::move(id)) {}
+
+  std::string name() const override { return id_; }
+  std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
+  bool has_changed() override {
+    const auto& runs = news_->runs();
+    const auto now = runs.find(id_);
+    return now != runs.end() && now->second != std::exchange(seen_, now->second);
+  }
+
+  StorePiece read(const StorePosition& from, bool) override {
+    ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
+    Transaction one_state(database.get(), Transaction::Kind::read);
+    StorePiece piece{.news = {}, .end = from};
+    const std::string last = from.state.is_object() ? from.state.value("last", "") : "";
+    if (from.amount > 0 && row_text(database.get(), from.amount) != last) {
+      piece.replaced = "no longer holds the row that was read last";
+      return piece;
+    }
+    piece.news.config = Json::object();
+    if (news_->has_configs()) {
+      Statement config(database.get(), "SELECT config FROM configs WHERE " + news_->key() + " = ?");
+      config.bind(id_);
+      if (config.step()) add_config(config.text(0), piece.news);
+    }
+    // By row and not by an index of the runs: what other runs have logged since is little.
+    Statement rows(database.get(),
+                   "SELECT rowid, timestamp, step, metrics, run_name FROM metrics WHERE rowid > ? AND +" +
+                       news_->key() + " = ? ORDER BY rowid LIMIT ?");
+    rows.bind(from.amount).bind(id_).bind(store_piece_rows);
+    std::int64_t taken = 0;
+    std::size_t bytes = 0;
+    while (bytes < store_piece_bytes && rows.step()) {
+      const std::string metrics = rows.text(3);
+      add_row(rows.text(1), rows.integer(2), metrics, piece.news);
+      piece.news.run.title = piece.news.run.stage = rows.text(4);
+      piece.end.amount = rows.integer(0);
+      bytes += metrics.size();
+      ++taken;
+    }
+    piece.more = taken == store_piece_rows || bytes >= store_piece_bytes;
+    if (!piece.news.run.title.empty()) piece.news.run.name = import_name(path(), piece.news.run.title);
+    if (taken > 0) piece.end.state = {{"last", row_text(database.get(), piece.end.amount)}};
+    return piece;
+  }
+
+  void settle(Run& run) const override {
+    run.status = RunStatus::finished;
+    run.reason = "Trackio's databases don't say how a run ended";
+  }
+
+ private:
+  std::string row_text(Database& database, std::int64_t number) const {
+    Statement row(database, "SELECT " + news_->key() + ", step, timestamp FROM metrics WHERE rowid = ?");
+    row.bind(number);
+    return row.step() ? row.text(0) + " " + row.text(1) + " " + row.text(2) : "";
+  }
+
+  const std::shared_ptr<TrackioNews> news_;
+  const std::string id_;
+  std::int64_t seen_ = -1;
+};
+
+class GrowingTrackioDatabase : public GrowingDatabase {
+ public:
+  explicit GrowingTrackioDatabase(std::shared_ptr<TrackioNews> news) : news_(std::move(news)) {}
+
+  std::vector<std::unique_ptr<GrowingStore>> find_new() override {
+    std::vector<std::unique_ptr<GrowingStore>> found;
+    for (const auto& [id, row] : news_->runs())
+      if (known_.insert(id).second) found.push_back(std::make_unique<GrowingTrackioRun>(news_, id));
+    return found;
+  }
+
+ private:
+  const std::shared_ptr<TrackioNews> news_;
+  std::set<std::string> known_;
+};
+
 }  // namespace
+
+std::shared_ptr<GrowingDatabase> growing_trackio_database(const fs::path& file) {
+  ForeignDatabase database(file, ForeignDatabase::Writer::at_work);
+  if (!has_trackio_tables(database)) return nullptr;
+  auto news = std::make_shared<TrackioNews>(file, database);
+  database.check();
+  return std::make_shared<GrowingTrackioDatabase>(std::move(news));
+}
 
 Importer importers::trackio() {
   return {.id = "trackio",

@@ -13,6 +13,7 @@
 #include "storage/checksum.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/importers/trackers/growing_store.h"
 #include "storage/importers/trackers/wire_reader.h"
 
 namespace stepladder {
@@ -41,7 +42,11 @@ bool checksum_holds(std::uint32_t stored, std::string_view type_and_data) {
 // Reads the log's records, joined from their pieces.
 class RecordLog {
  public:
-  RecordLog(ImportInput& input, std::vector<std::string>& notes) : stream_(input), notes_(notes) {}
+  enum class Damage { is_skipped, stops };  // stops: what is damaged may be whole later
+
+  RecordLog(ImportInput& input, std::vector<std::string>& notes, std::uint64_t begin = 0,
+            Damage damage = Damage::is_skipped)
+      : stream_(input, begin), notes_(notes), damage_(damage), good_(begin) {}
 
   void check_header() {
     const std::string_view header = stream_.take(file_header_size);
@@ -62,6 +67,7 @@ class RecordLog {
         continue;
       }
       const std::uint64_t begins = stream_.offset();
+      if (lost_ > 0 && damage_ == Damage::stops) return false;
       const std::string_view header = stream_.take(piece_header_size);
       if (header.size() < piece_header_size) return end(inside || !header.empty());
       std::uint32_t checksum = 0;
@@ -98,10 +104,14 @@ class RecordLog {
       record_.append(piece, 1);
       if (type == whole || type == last) {
         record = record_;
+        good_ = stream_.offset();
         return true;
       }
     }
   }
+
+  std::uint64_t good() const { return good_; }  // where the last whole record ends
+  bool is_stuck() const { return lost_ > 0 && damage_ == Damage::stops; }
 
   void finish() {
     if (lost_ > 0)
@@ -123,6 +133,8 @@ class RecordLog {
   ByteStream stream_;
   std::vector<std::string>& notes_;
   std::string record_;
+  const Damage damage_;
+  std::uint64_t good_;
   std::uint64_t lost_ = 0;
   std::uint64_t first_lost_ = 0;
   bool cut_off_ = false;
@@ -179,7 +191,7 @@ double timestamp_message(std::string_view message) {
 
 class WandbReader {
  public:
-  explicit WandbReader(ForeignRun& run) : run_(run) {
+  explicit WandbReader(ForeignRun& run, std::int64_t next_step = 0) : run_(run), next_step_(next_step) {
     run_.run.status = RunStatus::interrupted;
     run_.run.reason = "the file has no record of the run's end";
     run_.config = Json::object();
@@ -195,8 +207,19 @@ class WandbReader {
       run_.notes.push_back(times(malformed_, "record is malformed and was", "records are malformed and were") +
                            " left out");
     if (!has_run_ && run_.metrics.empty()) throw ImportError("holds no run: no record could be read");
-    if (!facts_.empty()) run_.run.environment = facts_.dump(-1, ' ', false, Json::error_handler_t::replace);
+    keep_facts();
   }
+
+  // The records behind `begin`, about `most` bytes of them. Returns where they end.
+  std::uint64_t read_some(RecordLog& log, std::uint64_t begin, std::uint64_t most) {
+    std::string_view record;
+    while (log.good() - begin < most && log.next(record)) read_record(record);
+    keep_facts();
+    return log.good();
+  }
+
+  bool has_ended() const { return ended_; }
+  std::int64_t next_step() const { return next_step_; }
 
   // "project" or "project group": the run record is among the first. Throws ImportError as read does.
   static std::string group_of(ImportInput& input) {
@@ -327,7 +350,12 @@ class WandbReader {
     if (run_.run.title.empty()) run_.run.title = run_.run.stage = id;
   }
 
+  void keep_facts() {
+    if (!facts_.empty()) run_.run.environment = facts_.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
   void read_exit(std::string_view message) {
+    ended_ = true;
     std::int64_t code = 0;
     double seconds = missing;
     WireReader field(message);
@@ -359,9 +387,10 @@ class WandbReader {
   Json facts_ = Json::object();
   std::string project_;
   std::string group_;
-  std::int64_t next_step_ = 0;
+  std::int64_t next_step_;
   std::uint64_t malformed_ = 0;
   bool has_run_ = false;
+  bool ended_ = false;
 };
 
 ForeignRun read_wandb_file(ImportInput& input) {
@@ -371,6 +400,44 @@ ForeignRun read_wandb_file(ImportInput& input) {
   return run;
 }
 
+class GrowingWandb : public GrowingStore {
+ public:
+  explicit GrowingWandb(fs::path file) : GrowingStore("wandb", std::move(file)) {}
+
+  std::vector<fs::path> files() const override { return {path()}; }
+  std::string name() const override { return path().stem().string(); }
+
+  StorePiece read(const StorePosition& from, bool impatient) override {
+    StorePiece piece{.news = {}, .end = from};
+    const auto begin = static_cast<std::uint64_t>(from.amount);
+    const Json mark = from.state.is_object() ? from.state.value("file", Json()) : Json();
+    if (std::string replaced = replaced_since(path(), mark); !replaced.empty()) {
+      piece.replaced = replaced;
+      return piece;
+    }
+    StoreFile input(path(), begin);
+    RecordLog log(input, piece.news.notes, begin, impatient ? RecordLog::Damage::is_skipped : RecordLog::Damage::stops);
+    if (begin == 0) {
+      if (input.head().size() < file_header_size) return piece;  // not yet
+      log.check_header();
+    }
+    WandbReader reader(piece.news, from.state.is_object() ? from.state.value("next_step", std::int64_t{0}) : 0);
+    const std::uint64_t end = reader.read_some(log, begin, store_piece_bytes);
+    piece.is_stuck = log.is_stuck();
+    piece.has_ended = reader.has_ended();
+    piece.more = end - begin >= store_piece_bytes;
+    if (end == begin) return piece;
+    piece.end.amount = static_cast<std::int64_t>(end);
+    piece.end.state = {{"file", mark_of(path(), piece.end.amount)}, {"next_step", reader.next_step()}};
+    return piece;
+  }
+
+  void settle(Run& run) const override {
+    run.status = RunStatus::interrupted;
+    run.reason = "the file has no record of the run's end";
+  }
+};
+
 }  // namespace
 
 Importer importers::wandb() {
@@ -379,6 +446,10 @@ Importer importers::wandb() {
       .title = "W&B offline file",
       .recognises = [](ImportInput& input) { return input.head().starts_with(":W&B"); },
       .read = [](ImportInput& input, const ImportOptions&, ImportSink& sink) { tell(read_wandb_file(input), sink); }};
+}
+
+std::unique_ptr<GrowingStore> growing_wandb_file(const fs::path& file) {
+  return std::make_unique<GrowingWandb>(file);
 }
 
 std::vector<fs::path> wandb_files_in(const fs::path& folder) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include "storage/importers/importer.h"
+#include "storage/importers/trackers/growing_store.h"
 
 namespace stepladder {
 
@@ -14,5 +16,8 @@ std::vector<std::filesystem::path> wandb_files_in(const std::filesystem::path& f
 // Reads them all; the runs of one project and group are a ladder. A file that can't be read becomes a note. Throws
 // ImportError where none can be read.
 void read_wandb_folder(const std::filesystem::path& folder, ImportSink& sink);
+
+// One of them while it grows.
+std::unique_ptr<GrowingStore> growing_wandb_file(const std::filesystem::path& file);
 
 }  // namespace stepladder

@@ -1,4 +1,4 @@
-// Turns the numbers of one journal into step records and metrics, batch after batch.
+// Turns the numbers of a run that is read as it grows into step records and metrics, batch after batch.
 #pragma once
 
 #include <array>
@@ -14,34 +14,45 @@
 
 namespace stepladder {
 
-struct JournalBatch {
+struct LoggedBatch {
   std::vector<StepRecord> steps;  // by step, each once, with the fields that the batch knows
+  // What the same batch knew of some of these steps before they were logged again, oldest first.
+  std::vector<StepRecord> repeated;
   struct Values {
     Metric metric;
-    std::vector<MetricPoint> points;  // in the order of the journal; none if `metric.field` has them
+    std::vector<MetricPoint> points;  // in the order of logging; none if `metric.field` has them
   };
   std::vector<Values> metrics;
+
+  // Whether an earlier batch of the same attempt may have had this step: then both are parts of one record.
+  bool may_have(std::int64_t step) const { return step >= lowest_before && step <= highest_before; }
+  std::int64_t lowest_before = INT64_MAX;
+  std::int64_t highest_before = -1;
 };
+
+// A loss that is logged twice for one step: the later one alone counts, or the earlier is one of LoggedBatch::repeated.
+enum class RepeatedLoss { replaces, is_kept };
 
 // The numbers since the last `take`. Which metric is the loss, and so on, is decided by the first batch that has such a
 // metric, and then stays.
-class JournalSteps {
+class LoggedSteps {
  public:
-  JournalSteps() = default;
-  explicit JournalSteps(const std::string& state);  // of an earlier reader; text that isn't one is ignored
+  explicit LoggedSteps(RepeatedLoss repeated = RepeatedLoss::replaces) : repeated_loss_(repeated) {}
+  // `state` of an earlier reader; text that isn't one is ignored.
+  explicit LoggedSteps(const std::string& state, RepeatedLoss repeated = RepeatedLoss::replaces);
 
   // Steps below 0 and beyond 10^15 are counted and skipped.
   void add(std::string_view name, std::int64_t step, double value, double at);
   void add_timed(std::int64_t step, double ms, std::int64_t tokens, double at);
 
   // `tokens_per_sample` (0: unknown) turns samples into tokens.
-  JournalBatch take(std::int64_t tokens_per_sample = 0);
+  LoggedBatch take(std::int64_t tokens_per_sample = 0);
 
   // What a later reader needs to go on; JSON.
   std::string state() const;
 
-  // Whether a step of this journal was taken that may be this one: then both are parts of one record.
-  bool may_have(std::int64_t step) const { return step >= lowest_ && step <= highest_; }
+  // The run goes back to an earlier step: what follows are other records than those so far.
+  void begin_attempt();
 
   std::uint64_t bad_steps() const { return bad_steps_; }
   std::string name_of(MetricRole role) const { return chosen_[static_cast<std::size_t>(role)]; }
@@ -62,14 +73,17 @@ class JournalSteps {
   };
 
   bool is_good(std::int64_t step);
+  void set_field(Draft& draft, double& place, MetricRole role, double value);
   void choose();
   Drafts drafts();
   void set_times(Drafts& drafts);
   void set_tokens(Drafts& drafts, std::int64_t tokens_per_sample);
-  std::vector<JournalBatch::Values> take_metrics();
+  std::vector<LoggedBatch::Values> take_metrics();
 
   std::map<std::string, std::vector<MetricPoint>, std::less<>> columns_;
   std::vector<Timed> timed_steps_;
+  std::vector<StepRecord> repeated_;
+  RepeatedLoss repeated_loss_;
   std::uint64_t bad_steps_ = 0;
 
   // The state.

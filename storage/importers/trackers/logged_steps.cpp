@@ -1,7 +1,8 @@
-#include "storage/importers/journal/journal_steps.h"
+#include "storage/importers/trackers/logged_steps.h"
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "storage/importers/trackers/metric_values.h"
 
@@ -16,7 +17,7 @@ std::size_t index_of(MetricRole role) {
 
 }  // namespace
 
-JournalSteps::JournalSteps(const std::string& state) {
+LoggedSteps::LoggedSteps(const std::string& state, RepeatedLoss repeated) : repeated_loss_(repeated) {
   const Json from = Json::parse(state, nullptr, false);
   if (!from.is_object()) return;
   if (const auto names = from.find("chosen"); names != from.end() && names->is_object())
@@ -32,7 +33,7 @@ JournalSteps::JournalSteps(const std::string& state) {
   highest_ = integer_in(from, "highest", -1);
 }
 
-std::string JournalSteps::state() const {
+std::string LoggedSteps::state() const {
   Json to = Json::object();
   for (std::size_t role = 0; role < chosen_.size(); ++role)
     if (!chosen_[role].empty()) to["chosen"][std::string(to_string(static_cast<MetricRole>(role)))] = chosen_[role];
@@ -50,27 +51,27 @@ std::string JournalSteps::state() const {
   return to.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-bool JournalSteps::is_good(std::int64_t step) {
+bool LoggedSteps::is_good(std::int64_t step) {
   if (step >= 0 && step <= highest_logged_step) return true;
   ++bad_steps_;
   return false;
 }
 
-void JournalSteps::add(std::string_view name, std::int64_t step, double value, double at) {
+void LoggedSteps::add(std::string_view name, std::int64_t step, double value, double at) {
   if (!is_good(step)) return;
   auto found = columns_.find(name);
   if (found == columns_.end()) found = columns_.emplace(std::string(name), std::vector<MetricPoint>()).first;
   found->second.push_back({step, as_logged(value), at});
 }
 
-void JournalSteps::add_timed(std::int64_t step, double ms, std::int64_t tokens, double at) {
+void LoggedSteps::add_timed(std::int64_t step, double ms, std::int64_t tokens, double at) {
   if (!is_good(step)) return;
   timed_ = true;
   timed_steps_.push_back({step, ms, tokens, at});
 }
 
 // Of several metrics with a role, the one with the most values; epochs' means and test sets only if there is no other.
-void JournalSteps::choose() {
+void LoggedSteps::choose() {
   struct Best {
     const std::string* name = nullptr;
     RoleCandidate candidate;
@@ -95,7 +96,21 @@ void JournalSteps::choose() {
     counter = *best[index_of(MetricRole::none)].name;
 }
 
-JournalSteps::Drafts JournalSteps::drafts() {
+void LoggedSteps::begin_attempt() {
+  lowest_ = INT64_MAX;
+  highest_ = -1;
+  last_step_ = -1;
+  last_at_ = missing;
+  seen_step_ = -1;
+}
+
+void LoggedSteps::set_field(Draft& draft, double& place, MetricRole role, double value) {
+  const bool is_loss = role == MetricRole::loss || role == MetricRole::val_loss;
+  if (is_loss && repeated_loss_ == RepeatedLoss::is_kept && !is_missing(place)) repeated_.push_back(draft.record);
+  place = value;
+}
+
+LoggedSteps::Drafts LoggedSteps::drafts() {
   Drafts drafts;
   const auto draft_of = [&](std::int64_t step, double at) -> Draft& {
     auto [found, is_new] = drafts.try_emplace(step);
@@ -120,7 +135,7 @@ JournalSteps::Drafts JournalSteps::drafts() {
     for (const MetricPoint& point : found->second) {
       Draft& draft = draft_of(point.step, point.at);
       if (double* place = field_of(draft.record, meant))
-        *place = point.value;
+        set_field(draft, *place, meant, point.value);
       else
         draft.speed[role] = point.value * (scale == 0 ? 1 : scale);
       if (meant == MetricRole::loss || meant == MetricRole::none) draft.counted_at = point.at;
@@ -129,7 +144,7 @@ JournalSteps::Drafts JournalSteps::drafts() {
   return drafts;
 }
 
-void JournalSteps::set_times(Drafts& drafts) {
+void LoggedSteps::set_times(Drafts& drafts) {
   const std::string& time_name = chosen_[index_of(MetricRole::step_time)];
   const bool is_logged = !time_name.empty() || !chosen_[index_of(MetricRole::steps_per_s)].empty();
   std::map<std::int64_t, double> walls;
@@ -162,7 +177,7 @@ void JournalSteps::set_times(Drafts& drafts) {
   }
 }
 
-void JournalSteps::set_tokens(Drafts& drafts, std::int64_t tokens_per_sample) {
+void LoggedSteps::set_tokens(Drafts& drafts, std::int64_t tokens_per_sample) {
   const bool dt_is_measured = timed_ || !chosen_[index_of(MetricRole::step_time)].empty() ||
                               !chosen_[index_of(MetricRole::steps_per_s)].empty();
   for (auto& [step, draft] : drafts) {
@@ -187,10 +202,10 @@ void JournalSteps::set_tokens(Drafts& drafts, std::int64_t tokens_per_sample) {
   }
 }
 
-std::vector<JournalBatch::Values> JournalSteps::take_metrics() {
-  std::vector<JournalBatch::Values> metrics;
+std::vector<LoggedBatch::Values> LoggedSteps::take_metrics() {
+  std::vector<LoggedBatch::Values> metrics;
   for (auto& [name, points] : columns_) {
-    JournalBatch::Values& values = metrics.emplace_back();
+    LoggedBatch::Values& values = metrics.emplace_back();
     const MetricRole role = meaning_of_metric(name).role;
     values.metric = logged_metric(name, role, chosen_[index_of(role)] == name);
     if (values.metric.field.empty()) values.points = std::move(points);
@@ -198,14 +213,15 @@ std::vector<JournalBatch::Values> JournalSteps::take_metrics() {
   return metrics;
 }
 
-JournalBatch JournalSteps::take(std::int64_t tokens_per_sample) {
+LoggedBatch LoggedSteps::take(std::int64_t tokens_per_sample) {
   choose();
   Drafts all = drafts();
   set_times(all);
   set_tokens(all, tokens_per_sample);
-  JournalBatch batch;
+  LoggedBatch batch{.lowest_before = lowest_, .highest_before = highest_};
   batch.steps.reserve(all.size());
   for (const auto& [step, draft] : all) batch.steps.push_back(draft.record);
+  batch.repeated = std::exchange(repeated_, {});
   batch.metrics = take_metrics();
   if (!all.empty()) {
     lowest_ = std::min(lowest_, all.begin()->first);

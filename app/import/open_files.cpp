@@ -1,0 +1,104 @@
+#include "app/import/open_files.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t most_processes = 4096;
+
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? number : -1;
+}
+
+// Calls visit(pid) for each process of this user.
+template <class Visit>
+void for_each_own_process(const Visit& visit) {
+  std::error_code error;
+  for (auto it = fs::directory_iterator("/proc", error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    const std::int64_t pid = number_in(it->path().filename().string());
+    struct stat about = {};
+    if (pid > 0 && ::stat(it->path().c_str(), &about) == 0 && about.st_uid == ::geteuid()) visit(pid);
+  }
+}
+
+// /proc/PID/stat: "pid (name) state parent ..."; the name may hold anything.
+std::int64_t parent_of(std::int64_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const std::size_t name_end = line.rfind(") ");
+  if (name_end == std::string::npos || name_end + 4 >= line.size()) return -1;
+  const std::string rest = line.substr(name_end + 4);
+  return number_in(std::string_view(rest).substr(0, rest.find(' ')));
+}
+
+bool is_regular(const fs::path& path) {
+  struct stat about = {};
+  return path.is_absolute() && ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode);
+}
+
+void add_descriptors(std::int64_t pid, std::map<fs::path, std::int64_t>& files) {
+  std::error_code error;
+  const fs::path folder = "/proc/" + std::to_string(pid) + "/fd";
+  for (auto it = fs::directory_iterator(folder, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    struct stat link = {};
+    if (::lstat(it->path().c_str(), &link) != 0 || (link.st_mode & S_IWUSR) == 0) continue;
+    std::error_code gone;
+    const fs::path target = fs::read_symlink(it->path(), gone);
+    if (!gone && is_regular(target)) files.try_emplace(target, pid);
+  }
+}
+
+// Lines "begin-end perms offset device inode   path".
+void add_maps(std::int64_t pid, std::map<fs::path, std::int64_t>& files) {
+  std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const std::size_t perms = line.find(' ');
+    const std::size_t path = line.find('/');
+    if (perms == std::string::npos || path == std::string::npos || line.compare(perms + 1, 4, "rw-s") != 0) continue;
+    if (const fs::path target = line.substr(path); is_regular(target)) files.try_emplace(target, pid);
+  }
+}
+
+}  // namespace
+
+std::vector<std::int64_t> with_descendants(std::int64_t pid) {
+  std::multimap<std::int64_t, std::int64_t> children;
+  for_each_own_process([&](std::int64_t each) { children.emplace(parent_of(each), each); });
+  std::vector<std::int64_t> found{pid};
+  for (std::size_t i = 0; i < found.size() && found.size() < most_processes; ++i)
+    for (auto [child, end] = children.equal_range(found[i]); child != end; ++child)
+      if (std::find(found.begin(), found.end(), child->second) == found.end()) found.push_back(child->second);
+  return found;
+}
+
+std::vector<std::int64_t> other_own_processes() {
+  std::vector<std::int64_t> pids;
+  for_each_own_process([&](std::int64_t pid) {
+    if (pid != ::getpid() && pids.size() < most_processes) pids.push_back(pid);
+  });
+  return pids;
+}
+
+std::map<fs::path, std::int64_t> files_open_for_writing(const std::vector<std::int64_t>& pids) {
+  std::map<fs::path, std::int64_t> files;
+  for (const std::int64_t pid : pids) {
+    add_descriptors(pid, files);
+    add_maps(pid, files);
+  }
+  return files;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,49 @@
+// Takes in tables and logs (CSV, JSON lines) while they grow, each value exactly once, whoever is restarted.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/import/journal_follower.h"
+#include "app/import/piecewise_import.h"
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+// Used by one thread, as its store. The importer that would import the file reads it. A reader that begins again reads
+// from the file's start and leaves out what is stored: it counts and hashes what the importer tells, so a file whose
+// beginning tells something else becomes another run, and one that was only written again goes on.
+class TextFollower {
+ public:
+  // `tell` as for StoreFollower. `settle` and `take_in` too.
+  TextFollower(RunStore& store, FollowRequest request, std::function<void(const std::string&)> tell);
+  ~TextFollower();
+
+  void look();
+  void add(const std::filesystem::path& file);
+  bool take_in();
+  void settle(bool at_end);
+  std::vector<FollowedRun> runs() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  class File;
+
+  void look_into(const std::filesystem::path& folder, int depth);
+  void find_writers();
+
+  RunStore& store_;
+  const FollowRequest request_;
+  const std::function<void(const std::string&)> tell_;
+  std::set<std::filesystem::path> known_;
+  std::vector<std::unique_ptr<File>> files_;
+  Clock::time_point looked_for_writers_{};
+};
+
+}  // namespace stepladder

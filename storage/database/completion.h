@@ -1,0 +1,12 @@
+// How parts of steps meet what the file has of these steps.
+#pragma once
+
+namespace stepladder {
+
+enum class Completion {
+  replace,        // what a part knows replaces what the file has; no earlier attempt is kept
+  keep_repeated,  // the same, but a step whose loss or validation loss is known already is kept as an earlier attempt
+  fill,           // a part only adds what the file doesn't know
+};
+
+}  // namespace stepladder

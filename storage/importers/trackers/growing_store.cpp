@@ -1,0 +1,170 @@
+#include "storage/importers/trackers/growing_store.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <utility>
+
+#include "storage/checksum.h"
+#include "storage/importers/trackers/foreign_database.h"
+#include "storage/importers/trackers/mlflow.h"
+#include "storage/importers/trackers/tensorboard.h"
+#include "storage/importers/trackers/trackio.h"
+#include "storage/importers/trackers/wandb.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int deepest_store_folder = 4;
+constexpr std::int64_t marked_bytes = 4096;  // at the start and at the end of what was read
+
+std::string checksum_of(const fs::path& file, std::int64_t begin, std::int64_t end) {
+  std::string bytes(static_cast<std::size_t>(end - begin), '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.seekg(begin);
+  stream.read(bytes.data(), std::ssize(bytes));
+  char digits[9];
+  std::snprintf(digits, sizeof digits, "%08x", stream.gcount() == std::ssize(bytes) ? crc32(bytes) : 0);
+  return digits;
+}
+
+// Adds the members of one JSON object, given as text, to another.
+void add_members(const std::string& news, std::string& known) {
+  const Json from = Json::parse(news, nullptr, false);
+  if (!from.is_object() || from.empty()) return;
+  Json to = Json::parse(known, nullptr, false);
+  if (!to.is_object()) to = Json::object();
+  for (const auto& [name, value] : from.items())
+    if (to.contains(name) || to.size() < most_settings) to[name] = value;
+  known = to.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string first_bytes(const fs::path& file) {
+  std::string bytes(64, '\0');
+  std::ifstream stream(file, std::ios::binary);
+  stream.read(bytes.data(), std::ssize(bytes));
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, stream.gcount())));
+  return bytes;
+}
+
+}  // namespace
+
+GrowingStore::GrowingStore(std::string format, fs::path path, const std::string& run)
+    : format_(std::move(format)),
+      path_(std::move(path)),
+      source_(format_ + " " + path_.string() + (run.empty() ? "" : " " + run)) {}
+
+bool GrowingStore::has_changed() {
+  std::string now = stamp_of(files());
+  return now != std::exchange(stamp_, now);
+}
+
+std::string stamp_of(const std::vector<fs::path>& files) {
+  std::string stamp;
+  for (const fs::path& file : files) {
+    std::error_code error;
+    const auto size = fs::file_size(file, error);
+    if (error) continue;
+    const auto time = fs::last_write_time(file, error).time_since_epoch().count();
+    stamp += file.filename().string() + " " + std::to_string(size) + " " + std::to_string(time) + "\n";
+  }
+  return stamp;
+}
+
+Json mark_of(const fs::path& file, std::int64_t bytes) {
+  return {{"bytes", bytes},
+          {"head", checksum_of(file, 0, std::min(bytes, marked_bytes))},
+          {"tail", checksum_of(file, std::max<std::int64_t>(0, bytes - marked_bytes), bytes)}};
+}
+
+std::string replaced_since(const fs::path& file, const Json& mark) {
+  if (!mark.is_object()) return {};
+  const std::int64_t bytes = mark.value("bytes", std::int64_t{0});
+  std::error_code error;
+  const auto size = static_cast<std::int64_t>(fs::file_size(file, error));
+  if (error) return {};  // gone: there is nothing to read either
+  if (size < bytes) return "is shorter than it was";
+  return mark_of(file, bytes) == mark ? "" : "has another content than it had";
+}
+
+std::int64_t add_facts(const ForeignRun& news, Run& run) {
+  const Run& from = news.run;
+  for (std::string Run::*text : {&Run::title, &Run::stage, &Run::changed, &Run::hardware})
+    if (!(from.*text).empty()) run.*text = from.*text;
+  for (double Run::*at : {&Run::created_at, &Run::started_at, &Run::ended_at})
+    if (!is_missing(from.*at)) run.*at = from.*at;
+  add_members(from.environment, run.environment);
+  const std::int64_t tokens_per_sample = fill_from_config(news.config, run);
+  if (run.params > 0) run.model_flops_per_token = 6.0 * static_cast<double>(run.params);
+  return tokens_per_sample;
+}
+
+std::string_view writer_delay(std::string_view format) {
+  if (format == "tensorboard") return "TensorBoard's writer holds values back for up to 120 s";
+  if (format == "wandb") return "W&B's writer holds values back for some seconds";
+  return {};
+}
+
+std::vector<std::unique_ptr<GrowingStore>> StoreSearch::find_new(const fs::path& given, std::string& unread) {
+  unread_ = &unread;
+  std::error_code error;
+  fs::path path = fs::weakly_canonical(given, error);
+  if (error) path = fs::absolute(given).lexically_normal();
+  if (fs::is_directory(path, error))
+    look_into(path, 0);
+  else if (fs::is_regular_file(path, error))
+    add_file(path);
+  return std::exchange(found_, {});
+}
+
+void StoreSearch::look_into(const fs::path& folder, int depth) {
+  if (is_mlflow_run_folder(folder)) return add(growing_mlflow_folder(folder));
+  std::vector<fs::path> inner;
+  bool has_events = false;
+  std::error_code error;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (auto it = fs::directory_iterator(folder, options, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
+    std::error_code unknown;
+    const std::string name = it->path().filename().string();
+    if (name.starts_with('.') || name == "__pycache__") continue;
+    if (it->is_directory(unknown)) {
+      if (!it->is_symlink(unknown)) inner.push_back(it->path());  // "latest-run" is one of the others
+    } else if (is_event_file_name(it->path())) {
+      has_events = true;
+    } else if (it->is_regular_file(unknown)) {
+      add_file(it->path());
+    }
+  }
+  if (has_events) add(growing_event_folder(folder));
+  if (depth == deepest_store_folder) return;
+  std::sort(inner.begin(), inner.end());
+  for (const fs::path& each : inner) look_into(each, depth + 1);
+}
+
+void StoreSearch::add_file(const fs::path& file) {
+  if (is_event_file_name(file)) return add(growing_event_file(file));
+  if (file.extension() == ".wandb") return add(growing_wandb_file(file));
+  try {
+    auto known = databases_.find(file);
+    if (known == databases_.end()) {
+      if (!is_sqlite(first_bytes(file))) return;
+      std::shared_ptr<GrowingDatabase> database = growing_mlflow_database(file);
+      if (!database) database = growing_trackio_database(file);
+      if (!database) return;
+      known = databases_.emplace(file, std::move(database)).first;
+    }
+    for (auto& store : known->second->find_new()) add(std::move(store));
+  } catch (const std::runtime_error& error) {  // ImportError, StorageError
+    *unread_ = file.string() + " " + error.what();
+  }
+}
+
+void StoreSearch::add(std::unique_ptr<GrowingStore> store) {
+  if (known_.insert(store->source()).second) found_.push_back(std::move(store));
+}
+
+}  // namespace stepladder

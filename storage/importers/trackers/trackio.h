@@ -1,0 +1,14 @@
+// Follows Trackio's databases. (The importer `trackio` reads one that is at rest.)
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "storage/importers/trackers/growing_store.h"
+
+namespace stepladder {
+
+// The runs of a database while they grow; null if the file isn't Trackio's.
+std::shared_ptr<GrowingDatabase> growing_trackio_database(const std::filesystem::path& file);
+
+}  // namespace stepladder

@@ -1,0 +1,295 @@
+// Stores in tests/importers/stores, made by the trackers' own writers, that grow byte by byte while followers come and
+// go.
+#include "app/import/store_follower.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "app/import/follower.h"
+#include "storage/importers/importer.h"
+#include "storage/importers/trackers/byte_stream.h"
+#include "storage/importers/trackers/store_folder.h"
+#include "storage/importers/trackers/tensorboard.h"
+#include "tests/importers/collecting_sink.h"
+#include "tests/storage/temporary_folder.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path stores = fs::path(STEPLADDER_SOURCE_DIR) / "tests/importers/stores";
+
+std::string bytes_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  EXPECT_TRUE(stream) << file;
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+std::string shown(std::int64_t step, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%lld:%.17g ", static_cast<long long>(step), value);
+  return text;
+}
+
+using Losses = std::map<std::string, std::string>;  // "loss" and "val_loss" of each step that has one, the newest
+
+Losses losses_of(const std::vector<StepRecord>& steps) {
+  std::map<std::int64_t, StepRecord> newest;
+  for (const StepRecord& step : steps) newest[step.step] = step;
+  Losses losses;
+  for (const auto& [number, step] : newest) {
+    if (!is_missing(step.loss)) losses["loss"] += shown(number, step.loss);
+    if (!is_missing(step.val_loss)) losses["val_loss"] += shown(number, step.val_loss);
+  }
+  return losses;
+}
+
+class StoreFollowing : public ::testing::Test {
+ protected:
+  void write(const fs::path& name, const std::string& bytes) {
+    fs::create_directories((folder_.path() / name).parent_path());
+    std::ofstream(folder_.path() / name, std::ios::binary | std::ios::trunc) << bytes;
+  }
+  void append(const fs::path& name, const std::string& bytes) {
+    fs::create_directories((folder_.path() / name).parent_path());
+    std::ofstream(folder_.path() / name, std::ios::binary | std::ios::app) << bytes;
+  }
+
+  std::unique_ptr<Follower> follower() {
+    auto made = std::make_unique<Follower>(store_, FollowRequest{.paths = {folder_.path()}},
+                                           [this](const std::string& text) { told_ += text + "\n"; });
+    made->look();
+    return made;
+  }
+  static void drain(Follower& follower) {
+    while (follower.take_in()) {
+    }
+  }
+  void follow() { drain(*follower()); }
+
+  // Appends the bytes one by one. Another follower takes over every 97 bytes.
+  void grow(const fs::path& name, const std::string& bytes) {
+    std::unique_ptr<Follower> reader;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      append(name, bytes.substr(i, 1));
+      if (i % 97 == 0 || !reader)
+        reader = follower();
+      else if (reader->runs().empty())
+        reader->look();
+      drain(*reader);
+    }
+  }
+
+  Losses losses(RunId run) {
+    const Series series = store_.series(run);
+    Losses losses;
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      if (!is_missing(series.loss[i])) losses["loss"] += shown(series.step[i], series.loss[i]);
+      if (!is_missing(series.val_loss[i])) losses["val_loss"] += shown(series.step[i], series.val_loss[i]);
+    }
+    return losses;
+  }
+
+  // The run holds what an import of the store holds, to the bit.
+  void expect_imported(RunId run, const CollectingSink::Told& told) {
+    EXPECT_EQ(losses(run), losses_of(told.steps));
+    for (const auto& [name, points] : told.metrics) {
+      std::map<std::int64_t, double> newest;
+      for (const MetricPoint& point : points) newest[point.step] = point.value;
+      std::string expected, ours;
+      for (const auto& [step, value] : newest) expected += shown(step, value);
+      for (const MetricPoint& point : store_.metrics().points(run, name)) ours += shown(point.step, point.value);
+      if (!points.empty()) EXPECT_EQ(ours, expected) << name;
+    }
+  }
+
+  TemporaryFolder folder_;
+  RunStore store_ = RunStore::in_memory();
+  std::string told_;
+};
+
+TEST_F(StoreFollowing, EventFilesThatGrowByteByByte) {
+  const auto files = [&] {
+    std::vector<fs::path> found;
+    for (const auto& entry : fs::directory_iterator(stores / "tb_simple")) found.push_back(entry.path());
+    std::sort(found.begin(), found.end());
+    return found;
+  }();
+  ASSERT_EQ(files.size(), 2u);
+  for (const fs::path& file : files) grow("run" / file.filename(), bytes_of(file));
+  ASSERT_EQ(store_.runs().size(), 1u);
+  CollectingSink imported;
+  read_store_folder(stores / "tb_simple", imported);
+  expect_imported(1, imported.runs.at(0));
+  EXPECT_EQ(store_.recorded_steps(1).records, 45) << "steps 25 to 29 of the first attempt are kept";
+  EXPECT_EQ(store_.existing_run(1).recipe, imported.runs[0].run.recipe);
+  follow();
+  EXPECT_EQ(store_.recorded_steps(1).records, 45);
+  EXPECT_EQ(store_.runs().size(), 1u);
+}
+
+TEST_F(StoreFollowing, WandbFilesThatGrowByteByByte) {
+  const fs::path file = stores / "wandb/offline-run-20261121_172753-golden0/run-golden0.wandb";
+  grow("wandb/offline-run-1/run-golden0.wandb", bytes_of(file));
+  ASSERT_EQ(store_.runs().size(), 1u);
+  CollectingSink imported;
+  StoreFile input(file);
+  importers::wandb().read(input, {}, imported);
+  expect_imported(1, imported.runs.at(0));
+  EXPECT_EQ(store_.existing_run(1).status, imported.runs[0].run.status);
+  EXPECT_EQ(store_.existing_run(1).recipe, imported.runs[0].run.recipe);
+  EXPECT_EQ(store_.recorded_steps(1).records, std::ssize(imported.runs[0].steps));
+}
+
+TEST_F(StoreFollowing, AFolderOfMlflowThatGrowsByteByByte) {
+  const fs::path experiment = stores / "mlruns/795210646883181958";
+  const fs::path run = experiment / "1e6191fe41d6484fa4857486f452a7db";
+  std::vector<fs::path> metrics;
+  for (const auto& entry : fs::recursive_directory_iterator(run)) {
+    if (!entry.is_regular_file()) continue;
+    const fs::path name = entry.path().lexically_relative(experiment);
+    if (name.generic_string().find("/metrics/") != std::string::npos)
+      metrics.push_back(name);
+    else
+      write("mlruns/7" / name, bytes_of(entry.path()));
+  }
+  write("mlruns/7/meta.yaml", bytes_of(experiment / "meta.yaml"));
+  for (const fs::path& name : metrics) grow("mlruns/7" / name, bytes_of(experiment / name));
+  ASSERT_EQ(store_.runs().size(), 1u);
+  CollectingSink imported;
+  read_store_folder(folder_.path() / "mlruns", imported);
+  expect_imported(1, imported.runs.at(0));
+  EXPECT_EQ(store_.existing_run(1).status, imported.runs[0].run.status);
+  EXPECT_EQ(store_.existing_run(1).title, imported.runs[0].run.title);
+}
+
+TEST_F(StoreFollowing, TablesAndJsonLinesThatGrowByteByByte) {
+  std::string table = "step,train_loss,lr,acc\n", lines;
+  for (int i = 1; i <= 40; ++i) {
+    char text[200];
+    std::snprintf(text, sizeof text, "%d,%.17g,%g,%g\n", i, 4 / std::sqrt(i), 0.001 * i, i / 64.0);
+    table += text;
+    std::snprintf(text, sizeof text, "{\"step\": %d, \"loss\": %.17g, \"lr\": %g, \"acc\": %g}\n", i, 4 / std::sqrt(i),
+                  0.001 * i, i / 64.0);
+    lines += text;
+  }
+  grow("table.csv", table);
+  grow("lines.jsonl", lines);
+  follower()->settle();  // knows nothing of the last ones, and reads again
+  const auto last = follower();
+  drain(*last);
+  last->settle();
+  ASSERT_EQ(store_.runs().size(), 2u) << told_;
+  for (const RunId run : {1, 2}) {
+    EXPECT_EQ(store_.recorded_steps(run).records, 40);
+    const Series series = store_.series(run);
+    ASSERT_EQ(series.size(), 40u);
+    for (int i = 1; i <= 40; ++i) {
+      EXPECT_EQ(series.step[static_cast<std::size_t>(i - 1)], i);
+      EXPECT_EQ(series.loss[static_cast<std::size_t>(i - 1)], 4 / std::sqrt(i));
+    }
+    const auto points = store_.metrics().points(run, "acc");
+    ASSERT_EQ(points.size(), 40u);
+    EXPECT_EQ(points[9].value, 10 / 64.0);
+    EXPECT_EQ(store_.existing_run(run).status, RunStatus::finished);
+  }
+  // Settled too early: it goes on, and nothing is there twice.
+  append("table.csv", "41,0.5,0.1,0.25\n42,0.25,0.1,0.5\n");
+  follow();
+  const auto end = follower();
+  drain(*end);
+  end->settle();
+  EXPECT_EQ(store_.runs().size(), 2u) << told_;
+  EXPECT_EQ(store_.recorded_steps(1).records, 42);
+  EXPECT_EQ(store_.metrics().points(1, "acc").size(), 42u);
+}
+
+TEST_F(StoreFollowing, ATableThatIsWrittenAgainWithOneMoreColumnGoesOn) {
+  std::string rows;
+  for (int i = 1; i <= 10; ++i) rows += std::to_string(i) + "," + std::to_string(5 - 0.25 * i) + "\n";
+  write("metrics.csv", "step,loss\n" + rows);
+  const auto reader = follower();
+  drain(*reader);
+  std::string wider = "step,loss,val_loss\n";
+  for (int i = 1; i <= 12; ++i)
+    wider += std::to_string(i) + "," + std::to_string(5 - 0.25 * i) + "," + (i == 12 ? "3.5" : "") + "\n";
+  write("metrics.csv", wider);
+  drain(*reader);
+  reader->settle();
+  EXPECT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.recorded_steps(1).records, 12);
+  EXPECT_EQ(store_.series(1).val_loss.back(), 3.5);
+}
+
+TEST_F(StoreFollowing, AStoreThatIsReplacedBecomesAnotherRun) {
+  const std::string first = bytes_of(stores / "tb_simple/events.out.tfevents.1763000000.vm.11646.0");
+  const std::string other = bytes_of(stores / "tb_simple/events.out.tfevents.1763001000.vm.11646.1");
+  write("run/events.out.tfevents.1", first);
+  const auto reader = follower();
+  drain(*reader);
+  EXPECT_EQ(store_.recorded_steps(1).records, 30);
+  write("run/events.out.tfevents.1", other);
+  drain(*reader);
+  EXPECT_NE(told_.find("is shorter than it was"), std::string::npos) << told_;
+  ASSERT_EQ(store_.runs().size(), 2u);
+  EXPECT_EQ(store_.recorded_steps(1).records, 30);
+  EXPECT_EQ(store_.recorded_steps(2).records, 15);
+  write("run/events.out.tfevents.1", first);
+  drain(*reader);
+  EXPECT_NE(told_.find("has another content than it had"), std::string::npos) << told_;
+  EXPECT_EQ(store_.runs().size(), 3u);
+  follow();
+  EXPECT_EQ(store_.runs().size(), 3u);
+}
+
+TEST_F(StoreFollowing, ZerosAtTheEndAreNotYetThere) {
+  const std::string bytes = bytes_of(stores / "tb_simple/events.out.tfevents.1763000000.vm.11646.0");
+  write("run/events.out.tfevents.1", bytes.substr(0, 3000) + std::string(500, '\0'));
+  const auto reader = follower();
+  drain(*reader);
+  write("run/events.out.tfevents.1", bytes);
+  drain(*reader);
+  EXPECT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.recorded_steps(1).records, 30);
+}
+
+TEST_F(StoreFollowing, TwoFollowersOfOneStoreTakeEachValueOnce) {
+  const std::string bytes = bytes_of(stores / "tb_simple/events.out.tfevents.1763000000.vm.11646.0");
+  write("run/events.out.tfevents.1", "");
+  const auto one = follower(), other = follower();
+  for (std::size_t i = 0; i < bytes.size(); i += 50) {
+    append("run/events.out.tfevents.1", bytes.substr(i, 50));
+    drain(*one);
+    drain(*other);
+  }
+  EXPECT_EQ(store_.runs().size(), 1u) << told_;
+  EXPECT_EQ(store_.recorded_steps(1).records, 30);
+}
+
+TEST_F(StoreFollowing, NumbersOfAJoinedStoreWinOverThoseThatWerePrinted) {
+  const RunId run = store_.create_run({.name = "watched", .status = RunStatus::running, .source = "import"});
+  store_.append_steps(run, std::vector<StepRecord>{{.step = 0, .loss = 11.0, .dt_ms = 3}, {.step = 50, .loss = 1}});
+  StoreFollower reader(store_, {}, [](const std::string&) {});
+  reader.add(growing_event_folder(stores / "tb_simple"), run);
+  while (reader.take_in()) {
+  }
+  reader.settle(true);
+  CollectingSink imported;
+  read_store_folder(stores / "tb_simple", imported);
+  Losses expected = losses_of(imported.runs.at(0).steps);
+  expected["loss"] += shown(50, 1);
+  EXPECT_EQ(losses(run), expected);
+  EXPECT_EQ(store_.recorded_steps(run).records, 41) << "no value of both is there twice";
+  EXPECT_EQ(store_.existing_run(run).status, RunStatus::running);
+  EXPECT_EQ(store_.existing_run(run).name, "watched");
+}
+
+}  // namespace
+}  // namespace stepladder
