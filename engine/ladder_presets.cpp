@@ -53,7 +53,7 @@ std::int64_t estimated_memory_bytes(const Recipe& recipe) {
   if (recipe.attention == Attention::explicit_scores) {  // scores, masked scores, probabilities
     kept += recipe.layers * tokens * recipe.heads * recipe.seq * 3 * floats;
   }
-  const bool no_logits = recipe.compile == Compile::on && recipe.device != "cuda";  // the CPU's fused classifier
+  const bool no_logits = recipe.compile != Compile::off && recipe.device != "cuda";  // the CPU's fused classifier
   const std::int64_t logits = no_logits ? 0 : tokens * recipe.padded_vocab() * 3 * floats;
   return parameter_count(recipe) * 4 * floats + kept + logits;
 }

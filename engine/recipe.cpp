@@ -27,7 +27,7 @@ constexpr std::array<std::string_view, 2> names<Init>{"pytorch", "gpt2"};
 template <>
 constexpr std::array<std::string_view, 2> names<Optimizer>{"adamw", "fused-adamw"};
 template <>
-constexpr std::array<std::string_view, 2> names<Compile>{"off", "on"};
+constexpr std::array<std::string_view, 3> names<Compile>{"off", "on", "max"};
 template <>
 constexpr std::array<std::string_view, 2> names<Schedule>{"constant", "cosine"};
 template <>

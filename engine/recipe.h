@@ -13,7 +13,7 @@ enum class Attention { explicit_scores, scaled_dot_product };
 enum class MatmulPrecision { fp32, tf32, bf16 };
 enum class Autocast { off, bf16 };
 enum class Optimizer { adamw, fused_adamw };
-enum class Compile { off, on };
+enum class Compile { off, on, max };
 enum class Schedule { constant, cosine };
 enum class Decay { everything, matrices };  // the tensors that weight decay applies to
 // The initial weights. pytorch: each layer's own default (linear layers uniform within 1/sqrt(fan-in), embeddings with

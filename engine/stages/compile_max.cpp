@@ -1,21 +1,41 @@
-// Compiled and tuned: torch.compile's "max-autotune" tries several kernels for each operation and keeps the fastest.
+// Planned: the whole step is known before the first one, so it is laid out once.
 //
-// That needs kernels with something to choose: tile sizes, a number of stages, a split of the sum. Ours have one
-// variant each so far, so this stage is listed but unavailable; other people's logs have it.
+// torch.compile traces a step and generates fused kernels, but between them it still asks the allocator for memory,
+// walks autograd's tape and calls the optimiser for each tensor; "max-autotune" then tries several kernels for each
+// operation and keeps the fastest. GPT-2's step is the same each time, forward and backward, so on a CPU this stage
+// goes further (engine/trainer/plan/gpt_plan.h): one list of phases on one piece of memory, with no tape, no dispatcher
+// and no allocation in a step.
+//
+//   Rows of 64 tokens pass through a chain of kernels (attention's last product, add, norm, product, GELU, product,
+//   add, norm, next queries, keys and values) while they are in the cache. Only attention and the weight gradients see
+//   other rows, so a layer needs two meetings of the threads in each direction. Products are the plan's own
+//   (products.h): factors packed in panels, sums in registers, no call that costs more than the product. Attention runs
+//   in tiles, forward and backward (attention_tiles.h): no T x T in memory, the masked half not computed. Gradients
+//   accumulate in place; the weights' packed copies (bf16 under autocast) are made once a step. Threads take tasks from
+//   a common counter (crew.h), so a thread that another program has pushed aside delays one task and not the phase.
 #include "engine/stage.h"
 
 namespace stepladder {
 
 Stage stages::compile_max() {
-  return {
-      .id = "compile-max",
-      .title = "Compiled and tuned",
-      .why = "Several variants of each kernel are timed and the fastest is kept.",
-      .kind = StageKind::systems_only,
-      .apply = [](Recipe&) {},
-      .is_on = [](const Recipe&) { return false; },
-      .unavailable = [](auto&&...) -> std::string { return "nothing to tune yet: each fused kernel has one variant"; },
-      .known = {.words = {"max autotune"}}};
+  return {.id = "compile-max",
+          .title = "Planned step",
+          .why =
+              "The whole step is laid out once: fused kernels and products in a fixed order on fixed memory, without a "
+              "tape, "
+              "a dispatcher or an allocation.",
+          .kind = StageKind::systems_only,
+          .apply = [](Recipe& recipe) { recipe.compile = Compile::max; },
+          .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
+          .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
+          .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string& device) -> std::string {
+            if (device != "cpu") return "the plan is made for CPUs; this run is on " + device;
+            if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)
+              return "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither";
+            return "";
+          },
+          .needs_support = true,
+          .known = {.words = {"max autotune"}}};
 }
 
 }  // namespace stepladder

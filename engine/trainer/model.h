@@ -91,7 +91,8 @@ struct Gpt : torch::nn::Module {
   at::Tensor hidden(const at::Tensor& tokens) const;  // (B, T) -> (B, T, C), the head's input
 
   int vocab_;
-  bool fused_on_cpu_;  // blocks and classifier by fused kernels: the `compile` stage on a CPU
+  bool fused_on_cpu_;    // blocks and classifier by fused kernels: the `compile` stage on a CPU
+  bool planned_on_cpu_;  // steps run by the plan: the `compile-max` stage on a CPU; samples still run here
 };
 
 // The model's parameters by their GPT-2 names ("h.0.attn.c_attn.weight"); a tied head isn't among them. The tensors

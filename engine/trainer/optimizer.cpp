@@ -154,6 +154,20 @@ NamedTensors AdamW::state() const {
   return state;
 }
 
+std::vector<AdamW::Slot> AdamW::slots() const {
+  std::vector<Slot> slots;
+  for (const Group& group : groups_) {
+    for (std::size_t i = 0; i < group.names.size(); ++i) {
+      slots.push_back({.name = group.names[i],
+                       .parameter = group.parameters[i],
+                       .average = group.averages[i],
+                       .squared_average = group.squared_averages[i],
+                       .weight_decay = group.weight_decay});
+    }
+  }
+  return slots;
+}
+
 std::vector<at::Tensor> AdamW::Group::gradients() const {
   std::vector<at::Tensor> all;
   all.reserve(parameters.size());

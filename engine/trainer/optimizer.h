@@ -41,6 +41,15 @@ class AdamW {
   // "squared_average.h.0.ln_1.weight"), and the updates so far. The tensors are the optimiser's own.
   NamedTensors state() const;
   std::int64_t steps() const { return steps_; }
+
+  // Everything that belongs to one parameter, in a fixed order; the tensors are the model's and the optimiser's own.
+  struct Slot {
+    std::string name;
+    at::Tensor parameter, average, squared_average;
+    double weight_decay = 0;
+  };
+  std::vector<Slot> slots() const;
+
   void set_steps(std::int64_t steps) { steps_ = steps; }
 
  protected:

@@ -19,6 +19,7 @@
 #include "engine/trainer/operator_watch.h"
 #include "engine/trainer/optimizer.h"
 #include "engine/trainer/parallel/data_parallel.h"
+#include "engine/trainer/planned_step.h"
 #include "engine/trainer/preflight.h"
 #include "engine/trainer/settings.h"
 #include "engine/trainer/step_timer.h"
@@ -87,12 +88,18 @@ class Training {
   void load_state();
   bool connect();
   double capture_step();
+  void plan_step();
+  bool is_planned() const { return recipe_.compile == Compile::max && device_.is_cpu(); }
   void announce(double setup_ms);
   StepRecord train_step(std::int64_t step);
   template <class Mark>
   StepTensors compute(const TokensOf& tokens_of, const Mark& mark);
   Tokens train_tokens(std::int64_t step, int micro, at::Device device);
+  template <class Mark>
+  StepTensors compute_planned(const TokensOf& tokens_of, const Mark& mark);
   at::Tensor forward_loss(const Tokens& tokens);
+  double loss_of(const Tokens& tokens);
+  void begin_step(double lr);
   void after_step(StepRecord record);
   double evaluate();
   void emit_checkpoints();
@@ -122,6 +129,7 @@ class Training {
   bool has_checkpoint_ = false;             // one was saved
   std::string save_error_;                  // why the last one that failed could not be saved
   std::unique_ptr<CapturedStep> captured_;  // null: each step starts its kernels one by one
+  std::unique_ptr<PlannedStep> planned_;    // null: LibTorch's autograd and the optimiser compute the step
 };
 
 Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
@@ -147,6 +155,7 @@ Outcome Training::run() {
   load_state();
   if (!connect()) return {RunStatus::stopped, "stopped before the first step"};
   const double setup_ms = capture_step();
+  plan_step();
   announce(setup_ms);
 
   Outcome outcome;
@@ -191,7 +200,8 @@ void Training::load_state() {
 // Gives all processes rank 0's state; false if the run was stopped while waiting for them.
 bool Training::connect() {
   const bool connected =
-      parallel_.connect(tensors_of(named_parameters(*model_)), tensors_of(optimizer_->state()), done_);
+      parallel_.connect(tensors_of(named_parameters(*model_)), tensors_of(optimizer_->state()), done_,
+                        is_planned() ? DataParallel::Gradients::planned : DataParallel::Gradients::autograd);
   optimizer_->set_steps(done_);
   return connected;
 }
@@ -212,6 +222,11 @@ double Training::capture_step() {
   captured_->capture(
       done_, [this](std::int64_t step, int micro) { return train_tokens(step, micro, at::kCPU); }, state);
   return std::chrono::duration<double, std::milli>(Clock::now() - started).count();
+}
+
+void Training::plan_step() {
+  if (!is_planned()) return;
+  planned_ = std::make_unique<PlannedStep>(recipe_, *model_, *optimizer_, recipe_.batch / recipe_.nproc);
 }
 
 void Training::announce(double setup_ms) {
@@ -237,7 +252,7 @@ StepRecord Training::train_step(std::int64_t step) {
   const auto mark = [this](double StepParts::*part) { timer_.mark(part); };
 
   timer_.start();  // ----------------------------------------------------------------------------- dt begins
-  optimizer_->begin_step(record.lr);
+  begin_step(record.lr);
   if (captured_) {
     captured_->load([&](int micro) { return train_tokens(step, micro, at::kCPU); });
     mark(&StepParts::data_ms);
@@ -253,13 +268,23 @@ StepRecord Training::train_step(std::int64_t step) {
     record.parts.communication_ms = waited_ms;
   }
   record.loss = parallel_.mean(result.loss.item<double>());
-  record.grad_norm = (result.norm.defined() ? result.norm : optimizer_->gradient_norm()).item<double>();
+  if (result.norm.defined()) {
+    record.grad_norm = result.norm.item<double>();
+  } else {
+    record.grad_norm = planned_ ? planned_->gradient_norm() : optimizer_->gradient_norm().item<double>();
+  }
   return record;
+}
+
+void Training::begin_step(double lr) {
+  if (planned_) return planned_->begin_step(lr);
+  optimizer_->begin_step(lr);
 }
 
 // The step's work on the device. Calls `mark(part)` after each part.
 template <class Mark>
 StepTensors Training::compute(const TokensOf& tokens_of, const Mark& mark) {
+  if (planned_) return compute_planned(tokens_of, mark);
   StepTensors result;
   optimizer_->clear_gradients();
   for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
@@ -278,6 +303,31 @@ StepTensors Training::compute(const TokensOf& tokens_of, const Mark& mark) {
   return result;
 }
 
+template <class Mark>
+StepTensors Training::compute_planned(const TokensOf& tokens_of, const Mark& mark) {
+  double loss = 0;
+  for (int micro = 0; micro < recipe_.grad_accum; ++micro) {
+    const Tokens tokens = tokens_of(micro);
+    mark(&StepParts::data_ms);
+    loss += planned_->forward(tokens, micro);
+    mark(&StepParts::forward_ms);
+    planned_->backward(micro);
+    if (micro == recipe_.grad_accum - 1) parallel_.average(planned_->gradients());
+    mark(&StepParts::backward_ms);
+  }
+  StepTensors result{.loss = at::scalar_tensor(loss, at::kDouble)};
+  double factor = 1;
+  if (recipe_.clip > 0) {
+    const double norm = planned_->gradient_norm();
+    result.norm = at::scalar_tensor(norm, at::kDouble);
+    // As clip_gradients; what is not a number stays none.
+    if (!(norm + 1e-6 <= recipe_.clip)) factor = recipe_.clip / (norm + 1e-6);
+  }
+  planned_->update(factor);
+  mark(&StepParts::optimizer_ms);
+  return result;
+}
+
 Tokens Training::train_tokens(std::int64_t step, int micro, at::Device device) {
   const std::int64_t index = (recipe_.overfit ? 0 : (step - 1) * recipe_.grad_accum) + micro;
   return to_device(parallel_.share(source_.batch(Split::train, index, recipe_.batch)), recipe_, device);
@@ -286,6 +336,10 @@ Tokens Training::train_tokens(std::int64_t step, int micro, at::Device device) {
 at::Tensor Training::forward_loss(const Tokens& tokens) {
   const AutocastScope autocast(recipe_.autocast, device_.type());
   return model_->loss(tokens.inputs, tokens.targets);
+}
+
+double Training::loss_of(const Tokens& tokens) {
+  return planned_ ? planned_->loss(tokens) : forward_loss(tokens).item<double>();
 }
 
 // Everything between two steps: validation, text samples, checkpoints. None of it counts in dt.
@@ -311,7 +365,7 @@ double Training::evaluate() {
   for (std::int64_t i = 0; i < batches; ++i) {
     if (parallel_.stop_requested()) return missing;
     const Batch batch = parallel_.share(source_.batch(Split::validation, i, recipe_.batch));
-    sum += parallel_.mean(forward_loss(to_device(batch, recipe_, device_)).item<double>());
+    sum += parallel_.mean(loss_of(to_device(batch, recipe_, device_)));
   }
   return sum / static_cast<double>(batches);
 }
@@ -331,9 +385,11 @@ void Training::watch_operators() try {
   const int steps = static_cast<int>(std::min<std::int64_t>(most_watched_steps, recipe_.steps / 10));
   if (steps == 0) return;
   OperatorWatch watch;
+  std::optional<PlannedStep::Observed> observed;
+  if (planned_) observed.emplace(*planned_);
   for (int i = 0; i < steps; ++i) {
     watch.begin_step();
-    optimizer_->begin_step(learning_rate(recipe_, recipe_.steps));
+    begin_step(learning_rate(recipe_, recipe_.steps));
     compute([&](int micro) { return train_tokens(recipe_.steps + 1 + i, micro, device_); },
             [&](double StepParts::*part) { watch.end_part(part); });
   }

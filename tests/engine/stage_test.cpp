@@ -38,7 +38,6 @@ TEST(Stages, TheFirstIsTheBaselineAndEveryOtherChangesItAndIsUndone) {
   EXPECT_EQ(baseline, Recipe{});
   for (std::size_t i = 1; i < all_stages().size(); ++i) {
     const Stage& stage = all_stages()[i];
-    if (stage.id == "compile-max") continue;  // unavailable everywhere so far
     Recipe changed = baseline;
     stage.apply(changed);
     EXPECT_NE(difference(baseline, changed), "") << stage.id;
@@ -135,6 +134,18 @@ TEST(Stages, CompileCapturesOnAGpuWhatOneProcessDoes) {
             "a captured step cannot exchange gradients with other processes (--nproc)");
   report.step_capture_note = "built without CUDA's headers";
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "built without CUDA's headers");
+}
+
+TEST(Stages, CompileMaxPlansWhatACpuDoes) {
+  const Stage& planned = stage_by_id("compile-max");
+  EXPECT_EQ(planned.unavailable(Recipe{.nproc = 2}, DeviceReport{}, "cpu"), "");
+  EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "cuda"),
+            "the plan is made for CPUs; this run is on cuda");
+  const Recipe rounded{.matmul = MatmulPrecision::bf16};
+  EXPECT_EQ(planned.unavailable(rounded, DeviceReport{}, "cpu"),
+            "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither");
+  EXPECT_EQ(planned.unavailable({.matmul = MatmulPrecision::bf16, .autocast = Autocast::bf16}, DeviceReport{}, "cpu"),
+            "");
 }
 
 TEST(Stages, DataParallelNeedsTwoOfWhatItRunsOn) {

@@ -37,6 +37,7 @@ STAGES = {
     "bf16-matmul": {"matmul": "bf16"},
     "bf16": {"autocast": "bf16"},
     "compile": {"compile": "on"},
+    "compile-max": {"compile": "max"},
     "flash-attention": {"attention": "scaled-dot-product"},
     "padded-vocab": {"vocab_multiple": 128},
     "gpt3-adamw": {"beta1": 0.9, "beta2": 0.95, "eps": 1e-8, "clip": 1.0},
@@ -45,19 +46,20 @@ STAGES = {
     "fused-adamw": {"optimizer": "fused-adamw"},
     "grad-accumulation": {"batch": 2, "grad_accum": 2},
 }
+PLANNED = {"compile": "max", "vocab_multiple": 128, "grad_accum": 2, "batch": 1, "clip": 1.0}
 FAST = {"compile": "on", "attention": "scaled-dot-product", "vocab_multiple": 128, "optimizer": "fused-adamw"}
 ELSEWHERE = {
     "tf32": "needs a GPU: Trainer.CudaAgreesWithTheCpu",
-    "compile-max": "not available",
     "ddp": "tests/cli/ddp_test.py",
 }
 CASES = (
     [("nano", "baseline", {})]
     + [("quick", stage, change) for stage, change in STAGES.items() if stage != "padded-vocab"]
-    + [("wide", stage, STAGES[stage]) for stage in ("baseline", "compile", "padded-vocab")]
+    + [("wide", stage, STAGES[stage]) for stage in ("baseline", "compile", "compile-max", "padded-vocab")]
     + [("gpt2 vocabulary", "all systems", FAST),
        # A CPU without bf16 instructions takes ten times as long for it.
-       ("gpt2 vocabulary", "all, bf16", dict(FAST, autocast="bf16", batch=1, seq=8))]
+       ("gpt2 vocabulary", "all, bf16", dict(FAST, autocast="bf16", batch=1, seq=8)),
+       ("gpt2 vocabulary", "planned", PLANNED), ("quick", "planned, bf16", dict(PLANNED, autocast="bf16", seq=16))]
 )
 NOT_WEIGHTS = ("losses", "norms", "inputs", "targets")
 

@@ -85,8 +85,9 @@ struct DataParallel::Group {
   ~Group();
 
   bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done,
-               const std::stop_token& stop);
+               Gradients gradients, const std::stop_token& stop);
   void backward(const at::Tensor& loss, bool average);
+  void average(const at::Tensor& gradients);
   void exchange(double& loss, RunControl& control);
 
   bool is_rank0() const { return placement.rank == 0; }
@@ -105,6 +106,7 @@ struct DataParallel::Group {
   std::optional<WorkerProcesses> workers;    // that this process has started
   c10::intrusive_ptr<c10d::Store> store;
   c10::intrusive_ptr<c10d::ProcessGroup> processes;
+  bool connected = false;  // all processes have the same state
   Clock::time_point last_sent{};
   std::unique_ptr<c10d::Reducer> reducer;  // refers to last_sent
   double waited_ms = missing;              // in the last backward pass; unknown on a GPU
@@ -126,7 +128,7 @@ DataParallel::Group::Group(const Recipe& recipe, const std::optional<Placement>&
 
 DataParallel::Group::~Group() {
   // After a run without errors they exit on their own; after an error they would wait forever.
-  const bool ended_well = reducer && std::uncaught_exceptions() == exceptions_before;
+  const bool ended_well = connected && std::uncaught_exceptions() == exceptions_before;
   if (processes) leave_group(*processes, device, /*together=*/ended_well);
   if (workers && ended_well) workers->wait_all_ended(end_patience);
   workers.reset();  // before the group, whose destructor waits for pending messages
@@ -177,7 +179,7 @@ void DataParallel::Group::blame_a_stranger() const {
 }
 
 bool DataParallel::Group::connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments,
-                                  std::int64_t& done, const std::stop_token& stop) {
+                                  std::int64_t& done, Gradients gradients, const std::stop_token& stop) {
   try {
     if (!wait_for_all(stop)) return false;
     guarded([&] { processes = join_group(store, placement, device, collective_patience); });
@@ -194,7 +196,8 @@ bool DataParallel::Group::connect(const std::vector<at::Tensor>& parameters, con
     done = step.item<std::int64_t>();
     if (done > 0) c10d::broadcast_coalesced(processes, moments, c10d::kDefaultBucketBytesCap, /*rank=*/0);
   });
-  make_reducer(parameters);
+  if (gradients == Gradients::autograd) make_reducer(parameters);
+  connected = true;
   return true;
 }
 
@@ -209,6 +212,22 @@ void DataParallel::Group::backward(const at::Tensor& loss, bool average) {
     if (device != at::kCPU) return;
     waited_ms = average ? std::chrono::duration<double, std::milli>(Clock::now() - last_sent).count() : 0;
   });
+}
+
+// In pieces of a bucket's size, all of which are under way at once.
+void DataParallel::Group::average(const at::Tensor& gradients) {
+  const at::NoGradGuard no_grad;
+  last_sent = Clock::now();
+  at::Tensor(gradients).div_(placement.world_size);
+  guarded([&] {
+    std::vector<c10::intrusive_ptr<c10d::Work>> sent;
+    for (const at::Tensor& piece : gradients.split(c10d::kDefaultBucketBytesCap / 4)) {
+      std::vector<at::Tensor> sums = {piece};
+      sent.push_back(processes->allreduce(sums));
+    }
+    for (const auto& work : sent) work->wait();
+  });
+  waited_ms = std::chrono::duration<double, std::milli>(Clock::now() - last_sent).count();
 }
 
 void DataParallel::Group::exchange(double& loss, RunControl& control) {
@@ -280,8 +299,8 @@ DataParallel::DataParallel(const Recipe& recipe, RunControl& control) : control_
 DataParallel::~DataParallel() = default;
 
 bool DataParallel::connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments,
-                           std::int64_t& done) {
-  return !group_ || group_->connect(parameters, moments, done, control_.stop_token());
+                           std::int64_t& done, Gradients gradients) {
+  return !group_ || group_->connect(parameters, moments, done, gradients, control_.stop_token());
 }
 
 bool DataParallel::is_rank0() const {
@@ -311,6 +330,10 @@ Batch DataParallel::share(Batch batch) const {
 void DataParallel::backward(const at::Tensor& loss, bool average) {
   if (!group_) return loss.backward();
   group_->backward(loss, average);
+}
+
+void DataParallel::average(const at::Tensor& gradients) {
+  if (group_) group_->average(gradients);
 }
 
 double DataParallel::mean(double loss) {

@@ -25,9 +25,12 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
 
-  // Waits for the other processes and sends them rank 0's parameters, its last step and, after a step, its moments;
-  // gradients are averaged from then on. False if a stop was requested before all had joined.
-  bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done);
+  // Waits for the other processes and sends them rank 0's parameters, its last step and, after a step, its moments.
+  // From then on gradients are averaged: those of autograd by `backward`, those of a planned step by `average`. False
+  // if a stop was requested before all had joined.
+  enum class Gradients { autograd, planned };
+  bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done,
+               Gradients gradients = Gradients::autograd);
 
   bool is_rank0() const;  // the one that records the run
 
@@ -41,6 +44,9 @@ class DataParallel {
   // processes when it returns; without, nothing is sent. Everything runs on the calling thread except the sending,
   // which overlaps with the rest of the backward pass.
   void backward(const at::Tensor& loss, bool average);
+
+  // Replaces all gradients, (n), float32, on the CPU, by their mean over all processes.
+  void average(const at::Tensor& gradients);
 
   // How long the last backward pass waited for other processes after it had sent everything; `missing` with one
   // process, and on GPUs, since the host doesn't wait.

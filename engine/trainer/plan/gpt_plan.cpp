@@ -1,0 +1,789 @@
+#include "engine/trainer/plan/gpt_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
+#include "engine/trainer/kernels/add_norm_rows.h"
+#include "engine/trainer/kernels/gelu_rows.h"
+#include "engine/trainer/kernels/softmax_rows.h"
+#include "engine/trainer/plan/arena.h"
+#include "engine/trainer/plan/attention_tiles.h"
+#include "engine/trainer/plan/crew.h"
+#include "engine/trainer/plan/plan_loops.h"
+#include "engine/trainer/plan/products.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float norm_eps = 1e-5F;
+// A task of a weight gradient: so many of its rows and columns, over so many tokens at a time. The packed block of the
+// right factor, 256 KB, stays in a core's second-level cache.
+constexpr std::int64_t gradient_rows = 128, gradient_columns = 256, gradient_depth = 256;
+constexpr std::int64_t packed_panels = 16;         // a task of packing: so many panels
+constexpr std::int64_t update_elements = 1 << 15;  // a task of the optimiser
+constexpr std::int64_t logit_columns = 1024;       // a task of the classifier's product
+constexpr std::int64_t logit_bytes = 64 << 20;     // at most so much of (B T, V') is in memory
+constexpr std::int64_t embedding_columns = 32;     // a task of the embedding's gradient
+constexpr std::int64_t softmax_task_rows = 8;
+
+// The work on [0, all) in pieces of `each`.
+struct Pieces {
+  std::int64_t all, each;
+  std::int64_t count() const { return (all + each - 1) / each; }
+  std::int64_t begin(std::int64_t i) const { return i * each; }
+  std::int64_t size(std::int64_t i) const { return std::min(each, all - i * each); }
+};
+
+// The tasks of a phase that is made of several kinds of work.
+class PhaseMaker {
+ public:
+  void add(std::int64_t tasks, std::function<void(std::int64_t, int)> work) {
+    if (tasks > 0) parts_.push_back({tasks, std::move(work)});
+  }
+
+  Phase phase() && {
+    std::int64_t tasks = 0;
+    for (const Phase& part : parts_) tasks += part.tasks;
+    return {tasks, [parts = std::move(parts_)](std::int64_t task, int worker) {
+              std::size_t part = 0;
+              while (task >= parts[part].tasks) task -= parts[part++].tasks;
+              parts[part].work(task, worker);
+            }};
+  }
+
+ private:
+  std::vector<Phase> parts_;
+};
+
+// A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W.
+template <class T>
+struct PackedWeight {
+  std::int64_t out = 0, in = 0;
+  T *across = nullptr, *along = nullptr;
+};
+
+// A LayerNorm's input (the residual stream), output, and what its backward pass needs.
+template <class T>
+struct NormBuffers {
+  float *sum, *mean, *factor;
+  T* out;
+};
+
+template <class T>
+struct BlockBuffers {
+  NormBuffers<T> ln_1, ln_2;
+  T *qkv, *mixed, *slope, *after;
+  float* log_sums;
+  PackedWeight<T> attention, attention_out, fc, fc_out;
+};
+
+// T is the type of the products' inputs and outputs: float or Bf16.
+template <class T>
+class Plan : public GptPlan {
+ public:
+  Plan(const PlanShape& shape, const PlanParameters& parameters);
+
+  void weights_changed() override { packed_ = false; }
+  double forward(const std::int64_t* inputs, const std::int64_t* targets, double share, bool add) override;
+  void backward(bool add) override;
+  double gradient_norm() override;
+  void update(const Update& update) override;
+  void watch(KernelWatch* watch) override { watch_ = watch; }
+  std::int64_t bytes() const override { return arena_.bytes(); }
+
+ private:
+  // A kernel that worker 0 runs, from its construction to its destruction.
+  class Kernel {
+   public:
+    Kernel(const Plan& plan, int worker, const char* name) : watch_(worker == 0 ? plan.watch_ : nullptr) {
+      if (watch_) watch_->begin(name);
+    }
+    ~Kernel() {
+      if (watch_) watch_->end();
+    }
+    Kernel(const Kernel&) = delete;
+    Kernel& operator=(const Kernel&) = delete;
+
+   private:
+    KernelWatch* const watch_;
+  };
+
+  // Sums over the rows of one block of tokens, one after the other for each bias and norm; they are added up at the
+  // end.
+  struct RowSums {
+    PlanParameter parameter;
+    std::int64_t offset, width;
+  };
+
+  void place();
+  void place_packed(PackedWeight<T>& packed, std::int64_t out, std::int64_t in);
+  std::int64_t scratch_elements() const;
+  void make_phases();
+  void make_classifier_phases(std::int64_t first, std::int64_t count);
+  void make_backward_phases();
+  void add_packing(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed);
+  void add_weight_gradient(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed,
+                           const T* d_out, const T* in);
+
+  // Each takes the rows [first, first + count).
+  void begin_rows(std::int64_t first, std::int64_t count, int worker);
+  void block_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker);
+  void attention_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker);
+  void norm_backward_rows(std::int64_t layer, std::int64_t block, int worker);
+  void block_backward_rows(std::int64_t layer, std::int64_t block, int worker);
+  void attention_task(std::int64_t layer, std::int64_t task, int worker);
+  void attention_backward_task(std::int64_t layer, std::int64_t task, int worker);
+  void weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
+                       std::int64_t task, int worker);
+  void head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker);
+  void gradient_block(float* left, std::int64_t left_rows, const T* in, std::int64_t in_stride, std::int64_t depth,
+                      Product product, float* panels);
+  void token_gradient(std::int64_t task);
+  void position_gradient(std::int64_t task);
+  void collect_sums(const RowSums& sums);
+
+  // y = x W (+ bias) of `count` rows.
+  void rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, const T* panels, std::int64_t columns,
+                  std::int64_t count, const float* bias, T* y);
+  float* scratch(int worker) { return scratch_ + worker * scratch_each_; }
+  float* sums_at(std::int64_t block, std::int64_t layer, std::int64_t which) {
+    return row_sums_ + block * row_sums_each_ + sum_offsets_[static_cast<std::size_t>(layer * sum_kinds + which)];
+  }
+  // In d_stream_ the gradient of the residual stream: above a block's MLP [0], above its attention [1].
+  const T* d_added(int which) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return d_stream_[which];
+    } else {
+      return d_added_[which];
+    }
+  }
+
+  enum SumKind {
+    ln_1_weight,
+    ln_1_bias,
+    attention_bias,
+    attention_out_bias,
+    ln_2_weight,
+    ln_2_bias,
+    fc_bias,
+    fc_out_bias,
+    sum_kinds
+  };
+
+  const PlanShape shape_;
+  PlanParameters parameters_;
+  const std::int64_t C_, N_;  // width; tokens
+  const Pieces rows_;         // the tokens in blocks
+  Crew crew_;
+  KernelWatch* watch_ = nullptr;
+  bool packed_ = false;
+
+  // Of the pass that is under way.
+  const std::int64_t *inputs_ = nullptr, *targets_ = nullptr;
+  float logit_scale_ = 0;
+  bool add_ = false;
+  std::vector<AdamWNumbers> numbers_;  // of each parameter
+
+  Arena arena_;
+  std::vector<BlockBuffers<T>> blocks_;
+  NormBuffers<T> ln_f_{};
+  PackedWeight<T> head_;
+  T *d_hidden_ = nullptr, *d_qkv_ = nullptr, *d_fc_ = nullptr, *d_mixed_ = nullptr;
+  float* d_stream_[2] = {};
+  T* d_added_[2] = {};
+  float* logits_ = nullptr;
+  std::int64_t logit_rows_ = 0;
+  double* losses_ = nullptr;
+  T* nothing_ = nullptr;  // zeros: a block of rows
+  float* row_sums_ = nullptr;
+  std::int64_t row_sums_each_ = 0;
+  float* scratch_ = nullptr;
+  std::int64_t scratch_each_ = 0;
+  std::vector<RowSums> sums_;
+  std::vector<std::int64_t> sum_offsets_;
+  struct Span {
+    std::size_t parameter;
+    std::int64_t begin, size;
+  };
+  std::vector<PlanParameter> all_;  // each parameter once
+  std::vector<Span> spans_;         // the optimiser's tasks
+  std::vector<double> squares_;     // of each span
+
+  std::vector<Phase> packing_, forward_, loss_, loss_and_gradient_, backward_, norm_, update_;
+};
+
+template <class T>
+Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters)
+    : shape_(shape),
+      parameters_(parameters),
+      C_(shape.width),
+      N_(shape.sequences * shape.length),
+      rows_{N_, C_ <= 256 ? 64 : 128},
+      crew_(shape.workers) {
+  const auto once = [this](const PlanParameter& parameter) { all_.push_back(parameter); };
+  const auto both = [&](const PlanLayer& layer) { once(layer.weight), once(layer.bias); };
+  once(parameters.tokens);
+  once(parameters.positions);
+  if (!shape.tied_head) once(parameters.head);
+  for (const PlanBlock& block : parameters.blocks) {
+    for (const PlanLayer* layer :
+         {&block.ln_1, &block.attention, &block.attention_out, &block.ln_2, &block.fc, &block.fc_out}) {
+      both(*layer);
+    }
+  }
+  both(parameters.ln_f);
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    const Pieces pieces{all_[i].elements, update_elements};
+    for (std::int64_t piece = 0; piece < pieces.count(); ++piece)
+      spans_.push_back({i, pieces.begin(piece), pieces.size(piece)});
+  }
+  squares_.resize(spans_.size());
+  numbers_.resize(all_.size());
+  place();
+  make_phases();
+}
+
+template <class T>
+void Plan<T>::place_packed(PackedWeight<T>& packed, std::int64_t out, std::int64_t in) {
+  packed.out = out;
+  packed.in = in;
+  arena_.want(packed.across, panel_elements(in, out));
+  arena_.want(packed.along, panel_elements(out, in));
+}
+
+template <class T>
+void Plan<T>::place() {
+  const auto want_norm = [&](NormBuffers<T>& norm) {
+    arena_.want(norm.sum, N_ * C_);
+    arena_.want(norm.mean, N_);
+    arena_.want(norm.factor, N_);
+    arena_.want(norm.out, N_ * C_);
+  };
+  std::int64_t offset = 0;
+  const auto sum_of = [&](const PlanParameter& parameter, std::int64_t width) {
+    if (parameter.gradient) sums_.push_back({parameter, offset, width});
+    sum_offsets_.push_back(offset);
+    offset += width;
+  };
+  blocks_.resize(static_cast<std::size_t>(shape_.layers));
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    BlockBuffers<T>& block = blocks_[layer];
+    want_norm(block.ln_1);
+    want_norm(block.ln_2);
+    arena_.want(block.qkv, N_ * 3 * C_);
+    arena_.want(block.mixed, N_ * C_);
+    arena_.want(block.slope, N_ * 4 * C_);
+    arena_.want(block.after, N_ * 4 * C_);
+    arena_.want(block.log_sums, N_ * shape_.heads);
+    place_packed(block.attention, 3 * C_, C_);
+    place_packed(block.attention_out, C_, C_);
+    place_packed(block.fc, 4 * C_, C_);
+    place_packed(block.fc_out, C_, 4 * C_);
+    const PlanBlock& p = parameters_.blocks[layer];
+    sum_of(p.ln_1.weight, C_), sum_of(p.ln_1.bias, C_), sum_of(p.attention.bias, 3 * C_);
+    sum_of(p.attention_out.bias, C_), sum_of(p.ln_2.weight, C_), sum_of(p.ln_2.bias, C_);
+    sum_of(p.fc.bias, 4 * C_), sum_of(p.fc_out.bias, C_);
+  }
+  sum_of(parameters_.ln_f.weight, C_), sum_of(parameters_.ln_f.bias, C_);
+  sum_of({}, C_);  // no bias is added below the first norm
+  row_sums_each_ = offset;
+  want_norm(ln_f_);
+  place_packed(head_, shape_.padded_vocab, C_);
+  arena_.want(d_hidden_, N_ * C_);
+  arena_.want(d_qkv_, N_ * 3 * C_);
+  arena_.want(d_fc_, N_ * 4 * C_);
+  arena_.want(d_mixed_, N_ * C_);
+  for (float*& d_stream : d_stream_) arena_.want(d_stream, N_ * C_);
+  if (!std::is_same_v<T, float>) {
+    for (T*& d_added : d_added_) arena_.want(d_added, N_ * C_);
+  }
+  logit_rows_ = std::clamp<std::int64_t>(logit_bytes / (shape_.padded_vocab * 4) / 64 * 64, 64, (N_ + 63) / 64 * 64);
+  arena_.want(logits_, std::min(logit_rows_, N_) * shape_.padded_vocab);
+  arena_.want(losses_, N_);
+  arena_.want(nothing_, rows_.each * C_);
+  arena_.want(row_sums_, rows_.count() * row_sums_each_);
+  scratch_each_ = scratch_elements();
+  arena_.want(scratch_, scratch_each_ * shape_.workers);
+  arena_.place_all();
+}
+
+template <class T>
+std::int64_t Plan<T>::scratch_elements() const {
+  const HeadShape head{shape_.length, C_ / shape_.heads, 3 * C_, C_};
+  const std::int64_t chain = rows_.each * (4 * C_ + 4 * C_ + C_);  // left and result of a product, and one more row
+  const std::int64_t gradient = gradient_depth * (gradient_columns + gradient_rows);
+  const std::int64_t logits = 64 * (C_ + gradient_columns);
+  return (std::max({attention_scratch(head), chain, gradient, logits}) + 15) / 16 * 16;
+}
+
+// --- what the phases do
+// -----------------------------------------------------------------------------------------------
+
+template <class T>
+void Plan<T>::rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, const T* panels,
+                         std::int64_t columns, std::int64_t count, const float* bias, T* y) {
+  const Kernel of(*this, worker, kernel);
+  Product product{.rows = count, .columns = columns, .depth = depth, .left_row = depth, .out_row = columns};
+  if constexpr (std::is_same_v<T, float>) {
+    product.left = x;
+    product.out = y;
+    multiply(product, panels);
+    if (bias) add_bias(y, bias, count, columns, y);
+  } else {
+    float* const left = scratch(worker);
+    float* const out = left + rows_.each * 4 * C_;
+    widen(x, count * depth, left);
+    product.left = left;
+    product.out = out;
+    multiply(product, panels);
+    add_bias(out, bias, count, columns, y);
+  }
+}
+
+// Embeddings, the first norm, the first queries, keys and values.
+template <class T>
+void Plan<T>::begin_rows(std::int64_t first, std::int64_t count, int worker) {
+  const NormBuffers<T>& norm = blocks_.front().ln_1;
+  {
+    const Kernel of(*this, worker, "plan::embedding");
+    for (std::int64_t row = first; row < first + count; ++row) {
+      add(parameters_.tokens.weight + inputs_[row] * C_, parameters_.positions.weight + row % shape_.length * C_, C_,
+          norm.sum + row * C_);
+    }
+    const PlanLayer& layer = parameters_.blocks.front().ln_1;
+    float* const no_bias = scratch(worker);
+    std::fill(no_bias, no_bias + C_, 0.0F);
+    add_norm_rows({count, C_}, norm.sum + first * C_, nothing_, no_bias, layer.weight.weight, layer.bias.weight,
+                  norm_eps, norm.sum + first * C_, norm.out + first * C_, norm.mean + first, norm.factor + first);
+  }
+  attention_rows(0, first, count, worker);
+}
+
+template <class T>
+void Plan<T>::attention_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker) {
+  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
+  rows_times(worker, "plan::qkv", block.ln_1.out + first * C_, C_, block.attention.across, 3 * C_, count,
+             parameters_.blocks[static_cast<std::size_t>(layer)].attention.bias.weight, block.qkv + first * 3 * C_);
+}
+
+template <class T>
+void Plan<T>::attention_task(std::int64_t layer, std::int64_t task, int worker) {
+  const Kernel of(*this, worker, "plan::attention");
+  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
+  const std::int64_t length = shape_.length, d = C_ / shape_.heads;
+  const std::int64_t sequence = task / shape_.heads, head = task % shape_.heads;
+  const T* const q = block.qkv + sequence * length * 3 * C_ + head * d;
+  attention_forward({length, d, 3 * C_, C_}, q, q + C_, q + 2 * C_, block.mixed + sequence * length * C_ + head * d,
+                    block.log_sums + task * length, scratch(worker));
+}
+
+// Everything of a layer after its attention, and the next layer up to its attention.
+template <class T>
+void Plan<T>::block_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker) {
+  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
+  const PlanBlock& p = parameters_.blocks[static_cast<std::size_t>(layer)];
+  const bool last = layer + 1 == shape_.layers;
+  T* const added = reinterpret_cast<T*>(scratch(worker) + rows_.each * 8 * C_);
+  const auto norm = [&](const NormBuffers<T>& from, const PlanParameter& bias, const PlanLayer& weights,
+                        const NormBuffers<T>& to) {
+    const Kernel of(*this, worker, "plan::add_norm");
+    add_norm_rows({count, C_}, from.sum + first * C_, added, bias.weight, weights.weight.weight, weights.bias.weight,
+                  norm_eps, to.sum + first * C_, to.out + first * C_, to.mean + first, to.factor + first);
+  };
+  rows_times(worker, "plan::attention_out", block.mixed + first * C_, C_, block.attention_out.across, C_, count,
+             nullptr, added);
+  norm(block.ln_1, p.attention_out.bias, p.ln_2, block.ln_2);
+  rows_times(worker, "plan::fc", block.ln_2.out + first * C_, C_, block.fc.across, 4 * C_, count, nullptr,
+             block.slope + first * 4 * C_);
+  {
+    const Kernel of(*this, worker, "plan::gelu");
+    gelu_rows(block.slope + first * 4 * C_, p.fc.bias.weight, count, 4 * C_, block.after + first * 4 * C_);
+  }
+  rows_times(worker, "plan::fc_out", block.after + first * 4 * C_, 4 * C_, block.fc_out.across, C_, count, nullptr,
+             added);
+  norm(block.ln_2, p.fc_out.bias,
+       last ? parameters_.ln_f : parameters_.blocks[static_cast<std::size_t>(layer + 1)].ln_1,
+       last ? ln_f_ : blocks_[static_cast<std::size_t>(layer + 1)].ln_1);
+  if (!last) attention_rows(layer + 1, first, count, worker);
+}
+
+// The gradient through the norm above `layer`'s MLP: layer + 1's first one, or the last.
+template <class T>
+void Plan<T>::norm_backward_rows(std::int64_t layer, std::int64_t block, int worker) {
+  const std::int64_t first = rows_.begin(block), count = rows_.size(block);
+  const bool last = layer + 1 == shape_.layers;
+  const T* d_out = d_hidden_ + first * C_;
+  if (!last) {
+    const BlockBuffers<T>& above = blocks_[static_cast<std::size_t>(layer + 1)];
+    T* const d_in = reinterpret_cast<T*>(scratch(worker) + rows_.each * 8 * C_);
+    const T* const d_qkv = d_qkv_ + first * 3 * C_;
+    rows_times(worker, "plan::qkv_backward", d_qkv, 3 * C_, above.attention.along, C_, count, nullptr, d_in);
+    d_out = d_in;
+    add_columns(d_qkv, count, 3 * C_, sums_at(block, layer + 1, attention_bias));
+  }
+  const Kernel of(*this, worker, "plan::add_norm_backward");
+  const NormBuffers<T>& norm = last ? ln_f_ : blocks_[static_cast<std::size_t>(layer + 1)].ln_1;
+  const PlanLayer& weights = last ? parameters_.ln_f : parameters_.blocks[static_cast<std::size_t>(layer + 1)].ln_1;
+  float* const unused = sums_at(block, shape_.layers, 2);
+  const NormSums sums{sums_at(block, layer + 1, ln_1_weight), sums_at(block, layer + 1, ln_1_bias),
+                      layer >= 0 ? sums_at(block, layer, fc_out_bias) : unused};
+  add_norm_backward_rows({count, C_}, d_out, last ? nullptr : d_stream_[1] + first * C_, norm.sum + first * C_,
+                         norm.mean + first, norm.factor + first, weights.weight.weight, d_stream_[0] + first * C_,
+                         d_added_[0] ? d_added_[0] + first * C_ : nullptr, sums);
+}
+
+// The gradient through a layer's MLP, down to the output of its attention.
+template <class T>
+void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int worker) {
+  const std::int64_t first = rows_.begin(block), count = rows_.size(block);
+  const BlockBuffers<T>& buffers = blocks_[static_cast<std::size_t>(layer)];
+  T* const d_in = reinterpret_cast<T*>(scratch(worker) + rows_.each * 8 * C_);
+  T* const d_fc = d_fc_ + first * 4 * C_;
+  rows_times(worker, "plan::fc_out_backward", d_added(0) + first * C_, C_, buffers.fc_out.along, 4 * C_, count, nullptr,
+             d_fc);
+  {
+    const Kernel of(*this, worker, "plan::gelu_backward");
+    gelu_backward_rows(buffers.slope + first * 4 * C_, count, 4 * C_, d_fc, sums_at(block, layer, fc_bias));
+  }
+  rows_times(worker, "plan::fc_backward", d_fc, 4 * C_, buffers.fc.along, C_, count, nullptr, d_in);
+  {
+    const Kernel of(*this, worker, "plan::add_norm_backward");
+    const NormBuffers<T>& norm = buffers.ln_2;
+    const NormSums sums{sums_at(block, layer, ln_2_weight), sums_at(block, layer, ln_2_bias),
+                        sums_at(block, layer, attention_out_bias)};
+    add_norm_backward_rows({count, C_}, d_in, d_stream_[0] + first * C_, norm.sum + first * C_, norm.mean + first,
+                           norm.factor + first, parameters_.blocks[static_cast<std::size_t>(layer)].ln_2.weight.weight,
+                           d_stream_[1] + first * C_, d_added_[1] ? d_added_[1] + first * C_ : nullptr, sums);
+  }
+  rows_times(worker, "plan::attention_out_backward", d_added(1) + first * C_, C_, buffers.attention_out.along, C_,
+             count, nullptr, d_mixed_ + first * C_);
+}
+
+template <class T>
+void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int worker) {
+  const Kernel of(*this, worker, "plan::attention_backward");
+  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
+  const std::int64_t length = shape_.length, d = C_ / shape_.heads;
+  const std::int64_t sequence = task / shape_.heads, head = task % shape_.heads;
+  const std::int64_t in_qkv = sequence * length * 3 * C_ + head * d, in_mixed = sequence * length * C_ + head * d;
+  attention_backward({length, d, 3 * C_, C_},
+                     HeadGradients<T>{.q = block.qkv + in_qkv,
+                                      .k = block.qkv + in_qkv + C_,
+                                      .v = block.qkv + in_qkv + 2 * C_,
+                                      .out = block.mixed + in_mixed,
+                                      .log_sums = block.log_sums + task * length,
+                                      .d_out = d_mixed_ + in_mixed,
+                                      .d_q = d_qkv_ + in_qkv,
+                                      .d_k = d_qkv_ + in_qkv + C_,
+                                      .d_v = d_qkv_ + in_qkv + 2 * C_},
+                     scratch(worker));
+}
+
+// `depth` tokens' part of a block of a weight's gradient: `left`, (depth, product.rows), transposed times `in`.
+template <class T>
+void Plan<T>::gradient_block(float* left, std::int64_t left_rows, const T* in, std::int64_t in_stride,
+                             std::int64_t depth, Product product, float* panels) {
+  pack_panels(in, in_stride, depth, product.columns, panels);
+  product.depth = depth;
+  product.left = left;
+  product.left_row = 1;
+  product.left_depth = left_rows;
+  multiply(product, panels);
+}
+
+template <class T>
+void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
+                              std::int64_t task, int worker) {
+  const Kernel of(*this, worker, "plan::weight_gradient");
+  const Pieces rows{shape.out, gradient_rows}, columns{shape.in, gradient_columns}, depths{N_, gradient_depth};
+  const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
+  Product product{.rows = rows.size(task / columns.count()), .columns = columns.size(task % columns.count())};
+  product.out = parameter.gradient + row * shape.in + column;
+  product.out_row = shape.in;
+  float* const panels = scratch(worker);
+  float* const left = panels + gradient_depth * gradient_columns;
+  for (std::int64_t i = 0; i < depths.count(); ++i) {
+    const std::int64_t token = depths.begin(i);
+    copy_rows(d_out + token * shape.out + row, shape.out, depths.size(i), product.rows, left);
+    product.add = add_ || i > 0;
+    gradient_block(left, product.rows, in + token * shape.in + column, shape.in, depths.size(i), product, panels);
+  }
+}
+
+// The same for the head, whose gradients of logits are float32 and come for `count` tokens from `first` on.
+template <class T>
+void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker) {
+  const Kernel of(*this, worker, "plan::head_gradient");
+  const std::int64_t V = shape_.padded_vocab;
+  const Pieces rows{V, gradient_rows}, columns{C_, gradient_columns}, depths{count, gradient_depth};
+  const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
+  Product product{.rows = rows.size(task / columns.count()), .columns = columns.size(task % columns.count())};
+  product.out = parameters_.head.gradient + row * C_ + column;
+  product.out_row = C_;
+  float* const panels = scratch(worker);
+  float* const left = panels + gradient_depth * gradient_columns;
+  for (std::int64_t i = 0; i < depths.count(); ++i) {
+    const std::int64_t token = depths.begin(i);
+    copy_rows(logits_ + token * V + row, V, depths.size(i), product.rows, left);
+    product.add = add_ || first + i > 0;
+    gradient_block(left, product.rows, ln_f_.out + (first + token) * C_ + column, C_, depths.size(i), product, panels);
+  }
+}
+
+// Some columns of the token embedding's gradient, token by token, so that equal tokens add up in the same order.
+template <class T>
+void Plan<T>::token_gradient(std::int64_t task) {
+  const Pieces columns{C_, embedding_columns};
+  const std::int64_t begin = columns.begin(task), size = columns.size(task);
+  float* const gradient = parameters_.tokens.gradient + begin;
+  if (!add_ && !shape_.tied_head) {
+    for (std::int64_t token = 0; token < shape_.padded_vocab; ++token)
+      std::fill(gradient + token * C_, gradient + token * C_ + size, 0.0F);
+  }
+  for (std::int64_t row = 0; row < N_; ++row)
+    accumulate(d_stream_[0] + row * C_ + begin, size, gradient + inputs_[row] * C_);
+}
+
+template <class T>
+void Plan<T>::position_gradient(std::int64_t task) {
+  float* const gradient = parameters_.positions.gradient + task * C_;
+  if (!add_) std::fill(gradient, gradient + C_, 0.0F);
+  for (std::int64_t sequence = 0; sequence < shape_.sequences; ++sequence)
+    accumulate(d_stream_[0] + (sequence * shape_.length + task) * C_, C_, gradient);
+}
+
+template <class T>
+void Plan<T>::collect_sums(const RowSums& sums) {
+  if (!add_) std::fill(sums.parameter.gradient, sums.parameter.gradient + sums.width, 0.0F);
+  for (std::int64_t block = 0; block < rows_.count(); ++block)
+    accumulate(row_sums_ + block * row_sums_each_ + sums.offset, sums.width, sums.parameter.gradient);
+}
+
+// --- the list of phases
+// -----------------------------------------------------------------------------------------------
+
+template <class T>
+void Plan<T>::add_packing(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed) {
+  const Pieces across{panel_count(packed.out), packed_panels}, along{panel_count(packed.in), packed_panels};
+  const float* const weight = parameter.weight;
+  const auto pack = [=, this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::pack");
+    if (task < across.count()) {
+      const std::int64_t panel = across.begin(task), first = panel * panel_columns;
+      const std::int64_t columns = std::min(packed.out - first, across.size(task) * panel_columns);
+      pack_transposed(weight + first * packed.in, packed.in, packed.in, columns, packed.across + first * packed.in);
+    } else {
+      const std::int64_t panel = along.begin(task - across.count()), first = panel * panel_columns;
+      const std::int64_t columns = std::min(packed.in - first, along.size(task - across.count()) * panel_columns);
+      pack_panels(weight + first, packed.in, packed.out, columns, packed.along + first * packed.out);
+    }
+  };
+  maker.add(across.count() + along.count(), pack);
+}
+
+template <class T>
+void Plan<T>::add_weight_gradient(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed,
+                                  const T* d_out, const T* in) {
+  const std::int64_t tasks = Pieces{packed.out, gradient_rows}.count() * Pieces{packed.in, gradient_columns}.count();
+  maker.add(tasks, [=, this, &packed](std::int64_t task, int worker) {
+    weight_gradient(parameter, packed, d_out, in, task, worker);
+  });
+}
+
+template <class T>
+void Plan<T>::make_phases() {
+  PhaseMaker packing;
+  add_packing(packing, parameters_.head, head_);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    const BlockBuffers<T>& block = blocks_[layer];
+    const PlanBlock& p = parameters_.blocks[layer];
+    add_packing(packing, p.attention.weight, block.attention);
+    add_packing(packing, p.attention_out.weight, block.attention_out);
+    add_packing(packing, p.fc.weight, block.fc);
+    add_packing(packing, p.fc_out.weight, block.fc_out);
+  }
+  packing_.push_back(std::move(packing).phase());
+
+  forward_.push_back({rows_.count(), [this](std::int64_t block, int worker) {
+                        begin_rows(rows_.begin(block), rows_.size(block), worker);
+                      }});
+  for (std::int64_t layer = 0; layer < shape_.layers; ++layer) {
+    forward_.push_back({shape_.sequences * shape_.heads,
+                        [this, layer](std::int64_t task, int worker) { attention_task(layer, task, worker); }});
+    forward_.push_back({rows_.count(), [this, layer](std::int64_t block, int worker) {
+                          block_rows(layer, rows_.begin(block), rows_.size(block), worker);
+                        }});
+  }
+  const Pieces chunks{N_, logit_rows_};
+  for (std::int64_t i = 0; i < chunks.count(); ++i) make_classifier_phases(chunks.begin(i), chunks.size(i));
+  make_backward_phases();
+
+  const std::int64_t spans = std::ssize(spans_);
+  norm_.push_back({spans, [this](std::int64_t task, int worker) {
+                     const Kernel of(*this, worker, "plan::gradient_norm");
+                     const Span& span = spans_[static_cast<std::size_t>(task)];
+                     squares_[static_cast<std::size_t>(task)] =
+                         sum_of_squares(all_[span.parameter].gradient + span.begin, span.size);
+                   }});
+  update_.push_back({spans, [this](std::int64_t task, int worker) {
+                       const Kernel of(*this, worker, "plan::adamw");
+                       const Span& span = spans_[static_cast<std::size_t>(task)];
+                       const PlanParameter& p = all_[span.parameter];
+                       adamw(numbers_[span.parameter], p.gradient + span.begin, span.size, p.weight + span.begin,
+                             p.average + span.begin, p.squared_average + span.begin);
+                     }});
+}
+
+// Logits, loss and their gradients of `count` tokens from `first` on; the logits' gradient replaces them.
+template <class T>
+void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
+  const std::int64_t V = shape_.padded_vocab;
+  const Pieces rows{count, 64}, columns{V, logit_columns}, hidden{C_, gradient_columns}, few{count, softmax_task_rows};
+  const auto logits = [=, this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::logits");
+    const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
+    const std::int64_t size = rows.size(task / columns.count());
+    Product product{.rows = size, .columns = columns.size(task % columns.count()), .depth = C_, .left_row = C_};
+    float* const left = scratch(worker);
+    copy_rows(ln_f_.out + (first + row) * C_, C_, size, C_, left);
+    product.left = left;
+    product.out = logits_ + row * V + column;
+    product.out_row = V;
+    multiply(product, head_.across + column * C_);
+  };
+  const auto softmax = [=, this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::softmax");
+    const std::int64_t row = few.begin(task);
+    softmax_rows(logits_ + row * V, few.size(task), V, shape_.vocab, targets_ + first + row, logit_scale_,
+                 losses_ + first + row);
+  };
+  const auto d_hidden = [=, this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::hidden_gradient");
+    const std::int64_t row = rows.begin(task / hidden.count()), column = hidden.begin(task % hidden.count());
+    const std::int64_t size = rows.size(task / hidden.count()), width = hidden.size(task % hidden.count());
+    float* const out = scratch(worker);
+    multiply({.rows = size,
+              .columns = width,
+              .depth = V,
+              .left = logits_ + row * V,
+              .left_row = V,
+              .out = out,
+              .out_row = width},
+             head_.along + column * V);
+    for (std::int64_t i = 0; i < size; ++i)
+      add_bias(out + i * width, nullptr, 1, width, d_hidden_ + (first + row + i) * C_ + column);
+  };
+  const Phase product{rows.count() * columns.count(), logits}, losses{few.count(), softmax};
+  for (auto* phases : {&loss_, &loss_and_gradient_}) {
+    phases->push_back(product);
+    phases->push_back(losses);
+  }
+  PhaseMaker gradients;
+  gradients.add(Pieces{V, gradient_rows}.count() * hidden.count(),
+                [=, this](std::int64_t task, int worker) { head_gradient(first, count, task, worker); });
+  gradients.add(rows.count() * hidden.count(), d_hidden);
+  loss_and_gradient_.push_back(std::move(gradients).phase());
+}
+
+template <class T>
+void Plan<T>::make_backward_phases() {
+  const std::int64_t heads = shape_.sequences * shape_.heads;
+  for (std::int64_t layer = shape_.layers - 1; layer >= -1; --layer) {
+    PhaseMaker rows;
+    if (layer + 1 < shape_.layers) {
+      const BlockBuffers<T>& above = blocks_[static_cast<std::size_t>(layer + 1)];
+      add_weight_gradient(rows, parameters_.blocks[static_cast<std::size_t>(layer + 1)].attention.weight,
+                          above.attention, d_qkv_, above.ln_1.out);
+    }
+    rows.add(rows_.count(), [this, layer](std::int64_t block, int worker) {
+      if (layer + 1 == shape_.layers) {
+        float* const sums = row_sums_ + block * row_sums_each_;
+        std::fill(sums, sums + row_sums_each_, 0.0F);
+      }
+      norm_backward_rows(layer, block, worker);
+      if (layer >= 0) block_backward_rows(layer, block, worker);
+    });
+    backward_.push_back(std::move(rows).phase());
+    if (layer < 0) break;
+    PhaseMaker mixed;
+    const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
+    const PlanBlock& p = parameters_.blocks[static_cast<std::size_t>(layer)];
+    add_weight_gradient(mixed, p.fc_out.weight, block.fc_out, d_added(0), block.after);
+    add_weight_gradient(mixed, p.fc.weight, block.fc, d_fc_, block.ln_2.out);
+    add_weight_gradient(mixed, p.attention_out.weight, block.attention_out, d_added(1), block.mixed);
+    mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
+    backward_.push_back(std::move(mixed).phase());
+  }
+  PhaseMaker rest;
+  rest.add(Pieces{C_, embedding_columns}.count(), [this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::embedding_backward");
+    token_gradient(task);
+  });
+  rest.add(shape_.length, [this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::embedding_backward");
+    position_gradient(task);
+  });
+  rest.add(std::ssize(sums_), [this](std::int64_t task, int worker) {
+    const Kernel of(*this, worker, "plan::bias_gradients");
+    collect_sums(sums_[static_cast<std::size_t>(task)]);
+  });
+  backward_.push_back(std::move(rest).phase());
+}
+
+// --- the step
+// ---------------------------------------------------------------------------------------------------------
+
+template <class T>
+double Plan<T>::forward(const std::int64_t* inputs, const std::int64_t* targets, double share, bool add) {
+  inputs_ = inputs;
+  targets_ = targets;
+  add_ = add;
+  logit_scale_ = static_cast<float>(share / static_cast<double>(N_));
+  if (!packed_) crew_.run(packing_);
+  packed_ = true;
+  crew_.run(forward_);
+  crew_.run(share == 0 ? loss_ : loss_and_gradient_);
+  return std::accumulate(losses_, losses_ + N_, 0.0) / static_cast<double>(N_);
+}
+
+template <class T>
+void Plan<T>::backward(bool add) {
+  add_ = add;
+  crew_.run(backward_);
+}
+
+template <class T>
+double Plan<T>::gradient_norm() {
+  crew_.run(norm_);
+  return std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
+}
+
+template <class T>
+void Plan<T>::update(const Update& u) {
+  const double correction1 = 1.0 - std::pow(u.beta1, static_cast<double>(u.step));
+  const double correction2 = 1.0 - std::pow(u.beta2, static_cast<double>(u.step));
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    numbers_[i] = {.gradient_factor = static_cast<float>(u.gradient_factor),
+                   .decay_factor = static_cast<float>(1.0 - u.lr * all_[i].weight_decay),
+                   .gradient_share = static_cast<float>(1.0 - u.beta1),
+                   .square_decay = static_cast<float>(u.beta2),
+                   .square_share = static_cast<float>(1.0 - u.beta2),
+                   .correction_sqrt = static_cast<float>(std::sqrt(correction2)),
+                   .eps = static_cast<float>(u.eps),
+                   .step_size = static_cast<float>(-u.lr / correction1)};
+  }
+  crew_.run(update_);
+  packed_ = false;
+}
+
+}  // namespace
+
+std::unique_ptr<GptPlan> GptPlan::make(const PlanShape& shape, const PlanParameters& parameters) {
+  if (shape.half) return std::make_unique<Plan<Bf16>>(shape, parameters);
+  return std::make_unique<Plan<float>>(shape, parameters);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,94 @@
+// GPT-2's training step as a plan: which loops and products run, in which order, on which memory, is known before the
+// first step. So there is no tape of operations, no call through a dispatcher, and no allocation in a step: one arena
+// holds every buffer, and one list of phases (crew.h) holds all work. Uses no torch.
+//
+// Rows of tokens pass through a whole chain at once (product, bias, GELU, product, add, norm, product), so what one
+// kernel writes the next one finds in the cache. Only attention looks at other rows of its sequence, so a layer has two
+// phases in each direction. Weight gradients accumulate in place, over all rows in their order; so do the sums over
+// rows within a block. The results therefore have the same bits on any number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace stepladder {
+
+struct PlanShape {
+  std::int64_t layers = 0, heads = 0, width = 0;  // width: C
+  std::int64_t vocab = 0, padded_vocab = 0;       // V, V'
+  std::int64_t sequences = 0, length = 0;         // of a micro-batch: B, T
+  bool tied_head = false;
+  bool half = false;  // bf16 products, with float32 sums, norms, softmax, residual stream and weights to be updated
+  int workers = 1;    // threads, the calling one included
+};
+
+// One parameter and what the optimiser keeps of it: float32, contiguous. The memory belongs to the caller, stays where
+// it is, and outlives the plan. The plan reads weights and writes all four.
+struct PlanParameter {
+  float* weight = nullptr;
+  float* gradient = nullptr;
+  float* average = nullptr;
+  float* squared_average = nullptr;
+  std::int64_t elements = 0;
+  double weight_decay = 0;
+};
+
+struct PlanLayer {
+  PlanParameter weight, bias;
+};
+
+// Shapes as in model.h.
+struct PlanBlock {
+  PlanLayer ln_1, attention, attention_out, ln_2, fc, fc_out;
+};
+
+struct PlanParameters {
+  PlanParameter tokens, positions, head;  // a tied head is `tokens` again
+  std::vector<PlanBlock> blocks;
+  PlanLayer ln_f;
+};
+
+// Sees the kernels that the calling thread runs.
+class KernelWatch {
+ public:
+  virtual ~KernelWatch() = default;
+  virtual void begin(const char* kernel) = 0;
+  virtual void end() = 0;
+};
+
+class GptPlan {
+ public:
+  // Allocates everything, and starts the threads.
+  static std::unique_ptr<GptPlan> make(const PlanShape& shape, const PlanParameters& parameters);
+  virtual ~GptPlan() = default;
+
+  // Whoever writes weights other than by `update` calls this; the next forward pass packs them again.
+  virtual void weights_changed() = 0;
+
+  // The mean loss of a micro-batch in nats; `inputs` and `targets` are (B, T) and must be below `vocab`. `share` is the
+  // factor of this micro-batch's loss in the step's; 0: only the loss is wanted. Otherwise the head's gradient is ready
+  // too: added to what is there if `add`, else written.
+  virtual double forward(const std::int64_t* inputs, const std::int64_t* targets, double share, bool add) = 0;
+
+  // The gradients of that forward pass's parameters, once: added or written.
+  virtual void backward(bool add) = 0;
+
+  // L2 norm over all gradients.
+  virtual double gradient_norm() = 0;
+
+  // AdamW (Loshchilov and Hutter 2019) with all gradients multiplied by `gradient_factor`. `step` counts from 1.
+  struct Update {
+    double lr = 0, beta1 = 0, beta2 = 0, eps = 0, gradient_factor = 1;
+    std::int64_t step = 0;
+  };
+  virtual void update(const Update& update) = 0;
+
+  // Null: none. It must live until it is replaced.
+  virtual void watch(KernelWatch* watch) = 0;
+
+  // Bytes of the plan's own memory.
+  virtual std::int64_t bytes() const = 0;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,110 @@
+#include "engine/trainer/plan/plan_loops.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace stepladder {
+namespace {
+
+template <class T>
+STEPLADDER_IN_LOOP void copied(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t width, float* to) {
+  for (std::int64_t row = 0; row < rows; ++row, from += stride, to += width) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) to[i] = load(from[i]);
+  }
+}
+
+template <class T>
+STEPLADDER_IN_LOOP void biased(const float* from, const float* bias, std::int64_t rows, std::int64_t width, T* to) {
+  if (!bias) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < rows * width; ++i) store(to[i], from[i]);
+    return;
+  }
+  for (std::int64_t row = 0; row < rows; ++row, from += width, to += width) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) store(to[i], from[i] + bias[i]);
+  }
+}
+
+template <class T>
+STEPLADDER_IN_LOOP void summed(const T* from, std::int64_t rows, std::int64_t width, float* sums) {
+  for (std::int64_t row = 0; row < rows; ++row, from += width) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < width; ++i) sums[i] += load(from[i]);
+  }
+}
+
+}  // namespace
+
+STEPLADDER_FOR_EACH_CPU
+void widen(const Bf16* from, std::int64_t elements, float* to) {
+  copied(from, elements, 1, elements, to);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to) {
+  copied(from, from_stride, rows, width, to);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to) {
+  copied(from, from_stride, rows, width, to);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void add_bias(const float* from, const float* bias, std::int64_t rows, std::int64_t width, float* to) {
+  biased(from, bias, rows, width, to);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void add_bias(const float* from, const float* bias, std::int64_t rows, std::int64_t width, Bf16* to) {
+  biased(from, bias, rows, width, to);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void add_columns(const float* rows_from, std::int64_t rows, std::int64_t width, float* sums) {
+  summed(rows_from, rows, width, sums);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void add_columns(const Bf16* rows_from, std::int64_t rows, std::int64_t width, float* sums) {
+  summed(rows_from, rows, width, sums);
+}
+
+STEPLADDER_FOR_EACH_CPU
+void add(const float* a, const float* b, std::int64_t elements, float* to) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < elements; ++i) to[i] = a[i] + b[i];
+}
+
+STEPLADDER_FOR_EACH_CPU
+void accumulate(const float* a, std::int64_t elements, float* to) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < elements; ++i) to[i] += a[i];
+}
+
+STEPLADDER_FOR_EACH_CPU
+double sum_of_squares(const float* from, std::int64_t elements) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < elements; ++i) sum += static_cast<double>(from[i]) * static_cast<double>(from[i]);
+  return sum;
+}
+
+STEPLADDER_FOR_EACH_CPU
+void adamw(const AdamWNumbers& numbers, const float* gradient, std::int64_t elements, float* weight, float* average,
+           float* squared_average) {
+  const AdamWNumbers n = numbers;
+#pragma omp simd
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const float g = gradient[i] * n.gradient_factor;
+    const float m = average[i] + n.gradient_share * (g - average[i]);
+    const float v = squared_average[i] * n.square_decay + n.square_share * g * g;
+    average[i] = m;
+    squared_average[i] = v;
+    weight[i] = weight[i] * n.decay_factor + n.step_size * (m / (std::sqrt(v) / n.correction_sqrt + n.eps));
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,143 @@
+#include "engine/trainer/planned_step.h"
+
+#include <ATen/record_function.h>
+
+#include <map>
+#include <string>
+
+#include "engine/trainer/parallel/data_parallel.h"
+
+namespace stepladder {
+namespace {
+
+float* elements_of(const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat && tensor.is_cpu(),
+              "the plan needs contiguous float32 tensors on the CPU");
+  return static_cast<float*>(tensor.mutable_data_ptr());
+}
+
+// The plan's view of each parameter, by the parameter's name.
+using Parameters = std::map<std::string, PlanParameter>;
+
+Parameters parameters_of(const AdamW& optimizer, const at::Tensor& gradients) {
+  Parameters parameters;
+  std::int64_t offset = 0;
+  for (const AdamW::Slot& slot : optimizer.slots()) {
+    const std::int64_t size = slot.parameter.numel();
+    const at::Tensor gradient = gradients.narrow(0, offset, size).view(slot.parameter.sizes());
+    at::Tensor(slot.parameter).mutable_grad() = gradient;
+    parameters[slot.name] = {.weight = elements_of(slot.parameter),
+                             .gradient = elements_of(gradient),
+                             .average = elements_of(slot.average),
+                             .squared_average = elements_of(slot.squared_average),
+                             .elements = size,
+                             .weight_decay = slot.weight_decay};
+    offset += size;
+  }
+  return parameters;
+}
+
+PlanParameters arranged(const Recipe& recipe, const Parameters& parameters) {
+  const auto layer = [&](const std::string& name) {
+    return PlanLayer{parameters.at(name + ".weight"), parameters.at(name + ".bias")};
+  };
+  PlanParameters plan{.tokens = parameters.at("wte.weight"),
+                      .positions = parameters.at("wpe.weight"),
+                      .head = parameters.at(recipe.tied_head ? "wte.weight" : "lm_head.weight"),
+                      .ln_f = layer("ln_f")};
+  for (int i = 0; i < recipe.layers; ++i) {
+    const std::string block = "h." + std::to_string(i) + ".";
+    plan.blocks.push_back({.ln_1 = layer(block + "ln_1"),
+                           .attention = layer(block + "attn.c_attn"),
+                           .attention_out = layer(block + "attn.c_proj"),
+                           .ln_2 = layer(block + "ln_2"),
+                           .fc = layer(block + "mlp.c_fc"),
+                           .fc_out = layer(block + "mlp.c_proj")});
+  }
+  return plan;
+}
+
+}  // namespace
+
+PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences)
+    : recipe_(recipe), optimizer_(optimizer) {
+  const at::NoGradGuard no_grad;
+  std::int64_t all = 0;
+  for (const auto& [name, parameter] : named_parameters(model)) all += parameter.numel();
+  gradients_ = at::zeros({all}, at::kFloat);
+  plan_ = GptPlan::make({.layers = recipe.layers,
+                         .heads = recipe.heads,
+                         .width = recipe.d_model,
+                         .vocab = recipe.vocab,
+                         .padded_vocab = recipe.padded_vocab(),
+                         .sequences = sequences,
+                         .length = recipe.seq,
+                         .tied_head = recipe.tied_head,
+                         .half = recipe.autocast == Autocast::bf16,
+                         .workers = threads_per_process(recipe)},
+                        arranged(recipe, parameters_of(optimizer, gradients_)));
+}
+
+// The plan indexes its tables without another look.
+Tokens PlannedStep::checked(const Tokens& tokens) const {
+  for (const at::Tensor& each : {tokens.inputs, tokens.targets}) {
+    TORCH_CHECK(each.scalar_type() == at::kLong && each.is_contiguous() && each.size(1) == recipe_.seq,
+                "not the tokens of a micro-batch");
+    TORCH_CHECK_INDEX(each.min().item<std::int64_t>() >= 0 && each.max().item<std::int64_t>() < recipe_.vocab,
+                      "a token is outside the vocabulary of ", recipe_.vocab);
+  }
+  return tokens;
+}
+
+void PlannedStep::begin_step(double lr) {
+  lr_ = lr;
+  optimizer_.begin_step(lr);
+}
+
+double PlannedStep::forward(const Tokens& tokens, int micro) {
+  tokens_ = checked(tokens);
+  const double share = 1.0 / recipe_.grad_accum;
+  return share * plan_->forward(tokens_.inputs.const_data_ptr<std::int64_t>(),
+                                tokens_.targets.const_data_ptr<std::int64_t>(), share, micro > 0);
+}
+
+void PlannedStep::backward(int micro) {
+  plan_->backward(micro > 0);
+}
+
+void PlannedStep::update(double gradient_factor) {
+  plan_->update({.lr = lr_,
+                 .beta1 = recipe_.beta1,
+                 .beta2 = recipe_.beta2,
+                 .eps = recipe_.eps,
+                 .gradient_factor = gradient_factor,
+                 .step = optimizer_.steps()});
+}
+
+double PlannedStep::loss(const Tokens& tokens) {
+  tokens_ = checked(tokens);
+  return plan_->forward(tokens_.inputs.const_data_ptr<std::int64_t>(), tokens_.targets.const_data_ptr<std::int64_t>(),
+                        0, false);
+}
+
+class PlannedStep::Observed::Watch : public KernelWatch {
+ public:
+  void begin(const char* kernel) override {
+    function_.emplace(at::RecordScope::USER_SCOPE);
+    if (function_->isActive()) function_->before(kernel);
+  }
+  void end() override { function_.reset(); }
+
+ private:
+  std::optional<at::RecordFunction> function_;
+};
+
+PlannedStep::Observed::Observed(PlannedStep& step) : step_(step), watch_(std::make_unique<Watch>()) {
+  step_.plan_->watch(watch_.get());
+}
+
+PlannedStep::Observed::~Observed() {
+  step_.plan_->watch(nullptr);
+}
+
+}  // namespace stepladder

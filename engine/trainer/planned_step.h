@@ -1,0 +1,65 @@
+// A run's step by the plan of engine/trainer/plan/: the `compile-max` stage on a CPU (engine/stages/compile_max.cpp).
+// Parameters and moments stay the model's and the optimiser's own tensors, so checkpoints, samples and resuming work as
+// in any other run; their gradients are views into one flat tensor.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "engine/recipe.h"
+#include "engine/trainer/captured_step.h"
+#include "engine/trainer/model.h"
+#include "engine/trainer/optimizer.h"
+#include "engine/trainer/plan/gpt_plan.h"
+
+namespace stepladder {
+
+class PlannedStep {
+ public:
+  // `sequences` of each micro-batch are this process's. Model and optimiser must outlive this; nobody may move their
+  // tensors meanwhile.
+  PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences);
+
+  // After something else has written weights.
+  void weights_changed() { plan_->weights_changed(); }
+
+  // One step calls these in this order, forward and backward once for each micro-batch, which count from 0. Each
+  // returns when the work is done. `forward` returns the micro-batch's share of the step's loss.
+  void begin_step(double lr);
+  double forward(const Tokens& tokens, int micro);
+  void backward(int micro);
+  at::Tensor gradients() const { return gradients_; }  // of all parameters, one after the other
+  double gradient_norm() { return plan_->gradient_norm(); }
+  void update(double gradient_factor);
+
+  // The mean loss, without gradients.
+  double loss(const Tokens& tokens);
+
+  // While it lives, LibTorch's observers see the kernels that the calling thread runs.
+  class Observed {
+   public:
+    explicit Observed(PlannedStep& step);
+    ~Observed();
+    Observed(const Observed&) = delete;
+    Observed& operator=(const Observed&) = delete;
+
+   private:
+    class Watch;
+    PlannedStep& step_;
+    const std::unique_ptr<Watch> watch_;
+  };
+
+ private:
+  Tokens checked(const Tokens& tokens) const;
+
+  const Recipe recipe_;
+  AdamW& optimizer_;
+  double lr_ = 0;
+  Tokens tokens_;  // of the forward pass under way; the backward pass reads them again
+  at::Tensor gradients_;
+  std::unique_ptr<GptPlan> plan_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,210 @@
+// The planned step's own kernels against ATen's operations in double, at odd sizes; and the threads that run them.
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "engine/trainer/plan/attention_tiles.h"
+#include "engine/trainer/plan/crew.h"
+#include "engine/trainer/plan/plan_loops.h"
+#include "engine/trainer/plan/products.h"
+
+namespace stepladder {
+namespace {
+
+float* floats(const at::Tensor& tensor) {
+  return tensor.mutable_data_ptr<float>();
+}
+
+Bf16* halves(const at::Tensor& tensor) {
+  return reinterpret_cast<Bf16*>(tensor.mutable_data_ptr<at::BFloat16>());
+}
+
+double gap(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor exact = b.to(at::kDouble);
+  return ((a.to(at::kDouble) - exact).abs().max() / exact.abs().max().clamp_min(1e-30)).item<double>();
+}
+
+// left: (rows, depth), by rows or by columns; right: (depth, columns), packed from itself or from its transpose.
+at::Tensor product_of(const at::Tensor& left, const at::Tensor& right, bool left_by_columns, bool from_transpose,
+                      bool half, const at::Tensor& start) {
+  const std::int64_t rows = left.size(0), depth = left.size(1), columns = right.size(1);
+  const at::Tensor stored = left_by_columns ? left.t().contiguous() : left.contiguous();
+  const at::Tensor source = from_transpose ? right.t().contiguous() : right.contiguous();
+  const at::Tensor panels =
+      at::full({panel_elements(depth, columns)}, 7, half ? at::kBFloat16 : at::kFloat);  // every element is written
+  const std::int64_t stride = source.size(1);
+  if (from_transpose) {
+    half ? pack_transposed(floats(source), stride, depth, columns, halves(panels))
+         : pack_transposed(floats(source), stride, depth, columns, floats(panels));
+  } else {
+    half ? pack_panels(floats(source), stride, depth, columns, halves(panels))
+         : pack_panels(floats(source), stride, depth, columns, floats(panels));
+  }
+  const at::Tensor out = start.defined() ? start.clone() : at::full({rows, columns}, 3, at::kFloat);
+  const Product product{.rows = rows,
+                        .columns = columns,
+                        .depth = depth,
+                        .left = floats(stored),
+                        .left_row = left_by_columns ? 1 : depth,
+                        .left_depth = left_by_columns ? rows : 1,
+                        .out = floats(out),
+                        .out_row = columns,
+                        .add = start.defined()};
+  half ? multiply(product, halves(panels)) : multiply(product, floats(panels));
+  return out;
+}
+
+TEST(Products, AreMatmulAtOddSizes) {
+  torch::manual_seed(1);
+  using Size = std::array<std::int64_t, 3>;
+  for (const auto [rows, columns, depth] :
+       {Size{1, 1, 1}, {63, 65, 100}, {13, 16, 257}, {6, 300, 64}, {129, 33, 1000}}) {
+    const at::Tensor left = at::randn({rows, depth}),
+                     right = at::randn({depth, columns}).to(at::kBFloat16).to(at::kFloat);
+    const at::Tensor start = at::randn({rows, columns});
+    const at::Tensor exact = at::matmul(left.to(at::kDouble), right.to(at::kDouble));
+    for (int way = 0; way < 8; ++way) {
+      const std::string what = std::to_string(rows) + " x " + std::to_string(columns) + " x " + std::to_string(depth) +
+                               ", way " + std::to_string(way);
+      EXPECT_LT(gap(product_of(left, right, way & 1, way & 2, way & 4, {}), exact), 1e-5) << what;
+      EXPECT_LT(gap(product_of(left, right, way & 1, way & 2, way & 4, start), exact + start), 1e-5) << what;
+    }
+  }
+}
+
+TEST(Products, HaveTheSameBitsWhenTheyAreSplit) {
+  torch::manual_seed(2);
+  const at::Tensor left = at::randn({70, 300}), right = at::randn({300, 80});
+  const at::Tensor whole = product_of(left, right, false, false, false, {});
+  const at::Tensor upper = product_of(left.narrow(0, 0, 31), right, false, false, false, {});
+  const at::Tensor lower = product_of(left.narrow(0, 31, 39), right, true, true, false, {});
+  EXPECT_TRUE(at::equal(at::cat({upper, lower}), whole));
+}
+
+TEST(Products, KeepWhatIsNotANumber) {
+  torch::manual_seed(3);
+  at::Tensor left = at::randn({9, 40});
+  const at::Tensor right = at::randn({40, 20});
+  left[2][5] = std::numeric_limits<float>::quiet_NaN();
+  left[4][0] = std::numeric_limits<float>::infinity();
+  const at::Tensor out = product_of(left, right, false, false, false, {});
+  EXPECT_TRUE(out[2].isnan().all().item<bool>());
+  EXPECT_TRUE(out[4].isinf().all().item<bool>());
+  EXPECT_EQ(out.isfinite().sum().item<std::int64_t>(), 7 * 20);
+}
+
+struct Attended {
+  at::Tensor out, d_q, d_k, d_v;
+};
+
+Attended plain_attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& d_out) {
+  const auto own = [](const at::Tensor& x) { return x.to(at::kDouble).detach().requires_grad_(); };
+  const at::Tensor a = own(q), b = own(k), c = own(v);
+  const at::Tensor future = at::ones({q.size(0), q.size(0)}, at::kBool).triu(1);
+  const at::Tensor scores = at::matmul(a, b.t()) / std::sqrt(static_cast<double>(q.size(1)));
+  const at::Tensor out =
+      at::matmul(at::softmax(scores.masked_fill(future, -std::numeric_limits<double>::infinity()), -1), c);
+  (out * d_out.to(at::kDouble)).sum().backward();
+  return {out.detach(), a.grad(), b.grad(), c.grad()};
+}
+
+// By the kernels, with queries, keys and values side by side as in the model.
+template <class T, class Elements>
+Attended tiled_attention(const at::Tensor& qkv, const at::Tensor& d_out, const Elements& elements) {
+  const std::int64_t length = qkv.size(0), d = qkv.size(1) / 3;
+  const HeadShape head{length, d, 3 * d, d};
+  const at::Tensor out = at::empty({length, d}, qkv.options()), d_qkv = at::empty_like(qkv);
+  const at::Tensor log_sums = at::empty({length}), scratch = at::full({attention_scratch(head) + 1}, 5, at::kFloat);
+  const T* const q = elements(qkv);
+  attention_forward(head, q, q + d, q + 2 * d, elements(out), floats(log_sums), floats(scratch));
+  T* const d_q = elements(d_qkv);
+  attention_backward(head,
+                     HeadGradients<T>{q, q + d, q + 2 * d, elements(out), floats(log_sums), elements(d_out), d_q,
+                                      d_q + d, d_q + 2 * d},
+                     floats(scratch));
+  EXPECT_EQ(scratch[-1].item<float>(), 5) << "wrote behind its scratch memory";
+  const auto parts = d_qkv.split(d, 1);
+  return {out, parts[0], parts[1], parts[2]};
+}
+
+TEST(AttentionTiles, AreThePlainAttention) {
+  torch::manual_seed(4);
+  using Size = std::array<std::int64_t, 2>;
+  for (const auto [length, d] : {Size{1, 1}, {1, 256}, {63, 13}, {64, 32}, {65, 65}, {130, 20}, {1000, 64}}) {
+    const at::Tensor qkv = (at::randn({length, 3 * d}) * 2).to(at::kBFloat16).to(at::kFloat);
+    const at::Tensor d_out = at::randn({length, d}).to(at::kBFloat16).to(at::kFloat);
+    const auto parts = qkv.split(d, 1);
+    const Attended exact = plain_attention(parts[0], parts[1], parts[2], d_out);
+    const Attended whole = tiled_attention<float>(qkv, d_out, floats);
+    const Attended half = tiled_attention<Bf16>(qkv.to(at::kBFloat16), d_out.to(at::kBFloat16), halves);
+    const auto expect = [&](const at::Tensor Attended::*member, const char* what) {
+      if (length == 1 && (member == &Attended::d_q || member == &Attended::d_k)) {  // zero but for rounding
+        EXPECT_LT((whole.*member).abs().max().item<double>(), 1e-3) << what;
+        return;
+      }
+      EXPECT_LT(gap(whole.*member, exact.*member), 1e-5) << what << ", " << length << " x " << d;
+      EXPECT_LT(gap(half.*member, exact.*member), 2e-2) << what << " in bf16, " << length << " x " << d;
+    };
+    expect(&Attended::out, "output");
+    expect(&Attended::d_q, "gradient of queries");
+    expect(&Attended::d_k, "gradient of keys");
+    expect(&Attended::d_v, "gradient of values");
+  }
+}
+
+TEST(AttentionTiles, KeepWhatIsNotANumber) {
+  for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    at::Tensor qkv = at::ones({70, 3 * 8});
+    qkv[66][8] = odd;  // a key
+    const Attended found = tiled_attention<float>(qkv, at::ones({70, 8}), floats);
+    EXPECT_TRUE(found.out.narrow(0, 66, 4).isnan().all().item<bool>());
+    EXPECT_TRUE(found.out.narrow(0, 0, 64).isfinite().all().item<bool>()) << "of a tile that doesn't see the key";
+  }
+}
+
+TEST(PlanLoops, AdamWIsTorchsFormula) {
+  torch::manual_seed(5);
+  const std::int64_t n = 1003;
+  const at::Tensor weight = at::randn({n}), gradient = at::randn({n}), average = at::randn({n}) * 0.1,
+                   square = at::rand({n}) * 0.1;
+  const double lr = 1e-2, decay = 0.1, beta1 = 0.9, beta2 = 0.95, eps = 1e-8, factor = 0.25;
+  const double c1 = 1 - std::pow(beta1, 7), c2 = 1 - std::pow(beta2, 7);
+  const at::Tensor g = gradient.to(at::kDouble) * factor;
+  const at::Tensor m = average.to(at::kDouble) * beta1 + g * (1 - beta1);
+  const at::Tensor v = square.to(at::kDouble) * beta2 + g * g * (1 - beta2);
+  const at::Tensor exact = weight.to(at::kDouble) * (1 - lr * decay) - lr / c1 * m / (v.sqrt() / std::sqrt(c2) + eps);
+  adamw({static_cast<float>(factor), static_cast<float>(1 - lr * decay), static_cast<float>(1 - beta1),
+         static_cast<float>(beta2), static_cast<float>(1 - beta2), static_cast<float>(std::sqrt(c2)),
+         static_cast<float>(eps), static_cast<float>(-lr / c1)},
+        floats(gradient), n, floats(weight), floats(average), floats(square));
+  EXPECT_LT(gap(weight, exact), 1e-6);
+  EXPECT_LT(gap(average, m), 1e-6);
+  EXPECT_LT(gap(square, v), 1e-6);
+}
+
+TEST(Crew, RunsEveryTaskOfAPhaseBeforeTheNextOne) {
+  for (const int workers : {1, 2, 5}) {
+    Crew crew(workers);
+    for (int round = 0; round < 200; ++round) {
+      std::vector<std::atomic<int>> calls(17);
+      std::atomic<int> early{0};
+      const auto count = [&](std::int64_t task, int worker) {
+        ++calls[static_cast<std::size_t>(task)];
+        if (worker < 0 || worker >= workers) ++early;
+      };
+      const auto check = [&](std::int64_t, int) {
+        for (const auto& each : calls) early += each != 1;
+      };
+      crew.run({{17, count}, {3, check}, {0, count}, {1, check}});
+      EXPECT_EQ(early, 0);
+      for (const auto& each : calls) EXPECT_EQ(each, 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepladder

@@ -1,0 +1,188 @@
+// The planned step against LibTorch's autograd: every parameter's gradient, the loss, and whole runs.
+#include "engine/trainer/planned_step.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "engine/trainer/settings.h"
+#include "tests/trainer/trained.h"
+
+namespace stepladder {
+namespace {
+
+Recipe odd_recipe(int length, int width, int heads, int vocab) {
+  Recipe recipe = tiny_recipe();
+  recipe.seq = length;
+  recipe.d_model = width;
+  recipe.heads = heads;
+  recipe.vocab = vocab;
+  recipe.batch = length > 100 ? 1 : 3;
+  recipe.tied_head = false;
+  return recipe;
+}
+
+Tokens random_tokens(const Recipe& recipe) {
+  const auto draw = [&] { return at::randint(recipe.vocab, {recipe.batch, recipe.seq}, at::kLong); };
+  return {draw(), draw()};
+}
+
+// Gradients and loss of two micro-batches by autograd and by the plan.
+void expect_the_gradients_of_autograd(Recipe recipe) {
+  const std::string what = difference(tiny_recipe(), recipe);
+  const bool half = recipe.autocast == Autocast::bf16;
+  recipe.grad_accum = 2;
+  const std::shared_ptr<Gpt> plain = build_model(recipe);
+  recipe.compile = Compile::max;
+  const std::shared_ptr<Gpt> model = build_model(recipe);
+  const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
+  PlannedStep planned(recipe, *model, *optimizer, recipe.batch);
+  for (int round = 0; round < 2; ++round) {  // the second must not see anything of the first
+    double exact = 0, found = 0;
+    for (const auto& [name, parameter] : named_parameters(*plain)) at::Tensor(parameter).mutable_grad().reset();
+    for (int micro = 0; micro < recipe.grad_accum; ++micro) {
+      const Tokens tokens = random_tokens(recipe);
+      {
+        const AutocastScope scope(recipe.autocast, at::kCPU);
+        const at::Tensor loss = plain->loss(tokens.inputs, tokens.targets) / recipe.grad_accum;
+        loss.backward();
+        exact += loss.item<double>();
+      }
+      const double alone = planned.loss(tokens), share = planned.forward(tokens, micro);
+      EXPECT_NEAR(alone, share * recipe.grad_accum, 1e-12) << what;
+      planned.backward(micro);
+      found += share;
+    }
+    EXPECT_NEAR(found, exact, half ? 2e-2 : 2e-5) << what;
+    const auto wanted = named_parameters(*plain), got = named_parameters(*model);
+    double squares = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const at::Tensor a = got[i].second.grad().to(at::kDouble), b = wanted[i].second.grad().to(at::kDouble);
+      squares += a.square().sum().item<double>();
+      const double size = b.norm().item<double>(), gap = (a - b).norm().item<double>();
+      EXPECT_LE(gap, (half ? 3e-2 : 2e-5) * size + 1e-7) << wanted[i].first << " of size " << size << ", " << what;
+    }
+    EXPECT_NEAR(planned.gradient_norm(), std::sqrt(squares), 1e-6 * std::sqrt(squares));
+  }
+}
+
+TEST(PlannedStep, HasTheGradientsOfAutograd) {
+  torch::manual_seed(7);
+  for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+    std::vector<Recipe> recipes = {odd_recipe(1, 32, 2, 65), odd_recipe(63, 65, 5, 65), odd_recipe(64, 100, 4, 257),
+                                   odd_recipe(7, 36, 3, 5021)};
+    recipes[2].tied_head = true;
+    recipes[2].init = Init::pytorch;  // large logits
+    recipes[3].vocab_multiple = 128;
+    recipes.push_back(recipes[3]);
+    recipes.back().tied_head = true;
+    recipes.back().batch = 200;  // more rows of logits than are computed at once would be 64 MB
+    recipes.back().layers = 1;
+    if (autocast == Autocast::off) {
+      recipes.push_back(odd_recipe(1000, 16, 2, 65));
+      recipes.push_back(odd_recipe(3, 16, 1, 50257));
+    }
+    for (Recipe& recipe : recipes) {
+      recipe.autocast = autocast;
+      expect_the_gradients_of_autograd(recipe);
+    }
+  }
+}
+
+// Everything that changes a step, so that one run tests it all.
+std::vector<Recipe> rich_recipes() {
+  Recipe recipe = tiny_recipe();
+  recipe.steps = 50;
+  recipe.lr = 2e-3;
+  recipe.seq = 13;
+  recipe.vocab = 300;
+  Recipe rich = recipe;
+  rich.vocab_multiple = 128;
+  rich.tied_head = false;
+  rich.grad_accum = 3;
+  rich.clip = 0.5;
+  rich.schedule = Schedule::cosine;
+  rich.lr_warmup = 5;
+  rich.decay = Decay::matrices;
+  rich.weight_decay = 0.1;
+  rich.beta2 = 0.95;
+  rich.optimizer = Optimizer::fused_adamw;
+  rich.attention = Attention::scaled_dot_product;
+  rich.eval_every = 25;
+  rich.eval_batches = 2;
+  return {recipe, rich};
+}
+
+TEST(PlannedStep, TrainsLikeTheRungsBelowIt) {
+  for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+    for (Recipe recipe : rich_recipes()) {
+      recipe.autocast = autocast;
+      const Trained plain = train_here(recipe);
+      recipe.compile = Compile::max;
+      const Trained planned = train_here(recipe);
+      EXPECT_EQ(planned.endings.at(0).reason, "");
+      EXPECT_EQ(planned.started->attention, "flash");
+      EXPECT_NE(planned.losses(), plain.losses());  // else nothing was planned
+      const double allowed = autocast == Autocast::off ? 1e-4 : 2e-2;
+      ASSERT_EQ(planned.steps.size(), plain.steps.size());
+      EXPECT_LT(plain.losses().back(), plain.losses().front() - 0.2)
+          << "a run that learns nothing agrees with anything";
+      for (std::size_t i = 0; i < plain.steps.size(); ++i) {
+        const StepRecord &a = planned.steps[i], &b = plain.steps[i];
+        EXPECT_NEAR(a.loss, b.loss, allowed) << "step " << i + 1;
+        EXPECT_NEAR(a.grad_norm, b.grad_norm, 10 * allowed * b.grad_norm) << "step " << i + 1;
+        ASSERT_EQ(is_missing(a.val_loss), is_missing(b.val_loss));
+        if (!is_missing(a.val_loss)) EXPECT_NEAR(a.val_loss, b.val_loss, allowed);
+        EXPECT_GT(a.parts.forward_ms + a.parts.backward_ms + a.parts.optimizer_ms, 0);
+      }
+      ASSERT_EQ(planned.profiles.size(), 1u);
+      const auto& operators = planned.profiles.front().operators;
+      EXPECT_TRUE(std::any_of(operators.begin(), operators.end(), [](const auto& each) {
+        return each.name == "plan::weight_gradient";
+      })) << "its kernels are not in the profile";
+    }
+  }
+}
+
+TEST(PlannedStep, HasTheSameBitsOnAnyNumberOfThreads) {
+  for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+    Recipe recipe = rich_recipes().back();
+    recipe.steps = 5;
+    recipe.batch = 12;
+    recipe.autocast = autocast;
+    recipe.compile = Compile::max;
+    const auto alone = train_here(recipe).losses();
+    for (const int threads : {2, 3}) {
+      recipe.threads = threads;
+      EXPECT_EQ(train_here(recipe).losses(), alone) << threads << " threads";
+    }
+  }
+}
+
+TEST(PlannedStep, EndsARunWhoseLossIsNotANumber) {
+  Recipe recipe = tiny_recipe();
+  recipe.compile = Compile::max;
+  recipe.lr = 1e30;
+  recipe.steps = 20;
+  const Trained trained = train_here(recipe);
+  EXPECT_EQ(trained.endings.at(0).status, RunStatus::failed);
+  EXPECT_NE(trained.endings.at(0).reason.find("the loss is"), std::string::npos) << trained.endings.at(0).reason;
+}
+
+TEST(PlannedStep, RefusesATokenThatTheModelDoesNotHave) {
+  Recipe recipe = tiny_recipe();
+  recipe.vocab = 50;
+  recipe.compile = Compile::max;
+  const std::shared_ptr<Gpt> model = build_model(recipe);
+  const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
+  PlannedStep planned(recipe, *model, *optimizer, recipe.batch);
+  Tokens tokens = random_tokens(recipe);
+  tokens.targets[0][3] = 50;
+  EXPECT_THROW(planned.forward(tokens, 0), c10::Error);
+  tokens.targets[0][3] = 49;
+  tokens.inputs[1][0] = -1;
+  EXPECT_THROW(planned.loss(tokens), c10::Error);
+}
+
+}  // namespace
+}  // namespace stepladder
