@@ -3,7 +3,11 @@
 
 Compiles every source that includes this header, or whose own header does, and two files beside this script: templates.cpp
 must compile, and each case of misuse.cpp must not. Usage: thread_safety_test.py [BUILD]
+
+A source that was fine is checked again only if it, a header that it includes or its command line has changed.
 """
+import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -12,6 +16,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -57,6 +62,58 @@ def compile_with_clang(clang, path, flags):
     return done.returncode == 0, done.stderr
 
 
+@functools.cache
+def digest(path):
+    try:
+        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+class KnownToBeFine:
+    """Source -> the compiler and its flags, and the digest of each file that it was compiled from."""
+
+    def __init__(self, compiler):
+        self.file = BUILD / "thread_safety.json"
+        self.compiler = compiler
+        try:
+            self.entries = json.loads(self.file.read_text())
+        except (OSError, ValueError):
+            self.entries = {}
+
+    def has(self, path, flags):
+        entry = self.entries.get(str(path))
+        return bool(entry) and entry["command"] == [self.compiler, *flags] and all(
+            digest(file) == known for file, known in entry["files"].items())
+
+    def add(self, path, flags, dependencies):
+        files = dependencies.replace("\\\n", " ").split(":", 1)[1].split()
+        self.entries[str(path)] = {"command": [self.compiler, *flags], "files": {file: digest(file) for file in files}}
+
+    def save(self):
+        self.file.write_text(json.dumps(self.entries))
+
+
+def check_sources(clang, commands, sources):
+    """The names of those that fail; prints why."""
+    version = subprocess.run([clang, "--version"], capture_output=True, text=True, check=True).stdout
+    known, failed = KnownToBeFine(" ".join([version, *CHECKS])), []
+    with tempfile.TemporaryDirectory() as folder:
+        dependencies = pathlib.Path(folder) / "dependencies"
+        for path in sources:
+            flags = flags_of(commands.get(str(path), "")) or [f"-I{ROOT}"]
+            if known.has(path, flags):
+                continue
+            fine, messages = compile_with_clang(clang, path, [*flags, "-MD", "-MF", str(dependencies)])
+            if fine:
+                known.add(path, flags, dependencies.read_text())
+            else:
+                failed.append(path.name)
+                print(messages)
+    known.save()
+    return failed
+
+
 def main():
     clang = shutil.which("clang++")
     if not clang:
@@ -65,13 +122,7 @@ def main():
     commands = compile_commands()
     sources = list(annotated_sources(commands))
     assert len(sources) >= 5, f"only {len(sources)} annotated sources found under {ROOT}"
-    failed = []
-    for path in [*sources, HERE / "thread_safety" / "templates.cpp"]:
-        flags = flags_of(commands.get(str(path), "")) or [f"-I{ROOT}"]
-        fine, messages = compile_with_clang(clang, path, flags)
-        if not fine:
-            failed.append(path.name)
-            print(messages)
+    failed = check_sources(clang, commands, [*sources, HERE / "thread_safety" / "templates.cpp"])
     misuse = HERE / "thread_safety" / "misuse.cpp"
     cases = sorted(set(re.findall(r"#ifdef (MISUSE_\w+)", misuse.read_text())))
     assert cases, "misuse.cpp has no case"
