@@ -65,17 +65,25 @@ void LiveSink::step(const StepRecord& record) {
   StepRecord step = record;
   step.run = run_;
   if (is_missing(step.at)) step.at = unix_now();
-  recorder_.post(step);
+  if (printed_.step)
+    printed_.step(step);
+  else
+    recorder_.post(step);
 }
 
 // What is recorded already isn't stored again (insert_points), so nothing has to be skipped.
 void LiveSink::metric(const Metric& metric, std::span<const MetricPoint> points) {
   if (has_ended(run_)) return;
-  for (const MetricPoint& point : points)
-    recorder_.post(MetricValues{.run = run_,
-                                .step = point.step,
-                                .at = is_missing(point.at) ? unix_now() : point.at,
-                                .values = {{metric.name, point.value}}});
+  for (const MetricPoint& point : points) {
+    const MetricValues values{.run = run_,
+                              .step = point.step,
+                              .at = is_missing(point.at) ? unix_now() : point.at,
+                              .values = {{metric.name, point.value}}};
+    if (printed_.values)
+      printed_.values(values);
+    else
+      recorder_.post(values);
+  }
 }
 
 bool LiveSink::has_ended(RunId run) const {

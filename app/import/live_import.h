@@ -64,6 +64,14 @@ class LiveSink : public ImportSink {
   void ladder(const Ladder&, std::span<const int>) override {}
   void note(std::int64_t, std::string) override {}
 
+  // Steps and metrics go to these instead of the recorder; call before the first run begins. The caller drops what is
+  // there already.
+  struct Printed {
+    std::function<void(const StepRecord&)> step;
+    std::function<void(const MetricValues&)> values;
+  };
+  void print_to(Printed printed) { printed_ = std::move(printed); }
+
   // The output that follows belongs to the last run, and begins before the first step that isn't recorded.
   void skip_gap();
   void end(RunStatus status, const std::string& reason);  // of the last run; earlier ones have finished
@@ -79,6 +87,7 @@ class LiveSink : public ImportSink {
   const std::vector<RecordedRun> recorded_;
   bool whole_;
   RunId run_;
+  Printed printed_;
   std::optional<RunId> previous_;
   std::size_t begun_ = 0;
   std::int64_t steps_ = 0;

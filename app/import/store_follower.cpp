@@ -27,10 +27,11 @@ void StoreFollower::look() {
   }
 }
 
-void StoreFollower::add(std::unique_ptr<GrowingStore> store, std::optional<RunId> joined) {
+void StoreFollower::add(std::unique_ptr<GrowingStore> store, std::optional<RunId> joined, const std::string& prefix) {
   auto each = std::make_unique<Followed>();
   each->store = std::move(store);
   each->joined = joined;
+  each->prefix = prefix;
   followed_.push_back(std::move(each));
 }
 
@@ -158,7 +159,10 @@ void StoreFollower::store(Followed& each, StorePiece& piece) {
 }
 
 void StoreFollower::create_run(Followed& each, const StorePiece& piece) {
-  const std::string& own = piece.news.run.name;
+  const std::string own =
+      each.prefix.empty()
+          ? piece.news.run.name
+          : each.prefix + " " + (piece.news.run.title.empty() ? each.store->name() : piece.news.run.title);
   Run run{.name = !request_.name.empty() ? request_.name
                   : own.empty()          ? each.store->name()
                                          : own,
@@ -208,17 +212,29 @@ void StoreFollower::write(Followed& each, StorePiece& piece, LoggedSteps& steps,
   store_.update_run(run);
 }
 
+// The store's values count over those that were printed, but a step time that is only the difference of two times of
+// logging doesn't.
+void StoreFollower::complete_joined(RunId run, const LoggedBatch& batch) {
+  if (!batch.dt_is_derived) return store_.following().complete_steps(run, batch.steps);
+  std::vector<StepRecord> logged = batch.steps;
+  for (StepRecord& record : logged) record.dt_ms = missing;
+  store_.following().complete_steps(run, logged);
+  store_.following().complete_steps(run, batch.steps, Completion::fill);
+}
+
 // Parts of a step may come in several pieces: they make one record.
 void StoreFollower::write_batch(const Followed& each, const LoggedBatch& batch) {
-  std::vector<StepRecord> fresh;
-  std::vector<StepRecord> parts;
-  if (!each.joined) parts = batch.repeated;
-  for (const StepRecord& record : batch.steps)
-    (each.joined || !batch.repeated.empty() || batch.may_have(record.step) ? parts : fresh).push_back(record);
-  if (!fresh.empty()) store_.append_steps(each.run, fresh);
-  const Completion how = each.joined ? Completion::replace : Completion::keep_repeated;
-  if (!parts.empty()) store_.following().complete_steps(each.run, parts, how);
+  if (each.joined) {
+    complete_joined(each.run, batch);
+  } else {
+    std::vector<StepRecord> fresh, parts = batch.repeated;
+    for (const StepRecord& record : batch.steps)
+      (!batch.repeated.empty() || batch.may_have(record.step) ? parts : fresh).push_back(record);
+    if (!fresh.empty()) store_.append_steps(each.run, fresh);
+    if (!parts.empty()) store_.following().complete_steps(each.run, parts, Completion::keep_repeated);
+  }
   for (const auto& [metric, points] : batch.metrics) {
+    if (each.joined) joined_metrics_.insert(metric.name);
     store_.metrics().describe(each.run, metric);
     if (!points.empty()) store_.metrics().append(each.run, metric.name, points);
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,9 +28,10 @@ class StoreFollower {
   // Looks for new stores. Costs a walk through the folders.
   void look();
 
-  // One that the caller has found. With `joined`, its numbers complete that run, which has an owner and an end of its
-  // own: where both know a step's value, the store's counts.
-  void add(std::unique_ptr<GrowingStore> store, std::optional<RunId> joined = std::nullopt);
+  // One that the caller has found. `prefix` begins its run's name. With `joined`, its numbers complete that run, which
+  // has an owner and an end of its own: where both know a step's value, the store's counts.
+  void add(std::unique_ptr<GrowingStore> store, std::optional<RunId> joined = std::nullopt,
+           const std::string& prefix = {});
 
   // Stores what the stores have more since the last call, a piece of each. Returns whether there may be more at once.
   // Throws StorageError if the database of the runs fails; then nothing of the piece is stored, and the next call tries
@@ -42,6 +44,9 @@ class StoreFollower {
 
   std::vector<FollowedRun> runs() const;
 
+  // Whether a joined store has had values of this metric, since this process follows it.
+  bool has_joined(const std::string& metric) const { return joined_metrics_.contains(metric); }
+
  private:
   using Clock = std::chrono::steady_clock;
 
@@ -51,6 +56,7 @@ class StoreFollower {
     StorePosition from;
     LoggedSteps steps{RepeatedLoss::is_kept};
     std::optional<RunId> joined;
+    std::string prefix;
     RunId run = 0;
     bool position_known = false;
     bool anew = false;     // the store was replaced, so the next piece begins another run
@@ -71,6 +77,7 @@ class StoreFollower {
   void write(Followed& each, StorePiece& piece, LoggedSteps& steps, double& newest_at);
   void create_run(Followed& each, const StorePiece& piece);
   void write_batch(const Followed& each, const LoggedBatch& batch);
+  void complete_joined(RunId run, const LoggedBatch& batch);
   void find_writers();
   void settle(Followed& each, bool at_end);
 
@@ -80,6 +87,7 @@ class StoreFollower {
   StoreSearch search_;
   std::vector<std::unique_ptr<Followed>> followed_;
   std::map<std::string, std::string> unread_;  // told, by path
+  std::set<std::string> joined_metrics_;
   Clock::time_point looked_for_writers_{};
 };
 

@@ -95,8 +95,13 @@ void add_facts(const Run& from, Run& run) {
 class TextFollower::File {
  public:
   File(RunStore& store, const FollowRequest& request, const std::function<void(const std::string&)>& tell,
-       fs::path path)
-      : store_(store), request_(request), tell_(tell), path_(std::move(path)), source_("text " + path_.string()) {
+       fs::path path, std::optional<RunId> joined)
+      : store_(store),
+        request_(request),
+        tell_(tell),
+        path_(std::move(path)),
+        source_("text " + path_.string()),
+        joined_(joined) {
     options_.live = true;
     options_.known_stages = &known_stages();
   }
@@ -130,6 +135,7 @@ class TextFollower::File {
   const std::function<void(const std::string&)>& tell_;
   const fs::path path_;
   const std::string source_;
+  const std::optional<RunId> joined_;
   ImportOptions options_;
   const Importer* importer_ = nullptr;
   std::unique_ptr<PiecewiseImport> reader_;
@@ -265,7 +271,8 @@ void TextFollower::File::store(std::vector<ImportedEvent> events, bool at_end) {
       write_waiting();
       if (run_ == 0) return;
       Run run = store_.existing_run(run_);
-      if (at_end) {
+      if (joined_) {  // it has an end of its own
+      } else if (at_end) {
         run.status = RunStatus::finished;
         run.reason = "no process writes its file any more, which doesn't say how the run ended";
         run.ended_at = unix_now();
@@ -275,7 +282,7 @@ void TextFollower::File::store(std::vector<ImportedEvent> events, bool at_end) {
         run.ended_at = missing;
       }
       store_.update_run(run);
-      if (!at_end) store_.following().own(run_, writer_ ? *writer_ : this_process());
+      if (!at_end && !joined_) store_.following().own(run_, writer_ ? *writer_ : this_process());
       const ToldHash& told = at_end ? before : told_;
       Json state = {{"events", told.events()}, {"hash", told.text()}};
       if (at_end) state["ended"] = true;
@@ -306,6 +313,7 @@ void TextFollower::File::store(const ImportedEvent& event) {
     values_ += std::ssize(logged->points);
   } else {
     write_waiting();
+    if (joined_) return;
     Run run = store_.existing_run(run_);
     add_facts(std::get<EndedRun>(event).run, run);
     store_.update_run(run);
@@ -315,7 +323,9 @@ void TextFollower::File::store(const ImportedEvent& event) {
 // Every run after the first ends the one before it.
 void TextFollower::File::begin_run(const Run& told) {
   const bool goes_on = !std::exchange(begun_, true) && run_ != 0 && !anew_ && store_.run(run_).has_value();
-  if (!goes_on) {
+  if (joined_) {
+    run_ = *joined_;
+  } else if (!goes_on) {
     if (run_ != 0 && !anew_) {
       Run last = store_.existing_run(run_);
       last.status = RunStatus::finished;
@@ -330,6 +340,7 @@ void TextFollower::File::begin_run(const Run& told) {
                               .started_at = unix_now()});
   }
   Run run = store_.existing_run(run_);
+  if (joined_) return;
   add_facts(told, run);
   run.environment = Json{{"followed_store", importer_->id}}.dump();
   store_.update_run(run);
@@ -337,7 +348,7 @@ void TextFollower::File::begin_run(const Run& told) {
 
 void TextFollower::File::write_waiting() {
   std::vector<StepRecord> fresh, parts;
-  for (const StepRecord& step : waiting_) (step.step <= merge_until_ ? parts : fresh).push_back(step);
+  for (const StepRecord& step : waiting_) (joined_ || step.step <= merge_until_ ? parts : fresh).push_back(step);
   if (!parts.empty()) store_.following().complete_steps(run_, parts);
   if (!fresh.empty()) store_.append_steps(run_, fresh);
   waiting_.clear();
@@ -367,6 +378,7 @@ void TextFollower::File::settle(bool at_end) {
   if (!why.empty()) tell_(path_.string() + " " + why);
   if (run_ == 0 && events.empty()) return;
   store(std::move(events), true);
+  if (joined_) return;
   const Run run = store_.existing_run(run_);
   store_.summary(run);  // computes and keeps it
   store_.metrics().of_run(run_);
@@ -407,9 +419,9 @@ void TextFollower::look_into(const fs::path& folder, int depth) {
   }
 }
 
-void TextFollower::add(const fs::path& file) {
+void TextFollower::add(const fs::path& file, std::optional<RunId> joined) {
   if (journal_place(file) || !known_.insert(file).second) return;
-  files_.push_back(std::make_unique<File>(store_, request_, tell_, file));
+  files_.push_back(std::make_unique<File>(store_, request_, tell_, file, joined));
 }
 
 bool TextFollower::take_in() {

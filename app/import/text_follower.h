@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ class TextFollower {
   ~TextFollower();
 
   void look();
-  void add(const std::filesystem::path& file);
+  // With `joined`, the file's numbers complete that run, as in StoreFollower.
+  void add(const std::filesystem::path& file, std::optional<RunId> joined = std::nullopt);
   bool take_in();
   void settle(bool at_end);
   std::vector<FollowedRun> runs() const;

@@ -19,9 +19,11 @@
 #include "app/cli/live/unread_output.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/format.h"
 #include "app/import/keeper.h"
 #include "app/import/live_import.h"
 #include "app/import/spool.h"
+#include "app/import/store_watch.h"
 #include "app/import/watched_program.h"
 #include "engine/stage.h"
 #include "storage/database/process.h"
@@ -38,6 +40,7 @@ struct WatchRequest {
   std::vector<std::string> command;  // empty: standard input, or `follow`
   fs::path follow;                   // a growing file
   std::string attach;                // a run whose program goes on without a tracker
+  bool no_stores = false;            // records what the program prints, and nothing else
   ImportOptions options;
 };
 
@@ -245,15 +248,29 @@ void require_steps(End& end, const std::string& what, const std::string& nothing
   end.reason = "no step was recorded: " + what + " " + nothing_read;
 }
 
+// The stores that the program opens; none if the user doesn't want them.
+std::unique_ptr<StoreWatch> watch_stores(Watch& watch, const WatchRequest& request, const Spool& spool, const Run& run,
+                                         bool has_joined) {
+  if (request.no_stores) return nullptr;
+  auto stores = std::make_unique<StoreWatch>(
+      request.database, run.id, run.name,
+      StoreWatch::Program{.pid = spool.state().program.pid, .started_at = run.started_at, .has_joined = has_joined},
+      watch.recorder(), [](const std::string& text) { std::cerr << "stepladder: " << harmless(text) << "\n"; });
+  watch.sink().print_to({.step = [&to = *stores](const StepRecord& step) { to.print(step); },
+                         .values = [&to = *stores](const MetricValues& values) { to.print(values); }});
+  return stores;
+}
+
 // Records the program's output to its end. Returns the program's exit status (128 + N if signal N killed it).
-int track(Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::int64_t show_from) {
+int track(Watch& watch, WatchedProgram& program, Spool& spool, RunId run, std::int64_t show_from, StoreWatch* stores) {
   const MoreBytes source = output_of(program, watch.recorder(), watch.sink(), show_from);
-  const std::string nothing_read = watch.read(source, spool.options(), {});
+  std::string nothing_read = watch.read(source, spool.options(), {});
   const std::string go_on = "`stepladder watch --attach " + std::to_string(run) + "` records the rest\n";
   if (!program.at_end()) {
     std::cerr << "stepladder: stopped before all of the output was recorded; " << go_on;
     return exit_interrupted;
   }
+  if (stores && stores->finish(interrupted_without_program)) nothing_read.clear();
   End end = end_of(program);
   require_steps(end, "the output", nothing_read);
   if (!watch.end(end)) {
@@ -272,7 +289,8 @@ int watch_program(RunStore& store, const WatchRequest& request) {
   run.id = persist([&] { return store.create_run(run); });
   spool.belongs_to(run.id);
   Watch watch(store, request, run);
-  return track(watch, program, spool, run.id, std::numeric_limits<std::int64_t>::max());
+  const auto stores = watch_stores(watch, request, spool, run, false);
+  return track(watch, program, spool, run.id, std::numeric_limits<std::int64_t>::max(), stores.get());
 }
 
 int attach(RunStore& store, const WatchRequest& request) {
@@ -288,11 +306,15 @@ int attach(RunStore& store, const WatchRequest& request) {
     // The last one's end is that of the program.
     const bool ended = run != runs.back() && store.existing_run(run).status == RunStatus::finished;
     recorded.push_back({run, store.recorded_steps(run), ended});
+    // Its steps aren't those of the output alone. What is printed again is added where it is missing.
+    if (store.following().is_followed(run)) recorded.back().steps.records = 0;
   }
   const bool whole = spool->state().freed == 0;
   const std::int64_t shown = spool->state().taken;
-  Watch watch(store, request, store.existing_run(id), std::move(recorded), whole);
-  return track(watch, program, *spool, id, shown);
+  const Run run = store.existing_run(id);
+  Watch watch(store, request, run, std::move(recorded), whole);
+  const auto stores = watch_stores(watch, request, *spool, run, store.following().is_followed(id));
+  return track(watch, program, *spool, id, shown, stores.get());
 }
 
 // Standard input or a growing file. Returns exit_done at its end, or when the watching of a file is interrupted.
@@ -331,6 +353,8 @@ Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--name", request->name, "Name of the run")->check(short_name());
   command->add_option("--follow", request->follow, "Follow a growing file until interrupted");
   command->add_option("--attach", request->attach, "Go on recording this run, whose tracker was killed");
+  command->add_flag("--no-stores", request->no_stores,
+                    "Leave out the stores that the program opens (TensorBoard, W&B, MLflow, Trackio, tables)");
   add_import_options(*command, request->options);
   return {command, [request, &common] {
             if (!request->follow.empty() + !request->command.empty() + !request->attach.empty() > 1)

@@ -28,6 +28,14 @@ bool FollowStore::is_followed(RunId run) {
   return row.bind(run).step();
 }
 
+std::vector<std::string> FollowStore::sources_of(RunId run) {
+  Statement rows(database_, "SELECT source FROM followed WHERE run_id = ? ORDER BY source");
+  rows.bind(run);
+  std::vector<std::string> sources;
+  while (rows.step()) sources.push_back(rows.text(0));
+  return sources;
+}
+
 std::optional<RunId> FollowStore::run_with_uid(std::string_view uid) {
   Statement row(database_, "SELECT id FROM runs WHERE uid = ? AND hidden = 0 ORDER BY id LIMIT 1");
   row.bind(uid);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "storage/database/completion.h"
 #include "storage/database/process.h"
@@ -33,6 +34,7 @@ class FollowStore {
   void set_position(std::string_view source, const FollowedSource& position);
 
   bool is_followed(RunId run);
+  std::vector<std::string> sources_of(RunId run);
   std::optional<RunId> run_with_uid(std::string_view uid);  // also one in the bin
   void own(RunId run, const ProcessIdentity& owner);
 

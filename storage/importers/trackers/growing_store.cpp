@@ -57,6 +57,17 @@ GrowingStore::GrowingStore(std::string format, fs::path path, const std::string&
       path_(std::move(path)),
       source_(format_ + " " + path_.string() + (run.empty() ? "" : " " + run)) {}
 
+// "mlflow /data/my runs/mlflow.db ID": the run's id, which has no slash, follows only a database's path.
+fs::path path_of_source(std::string_view source) {
+  const fs::path whole = source.substr(std::min(source.size(), source.find(' ') + 1));
+  std::error_code error;
+  if (fs::exists(whole, error)) return whole;
+  const std::string text = whole.string();
+  for (std::size_t end = text.rfind(' '); end != std::string::npos && end > 0; end = text.rfind(' ', end - 1))
+    if (fs::is_regular_file(text.substr(0, end), error)) return text.substr(0, end);
+  return whole;
+}
+
 bool GrowingStore::has_changed() {
   std::string now = stamp_of(files());
   return now != std::exchange(stamp_, now);

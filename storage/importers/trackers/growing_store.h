@@ -47,6 +47,9 @@ class GrowingStore {
   const std::string& source() const { return source_; }                   // names the run: no other has the same
   virtual std::string name() const { return path_.filename().string(); }  // of a run that the store doesn't name
 
+  // Whether the run began at this moment (unix seconds) or later, or the store can't hold an older one.
+  virtual bool began_since(double) { return true; }
+
   // Whether the files differ from those of the last call; true at the first.
   virtual bool has_changed();
 
@@ -78,6 +81,9 @@ class GrowingDatabase {
   // The runs that no earlier call has returned. Throws as GrowingStore::read.
   virtual std::vector<std::unique_ptr<GrowingStore>> find_new() = 0;
 };
+
+// The path of the store that has this source().
+std::filesystem::path path_of_source(std::string_view source);
 
 // Finds the stores at a path again and again.
 class StoreSearch {

@@ -222,6 +222,8 @@ LoggedBatch LoggedSteps::take(std::int64_t tokens_per_sample) {
   batch.steps.reserve(all.size());
   for (const auto& [step, draft] : all) batch.steps.push_back(draft.record);
   batch.repeated = std::exchange(repeated_, {});
+  batch.dt_is_derived =
+      !timed_ && chosen_[index_of(MetricRole::step_time)].empty() && chosen_[index_of(MetricRole::steps_per_s)].empty();
   batch.metrics = take_metrics();
   if (!all.empty()) {
     lowest_ = std::min(lowest_, all.begin()->first);

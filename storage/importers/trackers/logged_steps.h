@@ -23,6 +23,7 @@ struct LoggedBatch {
     std::vector<MetricPoint> points;  // in the order of logging; none if `metric.field` has them
   };
   std::vector<Values> metrics;
+  bool dt_is_derived = false;  // from the times of logging, since no metric is a step time
 
   // Whether an earlier batch of the same attempt may have had this step: then both are parts of one record.
   bool may_have(std::int64_t step) const { return step >= lowest_before && step <= highest_before; }

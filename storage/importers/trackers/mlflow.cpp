@@ -409,6 +409,7 @@ class MlflowNews {
 
   struct State {
     std::int64_t last_row = 0;  // of its metrics
+    std::int64_t started_ms = 0;
     std::string status;
     bool operator==(const State&) const = default;
   };
@@ -420,9 +421,14 @@ class MlflowNews {
     if (stamp == stamp_) return runs_;
     ForeignDatabase database(file_, ForeignDatabase::Writer::at_work);
     {
-      Statement rows(database.get(),
-                     "SELECT run_uuid, status, name, end_time FROM runs WHERE lifecycle_stage IS NOT 'deleted'");
-      while (rows.step()) runs_[rows.text(0)].status = rows.text(1) + " " + rows.text(2) + " " + rows.text(3);
+      Statement rows(
+          database.get(),
+          "SELECT run_uuid, status, name, end_time, start_time FROM runs WHERE lifecycle_stage IS NOT 'deleted'");
+      while (rows.step()) {
+        State& state = runs_[rows.text(0)];
+        state.status = rows.text(1) + " " + rows.text(2) + " " + rows.text(3);
+        state.started_ms = rows.integer(4);
+      }
     }
     Statement rows(database.get(), "SELECT run_uuid, max(rowid) FROM metrics WHERE rowid > ? GROUP BY run_uuid");
     rows.bind(last_row_);
@@ -450,6 +456,11 @@ class GrowingMlflowRun : public GrowingStore {
 
   std::string name() const override { return id_; }
   std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
+  bool began_since(double at) override {
+    const auto& runs = news_->runs();
+    const auto now = runs.find(id_);
+    return now != runs.end() && static_cast<double>(now->second.started_ms) / 1000 >= at;
+  }
   bool has_changed() override {
     const auto& runs = news_->runs();
     const auto now = runs.find(id_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -532,10 +533,14 @@ namespace {
 // The event files of one run: all of a folder, or one. A program that was started again writes another file.
 class GrowingEvents : public GrowingStore {
  public:
-  GrowingEvents(fs::path path, bool is_folder) : GrowingStore("tensorboard", std::move(path)), is_folder_(is_folder) {}
+  GrowingEvents(fs::path path, bool is_folder, double since = 0)
+      : GrowingStore("tensorboard", std::move(path)), is_folder_(is_folder), since_(since) {}
 
   std::vector<fs::path> files() const override {
-    return is_folder_ ? event_files_in(path()) : std::vector<fs::path>{path()};
+    if (!is_folder_) return {path()};
+    std::vector<fs::path> files = event_files_in(path());
+    std::erase_if(files, [this](const fs::path& file) { return written_at(file) < since_; });
+    return files;
   }
   std::string name() const override { return (is_folder_ ? path() : path().parent_path()).filename().string(); }
 
@@ -574,13 +579,21 @@ class GrowingEvents : public GrowingStore {
   }
 
  private:
+  static double written_at(const fs::path& file) {
+    std::error_code error;
+    const auto time = fs::last_write_time(file, error);
+    if (error) return 0;
+    return std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
+  }
+
   const bool is_folder_;
+  const double since_;
 };
 
 }  // namespace
 
-std::unique_ptr<GrowingStore> growing_event_folder(const fs::path& folder) {
-  return std::make_unique<GrowingEvents>(folder, true);
+std::unique_ptr<GrowingStore> growing_event_folder(const fs::path& folder, double since) {
+  return std::make_unique<GrowingEvents>(folder, true, since);
 }
 
 std::unique_ptr<GrowingStore> growing_event_file(const fs::path& file) {

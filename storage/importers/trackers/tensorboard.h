@@ -28,7 +28,8 @@ std::vector<std::filesystem::path> event_folders_in(const std::filesystem::path&
 void read_event_folders(const std::filesystem::path& folder, ImportSink& sink);
 
 // The same while they grow: one run each.
-std::unique_ptr<GrowingStore> growing_event_folder(const std::filesystem::path& folder);
+// `since` (unix seconds): without the files that were last written before.
+std::unique_ptr<GrowingStore> growing_event_folder(const std::filesystem::path& folder, double since = 0);
 std::unique_ptr<GrowingStore> growing_event_file(const std::filesystem::path& file);
 
 }  // namespace stepladder

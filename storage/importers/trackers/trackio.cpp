@@ -164,6 +164,14 @@ class GrowingTrackioRun : public GrowingStore {
 
   std::string name() const override { return id_; }
   std::vector<fs::path> files() const override { return {path(), path().string() + "-wal"}; }
+  bool began_since(double at) override {
+    ForeignDatabase database(path(), ForeignDatabase::Writer::at_work);
+    Statement row(database.get(), "SELECT min(timestamp) FROM metrics WHERE " + news_->key() + " = ?");
+    row.bind(id_);
+    const double began = row.step() ? unix_from_iso(row.text(0)) : missing;
+    database.check();
+    return began >= at;
+  }
   bool has_changed() override {
     const auto& runs = news_->runs();
     const auto now = runs.find(id_);

@@ -1,0 +1,243 @@
+#include "app/import/store_watch.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "app/import/follow_rules.h"
+#include "app/import/open_files.h"
+#include "storage/importers/journal/journal.h"
+#include "storage/importers/trackers/tensorboard.h"
+#include "storage/importers/trackers/wandb.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::chrono::milliseconds between_polls(250);
+constexpr std::size_t most_printed = 8'000;
+
+// When the file was made, unix seconds; if the file system doesn't know, when it was written last.
+double made_at(const fs::path& file) {
+#ifdef STATX_BTIME
+  struct statx about = {};
+  if (::statx(AT_FDCWD, file.c_str(), 0, STATX_BTIME | STATX_MTIME, &about) != 0) return missing;
+  const auto& time = (about.stx_mask & STATX_BTIME) != 0 ? about.stx_btime : about.stx_mtime;
+  return static_cast<double>(time.tv_sec) + 1e-9 * time.tv_nsec;
+#else
+  struct stat about = {};
+  return ::stat(file.c_str(), &about) == 0 ? static_cast<double>(about.st_mtime) : missing;
+#endif
+}
+
+bool is_table_name(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  return ending == ".csv" || ending == ".jsonl" || ending == ".ndjson";
+}
+
+}  // namespace
+
+StoreWatch::StoreWatch(fs::path database, RunId run, std::string name, Program program, Recorder& recorder,
+                       std::function<void(const std::string&)> tell)
+    : database_(std::move(database)),
+      run_(run),
+      program_(program),
+      recorder_(recorder),
+      tell_(std::move(tell)),
+      name_(std::move(name)),
+      joined_(program.has_joined),
+      thread_([this] { work(); }) {}
+
+StoreWatch::~StoreWatch() {
+  {
+    std::lock_guard lock(mutex_);
+    finishing_ = given_up_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void StoreWatch::print(const StepRecord& step) {
+  std::unique_lock lock(mutex_);
+  if (!joined_ || step.run != run_) return recorder_.post(step);
+  changed_.wait(lock, [this] { return printed_steps_.size() < most_printed || given_up_; });
+  printed_steps_.push_back(step);
+}
+
+void StoreWatch::print(const MetricValues& values) {
+  std::unique_lock lock(mutex_);
+  if (!joined_ || values.run != run_) return recorder_.post(RunEvent(values));
+  changed_.wait(lock, [this] { return printed_values_.size() < most_printed || given_up_; });
+  printed_values_.push_back(values);
+}
+
+bool StoreWatch::finish(const std::function<bool()>& gives_up) {
+  std::unique_lock lock(mutex_);
+  finishing_ = true;
+  changed_.notify_all();
+  while (!changed_.wait_for(lock, between_polls, [this] { return done_; }))
+    if (gives_up()) given_up_ = true;
+  return joined_;
+}
+
+void StoreWatch::work() {
+  std::string trouble;
+  for (bool ends = false; !ends;) {
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, between_polls, [this] { return finishing_; });
+      ends = finishing_;
+      if (given_up_) break;
+    }
+    try {
+      if (!store_) rejoin();
+      look();
+      while (take_in()) {
+        std::lock_guard lock(mutex_);
+        if (given_up_) break;
+      }
+      if (ends) {
+        stores_->settle(true);
+        texts_->settle(true);
+      }
+      trouble.clear();
+    } catch (const std::runtime_error& error) {  // StorageError
+      if (trouble != error.what()) tell_(std::string(error.what()) + "; trying again");
+      trouble = error.what();
+      ends = false;
+    }
+    if (ends || trouble.empty()) continue;
+    std::this_thread::sleep_for(between_polls);
+  }
+  std::lock_guard lock(mutex_);
+  done_ = true;
+  changed_.notify_all();
+}
+
+// Opens the database, and goes on with the stores that have joined the run under an earlier tracker.
+void StoreWatch::rejoin() {
+  auto store = std::make_unique<RunStore>(RunStore::open(database_));
+  stores_ = std::make_unique<StoreFollower>(*store, FollowRequest{}, tell_);
+  texts_ = std::make_unique<TextFollower>(*store, FollowRequest{.paths = {}, .name = name_}, tell_);
+  for (const std::string& source : store->following().sources_of(run_)) {
+    join();
+    sources_.insert(source);
+    if (source.starts_with("text ")) {
+      texts_->add(source.substr(5), run_);
+      continue;
+    }
+    std::string unread;
+    for (auto& found : search_.find_new(path_of_source(source), unread))
+      if (found->source() == source) stores_->add(std::move(found), run_);
+  }
+  store_ = std::move(store);
+}
+
+void StoreWatch::look() {
+  std::vector<std::pair<std::int64_t, fs::path>> open;
+  for (const auto& [file, pid] : files_open_for_writing(with_descendants(program_.pid))) open.emplace_back(pid, file);
+  std::sort(open.begin(), open.end());
+  for (const auto& [pid, file] : open)
+    if (seen_.insert(file).second) look_at(file);
+  look_into_databases();
+}
+
+void StoreWatch::look_at(const fs::path& file) {
+  std::string name = file.string();
+  for (const char* const ending : {"-wal", "-shm", "-journal"})
+    if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
+  if (std::error_code error; fs::equivalent(name, database_, error)) return;
+  if (journal_place(file)) {
+    tell_("the program keeps a journal, which `stepladder follow " + file.parent_path().string() +
+          "` takes in as a run of its own");
+  } else if (is_event_file_name(file)) {
+    add(growing_event_folder(file.parent_path(), program_.started_at));
+  } else if (file.extension() == ".wandb") {
+    add(growing_wandb_file(file));
+  } else if (is_table_name(file)) {
+    if (!(made_at(file) >= program_.started_at - 1)) return;  // it holds others' rows too
+    bool joins = false;
+    {
+      std::lock_guard lock(mutex_);
+      joins = !joined_;
+    }
+    if (joins) join();
+    texts_->add(file, joins ? std::optional(run_) : std::nullopt);
+  } else {
+    databases_.insert(name);
+  }
+}
+
+// A database may get runs at any time, and hold those of other programs.
+void StoreWatch::look_into_databases() {
+  for (const fs::path& file : databases_) {
+    std::string unread;
+    for (auto& store : search_.find_new(file, unread))
+      if (store->began_since(program_.started_at - 1)) add(std::move(store));
+  }
+}
+
+void StoreWatch::add(std::unique_ptr<GrowingStore> store) {
+  if (!sources_.insert(store->source()).second) return;
+  bool joins = false;
+  {
+    std::lock_guard lock(mutex_);
+    joins = !joined_;
+  }
+  if (joins) join();
+  stores_->add(std::move(store), joins ? std::optional(run_) : std::nullopt, name_);
+}
+
+// What was printed before is stored first: a step that is posted later than the store's would count as a newer attempt.
+void StoreWatch::join() {
+  EventRing::Position posted;
+  {
+    std::lock_guard lock(mutex_);
+    if (joined_) return;
+    joined_ = true;
+    posted = recorder_.posted();
+  }
+  while (!recorder_.has_written(posted)) {
+    recorder_.flush(between_polls);
+    std::lock_guard lock(mutex_);
+    if (given_up_) return;
+  }
+}
+
+bool StoreWatch::take_in() {
+  const bool stores = stores_->take_in();
+  const bool texts = texts_->take_in();
+  return take_printed() || stores || texts;
+}
+
+bool StoreWatch::take_printed() {
+  std::vector<StepRecord> steps;
+  std::vector<MetricValues> values;
+  {
+    std::lock_guard lock(mutex_);
+    steps.assign(printed_steps_.begin(), printed_steps_.end());
+    values.assign(printed_values_.begin(), printed_values_.end());
+  }
+  if (steps.empty() && values.empty()) return false;
+  const auto taken = std::ssize(steps);
+  store_->in_one_transaction([&] {
+    if (!steps.empty()) store_->following().complete_steps(run_, steps, Completion::fill);
+    for (StepRecord& step : steps) step = {.step = step.step, .dt_ms = step.dt_ms};
+    std::erase_if(steps, [](const StepRecord& step) { return is_missing(step.dt_ms); });
+    if (!steps.empty()) store_->following().complete_steps(run_, steps);  // a printed step time was measured
+    for (const MetricValues& each : values)
+      for (const auto& [name, value] : each.values)
+        if (!stores_->has_joined(name))
+          store_->metrics().append(run_, name, std::vector<MetricPoint>{{each.step, value, each.at}});
+  });
+  std::lock_guard lock(mutex_);
+  printed_steps_.erase(printed_steps_.begin(), printed_steps_.begin() + taken);
+  printed_values_.erase(printed_values_.begin(), printed_values_.begin() + std::ssize(values));
+  changed_.notify_all();
+  return true;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,91 @@
+// Finds the stores that a watched program opens and follows them, beside what the program prints.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "app/import/store_follower.h"
+#include "app/import/text_follower.h"
+#include "storage/database/recorder.h"
+
+namespace stepladder {
+
+// The rule for several stores: the first that holds numbers of this program joins the watched run, in the order of the
+// processes that write them and of their paths. Every other store, and every other run of a store, becomes a run of its
+// own beside it, so no value is stored twice under one name.
+//
+// From then on a number that both the store and the output have is the store's: what is printed only adds what the
+// store doesn't know.
+class StoreWatch {
+ public:
+  struct Program {
+    std::int64_t pid = 0;
+    double started_at = missing;  // older runs in its stores aren't its
+    bool has_joined = false;      // a store has joined the run under an earlier tracker
+  };
+
+  // Starts a thread, which has its own connection to `database`. `tell` is called there.
+  StoreWatch(std::filesystem::path database, RunId run, std::string name, Program program, Recorder& recorder,
+             std::function<void(const std::string&)> tell);
+  ~StoreWatch();
+  StoreWatch(const StoreWatch&) = delete;
+  StoreWatch& operator=(const StoreWatch&) = delete;
+
+  // What the program has printed: recorded or, once a store has joined this run, added where the store has no value.
+  // Waits if too much of it waits. Any thread.
+  void print(const StepRecord& step);
+  void print(const MetricValues& values);
+
+  // Reads what the program has left in its stores, and ends their own runs. Blocks until it is stored, but for as long
+  // as `gives_up` says. Returns whether a store has joined.
+  bool finish(const std::function<bool()>& gives_up);
+
+ private:
+  void work();
+  void rejoin();
+  void look();
+  void look_at(const std::filesystem::path& file);
+  void look_into_databases();
+  void add(std::unique_ptr<GrowingStore> store);
+  void join();
+  bool take_in();
+  bool take_printed();
+
+  const std::filesystem::path database_;
+  const RunId run_;
+  const Program program_;
+  Recorder& recorder_;
+  const std::function<void(const std::string&)> tell_;
+  const std::string name_;
+
+  // Of the thread.
+  std::unique_ptr<RunStore> store_;
+  std::unique_ptr<StoreFollower> stores_;
+  std::unique_ptr<TextFollower> texts_;
+  StoreSearch search_;
+  std::set<std::filesystem::path> seen_;
+  std::set<std::filesystem::path> databases_;
+  std::set<std::string> sources_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool joined_ = false;
+  bool finishing_ = false;
+  bool given_up_ = false;
+  bool done_ = false;
+  std::deque<StepRecord> printed_steps_;
+  std::deque<MetricValues> printed_values_;
+  std::thread thread_;
+};
+
+}  // namespace stepladder
