@@ -198,4 +198,13 @@ std::string lateness_text(std::string_view format, double age_s) {
   return "newest value " + std::to_string(std::llround(age_s)) + " s old; " + std::string(delay);
 }
 
+std::string lateness_text(const Run& run, double newest_at) {
+  constexpr std::string_view key = "\"followed_store\":\"";  // written by app/import/store_follower.cpp
+  const double age_s = unix_now() - newest_at;
+  const std::size_t at = run.environment.find(key);
+  if (run.status != RunStatus::running || at == std::string::npos || !(age_s >= late_after_s)) return {};
+  const std::string_view rest = std::string_view(run.environment).substr(at + key.size());
+  return lateness_text(rest.substr(0, rest.find('"')), age_s);
+}
+
 }  // namespace stepladder

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/records.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -42,5 +43,9 @@ inline constexpr double late_after_s = 15;
 // "newest value 95 s old; TensorBoard's writer holds values back for up to 120 s"; empty if writers of this format (an
 // importer's id) pass on values at once.
 std::string lateness_text(std::string_view format, double age_s);
+
+// The same of a run that `follow` or `watch` takes from a store, if its newest value (unix seconds) is late; else
+// empty.
+std::string lateness_text(const Run& run, double newest_at);
 
 }  // namespace stepladder

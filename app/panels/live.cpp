@@ -100,6 +100,10 @@ void draw_head(const Workspace& workspace, const RunEntry& shown, Commands& comm
   if (!shown.run.hardware.empty()) line += "  \xE2\x80\x93  " + in_print(shown.run.hardware);
   if (!shown.run.precision.empty()) line += "  \xE2\x80\x93  " + shown.run.precision;
   if (is_running && !workspace.is_ours(shown.run.id)) line += "  \xE2\x80\x93  trained by another process";
+  if (is_running && !shown.series().empty()) {
+    if (const std::string late = lateness_text(shown.run, shown.series().at.back()); !late.empty())
+      line += "  \xE2\x80\x93  " + late;
+  }
   if (is_running && workspace.is_paused) line += "  \xE2\x80\x93  paused";
   text_cut(line, right - px(340), palette().quiet, fonts().regular, small_size);
   ImGui::EndGroup();

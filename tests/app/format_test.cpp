@@ -71,4 +71,16 @@ TEST(InPrint, the_signs_are_those_of_print) {
   EXPECT_EQ(in_print("an x-axis - as it is, 2 xylophones, a->b"), "an x-axis - as it is, 2 xylophones, a->b");
 }
 
+TEST(Format, LatenessNamesTheWriterThatHoldsValuesBack) {
+  EXPECT_EQ(lateness_text("tensorboard", 95.4),
+            "newest value 95 s old; TensorBoard's writer holds values back for up to 120 s");
+  EXPECT_EQ(lateness_text("mlflow", 95), "");
+  stepladder::Run run{.status = RunStatus::running, .environment = R"({"followed_store":"tensorboard"})"};
+  EXPECT_NE(lateness_text(run, unix_now() - 40), "");
+  EXPECT_EQ(lateness_text(run, unix_now()), "");
+  EXPECT_EQ(lateness_text(run, missing), "");
+  run.status = RunStatus::finished;
+  EXPECT_EQ(lateness_text(run, unix_now() - 40), "");
+}
+
 }  // namespace stepladder

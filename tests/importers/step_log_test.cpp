@@ -131,6 +131,20 @@ TEST(StepLog, KeepsThePrintedThroughputInTokensPerSecond) {
   EXPECT_EQ(unrated.environment, "");
 }
 
+TEST(StepLog, AThroughputWithoutTokensPerStepIsKeptAsAMetric) {
+  std::string text;
+  for (int i = 1; i < 5; ++i)
+    text += "step " + std::to_string(i) + " loss 8 | tok/sec " + std::to_string(1000 + i) + " | acc 0.5\n";
+  const auto told = import_text(text).runs[0];
+  ASSERT_TRUE(told.metrics.contains("tok/sec"));
+  ASSERT_EQ(told.metrics.at("tok/sec").size(), 4U);
+  EXPECT_EQ(told.metrics.at("tok/sec")[2].step, 3);
+  EXPECT_EQ(told.metrics.at("tok/sec")[2].value, 1003);
+  const auto known = import_text("B = 4 ; T = 1024\n" + text).runs[0];
+  EXPECT_EQ(known.steps[0].tokens, 4096);
+  EXPECT_FALSE(known.metrics.contains("tok/sec")) << "its steps have it";
+}
+
 TEST(StepLog, TimesWithoutTimesComeFromTheClockInFrontOfTheLines) {
   // Eight devices, each at 2,000 tokens/s: 16,384 tokens take 1.024 s.
   std::string text = "global batch size 16, sequence length 1024\n";

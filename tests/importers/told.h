@@ -1,6 +1,7 @@
 // An import kept in memory, for tests: an importer's calls, in order.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@ namespace stepladder {
 struct ToldRun {
   Run run;
   std::vector<StepRecord> steps;
+  std::map<std::string, std::vector<MetricPoint>> metrics;
   bool ended = false;
 };
 
@@ -24,6 +26,10 @@ struct Told : ImportSink {
 
   void begin_run(const Run& run) override { runs.push_back({.run = run}); }
   void step(const StepRecord& record) override { runs.back().steps.push_back(record); }
+  void metric(const Metric& metric, std::span<const MetricPoint> points) override {
+    auto& all = runs.back().metrics[metric.name];
+    all.insert(all.end(), points.begin(), points.end());
+  }
   void end_run(const Run& run) override {
     runs.back().run = run;
     runs.back().ended = true;

@@ -126,9 +126,22 @@ void RunAssembler::tell(std::size_t keep) {
   if (held.size() <= keep) return;
   begin_run();
   const std::size_t count = held.size() - keep;
-  for (const PrintedStep& step : held.first(count)) clock_->take(step);
+  for (const PrintedStep& step : held.first(count)) {
+    clock_->take(step);
+    keep_rate(step);
+  }
   steps_.release(count);
   if (options_->live) tell_logged();
+}
+
+// A rate that gives neither tokens nor a step time would be lost.
+void RunAssembler::keep_rate(const PrintedStep& step) {
+  const SettledUnits& units = clock_->units();
+  if (is_missing(step.throughput) || units.tokens_per_step > 0 || units.rate_is_iterations || step.rank > 0) return;
+  const std::string name = labels_.rate_text.empty() ? "throughput" : labels_.rate_text;
+  if (const auto known = logged_.find(name); known != logged_.end() && !is_rate_kept_) return;  // logged as it is
+  is_rate_kept_ = true;
+  log(name, {}, {step.step, step.throughput, step.at});
 }
 
 void RunAssembler::end() {

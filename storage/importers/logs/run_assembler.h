@@ -65,6 +65,7 @@ class RunAssembler {
   void tell(std::size_t keep);
   void begin_run();
   void tell_logged();
+  void keep_rate(const PrintedStep& step);
   PrintedUnits printed_units() const;
 
   const ImportOptions* options_;
@@ -82,6 +83,7 @@ class RunAssembler {
   std::map<std::string, Logged, std::less<>> logged_;  // not yet passed on
   std::size_t points_ = 0;                             // in it
   bool measured_ = false;
+  bool is_rate_kept_ = false;
   bool begun_ = false;  // the sink knows of the run
   bool perplexity_noted_ = false;
   CappedNotes late_;
