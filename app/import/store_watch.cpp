@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::chrono::milliseconds between_polls(250);
+constexpr std::chrono::seconds often_at_first(20);  // most stores are opened soon; later one look a second is enough
 constexpr std::size_t most_printed = 8'000;
 
 // When the file was made, unix seconds; if the file system doesn't know, when it was written last.
@@ -94,7 +95,10 @@ void StoreWatch::work() {
     }
     try {
       if (!store_) rejoin();
-      look();
+      if (const auto now = Clock::now(); ends || now >= next_look_) {
+        look();
+        next_look_ = now + (now - begun_ < often_at_first ? between_polls : std::chrono::milliseconds(1000));
+      }
       while (take_in()) {
         std::lock_guard lock(mutex_);
         if (given_up_) break;

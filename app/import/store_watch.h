@@ -1,7 +1,7 @@
 // Finds the stores that a watched program opens and follows them, beside what the program prints.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -76,6 +76,9 @@ class StoreWatch {
   std::set<std::filesystem::path> seen_;
   std::set<std::filesystem::path> databases_;
   std::set<std::string> sources_;
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begun_ = Clock::now();
+  Clock::time_point next_look_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;
