@@ -106,7 +106,9 @@ class StoreFollowing : public ::testing::Test {
       std::string expected, ours;
       for (const auto& [step, value] : newest) expected += shown(step, value);
       for (const MetricPoint& point : store_.metrics().points(run, name)) ours += shown(point.step, point.value);
-      if (!points.empty()) EXPECT_EQ(ours, expected) << name;
+      if (!points.empty()) {
+        EXPECT_EQ(ours, expected) << name;
+      }
     }
   }
 
