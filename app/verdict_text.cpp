@@ -19,6 +19,20 @@ std::string_view verdict_word(Verdict verdict) {
   return verdict == Verdict::cannot_tell ? "inconclusive" : to_string(verdict);
 }
 
+std::string_view verdict_word(MetricVerdict verdict) {
+  switch (verdict) {
+    case MetricVerdict::better:
+      return "better";
+    case MetricVerdict::worse:
+      return "worse";
+    case MetricVerdict::same:
+      return "same";
+    case MetricVerdict::cannot_tell:
+      break;
+  }
+  return "";
+}
+
 std::string verdict_text(const Gain& gain, std::string_view base) {
   if (gain.trust == Trust::impossible) return "impossible";
   if (is_missing(gain.factor)) return "-";

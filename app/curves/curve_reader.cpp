@@ -17,21 +17,25 @@ constexpr std::chrono::milliseconds between_wakes{16};
 }  // namespace
 
 bool CurveWanted::is_same_curve(const CurveWanted& other) const {
-  return run == other.run && quantity == other.quantity && zoom.has_value() == other.zoom.has_value();
+  return run == other.run && is_steps == other.is_steps && quantity == other.quantity &&
+         zoom.has_value() == other.zoom.has_value();
 }
 
 CurveRead read_curve(RunStore& store, const CurveWanted& wanted) {
   const auto begun = Clock::now();
-  OverviewCurve curve;
-  if (wanted.zoom) {
-    const auto [first, last] = *wanted.zoom;
-    curve = curve_of(store.overview(wanted.run, wanted.quantity, first, last, zoomed_columns));
+  const auto [first, last] = wanted.zoom.value_or(std::pair<std::int64_t, std::int64_t>());
+  CurveRead read{.wanted = wanted};
+  if (wanted.is_steps) {
+    read.steps = std::make_shared<Series>(store.series(wanted.run, first, last));
+  } else if (wanted.zoom) {
+    OverviewCurve curve = curve_of(store.overview(wanted.run, wanted.quantity, first, last, zoomed_columns));
     curve.first = first;
     curve.last = last;
+    read.curve = std::make_shared<OverviewCurve>(std::move(curve));
   } else {
-    curve = curve_of(coarser(store.overview(wanted.run, wanted.quantity), whole_buckets));
+    read.curve =
+        std::make_shared<OverviewCurve>(curve_of(coarser(store.overview(wanted.run, wanted.quantity), whole_buckets)));
   }
-  CurveRead read{.wanted = wanted, .curve = std::make_shared<OverviewCurve>(std::move(curve))};
   read.at = Clock::now();
   read.took = read.at - begun;
   return read;
@@ -44,7 +48,7 @@ CurveRead read_or_say(const Store& store, const CurveWanted& wanted) {
   try {
     return read_curve(store(), wanted);
   } catch (const std::exception& error) {  // StorageError: the disk, or a lock that another process holds
-    return {.wanted = wanted, .curve = {}, .problem = error_text(error), .at = Clock::now()};
+    return {.wanted = wanted, .curve = {}, .steps = {}, .problem = error_text(error), .at = Clock::now()};
   }
 }
 

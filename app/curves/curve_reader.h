@@ -20,23 +20,25 @@
 
 namespace stepladder {
 
-// A curve that a chart lacks.
+// A curve that a chart lacks, or steps that may have got late values.
 struct CurveWanted {
   RunId run = 0;
   Quantity quantity = Quantity::loss;
   // First and last step of the visible part, which is read at a window's resolution. Nullopt: the whole run, in a few
   // hundred points.
   std::optional<std::pair<std::int64_t, std::int64_t>> zoom = {};
+  bool is_steps = false;       // the steps of `zoom` themselves, as they are now, instead of a curve
   std::uint64_t asked_at = 0;  // for the caller, who gets them back: what was known when it was asked for
   std::uint64_t logged = 0;
 
-  // Whether both are the whole curve, or both its visible part, whichever part that is.
+  // Whether both are the whole curve, or both its visible part, or both steps, whichever part that is.
   bool is_same_curve(const CurveWanted& other) const;
 };
 
 struct CurveRead {
   CurveWanted wanted;
-  std::shared_ptr<const OverviewCurve> curve;  // null: it could not be read
+  std::shared_ptr<const OverviewCurve> curve;  // null: steps were wanted, or it could not be read
+  std::shared_ptr<const Series> steps;         // null: a curve was wanted, or they could not be read
   std::string problem;                         // why
   std::chrono::steady_clock::time_point at;    // when it had been read
   std::chrono::steady_clock::duration took{};

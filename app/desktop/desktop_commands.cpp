@@ -81,6 +81,8 @@ bool DesktopApp::execute() {
       complain(error_text(error));
     }
   }
+  const std::vector<CurveWanted> late = workspace_.late_steps();
+  wanted.insert(wanted.end(), late.begin(), late.end());
   curves_.want(wanted);
   // Short ones appear in the next frame.
   if (take_curves(wanted.empty() ? std::chrono::milliseconds(0) : workspace_.patience)) anything = true;

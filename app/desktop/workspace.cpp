@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -102,6 +103,28 @@ void RunEntry::append(const StepRecord& record) {
   tokens_per_s.push_back(series_->tokens_per_s(series_->size() - 1));
 }
 
+void RunEntry::take_again(const Series& read) {
+  if (read.empty()) return;
+  const std::vector<std::int64_t>& known = series_->step;
+  const auto first = std::lower_bound(known.begin(), known.end(), read.step.front()) - known.begin();
+  const auto end = std::upper_bound(known.begin(), known.end(), read.step.back()) - known.begin();
+  const auto for_columns = [&](auto use) {
+    return use(series_->step, read.step) && use(series_->tokens, read.tokens) && use(series_->loss, read.loss) &&
+           use(series_->val_loss, read.val_loss) && use(series_->dt_ms, read.dt_ms) && use(series_->lr, read.lr) &&
+           use(series_->grad_norm, read.grad_norm) && use(series_->at, read.at);
+  };
+  const bool is_same = end - first == std::ssize(read.step) && for_columns([&](const auto& column, const auto& now) {
+                         return std::memcmp(column.data() + first, now.data(), now.size() * sizeof now[0]) == 0;
+                       });
+  if (is_same) return;
+  for_columns([&](auto& column, const auto& now) {
+    const auto at = column.erase(column.begin() + first, column.begin() + end);
+    column.insert(at, now.begin(), now.end());
+    return true;
+  });
+  set_series(std::move(*series_));
+}
+
 const SkippedRung* LaunchPlan::skipped(int asked_place) const {
   const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
                                   [&](const SkippedRung& each) { return each.asked == asked_place; });
@@ -183,20 +206,44 @@ CurveWanted Workspace::wanted(RunId id, Quantity quantity, std::optional<Steps> 
 
 void Workspace::keep(const CurveRead& read) {
   const CurveWanted& of = read.wanted;
-  if (!find(of.run) || !read.curve || of.asked_at != curves_forgotten_) return;
+  if (!find(of.run) || !read.problem.empty() || of.asked_at != curves_forgotten_) return;
+  if (of.is_steps) {
+    steps_read_at_[of.run] = {.logged = of.logged, .at = read.at, .took = read.took};
+    entry(of.run)->take_again(*read.steps);
+    return;
+  }
   (of.zoom ? zoomed_overviews_ : overviews_)[{of.run, of.quantity}] = read.curve;
   const Extent extent = of.zoom ? Extent::zoomed : Extent::whole;
   if (!is_field(of.quantity))
     metrics_loaded_at_[{of.run, of.quantity, extent}] = {.logged = of.logged, .at = read.at, .took = read.took};
 }
 
-bool Workspace::is_outdated(RunId id, Quantity metric, Extent extent) const {
-  constexpr int share = 20;  // of the time, at most one part is spent on reading a metric that grows
+bool Workspace::is_due(const LoadedAt& loaded, RunId id) const {
+  constexpr int share = 20;  // of the time, at most one part is spent on reading again what grows
   const auto logged = logged_.find(id);
+  return logged != logged_.end() && logged->second != loaded.logged &&
+         std::chrono::steady_clock::now() - loaded.at > share * loaded.took;
+}
+
+bool Workspace::is_outdated(RunId id, Quantity metric, Extent extent) const {
   const auto loaded = metrics_loaded_at_.find({id, metric, extent});
-  if (logged == logged_.end() || loaded == metrics_loaded_at_.end()) return false;
-  return logged->second != loaded->second.logged &&
-         std::chrono::steady_clock::now() - loaded->second.at > share * loaded->second.took;
+  return loaded != metrics_loaded_at_.end() && is_due(loaded->second, id);
+}
+
+std::vector<CurveWanted> Workspace::late_steps() const {
+  std::vector<CurveWanted> late;
+  for (const RunId id : others_) {
+    const RunEntry* found = find(id);
+    if (!found || found->run.status != RunStatus::running || found->run.source != "import" || found->steps.empty())
+      continue;
+    const auto loaded = steps_read_at_.find(id);
+    if (!is_due(loaded == steps_read_at_.end() ? LoadedAt{} : loaded->second, id)) continue;
+    const std::vector<std::int64_t>& steps = found->series().step;
+    const std::size_t most = std::min<std::size_t>(steps.size(), most_steps_read_whole);
+    late.push_back(wanted(id, Quantity::loss, Steps(steps[steps.size() - most], steps.back())));
+    late.back().is_steps = true;
+  }
+  return late;
 }
 
 const std::vector<Metric>* Workspace::metrics(RunId id) const {
@@ -209,6 +256,7 @@ void Workspace::forget_curves(RunId id) {
   for (auto* const curves : {&overviews_, &zoomed_overviews_})
     std::erase_if(*curves, [&](const auto& kept) { return kept.first.first == id; });
   std::erase_if(metrics_loaded_at_, [&](const auto& kept) { return std::get<RunId>(kept.first) == id; });
+  steps_read_at_.erase(id);
   metrics_.erase(id);
   logged_.erase(id);
 }
@@ -303,6 +351,7 @@ void Workspace::follow_others(RunStore& store, const std::vector<Run>& under_way
     found->run = run;
     if (is_new) {
       others_.push_back(run.id);
+      followed_.insert(run.id);
       found->set_series(store.series(run.id));
     } else if (run.status == RunStatus::running) {
       read_new_steps(store, *found);
@@ -346,7 +395,9 @@ void Workspace::end_followed(RunStore& store, RunId id) {
   if (!found || !run) return;
   found->run = *run;
   found->summary = store.summary(*run);
-  if (static_cast<std::int64_t>(found->series().size()) != found->summary.steps) found->set_series(store.series(id));
+  const bool may_have_late_values = run->source == "import" && found->summary.steps <= most_steps_read_whole;
+  if (may_have_late_values || static_cast<std::int64_t>(found->series().size()) != found->summary.steps)
+    found->set_series(store.series(id));
 }
 
 // The first step after a pause says how long it took.
@@ -464,7 +515,8 @@ const RunEntry* Workspace::shown_live() const {
   for (const RunEntry& entry : runs_) {
     const bool newer = !last || (!is_missing(entry.run.started_at) &&
                                  (is_missing(last->run.started_at) || entry.run.started_at > last->run.started_at));
-    if (entry.run.source == "launched" && entry.run.status != RunStatus::queued && newer) last = &entry;
+    const bool is_seen = entry.run.source == "launched" || followed_.contains(entry.run.id);
+    if (is_seen && entry.run.status != RunStatus::queued && newer) last = &entry;
   }
   return last;
 }

@@ -55,6 +55,7 @@ struct RunEntry {
   const MinMaxPyramid& levels(Quantity quantity) const;  // of these values, up to now
   void set_series(Series read);
   void append(const StepRecord& record);
+  void take_again(const Series& read);  // consecutive steps of it, as they are now
 
  private:
   std::shared_ptr<Series> series_ = std::make_shared<Series>();
@@ -150,6 +151,9 @@ class Workspace {
   using Steps = std::pair<std::int64_t, std::int64_t>;
   CurveWanted wanted(RunId run, Quantity quantity, std::optional<Steps> zoom) const;
   void keep(const CurveRead& read);
+  // The steps of scripts' running runs that may have got values since they were read: a validation's result a minute
+  // later. At most a twentieth of the time is spent on them.
+  std::vector<CurveWanted> late_steps() const;
   void add_ladder(RunStore& store, LadderId ladder, const std::vector<RunId>& runs);
   void add_runs(RunStore& store, const std::vector<RunId>& runs);  // of this session
 
@@ -185,8 +189,9 @@ class Workspace {
   bool is_ours(RunId run) const;                                // this session trains it, or will
   bool trains_here() const;                                     // any run is ours
   const std::vector<RunId>& others() const { return others_; }  // those that other processes train, or will
-  const RunEntry* shown_live() const;                           // the running one, or the last one launched here
-  std::vector<const RunEntry*> waiting() const;                 // queued, in order
+  // The running one, or the last one that was launched here or that another program ended while this window looked on.
+  const RunEntry* shown_live() const;
+  std::vector<const RunEntry*> waiting() const;  // queued, in order
 
   // The runs that Compare and History overlay: the selected ones, else those of the shown ladder.
   std::vector<const RunEntry*> compared() const;
@@ -260,11 +265,14 @@ class Workspace {
     std::chrono::steady_clock::time_point at;
     std::chrono::steady_clock::duration took{};
   };
+  bool is_due(const LoadedAt& loaded, RunId run) const;
   std::map<std::tuple<RunId, Quantity, Extent>, LoadedAt> metrics_loaded_at_;
+  std::map<RunId, LoadedAt> steps_read_at_;  // again, for late values
   std::map<RunId, std::vector<Metric>> metrics_;
   std::map<RunId, std::uint64_t> logged_;  // counts what running runs log
   std::vector<Ladder> ladders_;
   std::vector<RunId> queue_;   // of this session, in the order in which they run
+  std::set<RunId> followed_;   // that this window has seen under way in other processes
   std::vector<RunId> others_;  // under way in other processes, in the order in which they train
 };
 

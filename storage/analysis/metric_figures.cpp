@@ -4,20 +4,13 @@
 #include <cmath>
 #include <utility>
 
+#include "storage/analysis/metrics/metric_verdict.h"
 #include "storage/analysis/statistics.h"
 
 namespace stepladder {
 namespace {
 
 constexpr std::size_t most_in_sample = 2'000'000;
-
-double difference(double base, double run) {
-  return std::isfinite(base) && std::isfinite(run) ? run - base : missing;
-}
-
-double factor(double base, double run) {
-  return std::isfinite(base) && std::isfinite(run) && base * run > 0 ? run / base : missing;
-}
 
 }  // namespace
 
@@ -27,10 +20,10 @@ double best_value(const MetricFigures& figures, Direction direction) {
 
 MetricDelta metric_delta(const MetricFigures& base, const MetricFigures& run, Direction direction) {
   const double best_of_base = best_value(base, direction), best = best_value(run, direction);
-  return {.last = difference(base.last, run.last),
-          .last_factor = factor(base.last, run.last),
-          .best = difference(best_of_base, best),
-          .best_factor = factor(best_of_base, best)};
+  return {.last = delta_from(base.last, run.last),
+          .last_factor = factor_from(base.last, run.last),
+          .best = delta_from(best_of_base, best),
+          .best_factor = factor_from(best_of_base, best)};
 }
 
 void MetricFiguresBuilder::add(std::int64_t step, double value) {

@@ -296,9 +296,15 @@ TEST_F(SixRuns, MetricsAreFoundByPatternAndShownAsCharts) {
   const auto has_chart = [](const char* name) { return ui_test_anchors::find(name).has_value(); };
   ASSERT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("chart.val/acc") && has_chart("chart.val/f1"); }));
   EXPECT_FALSE(shows("chart.reward"));
-  const DesktopSettings settings = app_->settings();
-  open(settings);
+  open(app_->settings());
   EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("chart.val/f1"); })) << "kept with the settings";
+  ASSERT_TRUE(click("group.val/"));
+  EXPECT_FALSE(shows("chart.val/f1")) << "the group is folded";
+  EXPECT_TRUE(shows("chart.loss"));
+  open(app_->settings());
+  EXPECT_FALSE(shows("chart.val/f1")) << "also after a restart";
+  ASSERT_TRUE(click("group.val/"));
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return has_chart("chart.val/f1"); }));
 }
 
 TEST_F(SixRuns, TheRunViewHasAChartOfEachMetric) {

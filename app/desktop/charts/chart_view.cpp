@@ -216,6 +216,7 @@ void decimate_curve(const Curve& curve, const Range& x, int columns, CurveView& 
   } else {
     view.line = decimate(curve.x, curve.y, x.low, x.high, columns);
   }
+  view.line.not_finite += curve.not_finite;
   view.smoothed = curve.smoothed.empty() ? Polyline{} : decimate(curve.x, curve.smoothed, x.low, x.high, columns);
   decimate_band(curve, x, columns, view);
 }
@@ -230,6 +231,7 @@ void Range::include(double value) {
 
 bool has_points(const Chart& chart) {
   return std::any_of(chart.curves.begin(), chart.curves.end(), [](const Curve& curve) {
+    if (curve.not_finite > 0) return true;
     if (curve.levels) return curve.levels->points() + curve.levels->not_finite() > 0;
     return std::any_of(curve.y.begin(), curve.y.end(), [](double y) { return !is_missing(y); });
   });

@@ -31,6 +31,7 @@ struct Curve {
   std::span<const double> low = {};       // a band around y, if any
   std::span<const double> high = {};
   std::span<const int> runs = {};  // how many runs each y is the mean of; empty: it is one run's
+  std::size_t not_finite = 0;      // NaN or infinite values behind the points, besides those in y
   bool hidden = false;             // only in the legend, in grey
 };
 

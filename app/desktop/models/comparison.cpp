@@ -9,6 +9,7 @@
 
 #include "app/curves/smooth.h"
 #include "app/desktop/models/run_columns.h"
+#include "storage/analysis/metrics/metric_verdict.h"
 #include "storage/analysis/recipe_facts.h"
 
 namespace stepladder {
@@ -26,6 +27,11 @@ std::vector<std::int64_t> numbers_of(const ComparisonOptions& options) {
                                     number_of(options.group_by), std::bit_cast<std::int32_t>(options.smoothing)};
   for (const Quantity metric : options.metrics) numbers.push_back(static_cast<std::int64_t>(metric));
   return numbers;
+}
+
+bool is_on_screen(const ComparisonOptions& options, Quantity metric) {
+  const std::vector<Quantity>& seen = options.on_screen;
+  return seen.empty() || std::find(seen.begin(), seen.end(), metric) != seen.end();
 }
 
 // Equal for runs of one line; empty for a run that is alone.
@@ -109,6 +115,8 @@ struct RunCurve {
   Points points;
   MeanCurve means;  // empty: the points are the values
   std::int64_t behind = 0;
+  double last = missing;  // of the values behind means
+  std::int64_t not_finite = 0;
 };
 
 RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Points& places) {
@@ -117,8 +125,14 @@ RunCurve curve_of(const RunSnapshot& run, Quantity quantity, Axis axis, const Po
   if (is_metric(axis)) return {};  // a metric has no value at a loss
   const OverviewCurve* coarse = run.overview(quantity);
   if (!coarse) return {};
-  if (axis == Axis::step) return {coarse->points, coarse->means, coarse->behind()};
-  return {placed(coarse->points, places), placed(coarse->means, places), coarse->behind()};
+  const bool is_step = axis == Axis::step;
+  RunCurve curve{.points = is_step ? coarse->points : placed(coarse->points, places),
+                 .means = is_step ? coarse->means : placed(coarse->means, places),
+                 .behind = coarse->behind(),
+                 .not_finite = coarse->overview.not_finite()};
+  const std::vector<Bucket>& buckets = coarse->overview.buckets;
+  if (!buckets.empty() && buckets.back().not_finite == 0) curve.last = buckets.back().last;
+  return curve;
 }
 
 // All points of several runs over a metric, where a mean would have no meaning.
@@ -149,11 +163,14 @@ void fill(ComparedMetric& metric, const std::vector<const RunSnapshot*>& runs, Q
     metric.low = std::move(only.means.low);
     metric.high = std::move(only.means.high);
     metric.behind = only.behind;
+    metric.last = only.last;
+    metric.not_finite = static_cast<std::size_t>(only.not_finite);
   } else {
     std::vector<Points> each;
     for (const RunSnapshot* run : runs) {
       RunCurve one = curve(*run);
       metric.behind += one.behind;
+      metric.not_finite += static_cast<std::size_t>(one.not_finite);
       each.push_back(one.means.mean.empty() ? std::move(one.points) : std::move(one.means.mean));
     }
     if (is_metric(options.axis)) {
@@ -172,9 +189,46 @@ void fill(ComparedMetric& metric, const std::vector<const RunSnapshot*>& runs, Q
     metric.smoothed = smooth(values.x, values.y, options.smoothing);
 }
 
+LastGap gap_between(double x, double base, double value, bool is_estimate) {
+  return {.x = x, .delta = delta_from(base, value), .factor = factor_from(base, value), .is_estimate = is_estimate};
+}
+
+LastGap last_gap(const ComparedMetric& metric, const ComparedMetric& base) {
+  const Points& values = metric.values();
+  const Points& reference = base.values();
+  if (!values.is_path || !reference.is_path || values.empty() || reference.empty()) return {};
+  if (metric.means.empty() && base.means.empty()) {
+    for (std::size_t i = values.x.size(), k = reference.x.size(); i > 0 && k > 0;) {
+      const double x = values.x[i - 1];
+      if (x < reference.x[k - 1]) {
+        --k;
+      } else if (x > reference.x[k - 1]) {
+        --i;
+      } else if (std::isfinite(values.y[i - 1]) && std::isfinite(reference.y[k - 1])) {
+        return gap_between(x, reference.y[k - 1], values.y[i - 1], false);
+      } else {
+        --i, --k;
+      }
+    }
+  } else if (values.x.back() == reference.x.back()) {
+    const double last = metric.means.empty() ? values.y.back() : metric.last;
+    const double last_of_base = base.means.empty() ? reference.y.back() : base.last;
+    if (std::isfinite(last) && std::isfinite(last_of_base))
+      return gap_between(values.x.back(), last_of_base, last, false);
+  }
+  const Points gap = difference(values, reference);
+  for (std::size_t i = gap.x.size(); i > 0; --i) {
+    if (!std::isfinite(gap.y[i - 1])) continue;
+    const double value = value_at(values, gap.x[i - 1]);
+    return gap_between(gap.x[i - 1], value - gap.y[i - 1], value, true);
+  }
+  return {};
+}
+
 void take_gap(ComparedMetric& metric, const ComparedMetric& base, Quantity quantity, const ComparisonOptions& options) {
   const Points& reference = base.values();
   if (!reference.is_path) return;
+  if (&metric != &base) metric.last_gap = last_gap(metric, base);
   metric.gap =
       options.gap == Gap::difference ? difference(metric.values(), reference) : ratio(metric.values(), reference);
   metric.gap_levels.follow(metric.gap.x, metric.gap.y);
@@ -375,7 +429,8 @@ bool ComparisonViewModel::update(const Workspace& workspace, const std::vector<c
     std::vector<RunPoints>& points = coarse.emplace_back(entry->run.id, std::vector<RunPoints>{}).second;
     for (const Quantity metric : options.metrics) {
       if (is_field(metric) && !is_coarse) continue;
-      points.push_back(run_points(workspace, *entry, metric, is_zoomed ? &steps : nullptr, commands, Reads::overview));
+      const SharedX* const part = is_zoomed && is_on_screen(options, metric) ? &steps : nullptr;
+      points.push_back(run_points(workspace, *entry, metric, part, commands, Reads::overview));
       drawn.data.push_back(fingerprint(points.back()));
     }
     if (options.axis == Axis::time && is_coarse) {

@@ -26,10 +26,19 @@ inline constexpr const char* group_by_recipe = "recipe.";  // before the name, a
 struct ComparisonOptions {
   Axis axis = Axis::step;
   std::vector<Quantity> metrics{Quantity::loss, Quantity::tokens_per_s, Quantity::dt_ms};
+  std::vector<Quantity> on_screen = {};  // of these: the zoomed part of others isn't read; empty: all are
   Gap gap = Gap::difference;
   std::string group_by;
   float smoothing = 0;
   double target_loss = missing;  // whose times, tokens and steps are wanted
+};
+
+// A line's value against the baseline's, at the last x at which both have a finite one.
+struct LastGap {
+  double x = missing;  // missing: there is none
+  double delta = missing;
+  double factor = missing;   // missing also if the baseline's value is 0 or of another sign
+  bool is_estimate = false;  // from the means of neighbouring values
 };
 
 // One metric of a line.
@@ -43,6 +52,9 @@ struct ComparedMetric {
   Points gap;               // from the baseline; of means if either side is coarse
   MinMaxPyramid gap_levels;
   std::vector<double> gap_smoothed;
+  double last = missing;       // of a coarse line of one run: its last value
+  std::size_t not_finite = 0;  // NaN or infinite values behind the points, besides those among them
+  LastGap last_gap;            // none of the baseline
 
   // The values that are drawn and that the numbers are computed from.
   const Points& values() const { return means.empty() ? points : means; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -13,6 +14,9 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/panels/compare/numbers.h"
+#include "app/verdict_text.h"
+#include "storage/analysis/metrics/metric_verdict.h"
 
 namespace stepladder {
 namespace {
@@ -48,6 +52,42 @@ std::string left_out(const CompareView& view, Quantity metric) {
   return excerpt > 0 ? grouped(excerpt) + " evenly spaced steps of long runs" : behind_text(behind);
 }
 
+// The line whose difference from the baseline is said in words: the highlighted one, the only other one, else the best;
+// null if it isn't known which is better.
+const ComparedLine* line_to_say(const CompareView& view, Quantity metric) {
+  const ComparedLine* best = nullptr;
+  const Direction direction = view.metrics.direction_of(metric);
+  const double sign = direction == Direction::lower ? -1 : 1;
+  std::size_t others = 0;
+  for (const ComparedLine& line : view.lines()) {
+    const double delta = line.of(metric).last_gap.delta;
+    if (is_missing(delta)) continue;
+    if (line.id() == view.highlighted) return &line;
+    ++others;
+    if (!best || sign * delta > sign * best->of(metric).last_gap.delta) best = &line;
+  }
+  return others > 1 && direction == Direction::unknown ? nullptr : best;
+}
+
+// "+0.018 (1.02 x), better at step 400", and which values are better. The losses and speeds of steps have verdicts of
+// their own, in the table.
+std::string against_baseline(const CompareView& view, Quantity metric) {
+  if (is_field(metric)) return "";
+  const Direction direction = view.metrics.direction_of(metric);
+  std::string text = direction == Direction::lower    ? "lower is better"
+                     : direction == Direction::higher ? "higher is better"
+                                                      : "";
+  const ComparedLine* line = line_to_say(view, metric);
+  if (!line) return text;
+  const LastGap& gap = line->of(metric).last_gap;
+  const std::string_view verdict = verdict_word(metric_verdict(gap.delta, direction));
+  if (!text.empty()) text += ": ";
+  if (view.lines().size() > 2) text += line->label + " ";
+  text += in_print(last_gap_text(gap)) + (verdict.empty() ? "" : ", " + std::string(verdict));
+  if (view.shown.curves.options.axis == Axis::step) text += " at step " + grouped(std::llround(gap.x));
+  return text;
+}
+
 // What a line's curves in all charts have in common.
 Curve compared_curve(const CompareView& view, const ComparedLine& line, int order) {
   const bool is_base = &line == &view.base_line();
@@ -75,6 +115,7 @@ Curve metric_curve(const CompareView& view, const ComparedLine& line, Quantity q
   curve.low = metric.low;
   curve.high = metric.high;
   curve.runs = metric.runs;
+  curve.not_finite = metric.not_finite;
   return curve;
 }
 
@@ -108,7 +149,7 @@ void choose_chart(CompareView& view, GridChart& chart, std::size_t place) {
     }
     if (!view.metrics.all().empty()) {
       ImGui::Separator();
-      view.metrics.draw([&](const std::vector<Quantity>& chosen) { chart.quantity = chosen.front(); });
+      view.metrics.draw("compare", [&](const MetricChoice& chosen) { chart.quantity = chosen.metrics.front(); });
     }
     ImGui::EndCombo();
   }
@@ -201,7 +242,9 @@ void draw_compared_metric(CompareView& view, const PlacedChart& placed, Commands
   LegendInput input;
   Chart chart = compared_chart(view, placed, input, commands);
   chart.title = title_of(metric);
-  chart.note = left_out(view, metric);
+  chart.note = against_baseline(view, metric);
+  if (const std::string behind = left_out(view, metric); !behind.empty())
+    chart.note += (chart.note.empty() ? "" : "  \xE2\x80\x93  ") + behind;
   chart.unit = view.metrics.unit_of(metric);
   chart.log_y = view.log_y;
   chart.from_zero = !chart.log_y && (metric == Quantity::tokens_per_s || metric == Quantity::dt_ms);
@@ -249,10 +292,11 @@ bool is_computed(const CompareView& view, Quantity metric) {
   return std::find(metrics.begin(), metrics.end(), metric) != metrics.end();
 }
 
-void draw_compared_card(CompareView& view, std::size_t place, ImVec2 size, GridChange& change, Commands& commands) {
+void draw_compared_card(CompareView& view, const GridCell& cell, GridChange& change, Commands& commands) {
   ChartGrid& grid = view.layouts.now;
+  const std::size_t place = cell.chart;
   GridChart& chart = grid.charts[place];
-  if (!ImGui::IsRectVisible(size)) return ImGui::Dummy(size);
+  if (!ImGui::IsRectVisible(cell.size)) return ImGui::Dummy(cell.size);
   view.seen.see(chart.quantity);
   const auto place_of = grid.charts.begin() + static_cast<std::ptrdiff_t>(place);
   // Equal charts are numbered, so that each keeps its state wherever it is moved.
@@ -261,9 +305,9 @@ void draw_compared_card(CompareView& view, std::size_t place, ImVec2 size, GridC
                            .metric = chart.quantity,
                            .has_legend = !chart.is_gap && std::all_of(grid.charts.begin(), place_of,
                                                                       [](const GridChart& o) { return o.is_gap; }),
-                           .is_above_one = place / static_cast<std::size_t>(grid.columns) + 1 < grid.rows()};
+                           .is_above_one = cell.is_above_one};
   ImGui::PushID(placed.id.c_str());
-  begin_card("##card", size);
+  begin_card("##card", cell.size);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, px(8)));
   const ImVec2 corner = ImGui::GetCursorPos();
   const float room = ImGui::GetContentRegionAvail().x;
@@ -316,26 +360,19 @@ void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
     ImGui::EndChild();
     return;
   }
-  const float gap = px(16);
-  const auto rows = static_cast<float>(grid.rows());
-  const float shared = (room.y - gap * rows) / rows;
-  const float height = grid.row_height > 0 ? px(grid.row_height) : std::max(shared, px(least_row_height));
-  const auto columns = static_cast<std::size_t>(grid.columns);
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(ImGui::GetStyle().ItemSpacing.x, 0));
-  const float width =
-      (ImGui::GetContentRegionAvail().x - gap * static_cast<float>(columns - 1)) / static_cast<float>(columns);
+  constexpr float gap = 16;
+  const GridLook look{.columns = grid.columns,
+                      .row_height = px(grid.row_height),
+                      .least_row_height = px(least_row_height),
+                      .gap = px(gap),
+                      .fills_rows = true};
+  std::vector<std::string> groups;
+  for (const GridChart& chart : grid.charts) groups.push_back(view.metrics.group_of(chart.quantity));
   GridChange change;
-  for (std::size_t place = 0; place < grid.charts.size(); ++place) {
-    const std::size_t column = place % columns;
-    if (column > 0) ImGui::SameLine(0, gap);
-    // The last row's charts share its width.
-    const std::size_t in_row = std::min(columns, grid.charts.size() - (place - column));
-    const float wide =
-        (width * static_cast<float>(columns) + gap * static_cast<float>(columns - in_row)) / static_cast<float>(in_row);
-    draw_compared_card(view, place, ImVec2(wide, height), change, commands);
-    if (column + 1 == in_row) draw_row_splitter(grid, place / columns, height, gap);
-  }
-  ImGui::PopStyleVar();
+  draw_grouped_grid(
+      in_groups(groups), view.folded, look,
+      [&](const GridCell& cell) { draw_compared_card(view, cell, change, commands); },
+      [&](std::size_t row, float height) { draw_row_splitter(grid, row, height, px(gap)); });
   ImGui::EndChild();
   if (change.moved) grid.move(change.moved->first, change.moved->second);
   if (change.removed) grid.charts.erase(grid.charts.begin() + static_cast<std::ptrdiff_t>(*change.removed));

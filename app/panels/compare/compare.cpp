@@ -46,9 +46,9 @@ std::string remember(const State& state) {
   if (state.project) hidden[*state.project] = view.hidden.lines();
   std::erase_if(hidden, [](const auto& of_project) { return of_project.second.empty(); });
   nlohmann::json json{
-      {"axis", static_cast<int>(o.axis)}, {"ratio", o.gap == Gap::ratio}, {"log_x", view.log_x}, {"log_y", view.log_y},
-      {"group_by", o.group_by},           {"smoothing", o.smoothing},     {"base", view.base},   {"hidden", hidden},
-      {"charts", to_json(view.layouts)}};
+      {"axis", static_cast<int>(o.axis)}, {"ratio", o.gap == Gap::ratio},  {"log_x", view.log_x}, {"log_y", view.log_y},
+      {"group_by", o.group_by},           {"smoothing", o.smoothing},      {"base", view.base},   {"hidden", hidden},
+      {"charts", to_json(view.layouts)},  {"folded", to_json(view.folded)}};
   if (!is_missing(view.target.value)) json["target"] = view.target.value;
   if (view.x.zoomed()) json["zoom"] = {view.x.low, view.x.high};
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -75,6 +75,7 @@ void recall(State& state, const std::string& text) {
     view.target.value = json.value("target", missing);
     state.hidden_before = json.value("hidden", state.hidden_before);
     if (const auto charts = json.find("charts"); charts != json.end()) view.layouts = layouts_from(*charts);
+    if (const auto folded = json.find("folded"); folded != json.end()) view.folded = folded_from(*folded);
   } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
   }
 }
@@ -94,7 +95,9 @@ void draw_cards(State& state, Commands& commands) {
 
 // What is computed: the metrics of the arrangement, and the target.
 void ask_for_curves(CompareView& view) {
+  view.seen.begin_frame();
   view.options.metrics = view.seen.of(view.layouts.now.metrics());
+  view.options.on_screen = view.seen.on_screen();
   if (view.options.metrics.empty()) view.options.metrics = {Quantity::loss};
   view.options.target_loss = view.target.value;
 }

@@ -63,8 +63,8 @@ void draw_chart_list(CompareView& view) {
     }
     if (!view.metrics.all().empty()) {
       ImGui::Separator();
-      view.metrics.draw([&](const std::vector<Quantity>& chosen) {
-        for (const Quantity metric : chosen)
+      view.metrics.draw("compare", [&](const MetricChoice& chosen) {
+        for (const Quantity metric : chosen.metrics)
           if (grid.charts.size() < most_charts) grid.charts.push_back({metric});
       });
     }

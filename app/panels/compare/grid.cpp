@@ -57,11 +57,6 @@ std::vector<Quantity> ChartGrid::metrics() const {
   return metrics;
 }
 
-std::size_t ChartGrid::rows() const {
-  const auto across = static_cast<std::size_t>(columns);
-  return (charts.size() + across - 1) / across;
-}
-
 std::string GridLayouts::name_of_now() const {
   for (const auto& [name, grid] : saved) {
     if (grid == now) return name;

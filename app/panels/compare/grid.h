@@ -29,7 +29,6 @@ struct ChartGrid {
   // Moves a chart to the place of another one; those between make room.
   void move(std::size_t from, std::size_t to);
   std::vector<Quantity> metrics() const;  // of the charts, each once; fields of the steps first
-  std::size_t rows() const;
 
   friend bool operator==(const ChartGrid&, const ChartGrid&) = default;
 };

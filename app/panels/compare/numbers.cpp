@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
 #include "app/format.h"
@@ -30,7 +31,7 @@ namespace {
 
 using Shown = NumberColumn::Shown;
 
-constexpr std::array<NumberColumn, 14> all_columns{{
+constexpr std::array<NumberColumn, 15> all_columns{{
     {"tokens/s", 76, 0, &ComparedNumbers::tokens_per_s},
     {"vs baseline", 84, 1, &ComparedNumbers::factor},
     {"95 % interval", 110, 9, &ComparedNumbers::ci95},
@@ -43,6 +44,7 @@ constexpr std::array<NumberColumn, 14> all_columns{{
     {"min", 70, 12, &ComparedNumbers::min},
     {"max", 70, 13, &ComparedNumbers::max},
     {"last", 70, 10, &ComparedNumbers::last},
+    {"last vs baseline", 130, 14, &ComparedNumbers::last_gap},
     {"at A, B", 130, 6, &ComparedNumbers::at_cursors, Shown::with_cursors},
     {"B - A", 76, 7, &ComparedNumbers::between_them, Shown::with_cursors},
 }};
@@ -150,12 +152,19 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
   row.min = value_text(metric, visible.low);
   row.max = value_text(metric, visible.high);
   row.last = value_text(metric, visible.last);
+  if (!is_base) row.last_gap = last_gap_text(line.of(metric).last_gap);
   if (is_missing(x.a) && is_missing(x.b)) return row;
   const double a = is_missing(x.a) ? missing : value_at(line.of(metric).values(), x.a);
   const double b = is_missing(x.b) ? missing : value_at(line.of(metric).values(), x.b);
   row.at_cursors = value_text(metric, a) + ", " + value_text(metric, b);
   row.between_them = is_missing(a) || is_missing(b) ? "-" : (b >= a ? "+" : "-") + value_text(metric, std::fabs(b - a));
   return row;
+}
+
+std::string last_gap_text(const LastGap& gap) {
+  if (is_missing(gap.delta)) return "-";
+  const std::string factor = is_missing(gap.factor) ? "" : " (" + factor_text(gap.factor) + ")";
+  return (gap.is_estimate ? "~ " : "") + std::string(gap.delta > 0 ? "+" : "") + metric_value_text(gap.delta) + factor;
 }
 
 void say_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate) {

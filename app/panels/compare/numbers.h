@@ -19,6 +19,7 @@ struct ComparedNumbers {
   Tone verdict_tone = Tone::neutral;
   std::optional<LossParity> loss;                        // unset for the baseline, and while it is being computed
   std::string mean, min, max, last;                      // over the visible steps
+  std::string last_gap;                                  // from the baseline, at the last step that both have
   std::string at_cursors, between_them;                  // the values at A and B, and their difference
   std::string target_steps, target_time, target_tokens;  // to reach the target loss
 };
@@ -29,6 +30,9 @@ ComparedNumbers compared_numbers(const ComparedLine& line, bool is_base, const R
 
 // Adds what the line needed to reach the target; `is_estimate` marks the numbers of runs too long to be read whole.
 void say_target(ComparedNumbers& row, const TargetOfRuns& target, bool is_estimate);
+
+// "+0.018 (1.02 x)"; "~" before it marks an estimate; "-" if there is none.
+std::string last_gap_text(const LastGap& gap);
 
 // "steps to val loss 3.2000": which loss had to reach the target, and how.
 std::string target_title(const ComparedTargets& targets);

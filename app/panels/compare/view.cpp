@@ -1,6 +1,7 @@
 #include "app/panels/compare/view.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace stepladder {
 
@@ -29,7 +30,12 @@ void HiddenLines::double_click(RunId line, const std::vector<ComparedLine>& line
   show_only(line, lines);
 }
 
+void SeenMetrics::begin_frame() {
+  before_ = std::exchange(now_, {});
+}
+
 void SeenMetrics::see(Quantity metric) {
+  now_.push_back(metric);
   if (!seen_.empty() && seen_.back() == metric) return;
   std::erase(seen_, metric);
   seen_.push_back(metric);

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "app/desktop/charts/charts.h"
+#include "app/desktop/metrics/chart_groups.h"
+#include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/models/comparison.h"
 #include "app/panels/compare/grid.h"
-#include "app/panels/compare/metric_list.h"
 
 namespace stepladder {
 
@@ -41,13 +42,17 @@ class HiddenLines {
 // Which of many charts' metrics are computed: those that the user has seen last.
 class SeenMetrics {
  public:
+  void begin_frame();
   void see(Quantity metric);
+  const std::vector<Quantity>& on_screen() const { return before_; }  // in the last frame
   // All of `wanted` if they are few, else the last ones that were seen; in the order of `wanted`.
   std::vector<Quantity> of(const std::vector<Quantity>& wanted) const;
 
  private:
   static constexpr std::size_t most = 48;
-  std::vector<Quantity> seen_;  // the newest last
+  std::vector<Quantity> seen_;    // the newest last
+  std::vector<Quantity> before_;  // in the last frame
+  std::vector<Quantity> now_;     // in this one
 };
 
 struct CompareView {
@@ -55,6 +60,7 @@ struct CompareView {
   GridLayouts layouts;
   MetricList metrics;
   SeenMetrics seen;
+  FoldedGroups folded;
   bool log_x = false;
   bool log_y = false;
   RunId base = 0;  // the baseline's run; if it isn't compared, the first run is used

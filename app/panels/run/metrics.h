@@ -6,11 +6,15 @@
 
 #include "app/desktop/charts/charts.h"
 #include "app/desktop/commands.h"
+#include "app/desktop/metrics/chart_groups.h"
+#include "app/desktop/metrics/metric_list.h"
 #include "app/desktop/workspace.h"
 
 namespace stepladder {
 
 struct RunMetrics {
+  MetricList list;
+  FoldedGroups folded;
   std::array<char, 128> search{};  // part of a name, or a pattern (is_meant)
 
   // `against` may be null. Reads the metrics that are on the screen.

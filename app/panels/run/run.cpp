@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/desktop/panel.h"
@@ -153,6 +154,22 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
 }
 
+std::string remember(const State& state) {
+  const nlohmann::json json{{"tab", tab_names[static_cast<std::size_t>(state.tab)]},
+                            {"folded", to_json(state.logged.folded)}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void recall(State& state, const std::string& text) {
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) json = {{"tab", text}};  // as older versions wrote it
+  const auto read = json.find("tab");
+  const std::string name = read != json.end() && read->is_string() ? read->get<std::string>() : "";
+  const auto tab = std::find(tab_names.begin(), tab_names.end(), name);
+  if (tab != tab_names.end()) state.tab = static_cast<Tab>(tab - tab_names.begin());
+  if (const auto folded = json.find("folded"); folded != json.end()) state.logged.folded = folded_from(*folded);
+}
+
 }  // namespace
 
 Panel panels::run() {
@@ -161,12 +178,8 @@ Panel panels::run() {
           .title = "Run",
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
           .leave = [state](Commands& commands) { state->note.keep(commands); },
-          .remember = [state] { return std::string(tab_names[static_cast<std::size_t>(state->tab)]); },
-          .recall =
-              [state](const std::string& text) {
-                const auto tab = std::find(tab_names.begin(), tab_names.end(), text);
-                if (tab != tab_names.end()) state->tab = static_cast<Tab>(tab - tab_names.begin());
-              },
+          .remember = [state] { return remember(*state); },
+          .recall = [state](const std::string& text) { recall(*state, text); },
           .least_width = 660,
           .least_height = 580};
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "storage/analysis/metrics/metric_verdict.h"
 #include "storage/database/database.h"
 #include "storage/database/derived/derived.h"
 #include "storage/database/derived/overview_reading.h"
@@ -62,8 +63,8 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
 
 Metric field_metric(std::string_view name) {
   Metric metric{.name = std::string(name), .field = std::string(name)};
-  if (name == "loss" || name == "val_loss" || name == "dt_ms") metric.direction = Direction::lower;
-  if (name == "tokens_per_s") metric.direction = Direction::higher;
+  for (const Quantity field : step_quantities)
+    if (name == to_string(field)) metric.direction = better_direction(field);
   if (name == "dt_ms") metric.unit = "ms";
   if (name == "tokens_per_s") metric.unit = "tokens/s";
   return metric;

@@ -110,6 +110,21 @@ TEST_F(ReadCurves, ThatCannotBeReadSayWhyAndAreReadLater) {
   EXPECT_NE(read[0].curve, nullptr) << read[0].problem;
 }
 
+TEST_F(ReadCurves, StepsAreReadAgainAsTheyAreNow) {
+  CurveReader reader(store_, [] {});
+  CurveWanted wanted = part("a", 1, 2);
+  wanted.is_steps = true;
+  EXPECT_FALSE(wanted.is_same_curve(part("a", 1, 2)));
+  store_.following().complete_steps(run_, std::vector<StepRecord>{{.step = 1, .val_loss = 3}});
+  reader.want({wanted});
+  const std::vector<CurveRead> read = reader.take(patience);
+  ASSERT_EQ(read.size(), 1u);
+  EXPECT_EQ(read[0].curve, nullptr);
+  EXPECT_EQ(read[0].steps->step, std::vector<std::int64_t>{1});
+  EXPECT_EQ(read[0].steps->loss, std::vector<double>{4});
+  EXPECT_EQ(read[0].steps->val_loss, std::vector<double>{3});
+}
+
 TEST_F(ReadCurves, OfAProjectInMemoryAreReadWhenTheyAreTaken) {
   RunStore store = RunStore::in_memory();
   const RunId run = store.insert_finished({.name = "r"}, std::vector<StepRecord>{{.step = 1, .loss = 4}});

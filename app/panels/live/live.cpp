@@ -1,10 +1,11 @@
-// Live: loss, throughput and step time of the running run, over those of its ladder's other runs.
+// Live: loss, throughput, step time and logged metrics of the running run, over those of its ladder's other runs.
 #include <imgui.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 
@@ -18,6 +19,7 @@
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/launch/step_estimate.h"
+#include "app/panels/live/metrics.h"
 #include "app/verdict_text.h"
 
 namespace stepladder {
@@ -36,6 +38,7 @@ struct State {
   };
   std::vector<Lane> lanes;
   std::vector<ChartMark> slow;
+  LiveMetrics metrics;
 };
 
 // The run itself on top, its ladder's other runs thin behind it.
@@ -270,7 +273,7 @@ void draw_in_card(const char* card, ImVec2 size, Chart chart, const RunEntry& sh
 }
 
 // Small charts beneath: learning rate, gradient norm, and the machine's metrics.
-void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
+void draw_lanes(State& state, const RunEntry& shown, float height, Commands& commands) {
   struct Small {
     std::string title;
     std::string unit;
@@ -293,7 +296,7 @@ void draw_lanes(State& state, const RunEntry& shown, Commands& commands) {
                       static_cast<float>(small.size());
   for (std::size_t i = 0; i < small.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, gap);
-    draw_in_card(small[i].title.c_str(), ImVec2(width, 0),
+    draw_in_card(small[i].title.c_str(), ImVec2(width, height),
                  {.id = "small",
                   .title = small[i].title,
                   .note = small[i].unit,
@@ -331,11 +334,11 @@ void draw_verification(const Workspace& workspace, Commands& commands) {
   end_card();
 }
 
-void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
-  const ImVec2 all = ImGui::GetContentRegionAvail();
-  const bool has_room = all.y > px(420);
-  const ImVec2 room(all.x, has_room ? (all.y - px(16)) * 0.74f : all.y);
+// Loss and speed and, unless `lanes` is 0, the small charts beneath them.
+void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown, float height, float lanes,
+                 Commands& commands) {
   const float gap = px(16);
+  const ImVec2 room(ImGui::GetContentRegionAvail().x, height);
   const float loss_width = (room.x - gap) * 0.58f;
   const float half = (room.y - gap) / 2;
 
@@ -364,42 +367,101 @@ void draw_charts(State& state, const Workspace& workspace, const RunEntry& shown
   draw_in_card("##loss", ImVec2(loss_width, room.y), std::move(loss), shown, state.x, commands);
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  draw_in_card("##throughput", ImVec2(0, half), chart("throughput", Quantity::tokens_per_s), shown, state.x, commands);
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
-  draw_in_card("##dt", ImVec2(0, half), std::move(dt), shown, state.x, commands);
+  // Of a script that doesn't say how many tokens a step has, there is none.
+  const bool has_throughput = shown.run.source != "import" || shown.levels(Quantity::tokens_per_s).points() > 0;
+  if (has_throughput) {
+    draw_in_card("##throughput", ImVec2(0, half), chart("throughput", Quantity::tokens_per_s), shown, state.x,
+                 commands);
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + gap - ImGui::GetStyle().ItemSpacing.y);
+  }
+  draw_in_card("##dt", ImVec2(0, has_throughput ? half : room.y), std::move(dt), shown, state.x, commands);
   ImGui::EndGroup();
-  if (has_room) draw_lanes(state, shown, commands);
+  if (lanes > 0) draw_lanes(state, shown, lanes, commands);
+}
+
+// The metrics of the run, on top of those of its ladder's other runs.
+void draw_metrics(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  std::vector<MetricLine> lines;
+  if (shown.run.ladder) {
+    for (const RunEntry* other : workspace.runs_of(*shown.run.ladder))
+      if (other->run.id != shown.run.id)
+        lines.push_back({other,
+                         {.label = other->run.title + "##" + std::to_string(other->run.id),
+                          .colour = faded(rung_colour(workspace.colour_of(other->run)), 0.55f),
+                          .weight = 1}});
+  }
+  lines.push_back({&shown,
+                   {.label = shown.run.title.empty() ? shown.run.name : shown.run.title,
+                    .colour = rung_colour(workspace.colour_of(shown.run)),
+                    .weight = 2}});
+  state.metrics.draw({.lines = lines, .x_until = x_until(shown), .in_cards = true}, state.x, workspace, commands);
+}
+
+// Without metrics the charts fill the view; with some, everything below the figures scrolls.
+void draw_body(State& state, const Workspace& workspace, const RunEntry& shown, Commands& commands) {
+  state.metrics.list.update(workspace, {&shown}, commands);
+  const float room = ImGui::GetContentRegionAvail().y;
+  if (state.metrics.list.all().empty()) {
+    const bool is_a_scripts = shown.run.source == "import";
+    const float charts = room - (is_a_scripts ? ImGui::GetTextLineHeightWithSpacing() + px(4) : 0);
+    const float lanes = charts > px(420) ? (charts - px(16)) * 0.26f : 0;
+    draw_charts(state, workspace, shown, lanes > 0 ? charts - px(16) - lanes : charts, lanes, commands);
+    if (is_a_scripts && state.metrics.list.is_complete())
+      text_quiet("Other numbers that the script logs or prints by name, such as val/acc or acc=0.3, get charts here.");
+    return;
+  }
+  ImGui::BeginChild("##body");
+  draw_charts(state, workspace, shown, std::clamp(room * 0.44f, px(280), px(520)), px(150), commands);
+  ImGui::Dummy(ImVec2(0, px(6)));
+  draw_metrics(state, workspace, shown, commands);
+  ImGui::EndChild();
+}
+
+std::string remember(const State& state) {
+  const nlohmann::json json{{"metrics", to_json(state.metrics.chosen)}, {"folded", to_json(state.metrics.folded)}};
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void recall(State& state, const std::string& text) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return;  // from another version
+  state.metrics.chosen = chosen_from(json.value("metrics", nlohmann::json()));
+  state.metrics.folded = folded_from(json.value("folded", nlohmann::json()));
+}
+
+void draw(State& state, const Workspace& workspace, Commands& commands) {
+  const RunEntry* shown = workspace.shown_live();
+  if (!shown) {
+    text_title("Live");
+    empty_state("No run yet", "The loss and speed of the running run appear here. Launch a ladder to start one.");
+    return;
+  }
+  if (shown->loaded && !workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
+  update(state, *shown, workspace.detail(shown->run.id));
+  state.x.begin_frame();
+  draw_head(workspace, *shown, commands);
+  ImGui::Dummy(ImVec2(0, px(2)));
+  if (!shown->run.reason.empty() && shown->run.status != RunStatus::running) {
+    ImGui::PushTextWrapPos(0);
+    text_toned(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
+    ImGui::PopTextWrapPos();
+    ImGui::Dummy(ImVec2(0, px(2)));
+  }
+  draw_figures(workspace, *shown);
+  ImGui::Dummy(ImVec2(0, px(4)));
+  draw_verification(workspace, commands);
+  draw_body(state, workspace, *shown, commands);
 }
 
 }  // namespace
 
 Panel panels::live() {
+  const auto state = std::make_shared<State>();
   return {.id = "live",
           .title = "Live",
-          .draw = [state = std::make_shared<State>()](const Workspace& workspace, Commands& commands) {
-            const RunEntry* shown = workspace.shown_live();
-            if (!shown) {
-              text_title("Live");
-              empty_state("No run yet",
-                          "The loss and speed of the running run appear here. Launch a ladder to start one.");
-              return;
-            }
-            if (shown->loaded && !workspace.detail(shown->run.id)) commands.push_back(LoadDetail{shown->run.id});
-            update(*state, *shown, workspace.detail(shown->run.id));
-            state->x.begin_frame();
-            draw_head(workspace, *shown, commands);
-            ImGui::Dummy(ImVec2(0, px(2)));
-            if (!shown->run.reason.empty() && shown->run.status != RunStatus::running) {
-              ImGui::PushTextWrapPos(0);
-              text_toned(shown->run.reason, shown->run.status == RunStatus::failed ? Tone::bad : Tone::warning);
-              ImGui::PopTextWrapPos();
-              ImGui::Dummy(ImVec2(0, px(2)));
-            }
-            draw_figures(workspace, *shown);
-            ImGui::Dummy(ImVec2(0, px(4)));
-            draw_verification(workspace, commands);
-            draw_charts(*state, workspace, *shown, commands);
-          }};
+          .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+          .remember = [state] { return remember(*state); },
+          .recall = [state](const std::string& text) { recall(*state, text); }};
 }
 
 }  // namespace stepladder

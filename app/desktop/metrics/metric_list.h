@@ -1,0 +1,63 @@
+// The metrics that runs have logged, what is known of each, and the list from which the user chooses some. UI thread.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/desktop/commands.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+// What the user chose from the list: one metric by its name, or all that a text means now.
+struct MetricChoice {
+  std::vector<Quantity> metrics;
+  std::string meant_by;  // as is_meant reads it: "val/*"; empty: by name
+};
+
+class MetricList {
+ public:
+  // Takes in what these runs have logged, and asks for what isn't loaded.
+  void update(const Workspace& workspace, const std::vector<const RunEntry*>& runs, Commands& commands);
+
+  bool is_complete() const { return is_complete_; }          // all runs' names are loaded
+  const std::vector<Quantity>& all() const { return all_; }  // by name, without the steps' fields
+  std::string unit_of(Quantity quantity) const;              // empty: not known
+  Direction direction_of(Quantity quantity) const;           // which values are better
+  std::string group_of(Quantity quantity) const;             // of its chart: "val/", or the section it was logged for
+  std::vector<Quantity> meant_by(std::string_view text) const;  // as is_meant
+
+  // A search field and the names beneath it, for a popup. Calls `take` with what the user chose. `is_shown` marks those
+  // that a view shows; null: none is marked. `view` names the anchors.
+  using Take = std::function<void(const MetricChoice&)>;
+  using IsShown = std::function<bool(Quantity)>;
+  void draw(const std::string& view, const Take& take, const IsShown& is_shown = {});
+
+ private:
+  void draw_names(const std::string& view, const std::vector<Quantity>& found, const Take& take,
+                  const IsShown& is_shown) const;
+
+  struct Known {
+    std::string unit;
+    Direction direction = Direction::unknown;
+    std::string section;
+  };
+  std::vector<const std::vector<Metric>*> known_to_runs_;  // in the last frame
+  std::vector<std::size_t> sizes_;
+  std::vector<Quantity> all_;
+  std::map<Quantity, Known> known_;
+  bool is_complete_ = false;
+  std::array<char, 128> search_{};
+};
+
+// "0.9125": in four digits; "-" if it is missing.
+std::string metric_value_text(double value);
+
+// The group of a field's or metric's chart if no run says which section it belongs to: the prefix of its name.
+std::string group_by_prefix(Quantity quantity);
+
+}  // namespace stepladder

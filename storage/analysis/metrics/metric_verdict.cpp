@@ -1,0 +1,37 @@
+#include "storage/analysis/metrics/metric_verdict.h"
+
+#include <cmath>
+
+namespace stepladder {
+
+Direction better_direction(Quantity quantity) {
+  switch (quantity) {
+    case Quantity::loss:
+    case Quantity::val_loss:
+    case Quantity::dt_ms:
+      return Direction::lower;
+    case Quantity::tokens_per_s:
+      return Direction::higher;
+    case Quantity::lr:
+    case Quantity::grad_norm:
+      break;
+  }
+  return Direction::unknown;
+}
+
+double delta_from(double base, double value) {
+  return std::isfinite(base) && std::isfinite(value) ? value - base : missing;
+}
+
+double factor_from(double base, double value) {
+  return std::isfinite(base) && std::isfinite(value) && base * value > 0 ? value / base : missing;
+}
+
+MetricVerdict metric_verdict(double delta, Direction direction) {
+  if (!std::isfinite(delta)) return MetricVerdict::cannot_tell;
+  if (delta == 0) return MetricVerdict::same;
+  if (direction == Direction::unknown) return MetricVerdict::cannot_tell;
+  return (delta < 0) == (direction == Direction::lower) ? MetricVerdict::better : MetricVerdict::worse;
+}
+
+}  // namespace stepladder
