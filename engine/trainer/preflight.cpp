@@ -25,6 +25,13 @@ void require_device(const Recipe& recipe, const DeviceReport& report) {
   }
 }
 
+// Float32 weight, gradient and two moments, and a planned step's packed copy of each weight (a
+// small model has two, which hardly matters).
+std::int64_t bytes_per_parameter(const Recipe& recipe) {
+  if (recipe.compile != Compile::max) return 16;
+  return recipe.autocast == Autocast::bf16 ? 18 : 20;
+}
+
 }  // namespace
 
 Recipe resolve(Recipe recipe, const DeviceReport& report) {
@@ -36,8 +43,7 @@ Recipe resolve(Recipe recipe, const DeviceReport& report) {
 }
 
 void require_memory(const Recipe& recipe, const DeviceReport& report) {
-  const std::int64_t bytes_per_parameter = 16;  // float32 weight, gradient and two moments
-  const std::int64_t needed = parameter_count(recipe) * bytes_per_parameter;
+  const std::int64_t needed = parameter_count(recipe) * bytes_per_parameter(recipe);
   const std::int64_t free = recipe.device == "cuda" ? report.gpus.front().memory_bytes : available_memory_bytes();
   if (free <= 0 || needed <= free) return;
   const auto gigabytes = [](std::int64_t bytes) {

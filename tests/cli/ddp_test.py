@@ -184,6 +184,12 @@ class DataParallel(unittest.TestCase):
         two, _ = self.series(*SHORT, *stages, "--nproc", 2)
         self.assert_close(two, alone, 2e-2)
 
+    def test_of_a_planned_step(self):
+        recipe = [*SHORT, "--stage", "compile-max", "--grad-accum", 2, "--clip", 0.5]
+        alone, _ = self.series(*recipe)
+        losses, several = self.series(*recipe, "--nproc", 2)
+        self.assert_close(losses, alone, 1e-5)
+
     def test_a_checkpoint_of_several_processes_serves_one_and_several(self):
         parent, run = self.series(*SHORT, "--nproc", 2, "--save-every", 5, "--keep", 0)
         self.assertIsNotNone(self.place.json("show", run["id"])["mean_ms"]["communication"])

@@ -19,15 +19,24 @@ namespace stepladder {
 namespace {
 
 constexpr float norm_eps = 1e-5F;
-// A task of a weight gradient: so many of its rows and columns, over so many tokens at a time. The packed block of the
-// right factor, 256 KB, stays in a core's second-level cache.
+// A task of a weight gradient: so many of its rows and columns, over so many
+// tokens at a time. The packed block of the right factor, 256 KB, stays in a
+// core's second-level cache.
 constexpr std::int64_t gradient_rows = 128, gradient_columns = 256, gradient_depth = 256;
+// The left factor's rows are so far apart: a power of two would put them all
+// into a few sets of the first-level cache.
+constexpr std::int64_t gradient_stride = gradient_rows + panel_columns;
 constexpr std::int64_t packed_panels = 16;         // a task of packing: so many panels
 constexpr std::int64_t update_elements = 1 << 15;  // a task of the optimiser
 constexpr std::int64_t logit_columns = 1024;       // a task of the classifier's product
 constexpr std::int64_t logit_bytes = 64 << 20;     // at most so much of (B T, V') is in memory
 constexpr std::int64_t embedding_columns = 32;     // a task of the embedding's gradient
 constexpr std::int64_t softmax_task_rows = 8;
+constexpr std::int64_t small_width =
+    256;  // up to which rows are in blocks of 64, and weights packed for both directions
+// Of a wider model's weight so much is packed at a time for d_x = d_y W, by each block of rows again: a copy, where a
+// second packed weight would cost memory.
+constexpr std::int64_t copied_columns = 64, copied_depth = 1024;
 
 // The work on [0, all) in pieces of `each`.
 struct Pieces {
@@ -58,14 +67,16 @@ class PhaseMaker {
   std::vector<Phase> parts_;
 };
 
-// A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W.
+// A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W (null: packed where it is needed).
 template <class T>
 struct PackedWeight {
   std::int64_t out = 0, in = 0;
   T *across = nullptr, *along = nullptr;
+  const float* weight = nullptr;
 };
 
-// A LayerNorm's input (the residual stream), output, and what its backward pass needs.
+// A LayerNorm's input (the residual stream), output, and what its backward pass
+// needs.
 template <class T>
 struct NormBuffers {
   float *sum, *mean, *factor;
@@ -111,20 +122,20 @@ class Plan : public GptPlan {
     KernelWatch* const watch_;
   };
 
-  // Sums over the rows of one block of tokens, one after the other for each bias and norm; they are added up at the
-  // end.
+  // Sums over the rows of one block of tokens, one after the other for each
+  // bias and norm; they are added up at the end.
   struct RowSums {
     PlanParameter parameter;
     std::int64_t offset, width;
   };
 
   void place();
-  void place_packed(PackedWeight<T>& packed, std::int64_t out, std::int64_t in);
+  void place_packed(PackedWeight<T>& packed, const PlanParameter& parameter, std::int64_t out, std::int64_t in);
   std::int64_t scratch_elements() const;
   void make_phases();
   void make_classifier_phases(std::int64_t first, std::int64_t count);
   void make_backward_phases();
-  void add_packing(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed);
+  void add_packing(PhaseMaker& maker, const PackedWeight<T>& packed);
   void add_weight_gradient(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed,
                            const T* d_out, const T* in);
 
@@ -139,20 +150,35 @@ class Plan : public GptPlan {
   void weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
                        std::int64_t task, int worker);
   void head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker);
-  void gradient_block(float* left, std::int64_t left_rows, const T* in, std::int64_t in_stride, std::int64_t depth,
-                      Product product, float* panels);
+  void gradient_block(float* left, const T* in, std::int64_t in_stride, std::int64_t depth, Product product,
+                      float* panels);
   void token_gradient(std::int64_t task);
   void position_gradient(std::int64_t task);
   void collect_sums(const RowSums& sums);
 
-  // y = x W (+ bias) of `count` rows.
-  void rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, const T* panels, std::int64_t columns,
-                  std::int64_t count, const float* bias, T* y);
+  // y = x W^T (+ bias) of `count` rows, and d_x = d_y W.
+  void rows_across(int worker, const char* kernel, const T* x, const PackedWeight<T>& weight, std::int64_t count,
+                   const float* bias, T* y) {
+    rows_times(worker, kernel, x, weight.in, weight.out, count, bias, y,
+               [&](const Product& product) { multiply(product, weight.across); });
+  }
+  void rows_along(int worker, const char* kernel, const T* d_y, const PackedWeight<T>& weight, std::int64_t count,
+                  T* d_x) {
+    rows_times(worker, kernel, d_y, weight.out, weight.in, count, nullptr, d_x, [&](const Product& product) {
+      multiply_along(product, weight, 0, scratch(worker) + rows_.each * 9 * C_);
+    });
+  }
+  template <class Multiply>
+  void rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, std::int64_t columns,
+                  std::int64_t count, const float* bias, T* y, const Multiply& multiply_with);
+  void multiply_along(const Product& product, const PackedWeight<T>& weight, std::int64_t column, float* panels);
+
   float* scratch(int worker) { return scratch_ + worker * scratch_each_; }
   float* sums_at(std::int64_t block, std::int64_t layer, std::int64_t which) {
     return row_sums_ + block * row_sums_each_ + sum_offsets_[static_cast<std::size_t>(layer * sum_kinds + which)];
   }
-  // In d_stream_ the gradient of the residual stream: above a block's MLP [0], above its attention [1].
+  // In d_stream_ the gradient of the residual stream: above a block's MLP [0],
+  // above its attention [1].
   const T* d_added(int which) const {
     if constexpr (std::is_same_v<T, float>) {
       return d_stream_[which];
@@ -221,7 +247,7 @@ Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters)
       parameters_(parameters),
       C_(shape.width),
       N_(shape.sequences * shape.length),
-      rows_{N_, C_ <= 256 ? 64 : 128},
+      rows_{N_, C_ <= small_width ? 64 : 128},
       crew_(shape.workers) {
   const auto once = [this](const PlanParameter& parameter) { all_.push_back(parameter); };
   const auto both = [&](const PlanLayer& layer) { once(layer.weight), once(layer.bias); };
@@ -247,11 +273,12 @@ Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters)
 }
 
 template <class T>
-void Plan<T>::place_packed(PackedWeight<T>& packed, std::int64_t out, std::int64_t in) {
+void Plan<T>::place_packed(PackedWeight<T>& packed, const PlanParameter& parameter, std::int64_t out, std::int64_t in) {
   packed.out = out;
   packed.in = in;
+  packed.weight = parameter.weight;
   arena_.want(packed.across, panel_elements(in, out));
-  arena_.want(packed.along, panel_elements(out, in));
+  if (C_ <= small_width) arena_.want(packed.along, panel_elements(out, in));
 }
 
 template <class T>
@@ -278,11 +305,12 @@ void Plan<T>::place() {
     arena_.want(block.slope, N_ * 4 * C_);
     arena_.want(block.after, N_ * 4 * C_);
     arena_.want(block.log_sums, N_ * shape_.heads);
-    place_packed(block.attention, 3 * C_, C_);
-    place_packed(block.attention_out, C_, C_);
-    place_packed(block.fc, 4 * C_, C_);
-    place_packed(block.fc_out, C_, 4 * C_);
     const PlanBlock& p = parameters_.blocks[layer];
+    place_packed(block.attention, p.attention.weight, 3 * C_, C_);
+    place_packed(block.attention_out, p.attention_out.weight, C_, C_);
+    place_packed(block.fc, p.fc.weight, 4 * C_, C_);
+    place_packed(block.fc_out, p.fc_out.weight, C_, 4 * C_);
+
     sum_of(p.ln_1.weight, C_), sum_of(p.ln_1.bias, C_), sum_of(p.attention.bias, 3 * C_);
     sum_of(p.attention_out.bias, C_), sum_of(p.ln_2.weight, C_), sum_of(p.ln_2.bias, C_);
     sum_of(p.fc.bias, 4 * C_), sum_of(p.fc_out.bias, C_);
@@ -291,7 +319,7 @@ void Plan<T>::place() {
   sum_of({}, C_);  // no bias is added below the first norm
   row_sums_each_ = offset;
   want_norm(ln_f_);
-  place_packed(head_, shape_.padded_vocab, C_);
+  place_packed(head_, parameters_.head, shape_.padded_vocab, C_);
   arena_.want(d_hidden_, N_ * C_);
   arena_.want(d_qkv_, N_ * 3 * C_);
   arena_.want(d_fc_, N_ * 4 * C_);
@@ -314,23 +342,46 @@ template <class T>
 std::int64_t Plan<T>::scratch_elements() const {
   const HeadShape head{shape_.length, C_ / shape_.heads, 3 * C_, C_};
   const std::int64_t chain = rows_.each * (4 * C_ + 4 * C_ + C_);  // left and result of a product, and one more row
-  const std::int64_t gradient = gradient_depth * (gradient_columns + gradient_rows);
-  const std::int64_t logits = 64 * (C_ + gradient_columns);
-  return (std::max({attention_scratch(head), chain, gradient, logits}) + 15) / 16 * 16;
+  const std::int64_t gradient = gradient_depth * (gradient_columns + gradient_stride);
+  const std::int64_t logits = 64 * (C_ + gradient_columns), copied = copied_columns * copied_depth;
+  return (std::max({attention_scratch(head), chain + copied, gradient, logits + copied}) + 15) / 16 * 16;
 }
 
 // --- what the phases do
 // -----------------------------------------------------------------------------------------------
 
+// d_x = d_y W for some columns of d_x, the first of which is `column`. `panels` is scratch memory.
 template <class T>
-void Plan<T>::rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, const T* panels,
-                         std::int64_t columns, std::int64_t count, const float* bias, T* y) {
+void Plan<T>::multiply_along(const Product& product, const PackedWeight<T>& weight, std::int64_t column,
+                             float* panels) {
+  if (weight.along) return multiply(product, weight.along + column * weight.out);
+  T* const packed = reinterpret_cast<T*>(panels);
+  const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
+  for (std::int64_t i = 0; i < columns.count(); ++i) {
+    for (std::int64_t k = 0; k < depths.count(); ++k) {
+      pack_panels(weight.weight + depths.begin(k) * weight.in + column + columns.begin(i), weight.in, depths.size(k),
+                  columns.size(i), packed);
+      Product piece = product;
+      piece.columns = columns.size(i);
+      piece.depth = depths.size(k);
+      piece.left += depths.begin(k);
+      piece.out += columns.begin(i);
+      piece.add = k > 0;
+      multiply(piece, packed);
+    }
+  }
+}
+
+template <class T>
+template <class Multiply>
+void Plan<T>::rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, std::int64_t columns,
+                         std::int64_t count, const float* bias, T* y, const Multiply& multiply_with) {
   const Kernel of(*this, worker, kernel);
   Product product{.rows = count, .columns = columns, .depth = depth, .left_row = depth, .out_row = columns};
   if constexpr (std::is_same_v<T, float>) {
     product.left = x;
     product.out = y;
-    multiply(product, panels);
+    multiply_with(product);
     if (bias) add_bias(y, bias, count, columns, y);
   } else {
     float* const left = scratch(worker);
@@ -338,7 +389,7 @@ void Plan<T>::rows_times(int worker, const char* kernel, const T* x, std::int64_
     widen(x, count * depth, left);
     product.left = left;
     product.out = out;
-    multiply(product, panels);
+    multiply_with(product);
     add_bias(out, bias, count, columns, y);
   }
 }
@@ -365,8 +416,8 @@ void Plan<T>::begin_rows(std::int64_t first, std::int64_t count, int worker) {
 template <class T>
 void Plan<T>::attention_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker) {
   const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
-  rows_times(worker, "plan::qkv", block.ln_1.out + first * C_, C_, block.attention.across, 3 * C_, count,
-             parameters_.blocks[static_cast<std::size_t>(layer)].attention.bias.weight, block.qkv + first * 3 * C_);
+  rows_across(worker, "plan::qkv", block.ln_1.out + first * C_, block.attention, count,
+              parameters_.blocks[static_cast<std::size_t>(layer)].attention.bias.weight, block.qkv + first * 3 * C_);
 }
 
 template <class T>
@@ -380,7 +431,8 @@ void Plan<T>::attention_task(std::int64_t layer, std::int64_t task, int worker) 
                     block.log_sums + task * length, scratch(worker));
 }
 
-// Everything of a layer after its attention, and the next layer up to its attention.
+// Everything of a layer after its attention, and the next layer up to its
+// attention.
 template <class T>
 void Plan<T>::block_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker) {
   const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
@@ -393,24 +445,22 @@ void Plan<T>::block_rows(std::int64_t layer, std::int64_t first, std::int64_t co
     add_norm_rows({count, C_}, from.sum + first * C_, added, bias.weight, weights.weight.weight, weights.bias.weight,
                   norm_eps, to.sum + first * C_, to.out + first * C_, to.mean + first, to.factor + first);
   };
-  rows_times(worker, "plan::attention_out", block.mixed + first * C_, C_, block.attention_out.across, C_, count,
-             nullptr, added);
+  rows_across(worker, "plan::attention_out", block.mixed + first * C_, block.attention_out, count, nullptr, added);
   norm(block.ln_1, p.attention_out.bias, p.ln_2, block.ln_2);
-  rows_times(worker, "plan::fc", block.ln_2.out + first * C_, C_, block.fc.across, 4 * C_, count, nullptr,
-             block.slope + first * 4 * C_);
+  rows_across(worker, "plan::fc", block.ln_2.out + first * C_, block.fc, count, nullptr, block.slope + first * 4 * C_);
   {
     const Kernel of(*this, worker, "plan::gelu");
     gelu_rows(block.slope + first * 4 * C_, p.fc.bias.weight, count, 4 * C_, block.after + first * 4 * C_);
   }
-  rows_times(worker, "plan::fc_out", block.after + first * 4 * C_, 4 * C_, block.fc_out.across, C_, count, nullptr,
-             added);
+  rows_across(worker, "plan::fc_out", block.after + first * 4 * C_, block.fc_out, count, nullptr, added);
   norm(block.ln_2, p.fc_out.bias,
        last ? parameters_.ln_f : parameters_.blocks[static_cast<std::size_t>(layer + 1)].ln_1,
        last ? ln_f_ : blocks_[static_cast<std::size_t>(layer + 1)].ln_1);
   if (!last) attention_rows(layer + 1, first, count, worker);
 }
 
-// The gradient through the norm above `layer`'s MLP: layer + 1's first one, or the last.
+// The gradient through the norm above `layer`'s MLP: layer + 1's first one, or
+// the last.
 template <class T>
 void Plan<T>::norm_backward_rows(std::int64_t layer, std::int64_t block, int worker) {
   const std::int64_t first = rows_.begin(block), count = rows_.size(block);
@@ -420,7 +470,7 @@ void Plan<T>::norm_backward_rows(std::int64_t layer, std::int64_t block, int wor
     const BlockBuffers<T>& above = blocks_[static_cast<std::size_t>(layer + 1)];
     T* const d_in = reinterpret_cast<T*>(scratch(worker) + rows_.each * 8 * C_);
     const T* const d_qkv = d_qkv_ + first * 3 * C_;
-    rows_times(worker, "plan::qkv_backward", d_qkv, 3 * C_, above.attention.along, C_, count, nullptr, d_in);
+    rows_along(worker, "plan::qkv_backward", d_qkv, above.attention, count, d_in);
     d_out = d_in;
     add_columns(d_qkv, count, 3 * C_, sums_at(block, layer + 1, attention_bias));
   }
@@ -442,13 +492,12 @@ void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int wo
   const BlockBuffers<T>& buffers = blocks_[static_cast<std::size_t>(layer)];
   T* const d_in = reinterpret_cast<T*>(scratch(worker) + rows_.each * 8 * C_);
   T* const d_fc = d_fc_ + first * 4 * C_;
-  rows_times(worker, "plan::fc_out_backward", d_added(0) + first * C_, C_, buffers.fc_out.along, 4 * C_, count, nullptr,
-             d_fc);
+  rows_along(worker, "plan::fc_out_backward", d_added(0) + first * C_, buffers.fc_out, count, d_fc);
   {
     const Kernel of(*this, worker, "plan::gelu_backward");
     gelu_backward_rows(buffers.slope + first * 4 * C_, count, 4 * C_, d_fc, sums_at(block, layer, fc_bias));
   }
-  rows_times(worker, "plan::fc_backward", d_fc, 4 * C_, buffers.fc.along, C_, count, nullptr, d_in);
+  rows_along(worker, "plan::fc_backward", d_fc, buffers.fc, count, d_in);
   {
     const Kernel of(*this, worker, "plan::add_norm_backward");
     const NormBuffers<T>& norm = buffers.ln_2;
@@ -458,8 +507,8 @@ void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int wo
                            norm.factor + first, parameters_.blocks[static_cast<std::size_t>(layer)].ln_2.weight.weight,
                            d_stream_[1] + first * C_, d_added_[1] ? d_added_[1] + first * C_ : nullptr, sums);
   }
-  rows_times(worker, "plan::attention_out_backward", d_added(1) + first * C_, C_, buffers.attention_out.along, C_,
-             count, nullptr, d_mixed_ + first * C_);
+  rows_along(worker, "plan::attention_out_backward", d_added(1) + first * C_, buffers.attention_out, count,
+             d_mixed_ + first * C_);
 }
 
 template <class T>
@@ -482,15 +531,16 @@ void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int
                      scratch(worker));
 }
 
-// `depth` tokens' part of a block of a weight's gradient: `left`, (depth, product.rows), transposed times `in`.
+// `depth` tokens' part of a block of a weight's gradient: `left`, (depth,
+// product.rows), transposed times `in`.
 template <class T>
-void Plan<T>::gradient_block(float* left, std::int64_t left_rows, const T* in, std::int64_t in_stride,
-                             std::int64_t depth, Product product, float* panels) {
+void Plan<T>::gradient_block(float* left, const T* in, std::int64_t in_stride, std::int64_t depth, Product product,
+                             float* panels) {
   pack_panels(in, in_stride, depth, product.columns, panels);
   product.depth = depth;
   product.left = left;
   product.left_row = 1;
-  product.left_depth = left_rows;
+  product.left_depth = gradient_stride;
   multiply(product, panels);
 }
 
@@ -507,13 +557,14 @@ void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight
   float* const left = panels + gradient_depth * gradient_columns;
   for (std::int64_t i = 0; i < depths.count(); ++i) {
     const std::int64_t token = depths.begin(i);
-    copy_rows(d_out + token * shape.out + row, shape.out, depths.size(i), product.rows, left);
+    copy_rows(d_out + token * shape.out + row, shape.out, depths.size(i), product.rows, left, gradient_stride);
     product.add = add_ || i > 0;
-    gradient_block(left, product.rows, in + token * shape.in + column, shape.in, depths.size(i), product, panels);
+    gradient_block(left, in + token * shape.in + column, shape.in, depths.size(i), product, panels);
   }
 }
 
-// The same for the head, whose gradients of logits are float32 and come for `count` tokens from `first` on.
+// The same for the head, whose gradients of logits are float32 and come for
+// `count` tokens from `first` on.
 template <class T>
 void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker) {
   const Kernel of(*this, worker, "plan::head_gradient");
@@ -527,13 +578,14 @@ void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t
   float* const left = panels + gradient_depth * gradient_columns;
   for (std::int64_t i = 0; i < depths.count(); ++i) {
     const std::int64_t token = depths.begin(i);
-    copy_rows(logits_ + token * V + row, V, depths.size(i), product.rows, left);
+    copy_rows(logits_ + token * V + row, V, depths.size(i), product.rows, left, gradient_stride);
     product.add = add_ || first + i > 0;
-    gradient_block(left, product.rows, ln_f_.out + (first + token) * C_ + column, C_, depths.size(i), product, panels);
+    gradient_block(left, ln_f_.out + (first + token) * C_ + column, C_, depths.size(i), product, panels);
   }
 }
 
-// Some columns of the token embedding's gradient, token by token, so that equal tokens add up in the same order.
+// Some columns of the token embedding's gradient, token by token, so that equal
+// tokens add up in the same order.
 template <class T>
 void Plan<T>::token_gradient(std::int64_t task) {
   const Pieces columns{C_, embedding_columns};
@@ -566,9 +618,10 @@ void Plan<T>::collect_sums(const RowSums& sums) {
 // -----------------------------------------------------------------------------------------------
 
 template <class T>
-void Plan<T>::add_packing(PhaseMaker& maker, const PlanParameter& parameter, const PackedWeight<T>& packed) {
-  const Pieces across{panel_count(packed.out), packed_panels}, along{panel_count(packed.in), packed_panels};
-  const float* const weight = parameter.weight;
+void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
+  const Pieces across{panel_count(packed.out), packed_panels};
+  const Pieces along{packed.along ? panel_count(packed.in) : 0, packed_panels};
+  const float* const weight = packed.weight;
   const auto pack = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::pack");
     if (task < across.count()) {
@@ -596,14 +649,13 @@ void Plan<T>::add_weight_gradient(PhaseMaker& maker, const PlanParameter& parame
 template <class T>
 void Plan<T>::make_phases() {
   PhaseMaker packing;
-  add_packing(packing, parameters_.head, head_);
+  add_packing(packing, head_);
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
     const BlockBuffers<T>& block = blocks_[layer];
-    const PlanBlock& p = parameters_.blocks[layer];
-    add_packing(packing, p.attention.weight, block.attention);
-    add_packing(packing, p.attention_out.weight, block.attention_out);
-    add_packing(packing, p.fc.weight, block.fc);
-    add_packing(packing, p.fc_out.weight, block.fc_out);
+    add_packing(packing, block.attention);
+    add_packing(packing, block.attention_out);
+    add_packing(packing, block.fc);
+    add_packing(packing, block.fc_out);
   }
   packing_.push_back(std::move(packing).phase());
 
@@ -637,7 +689,8 @@ void Plan<T>::make_phases() {
                      }});
 }
 
-// Logits, loss and their gradients of `count` tokens from `first` on; the logits' gradient replaces them.
+// Logits, loss and their gradients of `count` tokens from `first` on; the
+// logits' gradient replaces them.
 template <class T>
 void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
   const std::int64_t V = shape_.padded_vocab;
@@ -648,7 +701,7 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
     const std::int64_t size = rows.size(task / columns.count());
     Product product{.rows = size, .columns = columns.size(task % columns.count()), .depth = C_, .left_row = C_};
     float* const left = scratch(worker);
-    copy_rows(ln_f_.out + (first + row) * C_, C_, size, C_, left);
+    copy_rows(ln_f_.out + (first + row) * C_, C_, size, C_, left, C_);
     product.left = left;
     product.out = logits_ + row * V + column;
     product.out_row = V;
@@ -665,14 +718,14 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
     const std::int64_t row = rows.begin(task / hidden.count()), column = hidden.begin(task % hidden.count());
     const std::int64_t size = rows.size(task / hidden.count()), width = hidden.size(task % hidden.count());
     float* const out = scratch(worker);
-    multiply({.rows = size,
-              .columns = width,
-              .depth = V,
-              .left = logits_ + row * V,
-              .left_row = V,
-              .out = out,
-              .out_row = width},
-             head_.along + column * V);
+    multiply_along({.rows = size,
+                    .columns = width,
+                    .depth = V,
+                    .left = logits_ + row * V,
+                    .left_row = V,
+                    .out = out,
+                    .out_row = width},
+                   head_, column, out + 64 * gradient_columns);
     for (std::int64_t i = 0; i < size; ++i)
       add_bias(out + i * width, nullptr, 1, width, d_hidden_ + (first + row + i) * C_ + column);
   };

@@ -7,8 +7,9 @@ namespace stepladder {
 namespace {
 
 template <class T>
-STEPLADDER_IN_LOOP void copied(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t width, float* to) {
-  for (std::int64_t row = 0; row < rows; ++row, from += stride, to += width) {
+STEPLADDER_IN_LOOP void copied(const T* from, std::int64_t stride, std::int64_t rows, std::int64_t width, float* to,
+                               std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < rows; ++row, from += stride, to += to_stride) {
 #pragma omp simd
     for (std::int64_t i = 0; i < width; ++i) to[i] = load(from[i]);
   }
@@ -39,17 +40,19 @@ STEPLADDER_IN_LOOP void summed(const T* from, std::int64_t rows, std::int64_t wi
 
 STEPLADDER_FOR_EACH_CPU
 void widen(const Bf16* from, std::int64_t elements, float* to) {
-  copied(from, elements, 1, elements, to);
+  copied(from, elements, 1, elements, to, elements);
 }
 
 STEPLADDER_FOR_EACH_CPU
-void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to) {
-  copied(from, from_stride, rows, width, to);
+void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t to_stride) {
+  copied(from, from_stride, rows, width, to, to_stride);
 }
 
 STEPLADDER_FOR_EACH_CPU
-void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to) {
-  copied(from, from_stride, rows, width, to);
+void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t to_stride) {
+  copied(from, from_stride, rows, width, to, to_stride);
 }
 
 STEPLADDER_FOR_EACH_CPU

@@ -7,12 +7,15 @@
 
 namespace stepladder {
 
-// to = from, `elements` of them; rows of `width`, `stride` apart in `to`.
+// to = from, as float32.
 void widen(const Bf16* from, std::int64_t elements, float* to);
-void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to);
-void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to);
+void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t to_stride);
+void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
+               std::int64_t to_stride);
 
-// to = from + bias (null: zero), rows of `width`. `from` and `to` may be the same.
+// to = from + bias (null: zero), rows of `width`. `from` and `to` may be the
+// same.
 void add_bias(const float* from, const float* bias, std::int64_t rows, std::int64_t width, float* to);
 void add_bias(const float* from, const float* bias, std::int64_t rows, std::int64_t width, Bf16* to);
 
@@ -26,7 +29,8 @@ void accumulate(const float* a, std::int64_t elements, float* to);
 
 double sum_of_squares(const float* from, std::int64_t elements);
 
-// One AdamW update with the operations of torch.optim.AdamW(foreach=False), in their order.
+// One AdamW update with the operations of torch.optim.AdamW(foreach=False), in
+// their order.
 struct AdamWNumbers {
   float gradient_factor;
   float decay_factor;     // 1 - lr x weight decay

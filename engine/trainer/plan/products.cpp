@@ -150,18 +150,49 @@ STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t
   }
 }
 
+constexpr std::int64_t square = panel_columns * panel_columns;
+
+// Four rows of `from`, panel_columns apart, become four columns of `to`.
+STEPLADDER_IN_LOOP void transpose_four(const float* from, float* to) {
+  using Four = Unit<4>::Floats;
+  const auto row = [&](int i) __attribute__((always_inline)) {
+    return reinterpret_cast<const Four&>(from[i * panel_columns]);
+  };
+  const Four a = row(0), b = row(1), c = row(2), d = row(3);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  reinterpret_cast<Four&>(to[0]) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+  reinterpret_cast<Four&>(to[panel_columns]) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+  reinterpret_cast<Four&>(to[2 * panel_columns]) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+  reinterpret_cast<Four&>(to[3 * panel_columns]) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+// By squares of 16 x 16, a line of the cache in either direction.
 template <class From, class To>
 STEPLADDER_IN_LOOP void transpose(const From* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
                                   To* panels) {
+  alignas(64) float rows[square] = {}, turned[square];
   for (std::int64_t j = 0; j < columns; j += panel_columns, panels += depth * panel_columns) {
     const std::int64_t ends = std::min(panel_columns, columns - j);
-    if (ends < panel_columns) std::fill(panels, panels + depth * panel_columns, To{});
-    for (std::int64_t k = 0; k < depth; k += 8) {  // eight columns of each row: half a line of the cache
-      const std::int64_t some = std::min<std::int64_t>(8, depth - k);
+    if (ends < panel_columns) std::memset(rows, 0, sizeof rows);
+    for (std::int64_t k = 0; k < depth; k += panel_columns) {
+      const std::int64_t some = std::min(panel_columns, depth - k);
       for (std::int64_t i = 0; i < ends; ++i) {
         const From* const row = from + (j + i) * stride + k;
-        for (std::int64_t n = 0; n < some; ++n) store(panels[(k + n) * panel_columns + i], load(row[n]));
+        if (some == panel_columns) {
+#pragma omp simd
+          for (std::int64_t n = 0; n < panel_columns; ++n) rows[i * panel_columns + n] = load(row[n]);
+        } else {
+          for (std::int64_t n = 0; n < some; ++n) rows[i * panel_columns + n] = load(row[n]);
+        }
       }
+      for (int i = 0; i < panel_columns; i += 4) {
+        for (int n = 0; n < panel_columns; n += 4) {
+          transpose_four(rows + i * panel_columns + n, turned + n * panel_columns + i);
+        }
+      }
+#pragma omp simd
+      for (std::int64_t n = 0; n < some * panel_columns; ++n) store(panels[k * panel_columns + n], turned[n]);
     }
   }
 }
@@ -215,6 +246,12 @@ void multiply(const Product& p, const Bf16* panels) {
   multiply_here(p, panels);
 }
 
+void multiply_by(int lanes, const Product& p, const float* panels) {
+  if (lanes == 4) return product<4, 3>(p, panels);
+  if (lanes == 8) return product<8, 6>(p, panels);
+  product<16, 12>(p, panels);
+}
+
 const char* product_unit() {
   return vectors == Vectors::avx512 ? "AVX-512" : vectors == Vectors::avx2 ? "AVX2" : "plain";
 }
@@ -234,14 +271,17 @@ void pack_panels(const Bf16* from, std::int64_t stride, std::int64_t depth, std:
   pack(from, stride, depth, columns, panels);
 }
 
+STEPLADDER_FOR_EACH_CPU
 void pack_transposed(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns, float* panels) {
   transpose(from, stride, depth, columns, panels);
 }
 
+STEPLADDER_FOR_EACH_CPU
 void pack_transposed(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns, Bf16* panels) {
   transpose(from, stride, depth, columns, panels);
 }
 
+STEPLADDER_FOR_EACH_CPU
 void pack_transposed(const Bf16* from, std::int64_t stride, std::int64_t depth, std::int64_t columns, float* panels) {
   transpose(from, stride, depth, columns, panels);
 }

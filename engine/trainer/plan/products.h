@@ -52,6 +52,10 @@ struct Product {
 void multiply(const Product& product, const float* panels);
 void multiply(const Product& product, const Bf16* panels);
 
+// The same by vectors of 4, 8 or 16 numbers, whatever this CPU has: the plain, the AVX2 and the AVX-512 variant, for
+// tests. Slow.
+void multiply_by(int lanes, const Product& product, const float* panels);
+
 // "AVX-512", "AVX2" or "plain": the vector unit for which `multiply` runs here.
 const char* product_unit();
 

@@ -85,6 +85,28 @@ TEST(Products, HaveTheSameBitsWhenTheyAreSplit) {
   EXPECT_TRUE(at::equal(at::cat({upper, lower}), whole));
 }
 
+TEST(Products, HaveAVariantForEachVectorUnit) {
+  torch::manual_seed(6);
+  const std::int64_t rows = 31, columns = 21, depth = 300;  // 31: all sizes of a variant's rows at once
+  const at::Tensor left = at::randn({rows, depth}), right = at::randn({depth, columns});
+  const at::Tensor panels = at::empty({panel_elements(depth, columns)});
+  pack_panels(floats(right), columns, depth, columns, floats(panels));
+  const at::Tensor exact = at::matmul(left.to(at::kDouble), right.to(at::kDouble));
+  for (const int lanes : {4, 8, 16}) {
+    const at::Tensor out = at::full({rows, columns}, 3, at::kFloat);
+    multiply_by(lanes,
+                {.rows = rows,
+                 .columns = columns,
+                 .depth = depth,
+                 .left = floats(left),
+                 .left_row = depth,
+                 .out = floats(out),
+                 .out_row = columns},
+                floats(panels));
+    EXPECT_LT(gap(out, exact), 1e-5) << lanes << " lanes";
+  }
+}
+
 TEST(Products, KeepWhatIsNotANumber) {
   torch::manual_seed(3);
   at::Tensor left = at::randn({9, 40});
