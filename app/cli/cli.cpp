@@ -90,6 +90,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       compare_command(app, common),
       confirm_command(app, common),
       operators_command(app, common),
+      record_command(app, common),
       check_command(app, common),
       mfu_command(app, common),
       export_command(app, common),

@@ -29,7 +29,8 @@ Subcommand request_command(CLI::App& app, CommonOptions& common, RunRequest requ
 Subcommand compare_command(CLI::App& app, CommonOptions& common);
 Subcommand confirm_command(CLI::App& app, CommonOptions& common);
 Subcommand operators_command(CLI::App& app, CommonOptions& common);
-Subcommand check_command(CLI::App& app, CommonOptions& common);  // run_commands.cpp
+Subcommand record_command(CLI::App& app, CommonOptions& common);  // record/
+Subcommand check_command(CLI::App& app, CommonOptions& common);   // run_commands.cpp
 Subcommand mfu_command(CLI::App& app, CommonOptions& common);
 Subcommand export_command(CLI::App& app, CommonOptions& common);
 Subcommand profile_command(CLI::App& app, CommonOptions& common);

@@ -5,6 +5,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "storage/analysis/means/student_t.h"
+
 namespace stepladder {
 namespace {
 
@@ -325,20 +327,7 @@ Interval ratio_interval(double ratio, const MedianSample& numerator, const Media
 }
 
 double t_critical(double degrees_of_freedom) {
-  // Cornish-Fisher expansion (Abramowitz & Stegun 26.7.5), exact where it is poor.
-  constexpr double few[] = {12.706, 4.303, 3.182, 2.776};
-  const double v = std::max(degrees_of_freedom, 1.0);
-  if (v < 5) {
-    const auto below = static_cast<std::size_t>(v) - 1;
-    const double next = below + 1 < std::size(few) ? few[below + 1] : 2.571;
-    return few[below] + (next - few[below]) * (v - std::floor(v));
-  }
-  constexpr double z = 1.959964;
-  const double z3 = z * z * z;
-  const double z5 = z3 * z * z;
-  const double z7 = z5 * z * z;
-  return z + (z3 + z) / (4 * v) + (5 * z5 + 16 * z3 + 3 * z) / (96 * v * v) +
-         (3 * z7 + 19 * z5 + 17 * z3 - 15 * z) / (384 * v * v * v);
+  return student_t_quantile(0.975, std::max(degrees_of_freedom, 1.0));
 }
 
 }  // namespace stepladder

@@ -19,6 +19,8 @@ ARROWS = {
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/name_pattern.h", "storage/analysis",
                           "storage/importers"],
+    "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/analysis", "storage/importers/source_code.h",
+                         "storage/importers/text.h", "storage/speedrun"],
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",

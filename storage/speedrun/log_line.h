@@ -1,0 +1,31 @@
+// What a line of a speed run's log says.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "storage/records.h"
+
+namespace stepladder {
+
+struct StepMark {
+  std::int64_t step = 0;
+  std::int64_t of = 0;  // 0: not printed
+  std::size_t end = 0;  // of the mark within the line
+};
+
+// "step:125/1670", "step 00125/21400", "Step 125 |", "s:125" near the line's beginning.
+std::optional<StepMark> step_mark(std::string_view line);
+
+// The number after a key such as "val_loss:"; NaN and infinities count. Nothing if the line lacks the key or has no
+// number there.
+std::optional<double> number_after(std::string_view line, std::string_view key);
+
+// The metric's value: `metric` is val_loss, val_bpb or core_metric.
+std::optional<double> metric_in(std::string_view line, std::string_view metric);
+
+// The clock in milliseconds: "train_time:123ms", "train_time:12.3s", "total time: 2.32m".
+std::optional<double> clock_in(std::string_view line);
+
+}  // namespace stepladder

@@ -1,0 +1,244 @@
+#include "storage/speedrun/record_claim.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace stepladder {
+namespace {
+
+std::string number_text(double value, const char* format = "%.6g") {
+  char text[40];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+SampleFigures mirrored(SampleFigures figures) {
+  figures.mean = -figures.mean;
+  std::swap(figures.low, figures.high);
+  return figures;
+}
+
+std::vector<double> times_s(const RecordPool& pool) {
+  std::vector<double> times;
+  for (const SpeedrunLog& log : pool.logs)
+    if (!is_missing(log.final.time_ms)) times.push_back(log.final.time_ms / 1e3);
+  return times;
+}
+
+// By how much the mean beats what it is tested against; negative if it doesn't.
+double distance(const RecordClaim& claim, const RecordRule& rule) {
+  const double against = rule.test == RecordTest::welch
+                             ? claim.baseline_metric.mean - (rule.lower_wins ? 1 : -1) * rule.margin
+                             : rule.target;
+  return (rule.lower_wins ? 1 : -1) * (against - claim.metric.mean);
+}
+
+std::int64_t needed_runs(const RecordClaim& claim, const RecordRule& rule, double power) {
+  const double ahead = distance(claim, rule);
+  if (!(ahead > 0)) return 0;
+  switch (rule.test) {
+    case RecordTest::none:
+      return 1;
+    case RecordTest::t:
+      return claim.metric.std > 0 ? needed_for_t(ahead / claim.metric.std, rule.alpha, power) : 0;
+    case RecordTest::z:
+      if (is_missing(rule.margin)) return needed_for_z(ahead / rule.sigma, rule.alpha, power);
+      return ahead * 1e3 < rule.margin
+                 ? 0
+                 : static_cast<std::int64_t>(std::ceil(rule.margin / ahead * (rule.margin / ahead) - 1e-9));
+    case RecordTest::welch:
+      return needed_for_welch(ahead, claim.metric.std, claim.baseline_metric.std, rule.alpha, power);
+  }
+  return 0;
+}
+
+struct Finding {
+  RecordVerdict verdict;
+  std::string reason;
+};
+
+// What the metric says.
+Finding judge_metric(const RecordClaim& claim, const RecordRule& rule, const ClaimOptions& options) {
+  const std::string mean = "the mean " + rule.metric + " is " + number_text(claim.metric.mean);
+  if (claim.metric.n == 0) return {RecordVerdict::cannot_tell, "no log holds a finished run"};
+  if (!std::isfinite(claim.metric.mean))
+    return {RecordVerdict::misses, "a run's last " + rule.metric + " isn't a finite number"};
+  if (options.systems_only && rule.systems_only_waiver)
+    return {RecordVerdict::record, "the rule waives the test of " + rule.metric + " for a systems-only change"};
+  if (rule.test == RecordTest::welch && claim.baseline_metric.n == 0)
+    return {RecordVerdict::cannot_tell, "the rule compares with the record, and no baseline was given"};
+  const double ahead = distance(claim, rule);
+  const std::string target =
+      rule.test == RecordTest::welch
+          ? "the baseline's " + number_text(claim.baseline_metric.mean) + " less " + number_text(rule.margin)
+          : number_text(rule.target);
+  if (std::isnan(ahead)) return {RecordVerdict::cannot_tell, "a baseline run's " + rule.metric + " isn't finite"};
+  if (ahead < 0) return {RecordVerdict::misses, mean + ", which misses " + target};
+  if (rule.test == RecordTest::none) return {RecordVerdict::record, mean + ", which reaches " + target};
+  if (rule.test == RecordTest::z && !is_missing(rule.margin)) {
+    const double score = ahead * std::sqrt(static_cast<double>(claim.metric.n));
+    const std::string text = "distance to the target times sqrt(n) is " + number_text(score);
+    if (score >= rule.margin - 1e-12) return {RecordVerdict::record, text + ", at least " + number_text(rule.margin)};
+    return {RecordVerdict::cannot_tell, text + "; the rule asks for " + number_text(rule.margin)};
+  }
+  if (is_missing(claim.p))
+    return {RecordVerdict::cannot_tell, mean + ", and runs without a spread cannot be tested; run at least two"};
+  const std::string p = mean + " and p is " + number_text(claim.p, "%.3g");
+  if (claim.p < rule.alpha) return {RecordVerdict::record, p + ", below " + number_text(rule.alpha)};
+  return {RecordVerdict::cannot_tell, p + ", not below " + number_text(rule.alpha)};
+}
+
+// What the clock says.
+Finding judge_time(const RecordClaim& claim, const RecordRule& rule) {
+  if (!is_missing(rule.time_limit_s) && claim.time_s.n > 0 && claim.time_s.high > rule.time_limit_s)
+    return {RecordVerdict::misses, "a run trained for " + number_text(claim.time_s.high) + " s; the rule allows " +
+                                       number_text(rule.time_limit_s)};
+  if (!rule.faster_than_baseline) return {RecordVerdict::record, ""};
+  if (claim.baseline_time_s.n == 0)
+    return {RecordVerdict::cannot_tell,
+            "the rule asks for runs faster than the record's, and no timed baseline was given"};
+  if (is_missing(claim.speedup)) return {RecordVerdict::cannot_tell, "the logs print no clock"};
+  const std::string factor = "the speed-up over the baseline is " + number_text(claim.speedup, "%.4f");
+  if (!claim.speedup_ci95.known())
+    return claim.speedup < 1
+               ? Finding{RecordVerdict::misses, factor}
+               : Finding{RecordVerdict::cannot_tell, factor + ", and its interval needs two runs of each"};
+  const std::string interval = factor + " (" + number_text(claim.speedup_ci95.low, "%.4f") + " to " +
+                               number_text(claim.speedup_ci95.high, "%.4f") + ")";
+  if (claim.speedup_ci95.low > 1) return {RecordVerdict::record, interval};
+  if (claim.speedup_ci95.high < 1) return {RecordVerdict::misses, interval};
+  return {RecordVerdict::cannot_tell, interval + ", which may be none"};
+}
+
+// p after the first k logs by date, for k = 2, 3, ...; empty if a log has no date.
+std::vector<std::pair<std::int64_t, double>> p_by_date(const RecordPool& pool, const RecordRule& rule) {
+  std::vector<const SpeedrunLog*> logs;
+  for (const SpeedrunLog& log : pool.logs) {
+    if (!log.started_at_s) return {};
+    logs.push_back(&log);
+  }
+  std::stable_sort(logs.begin(), logs.end(),
+                   [](const auto* a, const auto* b) { return *a->started_at_s < *b->started_at_s; });
+  std::vector<double> values;
+  std::vector<std::pair<std::int64_t, double>> history;
+  for (const SpeedrunLog* log : logs) {
+    values.push_back(log->final.value);
+    history.emplace_back(*log->started_at_s, p_of(figures_of(values), {}, rule));
+  }
+  return history;
+}
+
+void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const ClaimOptions& options, RecordClaim& claim) {
+  const auto n = static_cast<std::int64_t>(pool.logs.size());
+  if (options.plan > 0) {
+    if (n != options.plan)
+      claim.flags.push_back({"plan-not-kept", std::to_string(options.plan) + " runs were planned and " +
+                                                  std::to_string(n) + " are here"});
+    return;
+  }
+  if (rule.test != RecordTest::t || !(claim.p < rule.alpha) || n < 3) return;
+  const auto history = p_by_date(pool, rule);
+  if (history.empty()) return;
+  for (std::size_t k = history.size() - 1; k >= 2; --k) {
+    const double before = history[k - 1].second;
+    const bool last = k == history.size() - 1;
+    const bool pause = history[k].first - history[k - 1].first > session_gap_s;
+    if ((!last && !pause) || is_missing(before) || before < rule.alpha) continue;
+    claim.flags.push_back(
+        {"runs-added",
+         "after the first " + std::to_string(k) + " of " + std::to_string(n) + " runs p was " +
+             number_text(before, "%.3g") + "; it is below " + number_text(rule.alpha) + " only with " +
+             (last ? "the last run"
+                   : "those that were added " +
+                         number_text(static_cast<double>(history[k].first - history[k - 1].first) / 3'600, "%.0f") +
+                         " hours later") +
+             ". Stopping once p is low passes more null results than the level says, unless the number "
+             "of runs was fixed beforehand"});
+    return;
+  }
+}
+
+}  // namespace
+
+const char* to_string(RecordVerdict verdict) {
+  switch (verdict) {
+    case RecordVerdict::record:
+      return "record";
+    case RecordVerdict::misses:
+      return "misses";
+    case RecordVerdict::cannot_tell:
+      return "cannot-tell";
+    case RecordVerdict::flagged:
+      return "flagged";
+  }
+  return "";
+}
+
+std::vector<double> final_values(const RecordPool& pool) {
+  std::vector<double> values;
+  for (const SpeedrunLog& log : pool.logs) values.push_back(log.final.value);
+  return values;
+}
+
+double p_of(const SampleFigures& metric, const SampleFigures& baseline, const RecordRule& rule) {
+  if (!rule.lower_wins) {
+    RecordRule lower = rule;
+    lower.lower_wins = true;
+    lower.target = -rule.target;
+    return p_of(mirrored(metric), mirrored(baseline), lower);
+  }
+  switch (rule.test) {
+    case RecordTest::none:
+      return missing;
+    case RecordTest::t:
+      return p_below_t(metric, rule.target);
+    case RecordTest::z:
+      return is_missing(rule.sigma) ? missing : p_below_z(metric, rule.target, rule.sigma);
+    case RecordTest::welch:
+      return p_below_welch(metric, baseline, is_missing(rule.margin) ? 0 : rule.margin);
+  }
+  return missing;
+}
+
+RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, const std::optional<RecordRule>& given,
+                         const ClaimOptions& options) {
+  RecordClaim claim;
+  std::optional<RecordRule> rule = given;
+  if (rule && rule->test == RecordTest::welch && is_missing(rule->margin)) rule->margin = 0;
+  claim.metric = figures_of(final_values(pool));
+  claim.metric_ci95 = mean_interval(claim.metric);
+  claim.time_s = figures_of(times_s(pool));
+  claim.excluded = pool.excluded;
+  if (baseline) {
+    claim.baseline_metric = figures_of(final_values(*baseline));
+    claim.baseline_time_s = figures_of(times_s(*baseline));
+    claim.excluded.insert(claim.excluded.end(), baseline->excluded.begin(), baseline->excluded.end());
+  }
+  if (claim.time_s.mean > 0 && claim.baseline_time_s.mean > 0) {
+    claim.speedup = claim.baseline_time_s.mean / claim.time_s.mean;
+    claim.speedup_ci95 = mean_ratio_interval(claim.baseline_time_s, claim.time_s);
+  }
+  claim.flags = hygiene_flags(pool, baseline, rule ? &*rule : nullptr);
+  if (!rule) {
+    claim.reason = "no rule was given";
+    if (!claim.flags.empty()) claim.verdict = RecordVerdict::flagged;
+    return claim;
+  }
+  claim.p = p_of(claim.metric, claim.baseline_metric, *rule);
+  if (claim.metric.n > 0) claim.needed_n = needed_runs(claim, *rule, options.power);
+  flag_added_runs(pool, *rule, options, claim);
+
+  const Finding metric = judge_metric(claim, *rule, options);
+  const Finding time = judge_time(claim, *rule);
+  const auto either = [&](RecordVerdict verdict) { return metric.verdict == verdict || time.verdict == verdict; };
+  claim.verdict = either(RecordVerdict::misses)        ? RecordVerdict::misses
+                  : !claim.flags.empty()               ? RecordVerdict::flagged
+                  : either(RecordVerdict::cannot_tell) ? RecordVerdict::cannot_tell
+                                                       : RecordVerdict::record;
+  claim.reason = metric.reason + (time.reason.empty() ? "" : "; " + time.reason);
+  return claim;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,51 @@
+// Whether a pool of runs is a record under a rule, with the figures and the reasons for doubt. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/analysis/means/mean_test.h"
+#include "storage/speedrun/record_flags.h"
+#include "storage/speedrun/record_pool.h"
+#include "storage/speedrun/record_rule.h"
+
+namespace stepladder {
+
+enum class RecordVerdict { record, misses, cannot_tell, flagged };
+const char* to_string(RecordVerdict verdict);  // as in JSON: record, misses, cannot-tell, flagged
+
+struct ClaimOptions {
+  std::int64_t plan = 0;      // number of runs that was fixed beforehand; 0: none
+  double power = 0.9;         // that needed_n is for
+  bool systems_only = false;  // the change leaves the maths alone
+};
+
+struct RecordClaim {
+  SampleFigures metric;  // of each run's last scheduled evaluation
+  Interval metric_ci95;
+  double p = missing;    // by the rule's test
+  SampleFigures time_s;  // by each log's own clock at that evaluation
+  SampleFigures baseline_metric;
+  SampleFigures baseline_time_s;
+  double speedup = missing;  // baseline's mean time / mean time
+  Interval speedup_ci95;
+  std::int64_t needed_n = 0;  // runs in all for the asked power; 0: not known
+  RecordVerdict verdict = RecordVerdict::cannot_tell;
+  std::string reason;  // of the verdict, one sentence
+  std::vector<RecordFlag> flags;
+  std::vector<ExcludedLog> excluded;
+};
+
+// Without a rule there is no p, and the verdict is cannot_tell.
+RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, const std::optional<RecordRule>& rule,
+                         const ClaimOptions& options);
+
+// Each run's value, in the pool's order.
+std::vector<double> final_values(const RecordPool& pool);
+
+// By the rule's test; `missing` where it gives none. Values in which higher wins are handled.
+double p_of(const SampleFigures& metric, const SampleFigures& baseline, const RecordRule& rule);
+
+}  // namespace stepladder

@@ -1,0 +1,336 @@
+#include "storage/speedrun/record_flags.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+#include "storage/analysis/statistics.h"
+#include "storage/speedrun/script_diff.h"
+
+namespace stepladder {
+namespace {
+
+using Logs = std::vector<SpeedrunLog>;
+
+constexpr std::size_t most_named = 4;
+
+std::string count_text(std::size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string decimal(double value, int digits = 1) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+std::string name_of(const SpeedrunLog& log) {
+  return std::filesystem::path(log.file).filename().string();
+}
+
+// The first few, and how many more.
+std::string list_text(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), most_named); ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > most_named) text += " and " + std::to_string(names.size() - most_named) + " more";
+  return text;
+}
+
+// Logs by what they say; those that say nothing (an empty text) are left out.
+std::map<std::string, std::vector<std::string>> groups_of(const Logs& logs,
+                                                          const std::function<std::string(const SpeedrunLog&)>& say) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const SpeedrunLog& log : logs)
+    if (std::string said = say(log); !said.empty()) groups[said].push_back(name_of(log));
+  return groups;
+}
+
+// "2.9.0 (3 logs), 2.10.0 (1 log: seed4.log)": the smaller groups by their files.
+std::string groups_text(const std::map<std::string, std::vector<std::string>>& groups) {
+  std::size_t largest = 0;
+  for (const auto& [said, files] : groups) largest = std::max(largest, files.size());
+  std::vector<std::string> parts;
+  for (const auto& [said, files] : groups)
+    parts.push_back(said + " (" + count_text(files.size(), "log") +
+                    (files.size() < largest ? ": " + list_text(files) : "") + ")");
+  return list_text(parts);
+}
+
+// --- facts that should be the same in all logs -----------------------------------------------------------------------
+
+std::string gpu_model(const SpeedrunLog& log) {
+  std::vector<std::string> models = log.gpus;
+  std::sort(models.begin(), models.end());
+  models.erase(std::unique(models.begin(), models.end()), models.end());
+  return list_text(models);
+}
+
+std::string gpu_count(const SpeedrunLog& log) {
+  return log.gpus.empty() ? "" : count_text(log.gpus.size(), "GPU");
+}
+
+struct Fact {
+  const char* id;
+  const char* what;
+  std::string (*of)(const SpeedrunLog&);
+  bool of_baseline;  // whether the baseline should agree
+};
+
+const Fact facts[] = {
+    {"step-counts", "The runs are of different length: ",
+     [](const SpeedrunLog& log) {
+       return log.final.step > 0 ? count_text(static_cast<std::size_t>(log.final.step), "step") : "";
+     },
+     false},
+    {"gpu-models", "The GPUs differ: ", gpu_model, true},
+    {"gpu-counts", "The numbers of GPUs differ: ", gpu_count, true},
+    {"torch-versions", "The versions of PyTorch differ: ", [](const SpeedrunLog& log) { return log.torch; }, true},
+    {"driver-versions", "The drivers differ: ", [](const SpeedrunLog& log) { return log.driver; }, true},
+};
+
+void flag_facts(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
+  for (const Fact& fact : facts) {
+    auto groups = groups_of(logs, fact.of);
+    std::string where = fact.what;
+    if (groups.size() < 2 && baseline && fact.of_baseline) {
+      const auto theirs = groups_of(*baseline, fact.of);
+      if (!groups.empty() && !theirs.empty() && (theirs.size() > 1 || groups.begin()->first != theirs.begin()->first)) {
+        flags.push_back({fact.id, where + groups_text(groups) + "; in the baseline " + groups_text(theirs)});
+        continue;
+      }
+    }
+    if (groups.size() > 1) flags.push_back({fact.id, where + groups_text(groups)});
+  }
+}
+
+// --- scripts, seeds and curves ---------------------------------------------------------------------------------------
+
+void flag_scripts(const Logs& logs, const char* of, std::vector<RecordFlag>& flags) {
+  const auto groups = groups_of(logs, [](const SpeedrunLog& log) { return log.script_hash; });
+  if (groups.size() < 2) return;
+  const SpeedrunLog* first = nullptr;
+  const SpeedrunLog* other = nullptr;
+  for (const SpeedrunLog& log : logs) {
+    if (log.script_hash.empty()) continue;
+    if (!first) first = &log;
+    if (log.script_hash != first->script_hash && !other) other = &log;
+  }
+  flags.push_back({"several-scripts", std::string("The ") + of + " holds runs of " +
+                                          count_text(groups.size(), "script") + ": " + groups_text(groups) + ". " +
+                                          name_of(*first) + " and " + name_of(*other) + ": " +
+                                          difference_in_short(first->script, other->script)});
+}
+
+void flag_seeds(const Logs& logs, const char* of, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> parts;
+  for (const auto& [seed, files] : groups_of(logs, [](const SpeedrunLog& log) { return log.seed; }))
+    if (files.size() > 1) parts.push_back("seed " + seed + " in " + list_text(files));
+  if (!parts.empty())
+    flags.push_back({"equal-seeds", std::string("Runs of the ") + of +
+                                        " have the same seed, so they aren't independent: " + list_text(parts)});
+}
+
+// The evaluations after step 0 as text, and the clock where there are too few of them to tell runs apart.
+std::string curve_of(const SpeedrunLog& log) {
+  std::string curve;
+  std::size_t values = 0;
+  for (const PrintedEvaluation& it : log.evaluations) {
+    if (it.step == 0) continue;
+    ++values;
+    curve += std::to_string(it.step) + ":" + std::to_string(std::bit_cast<std::uint64_t>(it.value)) + " ";
+  }
+  if (values < 3)
+    for (const ClockReading& it : log.clock) curve += std::to_string(std::bit_cast<std::uint64_t>(it.time_ms)) + " ";
+  return curve;
+}
+
+void flag_copies(const Logs& logs, const Logs* baseline, std::vector<RecordFlag>& flags) {
+  Logs both = logs;
+  if (baseline) both.insert(both.end(), baseline->begin(), baseline->end());
+  std::vector<std::string> parts;
+  std::size_t copies = 0;
+  for (const auto& [curve, files] : groups_of(both, curve_of)) {
+    if (files.size() < 2) continue;
+    copies += files.size() - 1;
+    parts.push_back(list_text(files));
+  }
+  if (copies > 0)
+    flags.push_back({"same-curve", "The same curve is there more than once, so " + count_text(copies, "log") +
+                                       (copies == 1 ? " adds" : " add") + " nothing: " + list_text(parts)});
+}
+
+// --- the clock -------------------------------------------------------------------------------------------------------
+
+// What a step takes once the clock runs: the median over the log's steps.
+double step_ms(const SpeedrunLog& log) {
+  std::vector<double> times;
+  for (std::size_t i = 1; i < log.clock.size(); ++i) {
+    const auto steps = static_cast<double>(log.clock[i].step - log.clock[i - 1].step);
+    const double ms = log.clock[i].time_ms - log.clock[i - 1].time_ms;
+    if (steps > 0 && ms > 0) times.push_back(ms / steps);
+  }
+  return median_of(std::move(times));
+}
+
+// The steps that were done before the clock began, or began again; 0 if it ran from the start.
+std::int64_t untimed_steps(const SpeedrunLog& log) {
+  std::int64_t untimed = 0;
+  for (std::size_t i = 1; i < log.clock.size(); ++i) {
+    if (log.clock[i].step > log.final.step / 2) break;
+    // The reading of the first step after the clock was set to 0 includes that step.
+    if (log.clock[i].time_ms < log.clock[i - 1].time_ms) untimed = log.clock[i - 1].step;
+  }
+  const double step = step_ms(log);
+  if (untimed == 0 && !log.clock.empty() && log.clock.front().step > 1 && step > 0) {
+    const auto timed = static_cast<std::int64_t>(std::ceil(log.clock.front().time_ms / step));
+    if (timed * 2 < log.clock.front().step) untimed = log.clock.front().step - timed;
+  }
+  return untimed;
+}
+
+// Consecutive steps in which the clock advanced by less than half of what it does around them.
+struct ClockGap {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  double advanced_ms = 0;
+  double expected_ms = 0;
+};
+
+// Readings at launch run ahead of the device, so windows of ten steps are compared; in published logs none advances by
+// less than 0.87 of its surroundings.
+constexpr std::size_t window = 10;
+constexpr std::size_t surroundings = 60;
+
+double median_rate(const std::vector<double>& rates, std::size_t first, std::size_t end) {
+  std::vector<double> positive;
+  for (std::size_t i = first; i < std::min(end, rates.size()); ++i)
+    if (!is_missing(rates[i]) && rates[i] > 0) positive.push_back(rates[i]);
+  return median_of(std::move(positive));
+}
+
+ClockGap worst_gap(const SpeedrunLog& log) {
+  ClockGap worst;
+  const std::vector<ClockReading>& clock = log.clock;
+  if (clock.size() < 2 * surroundings) return worst;
+  std::vector<double> rates(clock.size() - window);  // ms per step from each reading on
+  for (std::size_t i = 0; i + window < clock.size(); ++i) {
+    const auto steps = static_cast<double>(clock[i + window].step - clock[i].step);
+    rates[i] = steps > 0 ? (clock[i + window].time_ms - clock[i].time_ms) / steps : missing;
+  }
+  const std::int64_t begin = untimed_steps(log) + 1;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (clock[i].step <= begin || is_missing(rates[i])) continue;
+    const double before = median_rate(rates, i > surroundings ? i - surroundings : 0, i > window ? i - window : 0);
+    const double after = median_rate(rates, i + window, i + surroundings);
+    // A schedule may make steps longer for good, so both sides must be slower.
+    const double expected = is_missing(after) ? before : std::min(before, after);
+    if (is_missing(before) || !(rates[i] < expected / 2)) continue;
+    const auto steps = static_cast<double>(clock[i + window].step - clock[i].step);
+    const double hidden = (expected - rates[i]) * steps;
+    if (hidden <= worst.expected_ms - worst.advanced_ms) continue;
+    worst = {clock[i].step, clock[i + window].step, rates[i] * steps, expected * steps};
+  }
+  return worst;
+}
+
+void flag_clock(const Logs& logs, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> late, gaps;
+  std::string late_why, gap_why;
+  for (const SpeedrunLog& log : logs) {
+    if (const std::int64_t untimed = untimed_steps(log); untimed > 0) {
+      const double step = step_ms(log);
+      if (late.empty())
+        late_why = name_of(log) + ": the clock begins after step " + std::to_string(untimed) + "; " +
+                   std::to_string(untimed) + " x " + decimal(step) +
+                   " ms = " + decimal(static_cast<double>(untimed) * step / 1e3, 2) + " s are untimed";
+      late.push_back(name_of(log));
+    }
+    if (const ClockGap gap = worst_gap(log); gap.last > 0) {
+      if (gaps.empty())
+        gap_why = name_of(log) + ": from step " + std::to_string(gap.first) + " to " + std::to_string(gap.last) +
+                  " the clock advanced by " + decimal(gap.advanced_ms / 1e3, 2) + " s; at the rate around it, " +
+                  decimal(gap.expected_ms / 1e3, 2) + " s";
+      gaps.push_back(name_of(log));
+    }
+  }
+  const auto of_all = [&](const std::vector<std::string>& files) {
+    return files.size() == 1
+               ? ""
+               : " (and so in " + std::to_string(files.size()) + " of " + std::to_string(logs.size()) + " logs)";
+  };
+  if (!late.empty()) flags.push_back({"clock-starts-late", late_why + of_all(late)});
+  if (!gaps.empty()) flags.push_back({"clock-gap", gap_why + of_all(gaps)});
+}
+
+// --- the baseline ----------------------------------------------------------------------------------------------------
+
+std::string node_of(const SpeedrunLog& log) {
+  std::string node;
+  for (const std::string& bus : log.bus_ids) node += (node.empty() ? "" : " ") + bus;
+  return node;
+}
+
+void flag_baseline(const Logs& logs, const Logs& baseline, std::vector<RecordFlag>& flags) {
+  const auto ours = groups_of(logs, node_of);
+  const auto theirs = groups_of(baseline, node_of);
+  const bool shared = std::any_of(ours.begin(), ours.end(), [&](const auto& it) { return theirs.contains(it.first); });
+  if (!ours.empty() && !theirs.empty() && !shared)
+    flags.push_back(
+        {"baseline-other-node", "The baseline's GPUs have other PCI addresses, so it ran on another machine: " +
+                                    list_text({ours.begin()->first}) + " and " + theirs.begin()->first});
+  std::vector<std::int64_t> days, baseline_days;
+  for (const SpeedrunLog& log : logs)
+    if (log.started_at_s) days.push_back(*log.started_at_s);
+  for (const SpeedrunLog& log : baseline)
+    if (log.started_at_s) baseline_days.push_back(*log.started_at_s);
+  if (days.empty() || baseline_days.empty()) return;
+  std::int64_t nearest = INT64_MAX;
+  for (const std::int64_t day : days)
+    for (const std::int64_t other : baseline_days) nearest = std::min(nearest, std::abs(day - other));
+  if (nearest > session_gap_s)
+    flags.push_back({"baseline-other-day", "The baseline's nearest run began " +
+                                               decimal(static_cast<double>(nearest) / 3'600, 0) +
+                                               " hours from the nearest of these runs"});
+}
+
+void flag_unfinished(const RecordPool& pool, const char* of, std::vector<RecordFlag>& flags) {
+  std::vector<std::string> files;
+  for (const ExcludedLog& log : pool.excluded)
+    if (log.unfinished) files.push_back(std::filesystem::path(log.file).filename().string());
+  if (files.empty()) return;
+  flags.push_back({"unfinished-logs", count_text(files.size(), "run") + " of the " + of + " didn't finish and " +
+                                          (files.size() == 1 ? "isn't" : "aren't") + " counted beside the " +
+                                          std::to_string(pool.logs.size()) + " that did: " + list_text(files) +
+                                          ". Runs that are stopped when their loss is bad make the others look good"});
+}
+
+}  // namespace
+
+std::vector<RecordFlag> hygiene_flags(const RecordPool& pool, const RecordPool* baseline, const RecordRule* rule) {
+  std::vector<RecordFlag> flags;
+  const bool same_machine = !rule || rule->same_hardware;
+  const Logs* theirs = baseline ? &baseline->logs : nullptr;
+  flag_unfinished(pool, "pool", flags);
+  if (baseline) flag_unfinished(*baseline, "baseline", flags);
+  flag_copies(pool.logs, theirs, flags);
+  flag_seeds(pool.logs, "pool", flags);
+  flag_scripts(pool.logs, "pool", flags);
+  if (baseline) flag_scripts(baseline->logs, "baseline", flags);
+  if (rule && rule->source_in_log) {
+    const auto without =
+        groups_of(pool.logs, [](const SpeedrunLog& log) { return log.script_hash.empty() ? "none" : ""; });
+    if (!without.empty())
+      flags.push_back({"no-script", "The rule asks for the script in each log, and there is none in " +
+                                        list_text(without.begin()->second)});
+  }
+  flag_facts(pool.logs, same_machine ? theirs : nullptr, flags);
+  if (theirs && same_machine) flag_baseline(pool.logs, *theirs, flags);
+  flag_clock(pool.logs, flags);
+  return flags;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,60 @@
+#include "storage/speedrun/record_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "storage/errors.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_files = 10'000;
+
+bool may_be_log(const fs::path& file) {
+  const std::string ending = file.extension().string();
+  return !file.filename().string().starts_with('.') &&
+         (ending.empty() || ending == ".txt" || ending == ".log" || ending == ".out");
+}
+
+}  // namespace
+
+void RecordPool::add(SpeedrunLog log) {
+  if (!log.problem.empty()) {
+    excluded.push_back({std::move(log.file), std::move(log.problem), log.unfinished});
+    return;
+  }
+  const bool known =
+      std::any_of(logs.begin(), logs.end(), [&](const SpeedrunLog& it) { return it.script_hash == log.script_hash; });
+  if (known) log.script = {};
+  logs.push_back(std::move(log));
+}
+
+void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& question) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    if (!fs::exists(path, error)) throw StorageError(path.string() + " does not exist");
+    pool.add(load_speedrun_log(path, question));
+    return;
+  }
+  std::vector<fs::path> files;
+  bool subfolders = false;
+  fs::directory_iterator it(path, error);
+  for (; !error && it != fs::directory_iterator(); it.increment(error)) {
+    std::error_code unknown;
+    if (it->is_directory(unknown))
+      subfolders = true;
+    else if (it->is_regular_file(unknown) && may_be_log(it->path()))
+      files.push_back(it->path());
+  }
+  if (error) throw StorageError(path.string() + " cannot be read: " + error.message());
+  if (files.empty())
+    throw StorageError(path.string() + " holds no log: no file ends in .txt, .log or .out" +
+                       (subfolders ? "; name its subfolders, each of which is a pool of its own" : ""));
+  if (files.size() > most_files) throw StorageError(path.string() + " holds more than 10,000 files");
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) pool.add(load_speedrun_log(file, question));
+}
+
+}  // namespace stepladder

@@ -1,0 +1,29 @@
+// The runs that a claim rests on, read from the logs of a folder.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "storage/speedrun/speedrun_log.h"
+
+namespace stepladder {
+
+struct ExcludedLog {
+  std::string file;
+  std::string why;
+  bool unfinished = false;  // a run that was begun and doesn't count
+};
+
+struct RecordPool {
+  std::vector<SpeedrunLog> logs;  // finished runs; of those with one script, only the first keeps its text
+  std::vector<ExcludedLog> excluded;
+
+  void add(SpeedrunLog log);
+};
+
+// Adds the log, or of a folder the files that end in .txt, .log or .out or have no ending, by name; not those of its
+// subfolders. Throws StorageError if the path doesn't exist or a folder holds no such file.
+void add_logs(RecordPool& pool, const std::filesystem::path& path, const LogQuestion& question);
+
+}  // namespace stepladder

@@ -1,0 +1,171 @@
+#include "storage/speedrun/record_claim.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/storage/speedrun/speedrun_text.h"
+
+namespace stepladder {
+namespace {
+
+const std::vector<double> good_losses{3.2781, 3.2769, 3.2790, 3.2775, 3.2772, 3.2779};
+
+RecordRule rule(const char* name = "modded-nanogpt-1") {
+  return read_record_rule(std::string(STEPLADDER_SOURCE_DIR) + "/assets/rules/" + name + ".json");
+}
+
+// Runs an hour apart whose losses and times differ.
+RecordPool pool_of(const std::vector<double>& losses, LogText log = {}, double step_ms = 97.5) {
+  RecordPool pool;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    log.final_loss = losses[i];
+    log.curve = 0.001 * static_cast<double>(i);
+    log.step_ms = step_ms + 0.05 * static_cast<double>(i);
+    if (log.date == LogText{}.date || i > 0) log.date.replace(11, 2, std::to_string(10 + i));
+    SpeedrunLog read = read_speedrun_log(log.text(), {});
+    read.file = "folder/" + std::to_string(i) + ".txt";
+    pool.add(std::move(read));
+  }
+  return pool;
+}
+
+RecordPool record_pool(LogText log = {}) {
+  log.script += "# the record so far\n";
+  log.curve = 0.5;
+  RecordPool pool = pool_of({3.2788, 3.2779, 3.2791, 3.2782}, log, 101);
+  for (SpeedrunLog& it : pool.logs)
+    for (PrintedEvaluation& evaluation : it.evaluations) evaluation.value += 0.5;
+  return pool;
+}
+
+std::vector<std::string> ids(const RecordClaim& claim) {
+  std::vector<std::string> list;
+  for (const RecordFlag& flag : claim.flags) list.push_back(flag.id);
+  return list;
+}
+
+RecordClaim judge(const RecordPool& pool, const RecordPool& baseline, ClaimOptions options = {}) {
+  return judge_record(pool, &baseline, rule(), options);
+}
+
+using Ids = std::vector<std::string>;
+
+TEST(RecordClaim, passes_a_clean_record) {
+  const RecordPool baseline = record_pool();
+  const RecordClaim claim = judge(pool_of(good_losses), baseline);
+  EXPECT_EQ(ids(claim), Ids{});
+  EXPECT_EQ(claim.verdict, RecordVerdict::record) << claim.reason;
+  EXPECT_EQ(claim.metric.n, 6u);
+  EXPECT_NEAR(claim.metric.mean, 3.277766666666667, 1e-12);
+  EXPECT_NEAR(claim.p, 0.00030, 0.0002);
+  EXPECT_NEAR(claim.speedup, 101.075 / 97.625, 2e-4);
+  EXPECT_LT(claim.speedup_ci95.low, claim.speedup);
+  EXPECT_GT(claim.speedup_ci95.low, 1);
+  EXPECT_GT(claim.needed_n, 1);
+  EXPECT_LE(claim.needed_n, 7);
+}
+
+TEST(RecordClaim, verdicts_follow_the_figures) {
+  const RecordPool baseline = record_pool();
+  EXPECT_EQ(judge(pool_of({3.2811, 3.2799, 3.2820}), baseline).verdict, RecordVerdict::misses);
+  EXPECT_EQ(judge(pool_of({3.2790, 3.2799, 3.2802}), baseline).verdict, RecordVerdict::cannot_tell);
+  EXPECT_EQ(judge(pool_of({3.27}), baseline).verdict, RecordVerdict::cannot_tell);
+  EXPECT_EQ(judge_record(pool_of(good_losses), nullptr, rule(), {}).verdict, RecordVerdict::cannot_tell);
+  EXPECT_EQ(judge_record(pool_of(good_losses), nullptr, {}, {}).verdict, RecordVerdict::cannot_tell);
+  EXPECT_EQ(judge(pool_of(good_losses, {}, 105), baseline).verdict, RecordVerdict::misses);          // slower
+  EXPECT_EQ(judge(pool_of(good_losses, {}, 100.95), baseline).verdict, RecordVerdict::cannot_tell);  // no faster
+  EXPECT_EQ(judge({}, baseline).verdict, RecordVerdict::cannot_tell);
+  EXPECT_EQ(judge(pool_of({3.27, NAN, 3.27}), baseline).verdict, RecordVerdict::misses);
+  EXPECT_EQ(judge(pool_of({3.2790, 3.2799, 3.2802}), baseline, {.systems_only = true}).verdict, RecordVerdict::record);
+}
+
+TEST(RecordClaim, other_rules) {
+  const RecordClaim third =
+      judge_record(pool_of({3.2775, 3.2785, 3.2780, 3.2779}), nullptr, rule("modded-nanogpt-3"), {});
+  EXPECT_EQ(third.verdict, RecordVerdict::record) << third.reason;  // 0.002025 * 2 >= 0.004
+  EXPECT_EQ(third.needed_n, 4);
+  EXPECT_TRUE(is_missing(third.p));
+  EXPECT_EQ(judge_record(pool_of({3.2775, 3.2785, 3.2780}), nullptr, rule("modded-nanogpt-3"), {}).verdict,
+            RecordVerdict::cannot_tell);
+  EXPECT_EQ(judge_record(pool_of(good_losses, {.script = ""}), nullptr, rule("modded-nanogpt-3"), {}).flags.front().id,
+            "no-script");
+  RecordRule higher = rule("nanochat");
+  higher.faster_than_baseline = false;
+  EXPECT_EQ(judge_record(pool_of({0.2575, 0.2590}), nullptr, higher, {}).verdict, RecordVerdict::record);
+  EXPECT_EQ(judge_record(pool_of({0.2475, 0.2590}), nullptr, higher, {}).verdict, RecordVerdict::misses);
+  const RecordPool baseline = record_pool();
+  const RecordClaim golf = judge_record(pool_of({3.27, 3.2705, 3.2703}), &baseline, rule("parameter-golf"), {});
+  EXPECT_EQ(golf.verdict, RecordVerdict::record) << golf.reason;
+  EXPECT_LT(golf.p, 0.01);
+  EXPECT_EQ(judge_record(pool_of({3.2745, 3.2740, 3.2748}), &baseline, rule("parameter-golf"), {}).verdict,
+            RecordVerdict::misses);  // better, but by less than 0.005
+}
+
+TEST(RecordFlags, of_the_pool) {
+  const RecordPool baseline = record_pool();
+  const auto with = [&](LogText odd) {
+    RecordPool pool = pool_of(good_losses);
+    odd.curve = 0.7;
+    SpeedrunLog log = read_speedrun_log(odd.text(), {});
+    log.file = "folder/odd.txt";
+    pool.add(std::move(log));
+    return judge(pool, baseline);
+  };
+  const std::string other_script = LogText{}.script + "x = 1\n";
+  EXPECT_EQ(ids(with({.curve = 1})), Ids{});
+  EXPECT_EQ(ids(with({.script = other_script})), Ids{"several-scripts"});
+  EXPECT_EQ(ids(with({.torch = "2.10.0"})), Ids{"torch-versions"});
+  EXPECT_EQ(ids(with({.driver = "570.1"})), Ids{"driver-versions"});
+  EXPECT_EQ(ids(with({.gpu = "NVIDIA A100"})), Ids{"gpu-models"});
+  EXPECT_EQ(ids(with({.gpus = 4})), Ids{"gpu-counts"});
+  EXPECT_EQ(ids(with({.steps = 420})), Ids{"step-counts"});
+  EXPECT_EQ(ids(with({.printed = 200})), Ids{"unfinished-logs"});
+  EXPECT_EQ(ids(with({.clock_restart = 10})), Ids{"clock-starts-late"});
+  EXPECT_EQ(ids(with({.stopped_clock_at = 200})), Ids{"clock-gap"});
+  EXPECT_EQ(ids(with({.slower_from = 200})), Ids{});
+  const RecordClaim claim = with({.script = other_script});
+  EXPECT_EQ(claim.verdict, RecordVerdict::flagged);
+  EXPECT_NE(claim.flags[0].why.find("0 lines removed, 1 added: + x = 1"), std::string::npos) << claim.flags[0].why;
+  const RecordClaim late = with({.step_ms = 98, .clock_restart = 10});
+  EXPECT_NE(late.flags[0].why.find("9 x 98.0 ms = 0.88 s"), std::string::npos) << late.flags[0].why;
+  const RecordClaim comment = with({.script = LogText{}.script + "# more\n"});
+  EXPECT_NE(comment.flags[0].why.find("only comments"), std::string::npos);
+}
+
+TEST(RecordFlags, copies_and_seeds) {
+  const RecordPool baseline = record_pool();
+  RecordPool pool = pool_of(good_losses);
+  pool.add(pool.logs[2]);
+  EXPECT_EQ(ids(judge(pool, baseline)), Ids{"same-curve"});
+  pool = pool_of(good_losses);
+  pool.logs[0].seed = "1";
+  pool.logs[1].seed = "2";
+  EXPECT_EQ(ids(judge(pool, baseline)), Ids{});
+  pool.logs[1].seed = "1";
+  EXPECT_EQ(ids(judge(pool, baseline)), Ids{"equal-seeds"});
+}
+
+TEST(RecordFlags, of_the_baseline) {
+  const RecordPool pool = pool_of(good_losses);
+  EXPECT_EQ(ids(judge(pool, record_pool({.bus = "77"}))), Ids{"baseline-other-node"});
+  EXPECT_EQ(ids(judge(pool, record_pool({.date = "Mon Sep  1 19:58:00 2025"}))), Ids{"baseline-other-day"});
+  EXPECT_EQ(ids(judge(pool, record_pool({.torch = "2.10.0"}))), Ids{"torch-versions"});
+  const RecordPool elsewhere = record_pool({.torch = "2.10.0", .bus = "77"});
+  EXPECT_EQ(judge_record(pool, &elsewhere, rule("modded-nanogpt-3"), {}).flags.size(), 0u);
+}
+
+TEST(RecordFlags, runs_added_until_p_is_low) {
+  const RecordPool baseline = record_pool();
+  // p is 0.02 after four runs and below 0.01 with the fifth.
+  const std::vector<double> added{3.2779, 3.2796, 3.2784, 3.2786, 3.2785};
+  const RecordClaim claim = judge(pool_of(added), baseline);
+  ASSERT_LT(claim.p, 0.01);
+  EXPECT_EQ(ids(claim), Ids{"runs-added"}) << claim.p;
+  EXPECT_EQ(ids(judge(pool_of(added), baseline, {.plan = 5})), Ids{});
+  EXPECT_EQ(ids(judge(pool_of(added), baseline, {.plan = 4})), Ids{"plan-not-kept"});
+  EXPECT_EQ(ids(judge(pool_of(good_losses), baseline)), Ids{});
+}
+
+}  // namespace
+}  // namespace stepladder
