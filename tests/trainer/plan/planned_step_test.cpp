@@ -133,7 +133,9 @@ TEST(PlannedStep, TrainsLikeTheRungsBelowIt) {
         EXPECT_NEAR(a.loss, b.loss, allowed) << "step " << i + 1;
         EXPECT_NEAR(a.grad_norm, b.grad_norm, 10 * allowed * b.grad_norm) << "step " << i + 1;
         ASSERT_EQ(is_missing(a.val_loss), is_missing(b.val_loss));
-        if (!is_missing(a.val_loss)) EXPECT_NEAR(a.val_loss, b.val_loss, allowed);
+        if (!is_missing(a.val_loss)) {
+          EXPECT_NEAR(a.val_loss, b.val_loss, allowed);
+        }
         EXPECT_GT(a.parts.forward_ms + a.parts.backward_ms + a.parts.optimizer_ms, 0);
       }
       ASSERT_EQ(planned.profiles.size(), 1u);
