@@ -99,6 +99,11 @@ std::string loss_text(double loss) {
   return print((size < 1e-3 && size != 0) || size >= 1e6 ? "%.2e" : "%.4f", loss);
 }
 
+std::string metric_text(double value) {
+  if (auto words = not_a_number(value); !words.empty()) return words;
+  return print("%.5g", value);
+}
+
 std::string duration_text(double seconds) {
   if (auto words = not_a_number(seconds); !words.empty()) return words;
   const auto whole = static_cast<long long>(std::llround(seconds));

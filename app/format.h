@@ -22,6 +22,7 @@ inline std::string factor_text(double factor) {
   return wording::factor(factor);
 }  // "1.42 x"
 std::string loss_text(double loss);         // "1.8731", "NaN", "inf"
+std::string metric_text(double value);      // five digits of any metric: "3.2831", "0.31234", "1.2346e+06", "NaN"
 std::string duration_text(double seconds);  // "8 s", "2 min 05 s", "1 h 12 min"
 std::string bytes_text(double bytes);       // "23.4 GB"
 inline std::string grouped(std::int64_t value) {

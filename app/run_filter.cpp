@@ -1,24 +1,26 @@
 #include "app/run_filter.h"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <optional>
-#include <sstream>
-
-#include "engine/nearest.h"
-#include "engine/recipe.h"
+#include <string_view>
+#include <utility>
 
 namespace stepladder {
 namespace {
 
-std::string lower(std::string text) {
+constexpr std::string_view signs = "=!<>~";
+
+std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
 std::string plain_text(const Json& value) {
-  return lower(value.is_string() ? value.get<std::string>() : value.dump());
+  return lower_case(value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 std::optional<double> as_number(const std::string& text) {
@@ -28,102 +30,131 @@ std::optional<double> as_number(const std::string& text) {
   return value;
 }
 
-bool holds(const Json& actual, const std::string& comparison, const std::string& wanted) {
+bool holds_between(double value, const std::string& comparison, double wanted) {
+  if (comparison == "<") return value < wanted;
+  if (comparison == "<=") return value <= wanted;
+  if (comparison == ">") return value > wanted;
+  return value >= wanted;
+}
+
+bool holds_for(const Json& actual, const std::string& comparison, const std::string& wanted) {
   if (comparison == "~") return !actual.is_null() && plain_text(actual).find(wanted) != std::string::npos;
   const auto number = as_number(wanted);
   if (comparison == "=" || comparison == "!=") {
     const bool equal = number && actual.is_number() ? actual.get<double>() == *number : plain_text(actual) == wanted;
     return equal == (comparison == "=");
   }
-  if (!number || !actual.is_number()) return false;
-  const double value = actual.get<double>();
-  if (comparison == "<") return value < *number;
-  if (comparison == "<=") return value <= *number;
-  if (comparison == ">") return value > *number;
-  return value >= *number;
-}
-
-Json curation_json(const Curation& curation) {
-  return {{"tags", tags_text(curation.tags)},
-          {"note", curation.note},
-          {"pinned", curation.pinned},
-          {"archived", curation.archived}};
+  return number && actual.is_number() && holds_between(actual.get<double>(), comparison, *number);
 }
 
 }  // namespace
 
-void add_recipe_names(const Run& run, std::set<std::string>& names) {
-  const Json recipe = Json::parse(run.recipe, nullptr, false);
-  if (!recipe.is_object()) return;
-  for (const auto& [name, value] : recipe.items()) names.insert(lower(name));
-}
+// Reads an expression from left to right.
+class FilterParser {
+ public:
+  FilterParser(std::string_view text, const ProjectNames& names) : text_(text), names_(names) {}
 
-RunFilter::RunFilter(const std::string& expression, const std::function<std::set<std::string>()>& other_names) {
-  Json fields = run_json({}, {});
-  fields.update(curation_json({}));
-  const auto recipe_values = describe(Recipe{});
-  std::optional<std::set<std::string>> others;
-  const auto is_of_recipe = [&](const std::string& field) {
-    if (fields.contains(field)) return false;
-    if (std::any_of(recipe_values.begin(), recipe_values.end(),
-                    [&](const auto& value) { return value.first == field; }))
-      return true;
-    if (!others) others = other_names ? other_names() : std::set<std::string>();
-    return others->contains(field);
-  };
-  std::istringstream words(lower(expression));
-  for (std::string word; words >> word;) {
-    const std::size_t at = word.find_first_of("=!<>~");
-    if (at == 0) throw FilterError("--filter: '" + word + "' names no field");
-    if (at == std::string::npos) {
-      terms_.push_back({.field = "", .comparison = "", .value = word});
-      continue;
+  std::vector<RunFilter::Term> terms() {
+    std::vector<RunFilter::Term> terms;
+    for (skip_blanks(); at_ < text_.size(); skip_blanks()) terms.push_back(term());
+    return terms;
+  }
+
+ private:
+  static bool is_blank(char letter) { return std::isspace(static_cast<unsigned char>(letter)) != 0; }
+  bool is_sign() const { return at_ < text_.size() && signs.find(text_[at_]) != std::string_view::npos; }
+  void skip_blanks() {
+    while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
+  }
+  std::string word() {  // up to a blank
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && !is_blank(text_[at_])) ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+  std::string written_from(std::size_t begin) const {
+    return "'" + std::string(text_.substr(begin, at_ - begin)) + "'";
+  }
+
+  RunFilter::Term term() {
+    const std::size_t begin = at_;
+    std::optional<MetricFigure> figure = read_figure(text_, at_);
+    std::string name;
+    if (!figure) name = operand();
+    const std::size_t end = at_;
+    skip_blanks();
+    if (!is_sign()) {
+      at_ = end;
+      if (figure) throw FigureError(written_from(begin) + " needs a comparison, such as < 3", begin);
+      return {.field = {}, .comparison = {}, .value = lower_case(name)};
     }
-    const std::string field = word.substr(0, at);
-    if (!fields.contains(field) && !is_of_recipe(field)) {
-      std::vector<std::string> known;
-      for (const auto& [name, value] : fields.items()) known.push_back(name);
-      for (const auto& value : recipe_values) known.push_back(value.first);
-      if (others) known.insert(known.end(), others->begin(), others->end());
-      throw FilterError("--filter: the field " + unknown_name(field, known));
+    if (end == begin) {
+      word();
+      throw FigureError(written_from(begin) + " names no field", begin);
     }
-    const std::size_t end = word.find_first_not_of("=!<>~", at);
-    const std::string comparison = word.substr(at, end == std::string::npos ? end : end - at);
-    static const std::vector<std::string> known = {"=", "!=", "<", "<=", ">", ">=", "~"};
-    if (std::find(known.begin(), known.end(), comparison) == known.end() || end == std::string::npos) {
-      throw FilterError("--filter: '" + word + "' is not FIELD=VALUE (or !=, <, <=, >, >=, ~)");
-    }
-    const std::string wanted = word.substr(end);
+    std::optional<RunField> field = figure ? names_.find(*figure) : names_.find(name);
+    if (!field)
+      throw FigureError(figure ? "the metric " + names_.unknown_metric(figure->metric)
+                               : "the field " + names_.unknown(lower_case(name)),
+                        begin);
+    return comparison_with(std::move(*field), begin);
+  }
+
+  std::string operand() {
+    if (text_[at_] == '"') return read_quoted(text_, at_);
+    const std::size_t begin = at_;
+    while (at_ < text_.size() && !is_blank(text_[at_]) && !is_sign()) ++at_;
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  RunFilter::Term comparison_with(RunField field, std::size_t begin) {
+    static constexpr std::array<std::string_view, 7> known{"=", "!=", "<", "<=", ">", ">=", "~"};
+    const std::size_t sign = at_;
+    while (is_sign()) ++at_;
+    const std::string comparison(text_.substr(sign, at_ - sign));
+    skip_blanks();
+    const std::size_t place = at_;
+    const bool is_quoted = at_ < text_.size() && text_[at_] == '"';
+    const std::string wanted = lower_case(is_quoted ? read_quoted(text_, at_) : word());
+    if (std::find(known.begin(), known.end(), comparison) == known.end() || (wanted.empty() && !is_quoted))
+      throw FigureError(written_from(begin) + " is not FIELD=VALUE (or !=, <, <=, >, >=, ~)", begin);
     if ((comparison.front() == '<' || comparison.front() == '>') && !as_number(wanted))
-      throw FilterError("--filter: '" + word + "' compares with '" + wanted + "', which is not a number");
-    terms_.push_back({.field = field, .of_recipe = is_of_recipe(field), .comparison = comparison, .value = wanted});
+      throw FigureError(written_from(begin) + " compares with '" + wanted + "', which is not a number", place);
+    return {.field = std::move(field), .comparison = comparison, .value = wanted};
+  }
+
+  std::string_view text_;
+  RunFieldNames names_;
+  std::size_t at_ = 0;
+};
+
+RunFilter::RunFilter(const std::string& expression, const ProjectNames& names) {
+  try {
+    terms_ = FilterParser(expression, names).terms();
+  } catch (const FigureError& error) {
+    throw FilterError("--filter: " + std::string(error.what()) + " (" + position_text(expression, error.at) + ")");
   }
 }
 
+std::vector<MetricFigure> RunFilter::figures() const {
+  std::vector<RunField> fields;
+  for (const Term& term : terms_)
+    if (term.field) fields.push_back(*term.field);
+  return figures_of(fields);
+}
+
 bool RunFilter::accepts(const Run& run, const Summary& summary, const PlausibilityContext& judge,
-                        const Curation& curation) const {
-  if (terms_.empty()) return true;
-  Json fields, recipe;  // made when a term asks for them
+                        const Curation& curation, const FigureTable& metrics) const {
+  RunValues values(run, summary, judge, curation, metrics);
   return std::all_of(terms_.begin(), terms_.end(), [&](const Term& term) {
-    if (term.field.empty()) {
-      return lower(run.name + " " + run.stage + " " + std::string(to_string(run.status)) + " " +
-                   tags_text(curation.tags))
+    if (!term.field) {
+      return lower_case(run.name + " " + run.stage + " " + std::string(to_string(run.status)) + " " +
+                        tags_text(curation.tags))
                  .find(term.value) != std::string::npos;
     }
-    if (term.of_recipe) {
-      if (recipe.is_null()) recipe = Json::parse(run.recipe, nullptr, false);
-      if (!recipe.is_object()) return false;
-      auto found = recipe.find(term.field);
-      for (auto it = recipe.begin(); found == recipe.end() && it != recipe.end(); ++it) {
-        if (lower(it.key()) == term.field) found = it;
-      }
-      return found != recipe.end() && holds(*found, term.comparison, term.value);
-    }
-    if (fields.is_null()) {
-      fields = run_json(run, summary, judge);
-      fields.update(curation_json(curation));
-    }
-    return holds(fields.at(term.field), term.comparison, term.value);
+    const bool orders = term.comparison.front() == '<' || term.comparison.front() == '>';
+    if (term.field->of == RunField::Of::metric && orders)  // infinities have an order, which JSON has no numbers for
+      return holds_between(metrics.value(run.id, term.field->figure), term.comparison, *as_number(term.value));
+    return holds_for(values[*term.field], term.comparison, term.value);
   });
 }
 

@@ -8,7 +8,8 @@ namespace stepladder {
 
 struct ScreenshotRequest {
   std::filesystem::path database;
-  std::string view;  // a panel's id
+  std::string view;        // a panel's id; empty: what the saved view shows
+  std::string saved_view;  // opened first; empty: none
   std::filesystem::path out;
   int width = 1600;  // pixels
   int height = 900;

@@ -12,8 +12,10 @@
 #include "app/cli/find_run.h"
 #include "app/cli/live/unread_output.h"
 #include "app/cli/metrics/metric_report.h"
+#include "app/cli/table.h"
 #include "app/excerpt.h"
 #include "app/exit_status.h"
+#include "app/format.h"
 #include "app/open_store.h"
 #include "app/run_filter.h"
 #include "app/terminal_text.h"
@@ -21,30 +23,121 @@
 namespace stepladder {
 namespace {
 
-int list_runs(const std::string& words, const CommonOptions& common) {
-  std::vector<RunAndSummary> runs;
+struct RunsOptions {
+  std::string filter;
+  std::string columns;  // empty: the usual table
+};
+
+struct ListedRun {
+  RunAndSummary run;
+  Curation curation;
+};
+
+std::string cell_text(const Json& value) {
+  if (value.is_null()) return "-";
+  if (value.is_number_float()) return metric_text(value.get<double>());
+  if (value.is_array()) {
+    std::string words;
+    for (const Json& each : value) words += (words.empty() ? "" : " ") + cell_text(each);
+    return words.empty() ? "-" : words;
+  }
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// The runs' values in the columns that the user asked for.
+std::vector<std::vector<Json>> values_of(const std::vector<ListedRun>& runs, const std::vector<RunField>& columns,
+                                         const PlausibilityContext& context, const FigureTable& metrics) {
+  std::vector<std::vector<Json>> rows;
+  for (const ListedRun& listed : runs) {
+    RunValues values(listed.run.run, listed.run.summary, context, listed.curation, metrics);
+    rows.emplace_back();
+    for (const RunField& column : columns) rows.back().push_back(values[column]);
+  }
+  return rows;
+}
+
+void print_columns(const std::vector<RunField>& columns, const std::vector<std::vector<Json>>& values, bool as_json) {
+  if (as_json) {
+    Json list = Json::array();
+    for (const std::vector<Json>& row : values) {
+      Json run = Json::object();
+      for (std::size_t i = 0; i < columns.size(); ++i) run[title_of(columns[i])] = row[i];
+      list.push_back(std::move(run));
+    }
+    return print(list);
+  }
+  std::vector<std::vector<std::string>> rows(1);
+  std::vector<bool> right;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    rows.front().push_back(title_of(columns[i]));
+    right.push_back(std::all_of(values.begin(), values.end(), [&](const auto& row) {
+      return row[i].is_number() || row[i].is_null() || columns[i].of == RunField::Of::metric;
+    }));
+  }
+  for (const std::vector<Json>& row : values) {
+    rows.emplace_back();
+    for (const Json& value : row) rows.back().push_back(cell_text(value));
+  }
+  std::cout << table(rows, right);
+}
+
+void print_runs(const std::vector<ListedRun>& runs, const PlausibilityContext& context, bool as_json) {
+  std::vector<RunAndSummary> plain;
+  for (const ListedRun& listed : runs) plain.push_back(listed.run);
+  if (!as_json) {
+    std::cout << runs_table(plain);
+    return;
+  }
+  Json list = Json::array();
+  for (const RunAndSummary& run : plain) list.push_back(run_json(run.run, run.summary, context));
+  print(list);
+}
+
+int list_runs(const RunsOptions& options, const CommonOptions& common) {
   auto store = open_to_read(common.database);
-  const RunFilter filter(words, [&] {
-    std::set<std::string> names;
-    if (store)
-      for (const Run& run : store->runs()) add_recipe_names(run, names);
-    return names;
-  });
+  const ProjectNames names{.recipe =
+                               [&] {
+                                 std::set<std::string> found;
+                                 if (store)
+                                   for (const Run& run : store->runs()) add_recipe_names(run, found);
+                                 return found;
+                               },
+                           .metrics =
+                               [&] {
+                                 std::set<std::string> found;
+                                 if (store)
+                                   for (const Metric& metric : store->metrics().all_names()) found.insert(metric.name);
+                                 return found;
+                               }};
+  const RunFilter filter(options.filter, names);
+  std::vector<RunField> columns;
+  RunFieldNames field_names(names);
+  try {
+    if (!options.columns.empty()) columns = run_fields_from(options.columns, field_names);
+  } catch (const RunFieldError& error) {
+    throw UsageError("--columns: " + std::string(error.what()));
+  }
+  std::vector<MetricFigure> figures = filter.figures();
+  for (MetricFigure& figure : figures_of(columns))
+    if (std::find(figures.begin(), figures.end(), figure) == figures.end()) figures.push_back(std::move(figure));
   const PlausibilityContext context = load_plausibility_context(store ? &*store : nullptr);
+  std::vector<ListedRun> runs;
+  FigureTable metrics;
   if (store) {
+    metrics = store->metrics().table(std::move(figures));
     std::map<RunId, Curation> curations = store->curations();
     for (RunAndSummary& run : store->runs_with_summaries()) {
-      if (filter.accepts(run.run, run.summary, context, curations[run.run.id])) runs.push_back(std::move(run));
+      const Curation& curation = curations[run.run.id];
+      if (filter.accepts(run.run, run.summary, context, curation, metrics)) runs.push_back({std::move(run), curation});
     }
   }
-  if (common.json) {
-    Json list = Json::array();
-    for (const RunAndSummary& run : runs) list.push_back(run_json(run.run, run.summary, context));
-    print(list);
-  } else if (runs.empty()) {
-    std::cerr << "stepladder: no runs" << (words.empty() ? " yet; start with `stepladder ladder`\n" : " match\n");
+  if (!common.json && runs.empty()) {
+    std::cerr << "stepladder: no runs"
+              << (options.filter.empty() ? " yet; start with `stepladder ladder`\n" : " match\n");
+  } else if (columns.empty()) {
+    print_runs(runs, context, common.json);
   } else {
-    std::cout << runs_table(runs);
+    print_columns(columns, values_of(runs, columns, context, metrics), common.json);
   }
   if (!common.json) tell_of_unread_outputs(common.database);
   return exit_done;
@@ -134,10 +227,13 @@ int check(const std::vector<std::string>& named, const CommonOptions& common) {
 }  // namespace
 
 Subcommand runs_command(CLI::App& app, CommonOptions& common) {
-  auto words = std::make_shared<std::string>();
+  auto options = std::make_shared<RunsOptions>();
   CLI::App* command = add_with_json(app, common, "runs", "The runs in the database");
-  command->add_option("--filter", *words, "Words and conditions: nano status=finished tokens_per_s>20000");
-  return {command, [words, &common] { return list_runs(*words, common); }};
+  command->add_option("--filter", options->filter,
+                      "Words and conditions: nano status=finished tokens_per_s>20000 min(val/loss)<3.3");
+  command->add_option("--columns", options->columns,
+                      "Fields of --json, values of recipes and metrics: id,name,batch,min(val/loss),at(val/acc, 1000)");
+  return {command, [options, &common] { return list_runs(*options, common); }};
 }
 
 Subcommand show_command(CLI::App& app, CommonOptions& common) {

@@ -18,6 +18,7 @@ struct ScreenshotOptions {
 int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOptions& common) {
   if (!take) throw UsageError("this build has no desktop, so it cannot take screenshots");
   ScreenshotRequest& request = options.request;
+  if (request.view.empty() && request.saved_view.empty()) throw UsageError("screenshot needs --view or --saved-view");
   char end = 0;
   if (std::sscanf(options.size.c_str(), "%dx%d%c", &request.width, &request.height, &end) != 2 || request.width < 320 ||
       request.height < 240 || request.width > 8192 || request.height > 8192) {
@@ -34,10 +35,10 @@ int screenshot(ScreenshotOptions& options, TakeScreenshot take, const CommonOpti
 Subcommand screenshot_command(CLI::App& app, CommonOptions& common, TakeScreenshot take) {
   auto options = std::make_shared<ScreenshotOptions>();
   CLI::App* command = app.add_subcommand("screenshot", "Save a picture of a view; needs no display");
-  command
-      ->add_option("--view", options->request.view,
-                   "launch, live, ladder, compare, history, run, mfu, import or advisor")
-      ->required();
+  command->add_option("--view", options->request.view,
+                      "launch, live, ladder, compare, history, run, mfu, import or advisor");
+  command->add_option("--saved-view", options->request.saved_view,
+                      "A view that was saved by name; with --view, that part of it alone");
   command->add_option("--out", options->request.out, "PNG file to write")->required();
   command->add_option("--size", options->size, "WIDTHxHEIGHT in pixels (default 1600x900)");
   command->add_option("--scale", options->request.scale, "Scale of text and marks (default 1)")->check(between(0.5, 4));

@@ -61,6 +61,8 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
       {.title = "Resume a run from its checkpoint", .command = ShowPanel{"launch"}, .detail = "at the top right"});
   actions.push_back({.title = "Reset layout", .command = ResetLayout{}, .key = ImGuiMod_Ctrl | ImGuiKey_Backspace});
   actions.push_back({.title = "Reload the database", .command = Reload{}, .key = ImGuiKey_F5});
+  if (!workspace.open_view.empty())
+    actions.push_back({.title = "Update view: " + workspace.open_view, .command = SaveView{workspace.open_view}});
   actions.push_back({.title = "Clear the selection", .command = ClearSelection{}});
   if (workspace.verification.open) actions.push_back({.title = "Stop verification", .command = StopVerification{}});
   actions.push_back({.title = "Empty bin", .command = EmptyBin{}, .detail = "asks first"});
@@ -80,6 +82,8 @@ std::vector<Action> window_actions(const std::vector<Panel>& panels, const Works
 
 std::vector<Action> places_to_go(const Workspace& workspace) {
   std::vector<Action> actions;
+  for (const std::string& view : workspace.views)
+    actions.push_back({.title = "Open view: " + view, .command = OpenView{view}});
   for (auto ladder = workspace.ladders().rbegin(); ladder != workspace.ladders().rend(); ++ladder) {
     actions.push_back({.title = "Ladder: " + ladder->name,
                        .command = SelectLadder{ladder->id},

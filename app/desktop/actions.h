@@ -25,7 +25,7 @@ struct Panel;
 // The actions of the window as a whole, with keys.
 std::vector<Action> window_actions(const std::vector<Panel>& panels, const Workspace& workspace);
 
-// Ladders and runs to open. Only the palette lists them, since there may be thousands.
+// Saved views, ladders and runs to open. Only the palette lists them, since there may be thousands.
 std::vector<Action> places_to_go(const Workspace& workspace);
 
 // Whether a key was pressed or repeats in this frame; if not, callers needn't check for chords. UI thread, inside the

@@ -19,6 +19,7 @@
 #include "storage/analysis/overview.h"
 #include "storage/database/curation.h"
 #include "storage/importers/importer.h"
+#include "storage/metric_figure.h"
 
 namespace stepladder {
 
@@ -60,6 +61,9 @@ struct LoadDetail {  // a run's data besides its steps: system metrics, samples,
 struct LoadMetrics {  // the names of what it logged beside its steps' fields
   RunId run = 0;
 };
+struct WantFigures {  // of metrics, of all runs: these, until a view wants others
+  std::vector<MetricFigure> figures;
+};
 // A quantity's curve, on another thread: the whole run in a few hundred points, or the steps of `zoom` at a window's
 // resolution. Push it in every frame in which a chart lacks it; what no chart asks for any more isn't read.
 struct LoadCurve {
@@ -70,6 +74,23 @@ struct LoadCurve {
 struct LoadAdvice {
   RunId about = 0;
   bool chosen = false;  // by the user: it becomes the current run
+};
+struct SaveView {  // what the window shows, replacing a view of that name
+  std::string name;
+};
+struct SaveViewAs {  // this text, unless there is a view of that name
+  std::string name;
+  std::string content;
+};
+struct OpenView {
+  std::string name;
+};
+struct RenameView {
+  std::string from;
+  std::string to;
+};
+struct DeleteView {  // with an undo
+  std::string name;
 };
 struct ShowPanel {
   std::string id;
@@ -220,13 +241,14 @@ struct DismissMessage {
 
 using Command =
     std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
-                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, LoadCurve, LoadAdvice, ShowPanel, SelectLadder,
-                 SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate,
-                 RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat,
-                 ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
-                 ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
-                 SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
-                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage>;
+                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, WantFigures, LoadCurve, LoadAdvice, SaveView,
+                 SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder, SelectRung, SelectRun,
+                 SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder,
+                 DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
+                 ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints,
+                 SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme,
+                 ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette,
+                 EmptyBin, KeepDrawing, DismissMessage>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -171,17 +171,22 @@ int open_desktop(const std::filesystem::path& database) {
 
 int take_screenshot(const ScreenshotRequest& request) {
   const std::vector<Panel> panels = all_panels();
-  if (std::none_of(panels.begin(), panels.end(), [&](const Panel& panel) { return panel.id == request.view; })) {
+  if (!request.view.empty() &&
+      std::none_of(panels.begin(), panels.end(), [&](const Panel& panel) { return panel.id == request.view; })) {
     std::string views;
     for (const Panel& panel : panels) views += (views.empty() ? "" : ", ") + panel.id;
     throw UsageError("--view: there isn't a view '" + request.view + "'; the views are " + views);
   }
   auto opened = open_to_read(request.database);
   RunStore store = opened ? std::move(*opened) : RunStore::in_memory();
+  const std::vector<std::string> saved = store.views().names();
+  if (!request.saved_view.empty() && std::find(saved.begin(), saved.end(), request.saved_view) == saved.end())
+    throw UsageError("--saved-view: the project has no saved view '" + request.saved_view + "'");
   Window window(Window::Kind::off_screen, "Stepladder", request.width, request.height);
   load_fonts(assets_folder() / "fonts");
   DesktopApp app(store, nullptr, {.theme = request.dark ? ThemeChoice::dark : ThemeChoice::light});
-  app.show(request.view);
+  if (!request.saved_view.empty()) app.open_view(request.saved_view);
+  if (!request.view.empty()) app.show(request.view);
   app.set_display_scale(static_cast<float>(request.scale));
   app.workspace().device = describe_cpu();
   app.workspace().follow_others(store, store.runs_under_way());  // Live shows the one that is running

@@ -170,7 +170,8 @@ bool DesktopApp::is_busy() const {
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          !workspace_.unstored.empty() || workspace_.import.state == State::reading ||
          workspace_.import.state == State::keeping || exports_.is_busy() || workspace_.verification.open ||
-         asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
+         metrics_reader_.is_pending() || asked_portal_.valid() ||
+         (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
 void DesktopApp::complain(const std::string& text) {
@@ -204,6 +205,7 @@ void DesktopApp::ingest() {
   take_curves(std::chrono::milliseconds(0));
   import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
+  read_project_metrics();
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
@@ -253,6 +255,14 @@ bool DesktopApp::take_curves(std::chrono::milliseconds patience) {
   return !read.empty();
 }
 
+// Only History shows figures of all runs.
+void DesktopApp::read_project_metrics() {
+  const bool is_shown = std::find(open_.begin(), open_.end(), "history") != open_.end();
+  if (is_shown || metrics_reader_.is_pending()) metrics_reader_.update(store_, workspace_);
+  const std::string problem = workspace_.project_metrics ? workspace_.project_metrics->problem : "";
+  if (problem != std::exchange(metrics_problem_, problem) && !problem.empty()) complain(problem);
+}
+
 // Runs that other processes train: a window that was closed meanwhile, or the command line.
 void DesktopApp::follow_others() {
   using namespace std::chrono_literals;
@@ -265,6 +275,7 @@ void DesktopApp::follow_others() {
       store_.close_dead_runs();
     }
     if (!store_.others_have_written()) return;
+    workspace_.views = store_.views().names();
     workspace_.follow_others(store_, store_.runs_under_way());
     if (const RunEntry* running = workspace_.running(); running && !workspace_.is_ours(running->run.id))
       workspace_.pause(store_.is_paused(running->run.id));

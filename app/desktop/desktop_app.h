@@ -20,6 +20,7 @@
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
 #include "app/session.h"
+#include "app/views/saved_view.h"
 
 namespace stepladder {
 
@@ -38,7 +39,8 @@ class DesktopApp {
 
   bool others_have_begun();  // looks whether another process trains now; may touch the disk
 
-  void show(const std::string& panel_id);  // throws std::out_of_range for an unknown one
+  void show(const std::string& panel_id);   // throws std::out_of_range for an unknown one
+  void open_view(const std::string& name);  // a saved one; throws StorageError or DataError if it can't be read
   void set_display_scale(float scale);
   void take_dropped(std::vector<std::string> files);  // shows the Import view with them
   void empty_bin(double deleted_before);              // on another thread; a notice follows, unless nothing was deleted
@@ -67,6 +69,7 @@ class DesktopApp {
   void draw_closing();
   void follow_others();
   bool take_curves(std::chrono::milliseconds patience);  // returns whether there were any
+  void read_project_metrics();
   void lay_out(unsigned dockspace);
   void handle_keys();
   void apply_theme_and_scale();
@@ -82,8 +85,11 @@ class DesktopApp {
   const DeviceReport& device() const;  // throws std::runtime_error while it is being detected
   void show_confirmation();            // adds the session's answer and its new runs to the workspace
 
-  // One per command (commands.h): desktop_run_commands.cpp has those of runs and ladders, desktop_commands.cpp the
-  // others.
+  SavedView present_view() const;
+  void replace_view(const std::string& name, const std::optional<std::string>& content);  // nullopt: removes it
+
+  // One per command (commands.h): desktop_run_commands.cpp has those of runs and ladders, views/ those of saved views,
+  // desktop_commands.cpp the others.
   void execute(const LaunchLadder& launch);
   void execute(const PlanLadder& asked);
   void execute(const SaveLadderPreset& save);
@@ -96,7 +102,13 @@ class DesktopApp {
   void execute(const LoadExcerpt& load);
   void execute(const LoadDetail& load);
   void execute(const LoadMetrics& load);
+  void execute(const WantFigures& wanted);
   void execute(const LoadAdvice& load);
+  void execute(const SaveView& save);
+  void execute(const SaveViewAs& save);
+  void execute(const OpenView& open);
+  void execute(const RenameView& rename);
+  void execute(const DeleteView& asked);
   void execute(const ShowPanel& panel);
   void execute(const SelectLadder& select);
   void execute(const SelectRung& select);
@@ -167,6 +179,8 @@ class DesktopApp {
   CurveReader curves_;
   ImportJob import_job_;
   ExportQueue exports_;
+  ProjectMetricsReader metrics_reader_;
+  std::string metrics_problem_;  // ProjectMetrics::problem, as shown
   std::future<std::optional<bool>> asked_portal_;
   std::optional<bool> portal_;  // its last answer
   struct Undoable {

@@ -216,6 +216,10 @@ void DesktopApp::execute(const LoadMetrics& load) {
   workspace_.load_metrics(store_, load.run);
 }
 
+void DesktopApp::execute(const WantFigures& wanted) {
+  workspace_.wanted_figures = wanted.figures;
+}
+
 // Reads the parts of a step only for runs that were trained here, and only for the newest.
 void DesktopApp::execute(const LoadAdvice& load) {
   constexpr std::size_t most_read = 100;

@@ -68,7 +68,7 @@ void PalettePopup::draw(Commands& commands) {
   begin_window();
   if (is_new_) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(-1);
-  ImGui::InputTextWithHint("##typed", "Type an action, a ladder or a run", typed_.data(), typed_.size());
+  ImGui::InputTextWithHint("##typed", "Type an action, a view, a ladder or a run", typed_.data(), typed_.size());
   mark("palette.typed");
   if (matched_for_ != typed_.data()) match();
   const bool moved = move_selection();

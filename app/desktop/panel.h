@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct Panel {
   // The panel's state that the next start restores, as text in its own format; null if it has none.
   std::function<std::string()> remember = {};
   std::function<void(const std::string&)> recall = {};
+  // What a saved view keeps of the panel (app/views/saved_view.h): like `remember`, but with the runs of this project
+  // as references. `show_view` leaves alone what the state doesn't mention; it may be anybody's JSON.
+  std::function<nlohmann::json(const Workspace&)> view = {};
+  std::function<void(const nlohmann::json&, const Workspace&)> show_view = {};
   // The smallest size in which everything is readable, before scaling; in a smaller window the panel scrolls. 0: the
   // panel adapts to any size.
   float least_width = 640;

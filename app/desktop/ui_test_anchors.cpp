@@ -23,10 +23,10 @@ std::map<std::string, Box> shown;
 void note(const std::string& name, float x0, float y0, float x1, float y1) {
   if (is_kept) boxes[name] = {x0, y0, x1, y1};
   if (!file) return;
-  char line[160];
-  std::snprintf(line, sizeof line, "%s %.0f %.0f %.0f %.0f\n", name.c_str(), static_cast<double>(x0),
-                static_cast<double>(y0), static_cast<double>(x1), static_cast<double>(y1));
-  now += line;
+  char box[160];
+  std::snprintf(box, sizeof box, " %.0f %.0f %.0f %.0f\n", static_cast<double>(x0), static_cast<double>(y0),
+                static_cast<double>(x1), static_cast<double>(y1));
+  now += name + box;
 }
 
 void write_frame() {

@@ -137,6 +137,7 @@ std::string text_of(const LadderRequest& request) {
 
 void Workspace::load(RunStore& store) {
   ladders_ = store.ladders();
+  views = store.views().names();
   const std::map<RunId, Curation> curations = store.curations();
   std::vector<RunEntry> before = std::exchange(runs_, {});
   std::map<RunId, std::size_t> old = std::exchange(index_, {});
@@ -244,6 +245,18 @@ std::vector<CurveWanted> Workspace::late_steps() const {
     late.back().is_steps = true;
   }
   return late;
+}
+
+std::int64_t Workspace::logged_so_far() const {
+  std::int64_t sum = 0;
+  for (const auto& [run, times] : logged_) sum += static_cast<std::int64_t>(times);
+  if (const RunEntry* entry = running()) sum += static_cast<std::int64_t>(entry->series().size());
+  return sum;
+}
+
+std::optional<double> Workspace::figure(RunId run, const MetricFigure& figure) const {
+  if (!project_metrics || !project_metrics->table.has(figure)) return std::nullopt;
+  return project_metrics->table.value(run, figure);
 }
 
 const std::vector<Metric>* Workspace::metrics(RunId id) const {

@@ -17,6 +17,7 @@
 #include "app/curves/min_max_pyramid.h"
 #include "app/curves/overview_curve.h"
 #include "app/desktop/commands.h"
+#include "app/desktop/models/project_metrics.h"
 #include "app/excerpt.h"
 #include "app/import/import.h"
 #include "app/launch/step_estimate.h"
@@ -181,6 +182,9 @@ class Workspace {
   bool is_outdated(RunId id, Quantity metric, Extent extent) const;
   // What a run logged beside its steps' fields, by name; null until it has been loaded.
   const std::vector<Metric>* metrics(RunId id) const;
+  std::int64_t logged_so_far() const;  // a number that changes when a run under way logs or steps
+  // A metric's figure; nullopt until it has been read, `missing` if the run has none.
+  std::optional<double> figure(RunId run, const MetricFigure& figure) const;
   const std::vector<RunEntry>& runs() const { return runs_; }  // oldest first
   const std::vector<Ladder>& ladders() const { return ladders_; }
   const Ladder* ladder(LadderId id) const;
@@ -225,7 +229,10 @@ class Workspace {
   int baseline_rung = 0;         // of the shown ladder
   RunId shown_run = 0;           // the current run: the last one selected or opened, in any view; 0: the newest
   std::set<RunId> selected_runs;
-  std::map<RunId, int> run_colours;  // chosen by the user: indices of rung_colour
+  std::map<RunId, int> run_colours;                       // chosen by the user: indices of rung_colour
+  std::vector<MetricFigure> wanted_figures;               // of all runs, by the view that lists them
+  std::shared_ptr<const ProjectMetrics> project_metrics;  // null until a view wants them and they have been read
+  std::uint64_t project_metrics_version = 0;              // counts readings
   std::vector<Message> messages;
   std::string unstored;  // says which steps wait to be stored, and why; empty: none
   std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
@@ -237,6 +244,8 @@ class Workspace {
   std::optional<LadderDraft> proposal;     // for the Launch view to take over
   int proposals = 0;                       // made so far
   std::vector<std::string> saved_ladders;  // names of the user's own presets
+  std::vector<std::string> views;          // names of the project's saved views
+  std::string open_view;                   // the one that was opened or saved last; empty: none
   int waterfall_toggles = 0;               // asked of Ladder so far
   bool line_styles = false;                // dashes besides colours
   std::string exports_folder;              // chosen for exports; empty: the default

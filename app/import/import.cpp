@@ -152,11 +152,22 @@ class Import {
     const std::vector<RunId> hidden = hidden_runs();
     if (!hidden.empty()) store_().show(hidden);
     shown_ = outcome_.runs.size();
+    for (; stored_views_ < outcome_.views.size(); ++stored_views_) store_view(outcome_.views[stored_views_]);
+  }
+
+  // One that the project has already stays; the other one gets a number.
+  void store_view(std::pair<std::string, std::string>& view) {
+    ViewStore& views = store_().views();
+    const std::string name = view.first;
+    for (int number = 2; views.content(view.first).value_or(view.second) != view.second; ++number)
+      view.first = name + " (" + std::to_string(number) + ")";
+    views.save(view.first, view.second);
   }
 
   void drop_hidden() {
     const std::vector<RunId> hidden = hidden_runs();
     outcome_.runs.resize(shown_);
+    outcome_.views.resize(stored_views_);
     try {
       if (!hidden.empty()) store_().delete_hidden(hidden);
     } catch (const StorageError&) {  // a later opening deletes them
@@ -224,9 +235,10 @@ class Import {
   const ImportRequest& request_;
   const std::function<RunStore&()>& store_;
   ImportOutcome outcome_;
-  std::size_t shown_ = 0;        // how many of outcome_.runs are visible to others
-  std::set<std::string> sizes_;  // of the contents in the project, in bytes
-  std::set<fs::path> named_;     // paths that were read
+  std::size_t shown_ = 0;         // how many of outcome_.runs are visible to others
+  std::size_t stored_views_ = 0;  // of the outcome's
+  std::set<std::string> sizes_;   // of the contents in the project, in bytes
+  std::set<fs::path> named_;      // paths that were read
 };
 
 // A folder is a ladder. Its files are repeats of one rung or one rung each, and so are those of each folder within it.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/import/contents.h"
@@ -59,7 +60,8 @@ struct SkippedImport {
 };
 
 struct ImportOutcome {
-  std::vector<Run> runs;  // as stored
+  std::vector<Run> runs;                                   // as stored
+  std::vector<std::pair<std::string, std::string>> views;  // of projects: name and content, as stored
   std::vector<ImportNote> notes;
   std::vector<ImportGrouping> groupings;
   std::vector<SkippedImport> skipped;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/format.h"
+#include "app/views/saved_view.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -119,10 +120,37 @@ void StoreSink::finish(ImportOutcome& outcome, const std::string& source_hash, c
   }
   if (store_) write();
   finished_ = true;
+  add_views(outcome);
   for (Run& run : runs_) outcome.runs.push_back(std::move(run));
   std::stable_sort(notes_.begin(), notes_.end(),
                    [](const ImportNote& a, const ImportNote& b) { return a.line < b.line; });
   for (ImportNote& note : notes_) outcome.notes.push_back(std::move(note));
+}
+
+void StoreSink::view(const std::string& name, const std::string& content, std::span<const RunId> runs) {
+  views_.emplace_back(name, content);
+  numbers_.assign(runs.begin(), runs.end());
+}
+
+// A view names runs, which have other numbers here.
+void StoreSink::add_views(ImportOutcome& outcome) {
+  for (const auto& [name, content] : views_) {
+    try {
+      SavedView view = saved_view_from(content);
+      renumber(view, [&](ViewRun& run) -> std::optional<RunId> {
+        const auto place = std::find(numbers_.begin(), numbers_.end(), run.id);
+        run.uid.clear();  // it was the run's in the other project
+        if (place == numbers_.end()) return std::nullopt;
+        return runs_[static_cast<std::size_t>(place - numbers_.begin())].id;
+      });
+      std::string text = text_of(view);
+      if (name.find_first_not_of(' ') == std::string::npos || text.size() > longest_view)
+        throw ViewError("its name or its content isn't one that Stepladder saves");
+      outcome.views.emplace_back(name, std::move(text));
+    } catch (const ViewError& error) {
+      notes_.push_back({shown_, 0, "the saved view " + name + " is left out: " + error.what()});
+    }
+  }
 }
 
 std::string StoreSink::stem() const {

@@ -28,6 +28,7 @@ class StoreSink : public ImportSink {
   void metric(const Metric& metric, std::span<const MetricPoint> points) override;
   void end_run(const Run& run) override;
   void ladder(const Ladder& ladder, std::span<const int> rungs) override;
+  void view(const std::string& name, const std::string& content, std::span<const RunId> runs) override;
   void note(std::int64_t line, std::string text) override;
 
   // Writes the rest. The runs stay hidden until the caller shows them (RunStore::show). `source_hash`: of the source
@@ -42,6 +43,7 @@ class StoreSink : public ImportSink {
   };
 
   std::string stem() const;
+  void add_views(ImportOutcome& outcome);
   void complete(Run& run) const;
   void keep_texts_short(Run& run);  // with a note for each that was cut
   bool write_next();                // the next few rows, for RunStore::in_slices
@@ -61,6 +63,8 @@ class StoreSink : public ImportSink {
   std::size_t written_steps_ = 0;     // of these
   std::map<std::pair<std::size_t, std::string>, LoggedMetric> metrics_;  // not yet written, by place in runs_ and name
   std::size_t points_in_memory_ = 0;
+  std::vector<std::pair<std::string, std::string>> views_;  // name and content, as the file has them
+  std::vector<RunId> numbers_;                              // of the runs in the file
   std::vector<ImportNote> notes_;
   bool finished_ = false;
 };

@@ -24,7 +24,6 @@ struct MetricFigures {
 };
 
 // A metric of a run against the baseline's: of the last values, and of the best ones if it is known which are better.
-// `missing` where a value is missing or not finite; a factor also where the baseline's value is 0 or of another sign.
 struct MetricDelta {
   double last = missing;  // the run's less the baseline's
   double last_factor = missing;

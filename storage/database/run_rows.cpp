@@ -153,6 +153,9 @@ void require_run(const Database& database, RunId id) {
 
 }  // namespace
 
+const std::string is_listed =
+    "runs.hidden = 0 AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
+
 const std::string run_columns = of_runs("id, " + learnt_columns + ", " + settled_columns);
 
 Run read_run(const Database& database, const Statement& row) {

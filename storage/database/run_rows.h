@@ -15,6 +15,9 @@ namespace stepladder {
 extern const std::string run_columns;
 inline constexpr int run_column_count = 34;
 
+// The condition on `runs` for lists: without hidden runs, and without those in the bin.
+extern const std::string is_listed;
+
 // Texts are bounded (storage/bounded_text.h), when written and when read. Throws StorageError if the file is damaged.
 Run read_run(const Database& database, const Statement& row);
 std::optional<Run> read_run(Database& database, RunId id);

@@ -30,9 +30,6 @@ namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
-const std::string is_listed =
-    "runs.hidden = 0 AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";
-
 constexpr std::string_view move_verb = "move";  // the others are those of RunRequest
 
 Ladder bounded_ladder(Ladder ladder) {
@@ -112,6 +109,7 @@ struct RunStore::Impl {
   Derived derived{database};
   MetricStore metrics{database, derived};
   FollowStore following{database, derived};
+  ViewStore views{database};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
 };
@@ -400,6 +398,10 @@ void RunStore::for_steps(RunId id, const UseSteps& use) {
     for (const StepReader::Row& row : rows) steps.push_back(row.step);
     use(steps);
   }
+}
+
+ViewStore& RunStore::views() {
+  return impl_->views;
 }
 
 MetricStore& RunStore::metrics() {

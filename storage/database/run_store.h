@@ -20,6 +20,7 @@
 #include "storage/database/following/follow_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
+#include "storage/database/views/view_store.h"
 #include "storage/errors.h"
 #include "storage/records.h"
 
@@ -165,6 +166,8 @@ class RunStore {
   // Users' marks on their runs; a run without any is not in the map.
   std::map<RunId, Curation> curations();
   void curate(RunId run, const Curation& curation);
+
+  ViewStore& views();  // of the window, saved by name
 
   // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
   // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their

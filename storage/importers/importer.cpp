@@ -4,6 +4,8 @@
 
 namespace stepladder {
 
+void ImportSink::view(const std::string&, const std::string&, std::span<const RunId>) {}
+
 void ImportSink::metric(const Metric&, std::span<const MetricPoint>) {}
 
 void ImportSink::step_on_line(const StepRecord& record, std::int64_t) {

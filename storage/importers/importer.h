@@ -86,6 +86,10 @@ class ImportSink {
   // experiments has several ladders. Not called for unrelated runs.
   virtual void ladder(const Ladder& ladder, std::span<const int> rungs) = 0;
 
+  // A view of the window that a Stepladder project saved, and that project's number of each run begun so far. The
+  // default drops it.
+  virtual void view(const std::string& name, const std::string& content, std::span<const RunId> runs);
+
   // Reports something that was skipped, assumed or inferred. `line` counts from 1; 0 means the whole file.
   virtual void note(std::int64_t line, std::string text) = 0;
 };

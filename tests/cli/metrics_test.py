@@ -39,6 +39,28 @@ class Metrics(unittest.TestCase):
         self.assertEqual(metrics["loss"][3], [4, 3.81])
         self.assertEqual(self.place.json("show", 1)["steps"], 4)
 
+    def test_runs_are_filtered_by_metrics_and_listed_with_them(self):
+        self.place.json("import", self.file("a.log", LOG))
+        self.place.json("import", self.file("b.log", LOG.replace("acc: 0.25", "acc: 0.35")))
+        ids = lambda *words: [run["id"] for run in self.place.json("runs", "--filter", " ".join(words))]
+        self.assertEqual(ids("last(acc) >= 0.3"), [2])
+        self.assertEqual(ids("acc<0.3", "min(reward)=1.5", "max(reward)>3"), [1])
+        self.assertEqual(ids("at(reward, 2)=nan", "at(reward, 3) < 3", "\"eval/f1\" = 0.25"), [1, 2])
+        self.assertEqual(ids("at(eval/acc, 2)=null"), [1, 2])
+        self.assertEqual(ids("median(loss) < 3.9"), [])
+        columns = "id,min(acc),acc,status,at(reward, 2)"
+        self.assertEqual(self.place.json("runs", "--columns", columns),
+                         [{"id": 1, "min(acc)": 0.1, "last(acc)": 0.25, "status": "finished", "at(reward, 2)": "NaN"},
+                          {"id": 2, "min(acc)": 0.1, "last(acc)": 0.35, "status": "finished", "at(reward, 2)": "NaN"}])
+        status, out, _ = self.place.run("runs", "--columns", "name,max(reward),at(acc, 9)", "--filter", "b")
+        self.assertEqual((status, out.split()), (0, ["name", "max(reward)", "at(acc,", "9)", "b", "3.5", "-"]))
+        for option, wrong, said in (("--filter", "nothing(acc)<3", "nothing(acc)"), ("--filter", "min(akk)<3", "did you mean acc?"),
+                                    ("--filter", "name~b min(acc", "at character 15"), ("--columns", "id,,name", "at character 4"),
+                                    ("--columns", "id,colour", "colour")):
+            status, _, error = self.place.run("runs", option, wrong)
+            self.assertEqual(status, 2, wrong)
+            self.assertIn(said, error)
+
     def test_json_lines_without_any_loss_are_a_run_too(self):
         lines = "".join(json.dumps({"step": i, "reward": i / 4, "entropy": math.inf if i == 2 else 1.0}) + "\n"
                         for i in range(1, 4))

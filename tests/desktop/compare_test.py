@@ -80,15 +80,19 @@ class Compare(unittest.TestCase):
         self.desktop.xdotool("mouseup", 1)
         before = anchors["chart.loss"]
         self.desktop.wait(lambda: self.desktop.ui_test_anchors().get("chart.loss", before)[1] > before[1] + 50, "the loss in the second row")
-        self.desktop.click("compare.layouts")
+        self.desktop.click("compare.layout")
         self.waits_for("compare.columns.3")
         self.desktop.click("compare.columns.3")
-        self.desktop.fill("compare.layout_name", "six")
-        self.desktop.keys("Return")
-        self.waits_for("compare.layout.six")
-        self.desktop.picture("compare-layout")
         self.desktop.keys("Escape")
-        self.waits_without("compare.layout.six")
+        self.waits_without("compare.columns.3")
+        self.desktop.click("compare.views")
+        self.waits_for("views.name")
+        self.desktop.fill("views.name", "six")
+        self.desktop.keys("Return")
+        self.waits_for("views.open.six")
+        self.desktop.picture("compare-views")
+        self.desktop.keys("Escape")
+        self.waits_without("views.open.six")
         # The space below a row sets the height of all.
         x0, y0, x1, y1 = self.desktop.ui_test_anchors()["compare.rows.0"]
         self.desktop.xdotool("mousemove", int(x0 + 40), int((y0 + y1) / 2))
@@ -102,7 +106,8 @@ class Compare(unittest.TestCase):
         places = {name: box for name, box in self.desktop.settled().items() if name.startswith("compare.chart.")}
         self.assertEqual(self.desktop.stop(), 0)
         _, view = self.kept()
-        now, saved = view["charts"]["now"], view["charts"]["saved"]["six"]
+        now = view["charts"]
+        saved = json.loads(self.desktop.rows("SELECT value FROM settings WHERE key = 'view:six'")[0][0])["states"]["compare"]["charts"]
         names = [chart["metric"] + (".gap" if chart["gap"] else "") for chart in now["charts"]]
         self.assertEqual(names, ["loss.gap", "tokens_per_s", "dt_ms", "loss", "grad_norm"])
         self.assertEqual((now["columns"], saved["columns"], saved["row_height"]), (3, 3, 0))

@@ -82,7 +82,8 @@ class Desktop:
             lines = self.anchors_file.read_text().splitlines()
         except FileNotFoundError:
             return {}
-        return {line.split()[0]: tuple(map(float, line.split()[1:])) for line in lines}
+        parts = [line.rsplit(" ", 4) for line in lines]  # names may have blanks
+        return {name: tuple(map(float, box)) for name, *box in parts}
 
     def settled(self):
         """The anchors, once nothing moves any more."""

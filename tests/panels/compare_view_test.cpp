@@ -49,28 +49,21 @@ TEST(HiddenLines, ADoubleClickShowsOnlyThatLineThenAll) {
 }
 
 TEST(ChartGrid, IsKeptAsText) {
-  GridLayouts layouts;
-  layouts.now.columns = 3;
-  layouts.now.row_height = 260;
-  layouts.now.charts = {{Quantity::grad_norm}, {Quantity::val_loss, true}};
-  layouts.saved["wide \"one\""] = {.columns = 1, .charts = {{Quantity::lr}}};
-  EXPECT_EQ(layouts.name_of_now(), "");
-  const GridLayouts read = layouts_from(to_json(layouts));
-  EXPECT_EQ(read.now, layouts.now);
-  EXPECT_EQ(read.saved, layouts.saved);
-  EXPECT_EQ(layouts.now.metrics(), (std::vector<Quantity>{Quantity::val_loss, Quantity::grad_norm}));
-  GridLayouts same = read;
-  same.now = same.saved.at("wide \"one\"");
-  EXPECT_EQ(same.name_of_now(), "wide \"one\"");
+  ChartGrid grid;
+  grid.columns = 3;
+  grid.row_height = 260;
+  grid.charts = {{Quantity::grad_norm}, {Quantity::val_loss, true}};
+  EXPECT_EQ(grid_from(to_json(grid)), grid);
+  EXPECT_EQ(grid.metrics(), (std::vector<Quantity>{Quantity::val_loss, Quantity::grad_norm}));
 }
 
 TEST(ChartGrid, OfALaterVersionIsReadAsFarAsItIsUnderstood) {
-  const auto read = layouts_from(nlohmann::json::parse(
-      R"({"now":{"columns":99,"row_height":3,"charts":[{"metric":"entropy"},{"metric":"lr"},7]},"saved":[]})"));
-  EXPECT_EQ(read.now.columns, most_columns);
-  EXPECT_EQ(read.now.row_height, least_row_height);
-  EXPECT_EQ(read.now.charts, (std::vector<GridChart>{{quantity_named("entropy")}, {Quantity::lr}})) << "any name";
-  EXPECT_EQ(layouts_from(nlohmann::json(7)).now, ChartGrid{});
+  const ChartGrid read = grid_from(
+      nlohmann::json::parse(R"({"columns":99,"row_height":3,"charts":[{"metric":"entropy"},{"metric":"lr"},7]})"));
+  EXPECT_EQ(read.columns, most_columns);
+  EXPECT_EQ(read.row_height, least_row_height);
+  EXPECT_EQ(read.charts, (std::vector<GridChart>{{quantity_named("entropy")}, {Quantity::lr}})) << "any name";
+  EXPECT_EQ(grid_from(nlohmann::json(7)), ChartGrid{});
 }
 
 TEST(ChartGrid, AChartIsMovedToThePlaceOfAnother) {
@@ -235,10 +228,14 @@ TEST_F(SixRuns, ChartsAreAddedMovedRemovedAndRestored) {
   EXPECT_FALSE(shows("chart.loss.gap"));
   ASSERT_TRUE(click("compare.chart_menu.0"));
   ASSERT_TRUE(click("compare.chart_right"));
-  ASSERT_TRUE(click("compare.layouts"));
+  ASSERT_TRUE(click("compare.layout"));
   ASSERT_TRUE(click("compare.columns.3"));
-  ASSERT_TRUE(imgui_.type(*app_, "compare.layout_name", "mine"));
-  EXPECT_TRUE(shows("compare.layout.mine"));
+  imgui_.press(*app_, ImGuiKey_Escape);
+  ASSERT_TRUE(click("compare.views"));
+  ASSERT_TRUE(imgui_.type(*app_, "views.name", "mine"));
+  EXPECT_TRUE(shows("views.open.mine"));
+  imgui_.press(*app_, ImGuiKey_Escape);
+  ASSERT_TRUE(click("compare.layout"));
   ASSERT_TRUE(click("compare.layout_default"));
   EXPECT_TRUE(shows("chart.loss.gap"));
 
@@ -246,8 +243,8 @@ TEST_F(SixRuns, ChartsAreAddedMovedRemovedAndRestored) {
   open(settings);
   EXPECT_TRUE(shows("chart.loss.gap"));
   EXPECT_FALSE(shows("chart.val_loss"));
-  ASSERT_TRUE(click("compare.layouts"));
-  ASSERT_TRUE(click("compare.layout.mine"));
+  ASSERT_TRUE(click("compare.views"));
+  ASSERT_TRUE(click("views.open.mine"));
   ASSERT_TRUE(imgui_.frames_until(*app_, [] { return ui_test_anchors::find("chart.val_loss").has_value(); }));
   EXPECT_FALSE(shows("chart.loss.gap"));
   const auto throughput = ui_test_anchors::find("chart.tokens_per_s");

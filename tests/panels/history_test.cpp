@@ -1,6 +1,9 @@
 // The History view: actions on the selection, and columns that don't fit.
 #include <gtest/gtest.h>
 
+#include <limits>
+#include <nlohmann/json.hpp>
+
 #include "storage/database/curation.h"
 #include "tests/panels/headless.h"
 
@@ -85,6 +88,128 @@ TEST_F(HistoryView, ANarrowTableSaysHowManyColumnsDoNotFitUntilTheUserChooses) {
   ASSERT_TRUE(imgui_.click(*app_, "history.columns"));
   ASSERT_TRUE(imgui_.click(*app_, "history.column.precision"));
   EXPECT_FALSE(shows("history.left_out")) << "the table has every chosen column and scrolls";
+}
+
+// Four runs: val/acc is 0.5, NaN, 0.25 and missing.
+class HistoryOfMetrics : public HistoryView {
+ protected:
+  HistoryOfMetrics() {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    runs_.push_back(store_.insert_finished({.name = "delta", .created_at = 1}, {}));
+    log(0, {{1, 0.125}, {1000, 0.5}});
+    log(1, {{1, nan}});
+    log(2, {{1000, 0.25}});
+    store_.metrics().describe(runs_[0], {.name = "val/acc", .unit = "%", .direction = Direction::higher});
+    for (const char* name : {"val/loss", "val/f1", "top 1, (%)"})
+      store_.metrics().append(runs_[0], name, std::vector<MetricPoint>{{1, 2}});
+  }
+  void log(std::size_t run, const std::vector<MetricPoint>& points) {
+    store_.metrics().append(runs_[run], "val/acc", points);
+  }
+  void open_with(const std::string& remembered) {
+    app_.emplace(store_, nullptr, DesktopSettings{.panels = {"history"}, .views = {{"history", remembered}}});
+    ImGui::GetIO().DisplaySize = ImVec2(1900, 900);
+    for (int i = 0; i < 4; ++i) imgui_.frame(*app_);
+  }
+  // What the table shows, from top to bottom, through the clipboard.
+  std::string copied() {
+    ImGui::SetClipboardText("");
+    EXPECT_TRUE(imgui_.click(*app_, "history.export"));
+    EXPECT_TRUE(imgui_.click(*app_, "history.export.copy_csv"));
+    return ImGui::GetClipboardText();
+  }
+  nlohmann::json kept() { return nlohmann::json::parse(app_->settings().views.at("history")); }
+};
+
+TEST_F(HistoryOfMetrics, AColumnIsSortedWithNaNAndWhatIsMissingLast) {
+  open_with(R"x({"columns": ["last(val/acc)"], "sorted_by": "last(val/acc)", "ascending": true})x");
+  EXPECT_EQ(copied(), "run,\"val/acc, %\"\ngamma,0.25\nalpha,0.5\nbeta,NaN\ndelta,\n");
+  open_with(R"x({"columns": ["last(val/acc)"], "sorted_by": "last(val/acc)", "ascending": false
+  })x");
+  EXPECT_EQ(copied(), "run,\"val/acc, %\"\nalpha,0.5\ngamma,0.25\nbeta,NaN\ndelta,\n");
+}
+
+TEST_F(HistoryOfMetrics, EveryFigureIsShownAndComparedWithABaseline) {
+  const LadderId ladder = store_.create_ladder({.name = "ladder"});
+  for (const std::size_t run : {0u, 2u}) {
+    stepladder::Run changed = *store_.run(runs_[run]);
+    changed.ladder = ladder;
+    changed.rung = static_cast<int>(run);
+    store_.update_run(changed);
+  }
+  open_with(
+      R"x({"columns": ["min(val/acc)", "max(val/acc)", "median(val/acc)", "at(val/acc, 1)", "last(val/acc) - baseline",
+           "last(val/acc) / baseline", "nonsense", "max(\"top 1, (%)\")"], "filter": "status=finished val/acc<1",
+           "sorted_by": "name", "ascending": true})x");
+  EXPECT_EQ(
+      copied(),
+      "run,\"min val/acc, %\",\"max val/acc, %\",\"median val/acc, %\",\"val/acc at 1, %\",\"val/acc vs baseline, "
+      "%\",val/acc factor,\"max top 1, (%)\"\n"
+      "alpha,0.125,0.5,0.3125,0.125,0,1 x,2\n"
+      "gamma,0.25,0.25,0.25,,-0.25,0.50 x,\n");
+}
+
+TEST_F(HistoryOfMetrics, ColumnsAreFoundByNameOrPattern) {
+  open_with(R"x({"columns": ["stage"]})x");
+  ASSERT_TRUE(imgui_.click(*app_, "history.columns"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.figure.min"));
+  ASSERT_TRUE(imgui_.type(*app_, "history.column_search", "val/*"));
+  EXPECT_EQ(kept()["columns"], nlohmann::json({"min(val/acc)", "min(val/f1)", "min(val/loss)", "stage"}));
+  ASSERT_TRUE(imgui_.click(*app_, "history.column.min(val/f1)"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.shows.1"));
+  ASSERT_TRUE(imgui_.click(*app_, "history.column.min(val/acc) - baseline"));
+  EXPECT_EQ(kept()["columns"], nlohmann::json({"min(val/acc)", "min(val/loss)", "min(val/acc) - baseline", "stage"}));
+  ASSERT_TRUE(imgui_.click(*app_, "history.figure.at"));
+  EXPECT_FALSE(shows("history.column.at(val/acc, 0) - baseline")) << "which step?";
+  ASSERT_TRUE(imgui_.type(*app_, "history.figure.step", "1000"));
+  EXPECT_TRUE(shows("history.column.at(val/acc, 1000) - baseline"));
+  ASSERT_TRUE(imgui_.type(*app_, "history.column_search", "prec"));
+  EXPECT_TRUE(shows("history.column.precision"));
+  EXPECT_FALSE(shows("history.column.stage"));
+}
+
+TEST_F(HistoryOfMetrics, AHeadHasAMenu) {
+  open_with(R"x({"columns": ["min(val/acc)", "stage"]})x");
+  const auto choose = [&](const std::string& item) {
+    const auto box = ui_test_anchors::find("history.head.min(val/acc)");
+    ASSERT_TRUE(box);
+    ImGuiIO& io = ImGui::GetIO();
+    io.AddMousePosEvent((box->x0 + box->x1) / 2, (box->y0 + box->y1) / 2);
+    imgui_.frame(*app_);
+    for (const bool down : {true, false}) {
+      io.AddMouseButtonEvent(1, down);
+      for (int i = 0; i < 2; ++i) imgui_.frame(*app_);
+    }
+    ASSERT_TRUE(imgui_.click(*app_, "history.head." + item));
+    EXPECT_TRUE(shows("history.columns"));
+  };
+  ASSERT_TRUE(shows("history.head.min(val/acc)"));
+  choose("factor");
+  EXPECT_EQ(kept()["columns"], nlohmann::json({"min(val/acc)", "min(val/acc) / baseline", "stage"}));
+  choose("right");
+  EXPECT_EQ(kept()["columns"], nlohmann::json({"min(val/acc) / baseline", "min(val/acc)", "stage"}));
+  choose("remove");
+  EXPECT_EQ(kept()["columns"], nlohmann::json::array({"min(val/acc) / baseline", "stage"}));
+}
+
+TEST_F(HistoryOfMetrics, AFilterComparesMetrics) {
+  open_with(R"x({"columns": ["stage"], "sorted_by": "name", "ascending": true, "filter": "max(val/acc) >= 0.5"})x");
+  EXPECT_EQ(copied(), "run,stage\nalpha,\n");
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "at(val/acc, 1000)<0.3"));
+  EXPECT_EQ(copied(), "run,stage\ngamma,\n");
+  ASSERT_TRUE(imgui_.type(*app_, "history.filter", "val/akk<3"));
+  EXPECT_EQ(copied(), "run,stage\nalpha,\nbeta,\ndelta,\ngamma,\n") << "a filter with a problem hides nothing";
+}
+
+TEST_F(HistoryOfMetrics, ARunThatLogsIsFollowed) {
+  const RunId live = store_.create_run({.name = "epsilon", .status = RunStatus::running});
+  store_.metrics().append(live, "val/acc", std::vector<MetricPoint>{{1, 0.75}});
+  open_with(R"x({"columns": ["last(val/acc)"], "filter": "epsilon"
+  })x");
+  EXPECT_EQ(copied(), "run,\"val/acc, %\"\nepsilon,0.75\n");
+  store_.metrics().append(live, "val/acc", std::vector<MetricPoint>{{2, 0.875}});
+  app_->workspace().ingest(MetricValues{.run = live});
+  EXPECT_TRUE(imgui_.frames_until(*app_, [&] { return copied().find("0.875") != std::string::npos; }));
 }
 
 }  // namespace

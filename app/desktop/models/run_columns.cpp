@@ -1,11 +1,13 @@
 #include "app/desktop/models/run_columns.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
 
 #include "app/format.h"
 #include "storage/analysis/compare.h"
+#include "storage/analysis/metrics/metric_verdict.h"
 #include "storage/analysis/plausibility.h"
 #include "storage/analysis/recipe_facts.h"
 
@@ -75,6 +77,13 @@ const NumberColumn numbers[] = {
 std::string signed_loss(double gap) {
   if (is_missing(gap)) return "-";
   return (gap < 0 ? "-" : "+") + loss_text(std::fabs(gap));
+}
+
+constexpr std::string_view difference_ending = " - baseline";
+constexpr std::string_view factor_ending = " / baseline";
+
+std::string signed_metric(double gap) {
+  return is_missing(gap) ? "" : (gap > 0 ? "+" : "") + metric_text(gap);
 }
 
 std::string percent_text(double share) {
@@ -204,6 +213,72 @@ std::string cell_text(const std::string& column, const RunEntry& entry, const Co
     return found == values.end() ? "-" : found->second;
   }
   return "";
+}
+
+std::string id_of(const MetricColumn& column) {
+  const std::string figure = to_string(column.figure);
+  if (column.shows == MetricColumn::Shows::difference) return figure + std::string(difference_ending);
+  return column.shows == MetricColumn::Shows::factor ? figure + std::string(factor_ending) : figure;
+}
+
+std::string title_of(const MetricColumn& column) {
+  using Kind = MetricFigure::Kind;
+  const MetricFigure& figure = column.figure;
+  std::string title = figure.metric;
+  if (figure.kind == Kind::at) title += " at " + grouped(figure.step);
+  if (figure.kind != Kind::at && figure.kind != Kind::last) title = std::string(to_string(figure.kind)) + " " + title;
+  if (column.shows == MetricColumn::Shows::difference) title += " vs baseline";
+  if (column.shows == MetricColumn::Shows::factor) title += " factor";
+  return title;
+}
+
+std::optional<RunColumn> metric_column(const std::string& id, const std::string& unit) {
+  MetricColumn column;
+  std::string_view figure = id;
+  for (const auto& [ending, shows] : {std::pair(difference_ending, MetricColumn::Shows::difference),
+                                      std::pair(factor_ending, MetricColumn::Shows::factor)}) {
+    if (!figure.ends_with(ending)) continue;
+    figure.remove_suffix(ending.size());
+    column.shows = shows;
+    break;
+  }
+  const std::optional<MetricFigure> read = metric_figure_from(figure);
+  if (!read) return std::nullopt;
+  column.figure = *read;
+  const bool has_unit = !unit.empty() && column.shows != MetricColumn::Shows::factor;
+  RunColumn made{.id = id_of(column), .title = title_of(column) + (has_unit ? ", " + unit : "")};
+  constexpr float narrow = 76, wide = 190, letter = 7, around = 20;
+  made.width = std::clamp(letter * static_cast<float>(made.title.size()) + around, narrow, wide);
+  made.metric = column;
+  return made;
+}
+
+double cell_value(const RunColumn& column, const RunEntry& entry, const ColumnContext& context) {
+  if (!column.metric) return cell_value(column.id, entry, context);
+  const auto of = [&](const RunEntry& run) {
+    return context.workspace->figure(run.run.id, column.metric->figure).value_or(missing);
+  };
+  if (column.metric->shows == MetricColumn::Shows::value) return of(entry);
+  const RunEntry* base = baseline_of(entry, context);
+  if (!base) return missing;
+  return column.metric->shows == MetricColumn::Shows::difference ? delta_from(of(*base), of(entry))
+                                                                 : factor_from(of(*base), of(entry));
+}
+
+std::string cell_text(const RunColumn& column, const RunEntry& entry, const ColumnContext& context) {
+  if (!column.metric) return cell_text(column.id, entry, context);
+  if (!context.workspace->figure(entry.run.id, column.metric->figure)) return "...";
+  const double value = cell_value(column, entry, context);
+  if (is_missing(value)) return "";
+  switch (column.metric->shows) {
+    case MetricColumn::Shows::difference:
+      return signed_metric(value);
+    case MetricColumn::Shows::factor:
+      return baseline_of(entry, context) == &entry ? "1 x" : factor_text(value);
+    case MetricColumn::Shows::value:
+      break;
+  }
+  return metric_text(value);
 }
 
 }  // namespace stepladder

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,23 @@ namespace stepladder {
 
 enum class ColumnKind { text, number, tags, status, spark };
 
+// A figure of a metric, or that beside the baseline's.
+struct MetricColumn {
+  enum class Shows { value, difference, factor };
+  MetricFigure figure;
+  Shows shows = Shows::value;
+
+  friend bool operator==(const MetricColumn&, const MetricColumn&) = default;
+};
+
 struct RunColumn {
-  std::string id;     // as settings store it: "tokens_per_s", "recipe.batch"
+  // As settings store it: "tokens_per_s", "recipe.batch", "min(val/loss)", "min(val/loss) - baseline".
+  std::string id;
   std::string title;  // with its unit: "dt, ms"
   ColumnKind kind = ColumnKind::number;
   float width = 80;       // pixels at scale 1; relative for texts
   bool at_first = false;  // shown by default
+  std::optional<MetricColumn> metric = {};
 };
 
 // The baseline of factors and differences: a run that the user chose, else the baseline of the run's own ladder.
@@ -32,7 +44,17 @@ const std::map<std::string, std::string>& parsed_recipe(const RunEntry& entry);
 const std::vector<RunColumn>& measured_columns();
 std::vector<RunColumn> recipe_columns(const Workspace& workspace);
 
-// The text of a cell, and its number for sorting.
+// A metric's column by its id; nullopt for another column's. `unit` may be empty.
+std::string id_of(const MetricColumn& column);
+std::optional<RunColumn> metric_column(const std::string& id, const std::string& unit = {});
+std::string title_of(const MetricColumn& column);  // "min val/loss vs baseline"
+
+// The text of a cell, and its number for sorting. A metric's cell is empty if the run has no value, and "..." until it
+// has been read; its number is NaN if NaN was logged.
+std::string cell_text(const RunColumn& column, const RunEntry& entry, const ColumnContext& context);
+double cell_value(const RunColumn& column, const RunEntry& entry, const ColumnContext& context);
+
+// The same for a column that isn't a metric's.
 std::string cell_text(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 double cell_value(const std::string& column, const RunEntry& entry, const ColumnContext& context);
 

@@ -233,7 +233,7 @@ Chart compared_chart(CompareView& view, const PlacedChart& placed, LegendInput& 
           .shared = &view.x,
           .legend_input = &input,
           .commands = &commands,
-          .most_points = most_points / std::clamp<std::size_t>(view.layouts.now.charts.size(), 1, usually_seen),
+          .most_points = most_points / std::clamp<std::size_t>(view.grid.charts.size(), 1, usually_seen),
           .title_room = px(buttons_width + 8)};
 }
 
@@ -293,7 +293,7 @@ bool is_computed(const CompareView& view, Quantity metric) {
 }
 
 void draw_compared_card(CompareView& view, const GridCell& cell, GridChange& change, Commands& commands) {
-  ChartGrid& grid = view.layouts.now;
+  ChartGrid& grid = view.grid;
   const std::size_t place = cell.chart;
   GridChart& chart = grid.charts[place];
   if (!ImGui::IsRectVisible(cell.size)) return ImGui::Dummy(cell.size);
@@ -353,7 +353,7 @@ std::string title_of(const GridChart& chart) {
 }
 
 void draw_chart_grid(CompareView& view, ImVec2 room, Commands& commands) {
-  ChartGrid& grid = view.layouts.now;
+  ChartGrid& grid = view.grid;
   ImGui::BeginChild("##grid", room);
   if (grid.charts.empty()) {
     empty_state("No chart", "Add chart, at the top, puts the metrics of these runs here.");

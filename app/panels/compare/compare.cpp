@@ -14,11 +14,13 @@
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/views/shared_x.h"
 #include "app/desktop/widgets.h"
 #include "app/panels/compare/charts.h"
 #include "app/panels/compare/controls.h"
 #include "app/panels/compare/numbers.h"
 #include "app/panels/compare/view.h"
+#include "app/views/saved_view.h"
 
 namespace stepladder {
 namespace {
@@ -39,44 +41,96 @@ void take_project(State& state, const std::string& database) {
   state.view.hidden.hide_only(state.hidden_before[database]);
 }
 
-std::string remember(const State& state) {
-  const CompareView& view = state.view;
+nlohmann::json state_of(const CompareView& view) {
   const ComparisonOptions& o = view.options;
-  auto hidden = state.hidden_before;
-  if (state.project) hidden[*state.project] = view.hidden.lines();
-  std::erase_if(hidden, [](const auto& of_project) { return of_project.second.empty(); });
-  nlohmann::json json{
-      {"axis", static_cast<int>(o.axis)}, {"ratio", o.gap == Gap::ratio},  {"log_x", view.log_x}, {"log_y", view.log_y},
-      {"group_by", o.group_by},           {"smoothing", o.smoothing},      {"base", view.base},   {"hidden", hidden},
-      {"charts", to_json(view.layouts)},  {"folded", to_json(view.folded)}};
+  nlohmann::json json{{"axis", static_cast<int>(o.axis)},
+                      {"ratio", o.gap == Gap::ratio},
+                      {"log_x", view.log_x},
+                      {"log_y", view.log_y},
+                      {"group_by", o.group_by},
+                      {"smoothing", o.smoothing},
+                      {"zoom", zoom_of(view.x)},
+                      {"charts", to_json(view.grid)},
+                      {"folded", to_json(view.folded)},
+                      {"target", nullptr}};
   if (!is_missing(view.target.value)) json["target"] = view.target.value;
-  if (view.x.zoomed()) json["zoom"] = {view.x.low, view.x.high};
+  return json;
+}
+
+std::string remember(const State& state) {
+  auto hidden = state.hidden_before;
+  if (state.project) hidden[*state.project] = state.view.hidden.lines();
+  std::erase_if(hidden, [](const auto& of_project) { return of_project.second.empty(); });
+  nlohmann::json json = state_of(state.view);
+  json["base"] = state.view.base;
+  json["hidden"] = hidden;
+  for (const char* none : {"zoom", "target"})
+    if (json[none].is_null()) json.erase(none);
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// What `json` doesn't mention stays.
+void show_state(CompareView& view, const nlohmann::json& json) {
+  ComparisonOptions& o = view.options;
+  const int axis = json.value("axis", static_cast<int>(o.axis));
+  if (axis >= 0 && axis < static_cast<int>(all_axes.size())) o.axis = static_cast<Axis>(axis);
+  o.gap = json.value("ratio", o.gap == Gap::ratio) ? Gap::ratio : Gap::difference;
+  view.log_x = json.value("log_x", view.log_x);
+  view.log_y = json.value("log_y", view.log_y);
+  const std::string group_by = json.value("group_by", o.group_by);
+  if (group_by.empty() || group_by == group_by_rung || group_by.starts_with(group_by_recipe)) o.group_by = group_by;
+  o.smoothing = std::clamp(json.value("smoothing", o.smoothing), 0.0f, 0.99f);
+  if (json.contains("zoom")) view.x = shared_x_from(json["zoom"]);
+  if (json.contains("target")) view.target.value = json["target"].is_number() ? json["target"].get<double>() : missing;
+  if (json.contains("charts")) view.grid = grid_from(json["charts"]);
+  if (json.contains("folded")) view.folded = folded_from(json["folded"]);
 }
 
 void recall(State& state, const std::string& text) {
   CompareView& view = state.view;
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
-    ComparisonOptions& o = view.options;
-    const int axis = json.value("axis", 0);
-    if (axis >= 0 && axis < static_cast<int>(all_axes.size())) o.axis = static_cast<Axis>(axis);
-    o.gap = json.value("ratio", false) ? Gap::ratio : Gap::difference;
-    view.log_x = json.value("log_x", false);
-    view.log_y = json.value("log_y", false);
-    const std::string group_by = json.value("group_by", "");
-    if (group_by.empty() || group_by == group_by_rung || group_by.starts_with(group_by_recipe)) o.group_by = group_by;
-    o.smoothing = std::clamp(json.value("smoothing", 0.0f), 0.0f, 0.99f);
-    view.base = json.value("base", RunId{0});
-    if (const auto zoom = json.value("zoom", std::vector<double>{}); zoom.size() == 2 && zoom[0] < zoom[1]) {
-      view.x.low = zoom[0];
-      view.x.high = zoom[1];
+    nlohmann::json json = nlohmann::json::parse(text);
+    // Earlier versions kept several arrangements by name.
+    if (auto& charts = json["charts"]; charts.is_object() && charts.contains("now")) {
+      const nlohmann::json saved = charts.value("saved", nlohmann::json::object());
+      for (const auto& [name, grid] : saved.items()) view.old_layouts[name] = grid_from(grid);
+      charts = nlohmann::json(charts["now"]);
     }
-    view.target.value = json.value("target", missing);
+    show_state(view, json);
+    view.base = json.value("base", RunId{0});
     state.hidden_before = json.value("hidden", state.hidden_before);
-    if (const auto charts = json.find("charts"); charts != json.end()) view.layouts = layouts_from(*charts);
-    if (const auto folded = json.find("folded"); folded != json.end()) view.folded = folded_from(*folded);
   } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
+  }
+}
+
+nlohmann::json view_of(const CompareView& view) {
+  nlohmann::json json = state_of(view);
+  json["base"] = run_reference(view.base);
+  json["hidden"] = nlohmann::json::array();
+  for (const RunId line : view.hidden.lines()) json["hidden"].push_back(run_reference(line));
+  return json;
+}
+
+void show_view(State& state, const nlohmann::json& json) {
+  try {
+    show_state(state.view, json);
+    if (json.contains("base")) state.view.base = run_in(json["base"]);
+    if (const auto hidden = json.find("hidden"); hidden != json.end() && hidden->is_array()) {
+      std::set<RunId> lines;
+      for (const nlohmann::json& line : *hidden)
+        if (run_in(line) != 0) lines.insert(run_in(line));
+      state.view.hidden.hide_only(std::move(lines));
+    }
+  } catch (const nlohmann::json::exception&) {  // from another version: the rest stays
+  }
+}
+
+// Arrangements of earlier versions become views with these charts alone.
+void save_old_layouts(CompareView& view, Commands& commands) {
+  for (const auto& [name, grid] : std::exchange(view.old_layouts, {})) {
+    const nlohmann::json charts{{"charts", to_json(grid)}};
+    const SavedView saved{.panels = {"compare"}, .states = {{"compare", charts}}, .selects = false, .runs = {}};
+    commands.push_back(SaveViewAs{name, text_of(saved)});
   }
 }
 
@@ -96,7 +150,7 @@ void draw_cards(State& state, Commands& commands) {
 // What is computed: the metrics of the arrangement, and the target.
 void ask_for_curves(CompareView& view) {
   view.seen.begin_frame();
-  view.options.metrics = view.seen.of(view.layouts.now.metrics());
+  view.options.metrics = view.seen.of(view.grid.metrics());
   view.options.on_screen = view.seen.on_screen();
   if (view.options.metrics.empty()) view.options.metrics = {Quantity::loss};
   view.options.target_loss = view.target.value;
@@ -105,6 +159,7 @@ void ask_for_curves(CompareView& view) {
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   CompareView& view = state.view;
   take_project(state, workspace.database);
+  save_old_layouts(view, commands);
   const std::vector<const RunEntry*> runs = workspace.compared();
   draw_compare_head(state.fields, view, workspace, runs.size(), commands);
   if (runs.empty()) {
@@ -150,6 +205,16 @@ Panel panels::compare() {
           .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
           .remember = [state] { return remember(*state); },
           .recall = [state](const std::string& text) { recall(*state, text); },
+          .view =
+              [state](const Workspace& workspace) {
+                take_project(*state, workspace.database);
+                return view_of(state->view);
+              },
+          .show_view =
+              [state](const nlohmann::json& json, const Workspace& workspace) {
+                take_project(*state, workspace.database);
+                show_view(*state, json);
+              },
           .least_width = 640,
           .least_height = 680};
 }

@@ -51,7 +51,7 @@ void draw_chart_list(CompareView& view) {
   popup_at_item();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   if (ImGui::BeginPopup("##add")) {
-    ChartGrid& grid = view.layouts.now;
+    ChartGrid& grid = view.grid;
     for (const bool is_gap : {false, true}) {
       for (const Quantity quantity : step_quantities) {
         const GridChart chart{quantity, is_gap};
@@ -73,60 +73,22 @@ void draw_chart_list(CompareView& view) {
   ImGui::PopStyleVar();
 }
 
-void draw_saved_layouts(GridLayouts& layouts) {
-  std::string forgotten;
-  const std::string now = layouts.name_of_now();
-  for (const auto& [name, grid] : layouts.saved) {
-    ImGui::PushID(name.c_str());
-    const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-    if (ImGui::Selectable(cut_to(name, px(180)).c_str(), name == now, ImGuiSelectableFlags_NoAutoClosePopups,
-                          ImVec2(px(190), 0)))
-      layouts.now = grid;
-    mark("compare.layout." + name);
-    ImGui::SameLine(right - px(64));
-    ImGui::PushFont(fonts().regular, small_size);
-    if (ImGui::SmallButton("Forget")) forgotten = name;
-    ImGui::PopFont();
-    ImGui::PopID();
-  }
-  if (!forgotten.empty()) layouts.saved.erase(forgotten);
-}
-
-void draw_layouts(CompareFields& fields, CompareView& view) {
+void draw_layout(ChartGrid& grid) {
   popup_at_item();
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
-  ImGui::SetNextWindowSize(ImVec2(px(300), 0));
-  if (ImGui::BeginPopup("##layouts")) {
-    GridLayouts& layouts = view.layouts;
+  if (ImGui::BeginPopup("##layout")) {
     ImGui::AlignTextToFramePadding();
     text_quiet("columns");
     for (int columns = 1; columns <= most_columns; ++columns) {
       ImGui::SameLine(0, px(columns == 1 ? 12 : 4));
-      if (chip(std::to_string(columns).c_str(), layouts.now.columns == columns)) layouts.now.columns = columns;
+      if (chip(std::to_string(columns).c_str(), grid.columns == columns)) grid.columns = columns;
       mark("compare.columns." + std::to_string(columns));
     }
     ImGui::SameLine(0, px(12));
-    if (chip("fit height", layouts.now.row_height == 0)) layouts.now.row_height = 0;
+    if (chip("fit height", grid.row_height == 0)) grid.row_height = 0;
     ImGui::SetItemTooltip("The rows share the window's height. Drag the space below a row to set their height.");
-    if (ImGui::Selectable("Default layout", layouts.now == ChartGrid{}, ImGuiSelectableFlags_NoAutoClosePopups))
-      layouts.now = {};
+    if (ImGui::Selectable("Default layout", grid == ChartGrid{}, ImGuiSelectableFlags_NoAutoClosePopups)) grid = {};
     mark("compare.layout_default");
-    draw_saved_layouts(layouts);
-    ImGui::SetNextItemWidth(px(190));
-    const bool entered = ImGui::InputTextWithHint("##name", "Name of this layout", fields.layout_name.data(),
-                                                  fields.layout_name.size(), ImGuiInputTextFlags_EnterReturnsTrue);
-    mark("compare.layout_name");
-    ImGui::SameLine(0, px(8));
-    const std::string name = fields.layout_name.data();
-    const bool is_named = name.find_first_not_of(' ') != std::string::npos;
-    ImGui::BeginDisabled(!is_named);
-    const bool pressed = ImGui::Button("Save");
-    ImGui::EndDisabled();
-    mark("compare.layout_save");
-    if ((entered || pressed) && is_named) {
-      layouts.saved[name] = layouts.now;
-      fields.layout_name = {};
-    }
     ImGui::EndPopup();
   }
   ImGui::PopStyleVar();
@@ -218,10 +180,13 @@ void draw_compare_head(CompareFields& fields, CompareView& view, const Workspace
   if (button("Choose runs")) ImGui::OpenPopup("##pick");
   mark("compare.pick");
   draw_picker(fields, workspace, commands);
+  if (button("Views")) ImGui::OpenPopup("##views");
+  mark("compare.views");
+  fields.views.draw_list(workspace, commands);
   if (runs > 0) {
-    if (button("Layout")) ImGui::OpenPopup("##layouts");
-    mark("compare.layouts");
-    draw_layouts(fields, view);
+    if (button("Layout")) ImGui::OpenPopup("##layout");
+    mark("compare.layout");
+    draw_layout(view.grid);
     if (button("Add chart")) ImGui::OpenPopup("##add");
     mark("compare.add");
     draw_chart_list(view);

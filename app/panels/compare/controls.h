@@ -6,6 +6,7 @@
 
 #include "app/desktop/commands.h"
 #include "app/desktop/fields.h"
+#include "app/desktop/views/views_popup.h"
 #include "app/desktop/workspace.h"
 #include "app/panels/compare/view.h"
 
@@ -13,8 +14,8 @@ namespace stepladder {
 
 // What is typed into the fields.
 struct CompareFields {
-  std::array<char, 128> search{};      // in the list of runs
-  std::array<char, 64> layout_name{};  // of the arrangement to be saved
+  std::array<char, 128> search{};  // in the list of runs
+  ViewsPopup views;
   NumberField target;
 };
 

@@ -1,7 +1,6 @@
 // The arrangement of the Compare view's charts: which ones, in what order, in how many columns and how high. Pure.
 #pragma once
 
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -38,16 +37,8 @@ inline constexpr std::size_t most_charts = 500;
 inline constexpr float least_row_height = 150;
 inline constexpr float most_row_height = 1200;
 
-// The arrangement on the screen, and those that the user saved by name.
-struct GridLayouts {
-  ChartGrid now;
-  std::map<std::string, ChartGrid> saved;
-
-  std::string name_of_now() const;  // of a saved one that is the same; empty if none is
-};
-
 // What isn't understood is left out.
-nlohmann::json to_json(const GridLayouts& layouts);
-GridLayouts layouts_from(const nlohmann::json& json);
+nlohmann::json to_json(const ChartGrid& grid);
+ChartGrid grid_from(const nlohmann::json& json);
 
 }  // namespace stepladder

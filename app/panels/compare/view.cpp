@@ -52,7 +52,7 @@ std::vector<Quantity> SeenMetrics::of(const std::vector<Quantity>& wanted) const
 
 Quantity CompareView::first_metric() const {
   const std::vector<Quantity>& computed = shown.curves.options.metrics;
-  const std::vector<GridChart>& charts = layouts.now.charts;
+  const std::vector<GridChart>& charts = grid.charts;
   const auto is_computed = [&](const GridChart& chart) {
     return std::find(computed.begin(), computed.end(), chart.quantity) != computed.end();
   };

@@ -2,6 +2,7 @@
 // the resulting curves. UI thread.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -57,7 +58,8 @@ class SeenMetrics {
 
 struct CompareView {
   ComparisonOptions options;
-  GridLayouts layouts;
+  ChartGrid grid;
+  std::map<std::string, ChartGrid> old_layouts;  // saved by name in earlier versions; they become saved views
   MetricList metrics;
   SeenMetrics seen;
   FoldedGroups folded;

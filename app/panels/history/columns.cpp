@@ -9,25 +9,14 @@
 #include "app/desktop/widgets.h"
 
 namespace stepladder {
-namespace {
-
-void draw_column_choice(HistoryColumns& columns, const RunColumn& column) {
-  const auto place = std::find(columns.shown.begin(), columns.shown.end(), column.id);
-  bool on = place != columns.shown.end();
-  ImGui::TableNextColumn();
-  if (ImGui::Checkbox((column.title + "##" + column.id).c_str(), &on)) {
-    if (on) {
-      columns.shown.push_back(column.id);
-    } else {
-      columns.shown.erase(place);
+void HistoryColumns::update(const Workspace& workspace) {
+  if (units_of != workspace.project_metrics_version) {
+    units_of = workspace.project_metrics_version;
+    for (auto& [id, column] : metrics) {
+      const Metric* metric = workspace.project_metrics->find(column.metric->figure.metric);
+      if (metric && !metric->unit.empty()) column = *metric_column(id, metric->unit);
     }
   }
-  mark("history.column." + column.id);
-}
-
-}  // namespace
-
-void HistoryColumns::update(const Workspace& workspace) {
   if (known_for == workspace.version) return;
   known_for = workspace.version;
   known = measured_columns();
@@ -39,9 +28,51 @@ void HistoryColumns::update(const Workspace& workspace) {
   }
 }
 
-const RunColumn* HistoryColumns::find(const std::string& id) const {
+const RunColumn* HistoryColumns::find(const std::string& id) {
   const auto found = std::find_if(known.begin(), known.end(), [&](const RunColumn& c) { return c.id == id; });
-  return found == known.end() ? nullptr : &*found;
+  if (found != known.end()) return &*found;
+  const auto made = metrics.find(id);
+  if (made != metrics.end()) return &made->second;
+  std::optional<RunColumn> column = metric_column(id);
+  if (!column) return nullptr;
+  units_of = 0;  // the next update adds its unit
+  return &metrics.emplace(id, std::move(*column)).first->second;
+}
+
+bool HistoryColumns::shows(const std::string& id) const {
+  return std::find(shown.begin(), shown.end(), id) != shown.end();
+}
+
+void HistoryColumns::add(const std::string& id) {
+  if (shows(id) || shown.size() >= most_columns_shown) return;
+  const RunColumn* column = find(id);
+  auto place = shown.end();
+  if (column && column->metric)
+    place = std::find_if(shown.begin(), shown.end(), [](const std::string& each) { return !metric_column(each); });
+  shown.insert(place, id);
+}
+
+void HistoryColumns::remove(const std::string& id) {
+  std::erase(shown, id);
+}
+
+void HistoryColumns::move(const std::string& id, int places) {
+  const auto at = std::find(shown.begin(), shown.end(), id);
+  if (at == shown.end()) return;
+  const auto to = at - shown.begin() + places;
+  if (to < 0 || to >= std::ssize(shown)) return;
+  std::swap(*at, shown[static_cast<std::size_t>(to)]);
+}
+
+std::vector<MetricFigure> HistoryColumns::figures() {
+  std::vector<MetricFigure> figures;
+  for (const std::string& id : shown) {
+    const RunColumn* column = find(id);
+    if (!column || !column->metric) continue;
+    if (std::find(figures.begin(), figures.end(), column->metric->figure) == figures.end())
+      figures.push_back(column->metric->figure);
+  }
+  return figures;
 }
 
 std::vector<const RunColumn*> HistoryColumns::fit(float width) {
@@ -72,26 +103,6 @@ float wanted_width(const std::vector<const RunColumn*>& columns) {
     sum += px(stretches ? 90 * column->width : column->width) + px(20);
   }
   return sum;
-}
-
-void draw_column_popup(HistoryColumns& columns) {
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(14), px(12)));
-  ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(px(4), px(3)));
-  ImGui::SetNextWindowSizeConstraints(ImVec2(px(300), 0), ImVec2(px(900), px(620)));
-  popup_at_item();
-  if (ImGui::BeginPopup("##columns")) {
-    for (const bool of_recipe : {false, true}) {
-      if (of_recipe) ImGui::Dummy(ImVec2(0, px(4)));
-      text_quiet(of_recipe ? "Recipe" : "Metrics and metadata");
-      if (!ImGui::BeginTable(of_recipe ? "##recipe" : "##measured", 4, ImGuiTableFlags_SizingFixedFit)) continue;
-      for (const RunColumn& column : columns.known) {
-        if (column.id.starts_with("recipe.") == of_recipe) draw_column_choice(columns, column);
-      }
-      ImGui::EndTable();
-    }
-    ImGui::EndPopup();
-  }
-  ImGui::PopStyleVar(2);
 }
 
 void draw_left_out_columns(const HistoryColumns& columns) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,13 +10,23 @@
 
 namespace stepladder {
 
+inline constexpr std::size_t most_columns_shown = 64;
+
 struct HistoryColumns {
   std::vector<std::string> shown;  // in order, after the name
-  std::vector<RunColumn> known;    // all that can be shown
+  std::vector<RunColumn> known;    // all that can be shown, but for metrics'
   std::uint64_t known_for = 0;
+  std::uint64_t units_of = 0;                // Workspace::project_metrics_version, of `metrics`
+  std::map<std::string, RunColumn> metrics;  // those that were asked for, by id
 
   void update(const Workspace& workspace);
-  const RunColumn* find(const std::string& id) const;
+  const RunColumn* find(const std::string& id);  // null if there is no such column; valid until update
+  bool shows(const std::string& id) const;
+  void add(const std::string& id);  // a metric's column after the run's name and other metrics, others last
+  void remove(const std::string& id);
+  void move(const std::string& id, int places);  // to the right; to the left if negative
+  std::vector<MetricFigure> figures();           // that the shown columns have
+
   // The columns of a table of this width. It has every column that the user chose, and scrolls if it is too narrow for
   // them; of the columns shown at first, it leaves out those that don't fit.
   std::vector<const RunColumn*> fit(float width);
@@ -24,7 +35,6 @@ struct HistoryColumns {
 
 float wanted_width(const std::vector<const RunColumn*>& columns);  // of the table, in pixels
 
-void draw_column_popup(HistoryColumns& columns);  // "##columns"
 void draw_left_out_columns(const HistoryColumns& columns);
 
 }  // namespace stepladder

@@ -10,21 +10,27 @@
 #include "app/desktop/charts/chart_export.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
+#include "app/desktop/views/shared_x.h"
+#include "app/desktop/views/views_popup.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/panels/history/column_list.h"
 #include "app/panels/history/overlay.h"
 #include "app/panels/history/table.h"
+#include "app/views/saved_view.h"
 
 namespace stepladder {
 namespace {
 
 struct State {
   HistoryTable table;
+  ColumnList column_list;
+  ViewsPopup views;
   HistoryOverlay overlay;
   TagPopup tags;
 };
 
-void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Commands& commands) {
+void draw_export_popup(HistoryTable& table, const Workspace& workspace, Commands& commands) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
   popup_at_item();
   if (ImGui::BeginPopup("##export")) {
@@ -33,6 +39,7 @@ void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Co
     mark("history.export.copy");
     if (ImGui::MenuItem("Copy table as CSV"))
       commands.push_back(CopyText{csv_table(shown_table(table, workspace)), "The table"});
+    mark("history.export.copy_csv");
     if (ImGui::MenuItem("Save table as CSV"))
       commands.push_back(SaveText{"runs", ".csv", csv_table(shown_table(table, workspace))});
     mark("history.export.csv");
@@ -41,12 +48,34 @@ void draw_export_popup(const HistoryTable& table, const Workspace& workspace, Co
   ImGui::PopStyleVar();
 }
 
-void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& commands) {
-  HistoryRows& list = table.list;
+void draw_filter(HistoryRows& list) {
   ImGui::SetNextItemWidth(std::min(px(420), ImGui::GetContentRegionAvail().x * 0.4f));
-  ImGui::InputTextWithHint("##filter", "Filter, e.g. nano status=finished loss_last<3 tags~night", list.filter.data(),
+  ImGui::InputTextWithHint("##filter", "Filter, e.g. nano status=finished min(val_loss) < 3.3", list.filter.data(),
                            list.filter.size(), ImGuiInputTextFlags_EscapeClearsAll);
   mark("history.filter");
+  if (list.filter[0] == 0)
+    wrapped_tooltip(
+        "Words, and conditions on values of runs and recipes and on metrics: loss_last<3 batch=16 tags~night val/acc > "
+        "0.3 max(\"top 1 (%)\") > 60 at(val/loss, 1000) < 4",
+        px(420));
+}
+
+void draw_match_count(const HistoryRows& list) {
+  if (list.filter[0] == 0) return;
+  flow_for(px(160), 12);
+  ImGui::AlignTextToFramePadding();
+  const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
+  if (list.filter_problem.empty()) {
+    text_quiet(grouped(static_cast<std::int64_t>(list.matching)) + (list.matching == 1 ? " matches" : " match"));
+  } else {
+    text_cut(list.filter_problem, room, palette().warning, fonts().regular, small_size);
+  }
+}
+
+void draw_bar(State& state, const Workspace& workspace, Commands& commands) {
+  HistoryTable& table = state.table;
+  HistoryRows& list = table.list;
+  draw_filter(list);
   flow_to("group by", 12);
   int group = static_cast<int>(list.group);
   if (choice("##group", "group by", group, history_group_names(), px(150)))
@@ -55,8 +84,10 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
   flow_to("Columns");
   if (ImGui::Button("Columns")) ImGui::OpenPopup("##columns");
   mark("history.columns");
-  draw_column_popup(table.columns);
+  state.column_list.draw(table.columns, workspace);
   draw_left_out_columns(table.columns);
+  flow_to("Views");
+  state.views.draw_button("history.", workspace, commands);
   flow_to("Export");
   if (ImGui::Button("Export")) ImGui::OpenPopup("##export");
   mark("history.export");
@@ -68,16 +99,15 @@ void draw_bar(HistoryTable& table, const Workspace& workspace, Commands& command
     if (chip(("Archived (" + std::to_string(archived) + ")").c_str(), list.archived)) list.archived = !list.archived;
     mark("history.archived");
   }
-  if (list.filter[0] != 0) {
-    flow_for(px(160), 12);
-    ImGui::AlignTextToFramePadding();
-    const float room = std::max(px(60), ImGui::GetContentRegionAvail().x);
-    if (list.filter_problem.empty()) {
-      text_quiet(grouped(static_cast<std::int64_t>(list.matching)) + (list.matching == 1 ? " matches" : " match"));
-    } else {
-      text_cut(list.filter_problem, room, palette().warning, fonts().regular, small_size);
-    }
-  }
+  draw_match_count(list);
+}
+
+// The figures of metrics that columns and filter show.
+void want_figures(HistoryTable& table, const Workspace& workspace, Commands& commands) {
+  std::vector<MetricFigure> figures = table.columns.figures();
+  for (const MetricFigure& figure : table.list.filter_figures)
+    if (std::find(figures.begin(), figures.end(), figure) == figures.end()) figures.push_back(figure);
+  if (figures != workspace.wanted_figures) commands.push_back(WantFigures{std::move(figures)});
 }
 
 void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& commands) {
@@ -94,28 +124,39 @@ void handle_keys(HistoryTable& table, const Workspace& workspace, Commands& comm
   }
 }
 
-std::string remember(const State& state) {
+nlohmann::json state_of(const State& state) {
   const HistoryRows& list = state.table.list;
-  return nlohmann::json{
-      {"columns", state.table.columns.shown},  {"sorted_by", list.sorted_by}, {"ascending", list.ascending},
-      {"group", static_cast<int>(list.group)}, {"archived", list.archived},   {"filter", list.filter.data()},
-      {"metric", state.overlay.metric}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return {{"columns", state.table.columns.shown},  {"sorted_by", list.sorted_by}, {"ascending", list.ascending},
+          {"group", static_cast<int>(list.group)}, {"archived", list.archived},   {"filter", list.filter.data()},
+          {"metric", state.overlay.metric}};
 }
 
-void recall(State& state, const std::string& text) {
+nlohmann::json view_of(const State& state) {
+  nlohmann::json view = state_of(state);
+  view["baseline"] = run_reference(state.table.list.baseline);
+  view["zoom"] = zoom_of(state.overlay.x);
+  return view;
+}
+
+// What `json` doesn't mention stays.
+void show_state(State& state, const nlohmann::json& json) {
   try {
     HistoryRows& list = state.table.list;
-    const nlohmann::json json = nlohmann::json::parse(text);
+    state.table.sorted_anew = true;
     state.table.columns.shown = json.value("columns", state.table.columns.shown);
+    state.table.columns.shown.resize(std::min(state.table.columns.shown.size(), most_columns_shown));
     list.sorted_by = json.value("sorted_by", list.sorted_by);
     list.ascending = json.value("ascending", list.ascending);
-    if (const int group = json.value("group", 0); group >= 0 && group < static_cast<int>(history_group_names().size()))
+    const int group = json.value("group", static_cast<int>(list.group));
+    if (group >= 0 && group < static_cast<int>(history_group_names().size()))
       list.group = static_cast<HistoryGroup>(group);
-    list.archived = json.value("archived", false);
-    state.overlay.metric = std::min(json.value("metric", std::size_t{0}), history_metrics - 1);
-    std::snprintf(list.filter.data(), list.filter.size(), "%s", json.value("filter", std::string()).c_str());
-  } catch (const nlohmann::json::exception&) {  // from another version: the defaults remain
+    list.archived = json.value("archived", list.archived);
+    state.overlay.metric = std::min(json.value("metric", state.overlay.metric), history_metrics - 1);
+    const std::string filter = json.value("filter", std::string(list.filter.data()));
+    std::snprintf(list.filter.data(), list.filter.size(), "%s", filter.c_str());
+    if (json.contains("baseline")) list.baseline = run_in(json["baseline"]);
+    if (json.contains("zoom")) state.overlay.x = shared_x_from(json["zoom"]);
+  } catch (const nlohmann::json::exception&) {  // from another version: the rest stays
   }
 }
 
@@ -131,8 +172,9 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   state.table.columns.update(workspace);
   state.overlay.x.begin_frame();
   ImGui::Dummy(ImVec2(0, px(2)));
-  draw_bar(state.table, workspace, commands);
+  draw_bar(state, workspace, commands);
   state.table.list.update(state.table.columns, workspace);
+  want_figures(state.table, workspace, commands);
   handle_keys(state.table, workspace, commands);
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float gap = px(16);
@@ -156,13 +198,16 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
 
 Panel panels::history() {
   const auto state = std::make_shared<State>();
-  return {.id = "history",
-          .title = "History",
-          .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
-          .remember = [state] { return remember(*state); },
-          .recall = [state](const std::string& text) { recall(*state, text); },
-          .least_width = 560,
-          .least_height = 430};
+  return {
+      .id = "history",
+      .title = "History",
+      .draw = [state](const Workspace& workspace, Commands& commands) { draw(*state, workspace, commands); },
+      .remember = [state] { return state_of(*state).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace); },
+      .recall = [state](const std::string& text) { show_state(*state, nlohmann::json::parse(text, nullptr, false)); },
+      .view = [state](const Workspace&) { return view_of(*state); },
+      .show_view = [state](const nlohmann::json& json, const Workspace&) { show_state(*state, json); },
+      .least_width = 560,
+      .least_height = 430};
 }
 
 }  // namespace stepladder

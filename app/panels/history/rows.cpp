@@ -1,6 +1,7 @@
 #include "app/panels/history/rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -64,25 +65,49 @@ void add_tree(std::vector<HistoryRow>& rows, const std::vector<const RunEntry*>&
   for (const RunEntry* root : roots) add(root, 0);
 }
 
-// A filter that cannot be parsed (such as a half typed one) hides nothing.
+std::set<std::string> recipe_names(const Workspace& workspace) {
+  std::set<std::string> names;
+  for (const RunEntry& entry : workspace.runs()) add_recipe_names(entry.run, names);
+  return names;
+}
+
+std::set<std::string> metric_names(const Workspace& workspace) {
+  std::set<std::string> names;
+  if (!workspace.project_metrics) return names;
+  for (const Metric& metric : workspace.project_metrics->names) names.insert(metric.name);
+  return names;
+}
+
+// A filter that cannot be parsed (such as a half typed one), or whose metrics haven't been read yet, hides nothing.
 std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& workspace) {
+  constexpr const char* reading = "Reading metrics...";
   list.filter_problem.clear();
+  list.filter_figures.clear();
   std::vector<const RunEntry*> found;
   const auto listed = [&](const RunEntry& entry) { return list.archived || !entry.curation.archived; };
   PlausibilityContext judge{.hardware = workspace.hardware};
   for (const RunEntry& entry : workspace.runs()) judge.repeats.add(entry.run);
+  const FigureTable none;
+  const FigureTable& metrics = workspace.project_metrics ? workspace.project_metrics->table : none;
+  bool asked_for_metrics = false;
   try {
-    const RunFilter filter(list.filter.data(), [&] {
-      std::set<std::string> names;
-      for (const RunEntry& entry : workspace.runs()) add_recipe_names(entry.run, names);
-      return names;
-    });
+    const RunFilter filter(list.filter.data(), {.recipe = [&] { return recipe_names(workspace); },
+                                                .metrics =
+                                                    [&] {
+                                                      asked_for_metrics = true;
+                                                      return metric_names(workspace);
+                                                    }});
+    list.filter_figures = filter.figures();
+    for (const MetricFigure& figure : list.filter_figures)
+      if (!metrics.has(figure)) throw FilterError(reading);
     for (const RunEntry& entry : workspace.runs()) {
-      if (listed(entry) && filter.accepts(entry.run, entry.summary, judge, entry.curation)) found.push_back(&entry);
+      if (listed(entry) && filter.accepts(entry.run, entry.summary, judge, entry.curation, metrics))
+        found.push_back(&entry);
     }
   } catch (const FilterError& error) {
     const std::string said = error.what();  // after the name of the command line's option
     list.filter_problem = said.substr(said.starts_with("--filter: ") ? 10 : 0);
+    if (asked_for_metrics && !workspace.project_metrics) list.filter_problem = reading;
     for (const RunEntry& entry : workspace.runs()) {
       if (listed(entry)) found.push_back(&entry);
     }
@@ -90,33 +115,35 @@ std::vector<const RunEntry*> matching_runs(HistoryRows& list, const Workspace& w
   return found;
 }
 
-// Sorts by the chosen column, pinned runs first.
+// Sorts by the chosen column: pinned runs first, then numbers, then words; last, in either direction, NaN and what is
+// missing.
 std::vector<const RunEntry*> sorted(const std::vector<const RunEntry*>& found, const HistoryRows& list,
-                                    const HistoryColumns& columns, const Workspace& workspace) {
+                                    HistoryColumns& columns, const Workspace& workspace) {
   const ColumnContext context{&workspace, list.baseline};
-  const RunColumn* column = columns.find(list.sorted_by);
-  const bool by_text = !column || column->kind != ColumnKind::number;
+  const RunColumn* chosen = columns.find(list.sorted_by);
+  const RunColumn column = chosen ? *chosen : RunColumn{.id = list.sorted_by, .kind = ColumnKind::text};
+  const bool by_text = column.kind != ColumnKind::number;
   struct Keyed {
     const RunEntry* entry;
     double value;
     std::string text;
+    int place;
   };
   std::vector<Keyed> keyed;
   for (const RunEntry* entry : found) {
-    Keyed key{.entry = entry, .value = by_text ? missing : cell_value(list.sorted_by, *entry, context), .text = ""};
-    if (is_missing(key.value)) key.text = cell_text(list.sorted_by, *entry, context);
+    Keyed key{.entry = entry, .value = by_text ? missing : cell_value(column, *entry, context), .text = {}, .place = 0};
+    if (is_missing(key.value)) key.text = cell_text(column, *entry, context);
+    const bool has_none = key.text.empty() || (!by_text && (key.text == "-" || key.text == "..."));
+    key.place = !std::isnan(key.value) ? 0 : !is_missing(key.value) ? 2 : has_none ? 3 : 1;
     keyed.push_back(std::move(key));
   }
   std::stable_sort(keyed.begin(), keyed.end(), [&](const Keyed& first, const Keyed& second) {
     if (first.entry->curation.pinned != second.entry->curation.pinned) return first.entry->curation.pinned;
+    if (first.place != second.place) return first.place < second.place;
     const Keyed& a = list.ascending ? first : second;
     const Keyed& b = list.ascending ? second : first;
-    // NaN sorts before every number, so that the order is strict.
-    const bool a_nan = a.value != a.value;
-    const bool b_nan = b.value != b.value;
-    if (a_nan && b_nan) return a.text != b.text ? a.text < b.text : a.entry->run.id < b.entry->run.id;
-    if (a_nan || b_nan) return a_nan && !b_nan;
-    return a.value != b.value ? a.value < b.value : a.entry->run.id < b.entry->run.id;
+    if (a.place == 0 && a.value != b.value) return a.value < b.value;
+    return a.text != b.text ? a.text < b.text : a.entry->run.id < b.entry->run.id;
   });
   std::vector<const RunEntry*> entries;
   entries.reserve(keyed.size());
@@ -149,10 +176,11 @@ const std::vector<std::string>& history_group_names() {
   return names;
 }
 
-void HistoryRows::update(const HistoryColumns& columns, const Workspace& workspace) {
+void HistoryRows::update(HistoryColumns& columns, const Workspace& workspace) {
   std::string wanted = std::string(filter.data()) + '\n' + sorted_by + (ascending ? "+" : "-") +
                        std::to_string(static_cast<int>(group)) + (archived ? "a" : "") +
-                       std::to_string(workspace.version) + "/" + std::to_string(baseline);
+                       std::to_string(workspace.version) + "/" + std::to_string(baseline) + "/" +
+                       std::to_string(workspace.project_metrics_version);
   for (const std::string& head : folded) wanted += '\n' + head;
   if (wanted == made_for) return;
   made_for = std::move(wanted);

@@ -24,7 +24,7 @@ struct HistoryRow {
 
 struct HistoryRows {
   // The user's choices.
-  std::array<char, 256> filter{};
+  std::array<char, 1024> filter{};
   std::string sorted_by = "created";
   bool ascending = false;
   HistoryGroup group = HistoryGroup::none;
@@ -37,10 +37,11 @@ struct HistoryRows {
   std::size_t matching = 0;
   std::set<RunId> listed;      // the runs that pass the filter, in folded groups too
   std::string filter_problem;  // if set, no run is hidden
+  std::vector<MetricFigure> filter_figures;
   std::string made_for;
   std::map<RunId, bool> impossible;  // whether a run's times are impossible; of drawn rows only, as it takes 0.1 ms
 
-  void update(const HistoryColumns& columns, const Workspace& workspace);
+  void update(HistoryColumns& columns, const Workspace& workspace);
 };
 
 }  // namespace stepladder

@@ -1,10 +1,13 @@
 #include "app/panels/history/table.h"
 
 #include <imgui.h>
+#include <imgui_internal.h>  // the order of a table's columns
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <limits>
+#include <utility>
 
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -147,17 +150,31 @@ void draw_tags(const RunEntry& entry) {
   }
 }
 
-bool rests_on_times(const std::string& column) {
-  return column.starts_with("dt_ms") || column == "tokens_per_s" || column == "factor" || column == "mfu";
+bool rests_on_times(const RunColumn& column) {
+  const std::string& name = column.metric ? column.metric->figure.metric : column.id;
+  return name.starts_with("dt_ms") || name == "tokens_per_s" || (!column.metric && (name == "factor" || name == "mfu"));
+}
+
+std::string why_empty(const MetricColumn& column) {
+  if (column.shows != MetricColumn::Shows::value) return "The run or its baseline has no such value.";
+  if (column.figure.kind == MetricFigure::Kind::at)
+    return "The run has no " + column.figure.metric + " of step " + grouped(column.figure.step) + ".";
+  return "The run has no " + column.figure.metric + ", or no finite value of it.";
 }
 
 // Grey if the times are impossible, as in Ladder.
 void draw_number(const RunColumn& column, const RunEntry& entry, const ColumnContext& context, bool impossible) {
-  const std::string text = in_print(cell_text(column.id, entry, context));
-  const bool doubted = impossible && rests_on_times(column.id);
+  const std::string text = in_print(cell_text(column, entry, context));
+  if (text.empty()) {
+    ImGui::Dummy(ImVec2(std::max(1.0f, ImGui::GetContentRegionAvail().x), px(22)));
+    if (column.metric) ImGui::SetItemTooltip("%s", why_empty(*column.metric).c_str());
+    return;
+  }
+  const bool doubted = impossible && rests_on_times(column);
+  const bool is_quiet = text == "-" || text == "..." || doubted;
   middle_line();
   text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x, nullptr, 0,
-             text == "-" || doubted ? &palette().quiet : &palette().text);
+             is_quiet ? &palette().quiet : &palette().text);
   if (doubted)
     ImGui::SetItemTooltip("Impossible: more FLOP/s than the hardware's peak. The Run view shows the arithmetic.");
 }
@@ -177,7 +194,7 @@ void draw_cell(const RunColumn& column, const RunEntry& entry, const ColumnConte
     case ColumnKind::text:
       break;
   }
-  const std::string text = cell_text(column.id, entry, context);
+  const std::string text = cell_text(column, entry, context);
   middle_line();
   text_cut(text.empty() ? "-" : text, ImGui::GetContentRegionAvail().x, text.empty() ? palette().quiet : palette().text,
            fonts().regular, text_size);
@@ -253,24 +270,99 @@ void draw_group_head(HistoryRows& list, const HistoryRow& row) {
   ImGui::PopID();
 }
 
-// Like ImGui's own head, with right-aligned names over numbers.
-void draw_head_row(const std::vector<const RunColumn*>& columns) {
+// What the user does with a column's head, carried out when the table has been drawn.
+using ColumnChange = std::function<void(HistoryColumns&)>;
+
+void draw_head_menu(const RunColumn& column, HistoryColumns& columns, ColumnChange& change) {
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(8)));
+  ImGui::PushFont(fonts().regular, text_size);
+  ImGui::PushStyleColor(ImGuiCol_Text, palette().text);
+  if (ImGui::BeginPopupContextItem("##head")) {
+    const std::string id = column.id;
+    const auto item = [&](const char* words, const char* name, ColumnChange what, bool is_possible = true) {
+      if (ImGui::MenuItem(words, nullptr, false, is_possible)) change = std::move(what);
+      mark(std::string("history.head.") + name);
+    };
+    item("Move to the left", "left", [id](HistoryColumns& all) { all.move(id, -1); });
+    item("Move to the right", "right", [id](HistoryColumns& all) { all.move(id, 1); });
+    item(
+        "Remove column", "remove", [id](HistoryColumns& all) { all.remove(id); }, columns.shown.size() > 1);
+    if (column.metric) {
+      ImGui::Separator();
+      MetricColumn beside = *column.metric;
+      beside.shows = MetricColumn::Shows::difference;
+      const std::string difference = id_of(beside);
+      beside.shows = MetricColumn::Shows::factor;
+      const std::string factor = id_of(beside);
+      item(
+          "Add difference from the baseline", "difference", [difference](HistoryColumns& all) { all.add(difference); },
+          !columns.shows(difference));
+      item(
+          "Add factor of the baseline", "factor", [factor](HistoryColumns& all) { all.add(factor); },
+          !columns.shows(factor));
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleColor();
+  ImGui::PopFont();
+  ImGui::PopStyleVar();
+}
+
+// Like ImGui's own head, with right-aligned names over numbers, and a menu.
+void draw_head_row(const std::vector<const RunColumn*>& columns, HistoryColumns& all, ColumnChange& change) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < static_cast<int>(columns.size()) + 2; ++column) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
     const char* name = ImGui::TableGetColumnName(column);
+    const RunColumn* shown = column >= 2 ? columns[static_cast<std::size_t>(column) - 2] : nullptr;
     ImGui::PushID(column);
-    if (column >= 2 && columns[static_cast<std::size_t>(column) - 2]->kind == ColumnKind::number) {
-      const float right = ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x;
-      const ImVec2 at = ImGui::GetCursorPos();
-      ImGui::TableHeader("##number");
-      ImGui::SetCursorPos(at);
-      text_right(name, right, fonts().regular, small_size, &palette().quiet);
-    } else {
-      ImGui::TableHeader(name);
+    const float room = ImGui::GetContentRegionAvail().x;
+    const float right = ImGui::GetCursorPosX() + room;
+    const ImVec2 at = ImGui::GetCursorPos();
+    const bool is_number = shown && shown->kind == ColumnKind::number;
+    ImGui::TableHeader(is_number ? "##number" : name);
+    if (shown) {
+      mark("history.head." + shown->id);
+      const std::string fits = cut_to(name, room, Cut::middle);
+      if (is_number && fits != name) ImGui::SetItemTooltip("%s", name);
+      draw_head_menu(*shown, all, change);
+      if (is_number) {
+        ImGui::SetCursorPos(at);
+        text_right(fits, right, fonts().regular, small_size, &palette().quiet);
+      }
     }
     ImGui::PopID();
   }
+}
+
+// Gives the table the list's order.
+void show_order(const HistoryRows& list, const std::vector<const RunColumn*>& columns) {
+  const auto sorted = std::find_if(columns.begin(), columns.end(),
+                                   [&](const RunColumn* column) { return column->id == list.sorted_by; });
+  const bool is_shown = sorted != columns.end() || list.sorted_by == "name";
+  const int place = sorted != columns.end() ? static_cast<int>(sorted - columns.begin()) + 2 : 1;
+  ImGui::TableSetColumnSortDirection(place,
+                                     !is_shown        ? ImGuiSortDirection_None
+                                     : list.ascending ? ImGuiSortDirection_Ascending
+                                                      : ImGuiSortDirection_Descending,
+                                     false);
+}
+
+// Takes over the order into which the user has dragged the heads.
+void take_dragged_order(HistoryColumns& all, const std::vector<const RunColumn*>& columns) {
+  const ImGuiTable* table = ImGui::GetCurrentTable();
+  if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) return;  // the drag goes on
+  std::vector<std::pair<int, std::string>> order;
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    order.emplace_back(table->Columns[static_cast<int>(i) + 2].DisplayOrder, columns[i]->id);
+  if (std::is_sorted(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; }))
+    return;
+  std::sort(order.begin(), order.end());
+  std::vector<std::string> shown;
+  for (auto& [place, id] : order) shown.push_back(std::move(id));
+  for (const std::string& id : all.shown)  // those that don't fit
+    if (std::find(shown.begin(), shown.end(), id) == shown.end()) shown.push_back(id);
+  all.shown = std::move(shown);
 }
 
 }  // namespace
@@ -314,9 +406,11 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
   }
   ImGui::PushFont(fonts().regular, small_size);
   ImGui::PushStyleColor(ImGuiCol_Text, palette().quiet);
-  draw_head_row(columns);
+  ColumnChange change;
+  draw_head_row(columns, table.columns, change);
   ImGui::PopStyleColor();
   ImGui::PopFont();
+  if (std::exchange(table.sorted_anew, false)) show_order(list, columns);
   if (const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs && specs->SpecsCount > 0) {
     const int column = specs->Specs[0].ColumnIndex;
     list.sorted_by = column < 2 ? "name" : columns[static_cast<std::size_t>(column) - 2]->id;
@@ -336,10 +430,12 @@ void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& wo
       }
     }
   }
+  take_dragged_order(table.columns, columns);
   ImGui::EndTable();
+  if (change) change(table.columns);
 }
 
-std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, const Workspace& workspace) {
+std::vector<std::vector<std::string>> shown_table(HistoryTable& table, const Workspace& workspace) {
   const ColumnContext context{&workspace, table.list.baseline};
   std::vector<const RunColumn*> columns;
   for (const std::string& id : table.columns.shown) {
@@ -351,7 +447,7 @@ std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, con
   for (const HistoryRow& row : table.list.rows) {
     if (!row.entry) continue;
     rows.push_back({row.entry->run.name});
-    for (const RunColumn* column : columns) rows.back().push_back(cell_text(column->id, *row.entry, context));
+    for (const RunColumn* column : columns) rows.back().push_back(cell_text(*column, *row.entry, context));
   }
   return rows;
 }

@@ -13,6 +13,7 @@ namespace stepladder {
 struct HistoryTable {
   HistoryColumns columns;
   HistoryRows list;
+  bool sorted_anew = false;  // the list's order is to replace the table's
   RunId last_clicked = 0;
   RunId renaming = 0;  // 0: none
   std::array<char, 256> name{};
@@ -23,6 +24,6 @@ struct HistoryTable {
 void draw_history_table(HistoryTable& table, TagPopup& tags, const Workspace& workspace, Commands& commands);
 
 // The table as shown, for a file or the clipboard: the names of its columns, then its runs.
-std::vector<std::vector<std::string>> shown_table(const HistoryTable& table, const Workspace& workspace);
+std::vector<std::vector<std::string>> shown_table(HistoryTable& table, const Workspace& workspace);
 
 }  // namespace stepladder

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -154,6 +155,11 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
 }
 
+void show_tab(State& state, const std::string& name) {
+  const auto tab = std::find(tab_names.begin(), tab_names.end(), name);
+  if (tab != tab_names.end()) state.tab = static_cast<Tab>(tab - tab_names.begin());
+}
+
 std::string remember(const State& state) {
   const nlohmann::json json{{"tab", tab_names[static_cast<std::size_t>(state.tab)]},
                             {"folded", to_json(state.logged.folded)}};
@@ -163,11 +169,22 @@ std::string remember(const State& state) {
 void recall(State& state, const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object()) json = {{"tab", text}};  // as older versions wrote it
-  const auto read = json.find("tab");
-  const std::string name = read != json.end() && read->is_string() ? read->get<std::string>() : "";
-  const auto tab = std::find(tab_names.begin(), tab_names.end(), name);
-  if (tab != tab_names.end()) state.tab = static_cast<Tab>(tab - tab_names.begin());
+  const auto tab = json.find("tab");
+  if (tab != json.end() && tab->is_string()) show_tab(state, tab->get<std::string>());
   if (const auto folded = json.find("folded"); folded != json.end()) state.logged.folded = folded_from(*folded);
+}
+
+nlohmann::json view_of(const State& state) {
+  return {{"tab", tab_names[static_cast<std::size_t>(state.tab)]}, {"metrics", state.logged.search.data()}};
+}
+
+void show_view(State& state, const nlohmann::json& json) {
+  try {
+    show_tab(state, json.value("tab", std::string()));
+    const std::string search = json.value("metrics", std::string(state.logged.search.data()));
+    std::snprintf(state.logged.search.data(), state.logged.search.size(), "%s", search.c_str());
+  } catch (const nlohmann::json::exception&) {  // from another version: the rest stays
+  }
 }
 
 }  // namespace
@@ -180,6 +197,8 @@ Panel panels::run() {
           .leave = [state](Commands& commands) { state->note.keep(commands); },
           .remember = [state] { return remember(*state); },
           .recall = [state](const std::string& text) { recall(*state, text); },
+          .view = [state](const Workspace&) { return view_of(*state); },
+          .show_view = [state](const nlohmann::json& json, const Workspace&) { show_view(*state, json); },
           .least_width = 660,
           .least_height = 580};
 }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "storage/analysis/metrics/metric_verdict.h"
+#include "storage/bounded_text.h"
 #include "storage/database/database.h"
 #include "storage/database/derived/derived.h"
 #include "storage/database/derived/overview_reading.h"
@@ -59,6 +61,40 @@ std::optional<Quantity> quantity_of(const Metric& metric) {
   for (const Quantity quantity : step_quantities)
     if (metric.field == to_string(quantity)) return quantity;
   return std::nullopt;
+}
+
+// Of a row of metric_figures, from `column` on.
+MetricFigures figures_in(const Statement& row, int column) {
+  MetricFigures figures{.count = row.integer(column),
+                        .not_finite = row.integer(column + 1),
+                        .first_step = row.integer(column + 2),
+                        .last_step = row.integer(column + 3),
+                        .first = row.real(column + 4),
+                        .last = row.real(column + 5),
+                        .lowest = row.real(column + 6),
+                        .highest = row.real(column + 7),
+                        .mean = row.real(column + 8),
+                        .median = row.real(column + 9)};
+  for (double* const value : {&figures.first, &figures.last})
+    if (figures.count > 0 && is_missing(*value)) *value = std::numeric_limits<double>::quiet_NaN();
+  return figures;
+}
+
+// But for the value of a step.
+double figure_of(const MetricFigures& figures, MetricFigure::Kind kind) {
+  switch (kind) {
+    case MetricFigure::Kind::last:
+      return figures.last;
+    case MetricFigure::Kind::min:
+      return figures.lowest;
+    case MetricFigure::Kind::max:
+      return figures.highest;
+    case MetricFigure::Kind::median:
+      return figures.median;
+    case MetricFigure::Kind::at:
+      break;
+  }
+  return missing;
 }
 
 Metric field_metric(std::string_view name) {
@@ -125,20 +161,7 @@ std::optional<MetricFigures> MetricStore::kept_figures(MetricId metric) {
                 "SELECT count, not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM "
                 "metric_figures WHERE metric_id = ? AND format = ?");
   row.bind(metric).bind(figures_format);
-  if (!row.step()) return std::nullopt;
-  MetricFigures figures{.count = row.integer(0),
-                        .not_finite = row.integer(1),
-                        .first_step = row.integer(2),
-                        .last_step = row.integer(3),
-                        .first = row.real(4),
-                        .last = row.real(5),
-                        .lowest = row.real(6),
-                        .highest = row.real(7),
-                        .mean = row.real(8),
-                        .median = row.real(9)};
-  for (double* const value : {&figures.first, &figures.last})
-    if (figures.count > 0 && is_missing(*value)) *value = std::numeric_limits<double>::quiet_NaN();
-  return figures;
+  return row.step() ? std::optional(figures_in(row, 0)) : std::nullopt;
 }
 
 // Reads all values. Keeps figures and chunks if the run is over; a locked or full file does not prevent the answer.
@@ -172,6 +195,103 @@ MetricFigures MetricStore::make(RunId run, const MetricRow& row) {
   } catch (const StorageError&) {  // made again next time
   }
   return made;
+}
+
+struct MetricOfRunRow {
+  RunId run = 0;
+  bool is_over = false;
+  MetricRow row;
+  std::optional<MetricFigures> kept;
+};
+
+std::vector<Metric> MetricStore::all_names() {
+  std::vector<Metric> names;
+  {
+    Statement rows(database_,
+                   "SELECT metrics.name, max(unit), max(direction), max(section) FROM runs JOIN metrics ON "
+                   "metrics.run_id = runs.id WHERE " +
+                       is_listed + " GROUP BY metrics.name ORDER BY metrics.name");
+    while (rows.step()) {
+      Metric metric{.name = bounded(rows.text(0), longest_name),
+                    .unit = bounded(rows.text(1), longest_name),
+                    .section = bounded(rows.text(3), longest_name)};
+      for (const Direction direction : {Direction::lower, Direction::higher})
+        if (rows.text(2) == to_string(direction)) metric.direction = direction;
+      names.push_back(std::move(metric));
+    }
+  }
+  const std::size_t logged = names.size();
+  for (const Quantity quantity : step_quantities) {
+    const auto is_it = [&](const Metric& each) { return each.name == to_string(quantity); };
+    if (std::none_of(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(logged), is_it))
+      names.push_back(field_metric(to_string(quantity)));
+  }
+  return names;
+}
+
+// The listed runs that have a metric of this name; a field of the steps is one of every run.
+std::vector<MetricOfRunRow> MetricStore::rows_named(const std::string& name) {
+  const Metric field = field_metric(name);
+  const bool is_field = quantity_of(field).has_value();
+  std::vector<MetricOfRunRow> found;
+  Statement rows(database_,
+                 "SELECT runs.id, runs.status NOT IN ('queued', 'running'), metrics.id, field, count, "
+                 "not_finite, first_step, last_step, first, last, lowest, highest, mean, median FROM runs " +
+                     std::string(is_field ? "LEFT " : "") +
+                     "JOIN metrics ON metrics.run_id = runs.id AND metrics.name = ? LEFT JOIN "
+                     "metric_figures ON metric_figures.metric_id = metrics.id AND format = ? WHERE " +
+                     is_listed);
+  rows.bind(name).bind(figures_format);
+  while (rows.step()) {
+    MetricOfRunRow read{.run = rows.integer(0), .is_over = rows.integer(1) != 0, .row = {}, .kept = {}};
+    read.row.id = rows.integer(2);
+    read.row.metric.name = name;
+    read.row.metric.field = rows.is_null(2) ? name : rows.text(3);
+    if (read.is_over && !rows.is_null(4)) read.kept = figures_in(rows, 4);
+    found.push_back(std::move(read));
+  }
+  return found;
+}
+
+// What a summary has of a field, without reading its steps.
+std::optional<MetricFigures> MetricStore::figures_of_summary(RunId run, Quantity quantity) {
+  if (quantity != Quantity::loss && quantity != Quantity::val_loss) return std::nullopt;
+  const auto of = read_run(database_, run);
+  const auto summary = of ? derived_.kept(*of) : std::nullopt;
+  if (!summary) return std::nullopt;
+  const bool is_loss = quantity == Quantity::loss;
+  return MetricFigures{.last = is_loss ? summary->loss_last : summary->val_loss_last,
+                       .lowest = is_loss ? summary->loss_min : summary->val_loss_min};
+}
+
+double MetricStore::value_at(RunId run, const MetricRow& row, std::int64_t step) {
+  double value = missing;
+  for_points(run, row, step, step, [&](std::span<const MetricPoint> points) { value = points.back().value; });
+  return value;
+}
+
+FigureTable MetricStore::table(std::vector<MetricFigure> figures, const std::function<bool()>& interrupted) {
+  using Kind = MetricFigure::Kind;
+  std::map<std::string, std::vector<std::size_t>> by_name;
+  for (std::size_t i = 0; i < figures.size(); ++i) by_name[figures[i].metric].push_back(i);
+  FigureTable table(std::move(figures));
+  for (const auto& [name, columns] : by_name) {
+    for (const MetricOfRunRow& found : rows_named(name)) {
+      if (interrupted && interrupted()) return table;
+      const std::optional<Quantity> quantity = quantity_of(found.row.metric);
+      std::optional<MetricFigures> all = found.kept, few;
+      if (quantity && found.is_over) few = figures_of_summary(found.run, *quantity);
+      for (const std::size_t column : columns) {
+        const MetricFigure& asked = table.figures()[column];
+        const bool is_in_summary = few && (asked.kind == Kind::last || asked.kind == Kind::min);
+        if (asked.kind != Kind::at && !is_in_summary && !all) all = make(found.run, found.row);
+        const double value = asked.kind == Kind::at ? value_at(found.run, found.row, asked.step)
+                                                    : figure_of(is_in_summary ? *few : *all, asked.kind);
+        if (!is_missing(value)) table.set(found.run, column, value);
+      }
+    }
+  }
+  return table;
 }
 
 MetricAndFigures MetricStore::with_figures(RunId run, const MetricRow& row, bool is_over) {

@@ -10,12 +10,14 @@
 
 #include "storage/analysis/metric_figures.h"
 #include "storage/analysis/overview.h"
+#include "storage/database/metrics/figure_table.h"
 #include "storage/records.h"
 
 namespace stepladder {
 
 class Database;
 class Derived;
+struct MetricOfRunRow;
 struct MetricRow;
 struct OverviewSource;
 
@@ -50,6 +52,15 @@ class MetricStore {
   // Nullopt if the run has no such metric, or no value of it.
   std::optional<MetricAndFigures> find(RunId run, std::string_view name);
 
+  // Every name that a listed run has logged, once, with what is known of it, by name; then the fields of the steps that
+  // no run has logged under their own names. Reads no values.
+  std::vector<Metric> all_names();
+
+  // These figures of all listed runs, in one query for each name where the cache has them; values are read for the
+  // others: those of runs under way, and of fields of the steps but for what summaries have. `interrupted` is asked
+  // between runs; once it says true, the rest is missing.
+  FigureTable table(std::vector<MetricFigure> figures, const std::function<bool()>& interrupted = {});
+
   // The newest attempt of each step, in order, some thousands at a time; no read lock is held while `use` runs.
   using Use = std::function<void(std::span<const MetricPoint>)>;
   void for_points(RunId run, std::string_view name, const Use& use);
@@ -67,6 +78,9 @@ class MetricStore {
   MetricAndFigures with_figures(RunId run, const MetricRow& row, bool is_over);
   std::optional<MetricFigures> kept_figures(std::int64_t metric);
   MetricFigures make(RunId run, const MetricRow& row);
+  std::vector<MetricOfRunRow> rows_named(const std::string& name);
+  double value_at(RunId run, const MetricRow& row, std::int64_t step);
+  std::optional<MetricFigures> figures_of_summary(RunId run, Quantity quantity);
   OverviewSource source(RunId run, const MetricRow& row);
 
   Database& database_;

@@ -141,12 +141,14 @@ class ProjectFile {
 
   void read() {
     if (!tables_.has("runs") || !tables_.has("steps")) throw ImportError("is a Stepladder project without runs");
-    for (const char* const table : {"ladders", "curation", "nan_steps"}) tables_.has(table);  // throws what it refuses
+    for (const char* const table : {"ladders", "curation", "nan_steps", "settings"})
+      tables_.has(table);  // throws what it refuses
     // In the order of attempts: what later tables hold is newer.
     for (const char* const table : {"superseded_steps", "steps_to_move", "steps"})
       if (tables_.has(table)) prepare_steps(table);
     for (const char* const table : {"metrics", "metric_values", "superseded_metric_values"}) tables_.has(table);
     read_runs();
+    read_views();
   }
 
  private:
@@ -208,8 +210,9 @@ class ProjectFile {
     if (bad_steps_ > 0)
       sink_.note(0, times(bad_steps_, "step was", "steps were") + " left out: its number is negative or too large");
     if (told == 0) throw ImportError("is a Stepladder project without runs");
-    sink_.note(
-        0, "runs, ladders, steps and metrics are imported; tags, notes, samples, console output and profiles are not");
+    sink_.note(0,
+               "runs, ladders, steps, metrics and saved views are imported; tags, notes, samples, console output and "
+               "profiles are not");
   }
 
   std::vector<Entry> entries() {
@@ -306,6 +309,7 @@ class ProjectFile {
     const std::optional<Run> run = run_of(id);
     if (!run) return false;
     sink_.begin_run(*run);
+    begun_.push_back(id);
     std::vector<std::unique_ptr<StepCursor>> cursors;
     for (const StepTable& table : step_tables_)
       cursors.push_back(std::make_unique<StepCursor>(database_.get(), table.sql, table.units, id));
@@ -323,6 +327,17 @@ class ProjectFile {
     read_metrics(id);
     sink_.end_run(*run);
     return true;
+  }
+
+  // Rows of `settings` (docs/database.md). Too long ones aren't Stepladder's.
+  void read_views() {
+    constexpr std::int64_t most = 1000, longest = 1 << 20;
+    if (!has_columns("settings", {"key", "value"})) return;
+    Statement rows(database_.get(),
+                   "SELECT substr(key, 6), value FROM settings WHERE key > 'view:' AND key < 'view;' AND "
+                   "length(CAST(value AS BLOB)) <= ? AND length(key) <= 505 ORDER BY key LIMIT ?");
+    rows.bind(longest).bind(most);
+    while (rows.step()) sink_.view(rows.text(0), rows.text(1), begun_);
   }
 
   bool has_columns(const std::string& table, std::initializer_list<const char*> names) {
@@ -374,6 +389,7 @@ class ProjectFile {
   PlainTables tables_;
   ImportSink& sink_;
   std::vector<StepTable> step_tables_;
+  std::vector<RunId> begun_;
   std::uint64_t left_out_ = 0;
   std::uint64_t bad_steps_ = 0;
 };

@@ -186,5 +186,91 @@ TEST(Metrics, deleting_a_run_deletes_its_metrics) {
   EXPECT_EQ(number(store, "SELECT count(*) FROM metrics"), 2);
 }
 
+double cell(const FigureTable& table, RunId run, const std::string& figure) {
+  return table.value(run, metric_figure_from(figure).value());
+}
+
+TEST(Metrics, a_table_has_figures_of_all_listed_runs) {
+  RunStore store = RunStore::in_memory();
+  const RunId first = run_of_steps(store, 3);
+  const RunId second = store.insert_finished(
+      {.name = "other"},
+      std::vector<StepRecord>{{.step = 1, .loss = 3, .dt_ms = 20}, {.step = 2, .loss = nan, .dt_ms = 40}});
+  const RunId binned = run_of_steps(store, 3);
+  store.metrics().append(first, "val/acc", std::vector<MetricPoint>{{1, 0.5}, {2, nan}, {4, 0.25}});
+  store.metrics().append(second, "val/acc", std::vector<MetricPoint>{{1, nan}});
+  store.metrics().append(second, "only here", std::vector<MetricPoint>{{7, -infinity}, {9, 8}});
+  store.metrics().append(binned, "val/acc", line(1, 3));
+  store.curate(binned, {.deleted_at = 1});
+  std::vector<MetricFigure> asked;
+  for (const char* text : {"last(val/acc)", "min(val/acc)", "max(val/acc)", "median(val/acc)", "at(val/acc, 2)",
+                           "at(val/acc, 3)", "max(only here)", "at(only here, 7)", "last(loss)", "min(loss)",
+                           "median(dt_ms)", "at(loss, 2)", "last(nothing)"})
+    asked.push_back(metric_figure_from(text).value());
+  for (const int round : {1, 2}) {  // the second one from the cache
+    const FigureTable table = store.metrics().table(asked);
+    EXPECT_EQ(cell(table, first, "last(val/acc)"), 0.25) << round;
+    EXPECT_EQ(cell(table, first, "min(val/acc)"), 0.25);
+    EXPECT_EQ(cell(table, first, "max(val/acc)"), 0.5);
+    EXPECT_EQ(cell(table, first, "median(val/acc)"), 0.375);
+    EXPECT_TRUE(std::isnan(cell(table, first, "at(val/acc, 2)")));
+    EXPECT_FALSE(is_missing(cell(table, first, "at(val/acc, 2)"))) << "it was logged as NaN";
+    EXPECT_TRUE(is_missing(cell(table, first, "at(val/acc, 3)"))) << "no value of this very step";
+    EXPECT_TRUE(is_missing(cell(table, first, "max(only here)")));
+    EXPECT_FALSE(is_missing(cell(table, second, "last(val/acc)"))) << "NaN";
+    EXPECT_TRUE(is_missing(cell(table, second, "min(val/acc)")));
+    EXPECT_EQ(cell(table, second, "max(only here)"), 8);
+    EXPECT_EQ(cell(table, second, "at(only here, 7)"), -infinity);
+    EXPECT_EQ(cell(table, first, "last(loss)"), 4);
+    EXPECT_FALSE(is_missing(cell(table, second, "last(loss)")));
+    EXPECT_TRUE(std::isnan(cell(table, second, "at(loss, 2)")));
+    EXPECT_EQ(cell(table, second, "min(loss)"), 3);
+    EXPECT_EQ(cell(table, second, "median(dt_ms)"), 30);
+    EXPECT_TRUE(is_missing(cell(table, first, "median(dt_ms)")));
+    EXPECT_TRUE(is_missing(cell(table, first, "last(nothing)")));
+    EXPECT_TRUE(is_missing(cell(table, binned, "last(val/acc)"))) << "in the bin";
+    EXPECT_TRUE(is_missing(table.value(first, {.metric = "not asked for"})));
+  }
+  int asks = 0;
+  const FigureTable cut = store.metrics().table(asked, [&] { return ++asks > 1; });
+  EXPECT_EQ(asks, 2);
+}
+
+TEST(Metrics, a_table_follows_a_run_under_way) {
+  RunStore store = RunStore::in_memory();
+  const RunId run = store.create_run({.name = "r", .status = RunStatus::running});
+  const std::vector<MetricFigure> asked{{.metric = "m"}};
+  store.metrics().append(run, "m", line(1, 3));
+  EXPECT_EQ(store.metrics().table(asked).value(run, asked[0]), 3);
+  store.metrics().append(run, "m", line(4, 5));
+  EXPECT_EQ(store.metrics().table(asked).value(run, asked[0]), 5);
+}
+
+TEST(Metrics, a_field_that_a_metric_was_taken_for_is_found_under_both_names) {
+  RunStore store = RunStore::in_memory();
+  const RunId run = run_of_steps(store, 3);
+  store.metrics().describe(run, {.name = "train/loss", .field = "loss"});
+  const std::vector<MetricFigure> asked{{.metric = "train/loss"}, {.metric = "loss"}};
+  const FigureTable table = store.metrics().table(asked);
+  EXPECT_EQ(table.value(run, asked[0]), 4);
+  EXPECT_EQ(table.value(run, asked[1]), 4);
+}
+
+TEST(Metrics, every_name_is_listed_once) {
+  RunStore store = RunStore::in_memory();
+  const RunId first = run_of_steps(store, 1), second = run_of_steps(store, 1), binned = run_of_steps(store, 1);
+  store.metrics().describe(first, {.name = "val/acc"});
+  store.metrics().describe(second, {.name = "val/acc", .unit = "%", .direction = Direction::higher});
+  store.metrics().describe(second, {.name = "loss", .field = "loss"});
+  store.metrics().describe(binned, {.name = "gone"});
+  store.curate(binned, {.deleted_at = 1});
+  std::vector<std::string> names;
+  for (const Metric& metric : store.metrics().all_names()) names.push_back(metric.name);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"loss", "val/acc", "val_loss", "dt_ms", "tokens_per_s", "lr", "grad_norm"}));
+  EXPECT_EQ(store.metrics().all_names()[1].unit, "%");
+  EXPECT_EQ(store.metrics().all_names()[1].direction, Direction::higher);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -1,0 +1,56 @@
+#include "app/desktop/models/project_metrics.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+namespace {
+
+ProjectMetrics read_metrics(RunStore& store, std::vector<MetricFigure> figures, const std::atomic<bool>& cancelled) {
+  ProjectMetrics read;
+  read.names = store.metrics().all_names();
+  std::sort(read.names.begin(), read.names.end(), [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  read.table = store.metrics().table(std::move(figures), [&] { return cancelled.load(); });
+  return read;
+}
+
+}  // namespace
+
+const Metric* ProjectMetrics::find(const std::string& name) const {
+  const auto found =
+      std::lower_bound(names.begin(), names.end(), name,
+                       [](const Metric& metric, const std::string& wanted) { return metric.name < wanted; });
+  return found != names.end() && found->name == name ? &*found : nullptr;
+}
+
+void ProjectMetricsReader::update(RunStore& store, Workspace& workspace) {
+  if (workspace.wanted_figures != wanted_) {
+    wanted_ = workspace.wanted_figures;
+    ++wanted_number_;
+  }
+  const Basis basis{.asked = {wanted_number_},
+                    .data = {static_cast<std::int64_t>(workspace.version), workspace.logged_so_far()}};
+  const bool is_new = !workspace.project_metrics && !is_pending();
+  if (is_new || background_.is_stale(basis, workspace.running() != nullptr)) {
+    background_.start(
+        basis,
+        [file = store.file(), in_memory = store.file().empty() ? &store : nullptr,
+         mode = store.read_only() ? RunStore::Mode::read_only : RunStore::Mode::read_write, wanted = wanted_,
+         cancelled = cancelled_]() -> Made {
+          try {
+            if (in_memory) return std::make_shared<ProjectMetrics>(read_metrics(*in_memory, wanted, *cancelled));
+            RunStore own = RunStore::open(file, mode);
+            return std::make_shared<ProjectMetrics>(read_metrics(own, wanted, *cancelled));
+          } catch (const StorageError& error) {
+            return std::make_shared<ProjectMetrics>(ProjectMetrics{.names = {}, .table = {}, .problem = error.what()});
+          }
+        });
+  }
+  const bool is_in_memory = store.file().empty();  // the other thread uses this store
+  if (background_.take(workspace.project_metrics, is_in_memory ? std::chrono::hours(1) : workspace.patience))
+    ++workspace.project_metrics_version;
+}
+
+}  // namespace stepladder

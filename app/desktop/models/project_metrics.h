@@ -1,0 +1,53 @@
+// The metrics of all runs of a project, as lists of runs show, sort and filter by them: their names, and the figures
+// that are asked for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "app/desktop/models/background.h"
+#include "storage/database/metrics/figure_table.h"
+#include "storage/records.h"
+
+namespace stepladder {
+
+class RunStore;
+class Workspace;
+
+struct ProjectMetrics {
+  std::vector<Metric> names;  // of all metrics, and of the steps' fields
+  FigureTable table;
+  std::string problem;  // why nothing could be read; empty: all is well
+
+  const Metric* find(const std::string& name) const;
+};
+
+// Reads them on another thread, through a connection of its own; those of a database in memory in the same call. UI
+// thread.
+class ProjectMetricsReader {
+ public:
+  ProjectMetricsReader() = default;
+  ~ProjectMetricsReader() { *cancelled_ = true; }
+  ProjectMetricsReader(const ProjectMetricsReader&) = delete;
+  ProjectMetricsReader& operator=(const ProjectMetricsReader&) = delete;
+
+  // Call in every frame that needs them. Reads again when other figures are wanted (Workspace::wanted_figures) or the
+  // runs have changed; while runs log, at most a twentieth of the time. Puts what was read into the workspace.
+  void update(RunStore& store, Workspace& workspace);
+  bool is_pending() const { return background_.is_pending(); }
+
+ private:
+  using Made = std::shared_ptr<const ProjectMetrics>;
+
+  std::shared_ptr<std::atomic<bool>> cancelled_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<MetricFigure> wanted_;
+  std::int64_t wanted_number_ = 0;  // counts changes of wanted_
+  Background<Made> background_;
+};
+
+}  // namespace stepladder
