@@ -2,6 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <vector>
+
+#include "storage/database/run_store.h"
+#include "storage/importers/trackers/logged_steps.h"
 
 namespace stepladder {
 
@@ -14,6 +18,16 @@ inline constexpr std::chrono::seconds after_the_writer(2);
 inline constexpr std::chrono::seconds between_writer_looks(2);
 
 inline constexpr int deepest_followed_folder = 4;  // below a path that was named
+
+// What a store or a journal logs counts over what the run that it has joined has of the same steps; only a step time
+// that is no more than the difference of two times of logging doesn't.
+inline void complete_joined(RunStore& store, RunId run, const LoggedBatch& batch) {
+  if (!batch.dt_is_derived) return store.following().complete_steps(run, batch.steps);
+  std::vector<StepRecord> logged = batch.steps;
+  for (StepRecord& record : logged) record.dt_ms = missing;
+  store.following().complete_steps(run, logged);
+  store.following().complete_steps(run, batch.steps, Completion::fill);
+}
 
 // Somebody else has taken in the same source meanwhile; its position has to be read again.
 struct MovedOn {};

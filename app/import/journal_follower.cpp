@@ -77,16 +77,25 @@ void JournalFollower::look() {
   }
 }
 
-void JournalFollower::add(const fs::path& given) {
+void JournalFollower::add(const fs::path& given, std::optional<RunId> joined) {
   const fs::path path = fs::absolute(given).lexically_normal();
   Group& group = groups_[path.parent_path()];
   group.folder = path.parent_path();
+  if (joined) group.joined = joined;
   const JournalPlace place = journal_place(path).value_or(JournalPlace{.rank = 0, .attempt = 1});
   const auto [found, is_new] = group.files.try_emplace(place);
   if (!is_new) return;
   found->second.path = path;
   found->second.grown = Clock::now();
   group.settled = false;
+}
+
+std::optional<fs::path> JournalFollower::joined_journal(RunStore& store, const std::string& source) {
+  if (!source.starts_with("journal ")) return std::nullopt;
+  const auto position = store.following().position(source);
+  const Json state = Json::parse(position ? position->state : "", nullptr, false);
+  if (!state.is_object() || !state.contains("joined") || !state["joined"].is_string()) return std::nullopt;
+  return state["joined"].get<std::string>();
 }
 
 bool JournalFollower::take_in() {
@@ -149,6 +158,7 @@ void JournalFollower::know_position(Group& group, File& file) {
   file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "");
   file.heals = has_state && state.contains("heals");
   if (has_state && state.contains("metrics")) group.descriptions = state["metrics"];
+  if (group.joined) return void(file.position_known = true);
   if (stored) group.run = stored->run;
   if (const auto run = store_.following().run_with_uid(file.header->uid); run && !stored) {
     group.run = *run;
@@ -206,7 +216,10 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
     store_.in_one_transaction([&] {
       const auto stored = store_.following().position(file.source);
       if (stored.value_or(FollowedSource{}).bytes != file.stored.bytes) throw MovedOn();
-      if (const auto known = store_.following().run_with_uid(file.header->uid)) group.run = *known;
+      if (group.joined)
+        group.run = *group.joined;
+      else if (const auto known = store_.following().run_with_uid(file.header->uid))
+        group.run = *known;
       if (group.run == 0 || !store_.run(group.run)) create_run(group, file);
       JournalRun run(store_.existing_run(group.run));
       run.take_descriptions(group.descriptions);
@@ -214,14 +227,18 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
       group.descriptions = run.descriptions();
       LoggedBatch batch = steps.take(run.tokens_per_sample());
       run.describe(batch);
-      store_batch(group.run, file, batch);
+      store_batch(group, file, batch);
       for (TextSample& text : run.take_texts()) {
         text.run = group.run;
         store_.apply(std::vector<RunEvent>{text});
       }
-      update_run(group.run, file, run, batch);
+      if (group.joined)
+        update_joined_run(group.run, run, batch);
+      else
+        update_run(group.run, file, run, batch);
       ended = run.has_ended() && has_end(piece.events);
       Json state = {{"steps", Json::parse(steps.state())}, {"metrics", group.descriptions}};
+      if (group.joined) state["joined"] = file.path.string();
       if (file.heals) state["heals"] = true;
       position = {group.run, static_cast<std::int64_t>(piece.end), state.dump()};
       store_.following().set_position(file.source, position);
@@ -233,8 +250,10 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   file.steps = std::move(steps);
   file.stored = std::move(position);
   group.values_read += std::ssize(piece.events);
-  if (before != group.run) tell_("run " + std::to_string(group.run) + " is " + group.folder.filename().string());
-  if (!ended || file.header->rank > 0) return;
+  if (before != group.run)
+    tell_("run " + std::to_string(group.run) + (group.joined ? " takes in " : " is ") +
+          group.folder.filename().string());
+  if (!ended || group.joined || file.header->rank > 0) return;
   const Run run = store_.existing_run(group.run);
   store_.summary(run);  // computes and keeps it
   store_.metrics().of_run(run.id);
@@ -272,9 +291,23 @@ void JournalFollower::update_run(RunId id, const File& file, const JournalRun& j
     store_.following().own(id, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
 }
 
+void JournalFollower::update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch) {
+  Run run = store_.existing_run(id);
+  const Run told = journal.run();
+  run.recipe = told.recipe;
+  run.environment = told.environment;
+  run.sync = told.sync;
+  if (run.tokens_per_step == 0 && !batch.steps.empty()) run.tokens_per_step = batch.steps.front().tokens;
+  store_.update_run(run);
+}
+
 // A step's parts may come in several pieces: they make one record. A new attempt supersedes the older one's.
-void JournalFollower::store_batch(RunId run, File& file, LoggedBatch& batch) {
-  if (file.header->rank == 0) {
+void JournalFollower::store_batch(const Group& group, File& file, LoggedBatch& batch) {
+  const RunId run = group.run;
+  if (file.header->rank == 0 && group.joined) {
+    complete_joined(store_, run, batch);
+    if (file.steps.has_timed_steps()) has_joined_times_ = true;
+  } else if (file.header->rank == 0) {
     std::vector<StepRecord> fresh, parts;
     for (const StepRecord& record : batch.steps)
       (file.heals || batch.may_have(record.step) ? parts : fresh).push_back(record);
@@ -283,6 +316,7 @@ void JournalFollower::store_batch(RunId run, File& file, LoggedBatch& batch) {
   }
   for (auto& [metric, points] : batch.metrics) {
     if (file.header->rank > 0 && !metric.field.empty()) continue;
+    if (group.joined) joined_metrics_.insert(metric.name);
     store_.metrics().describe(run, metric);
     if (!points.empty()) store_.metrics().append(run, metric.name, points);
   }
@@ -300,7 +334,7 @@ void JournalFollower::settle() {
 
 // Rank 0's newest attempt tells whether the run goes on.
 void JournalFollower::settle(Group& group) {
-  if (group.settled || group.run == 0 || group.files.empty()) return;
+  if (group.settled || group.joined || group.run == 0 || group.files.empty()) return;
   const File* newest = nullptr;
   for (const auto& [place, file] : group.files)
     if (file.header && (!newest || place.rank == newest->header->rank)) newest = &file;

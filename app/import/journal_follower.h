@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,13 @@ class JournalFollower {
   // Looks for new journals. Costs a walk through the folders.
   void look();
 
+  // One that the caller has found. With `joined`, the journals of its folder complete that run, which has a name, an
+  // owner and an end of its own.
+  void add(const std::filesystem::path& path, std::optional<RunId> joined = std::nullopt);
+
+  // The journal that has joined a run under an earlier process, by its source in the table `followed`.
+  static std::optional<std::filesystem::path> joined_journal(RunStore& store, const std::string& source);
+
   // Stores what the journals have more since the last call, a piece of each. Returns whether there may be more at once.
   // Throws StorageError; then nothing of the piece is stored, and the next call tries it again.
   bool take_in();
@@ -49,6 +57,10 @@ class JournalFollower {
 
   std::vector<FollowedRun> runs() const;
   bool any_is_open() const;  // a journal that may still grow
+
+  // Whether a joined journal has had values of this metric, since this process follows it.
+  bool has_joined(const std::string& metric) const { return joined_metrics_.contains(metric); }
+  bool has_joined_times() const { return has_joined_times_; }  // and step times that the script took itself
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -71,6 +83,7 @@ class JournalFollower {
     std::filesystem::path folder;
     std::map<JournalPlace, File> files;
     RunId run = 0;
+    std::optional<RunId> joined;
     nlohmann::ordered_json descriptions;
     std::int64_t values_read = 0;
     bool settled = false;  // it is over, as far as its files tell
@@ -82,7 +95,6 @@ class JournalFollower {
     bool held_back = false;  // the last event waits for the one after it
   };
 
-  void add(const std::filesystem::path& path);
   bool take_in(Group& group);
   bool read_header(File& file);
   Piece read_piece(File& file);
@@ -90,7 +102,8 @@ class JournalFollower {
   void know_position(Group& group, File& file);
   void create_run(Group& group, const File& file);
   void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch);
-  void store_batch(RunId run, File& file, LoggedBatch& batch);
+  void update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch);
+  void store_batch(const Group& group, File& file, LoggedBatch& batch);
   void settle(Group& group);
   bool may_grow(const File& file) const;
   bool is_given_up(const File& file) const;
@@ -99,6 +112,8 @@ class JournalFollower {
   const FollowRequest request_;
   const std::function<void(const std::string&)> tell_;
   std::map<std::filesystem::path, Group> groups_;  // by folder
+  std::set<std::string> joined_metrics_;
+  bool has_joined_times_ = false;
 };
 
 }  // namespace stepladder

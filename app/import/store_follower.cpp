@@ -212,20 +212,10 @@ void StoreFollower::write(Followed& each, StorePiece& piece, LoggedSteps& steps,
   store_.update_run(run);
 }
 
-// The store's values count over those that were printed, but a step time that is only the difference of two times of
-// logging doesn't.
-void StoreFollower::complete_joined(RunId run, const LoggedBatch& batch) {
-  if (!batch.dt_is_derived) return store_.following().complete_steps(run, batch.steps);
-  std::vector<StepRecord> logged = batch.steps;
-  for (StepRecord& record : logged) record.dt_ms = missing;
-  store_.following().complete_steps(run, logged);
-  store_.following().complete_steps(run, batch.steps, Completion::fill);
-}
-
 // Parts of a step may come in several pieces: they make one record.
 void StoreFollower::write_batch(const Followed& each, const LoggedBatch& batch) {
   if (each.joined) {
-    complete_joined(each.run, batch);
+    complete_joined(store_, each.run, batch);
   } else {
     std::vector<StepRecord> fresh, parts = batch.repeated;
     for (const StepRecord& record : batch.steps)

@@ -77,7 +77,6 @@ class StoreFollower {
   void write(Followed& each, StorePiece& piece, LoggedSteps& steps, double& newest_at);
   void create_run(Followed& each, const StorePiece& piece);
   void write_batch(const Followed& each, const LoggedBatch& batch);
-  void complete_joined(RunId run, const LoggedBatch& batch);
   void find_writers();
   void settle(Followed& each, bool at_end);
 

@@ -104,6 +104,7 @@ void StoreWatch::work() {
         if (given_up_) break;
       }
       if (ends) {
+        journals_->settle();
         stores_->settle(true);
         texts_->settle(true);
       }
@@ -124,11 +125,17 @@ void StoreWatch::work() {
 // Opens the database, and goes on with the stores that have joined the run under an earlier tracker.
 void StoreWatch::rejoin() {
   auto store = std::make_unique<RunStore>(RunStore::open(database_));
+  journals_ = std::make_unique<JournalFollower>(*store, FollowRequest{}, tell_);
   stores_ = std::make_unique<StoreFollower>(*store, FollowRequest{}, tell_);
   texts_ = std::make_unique<TextFollower>(*store, FollowRequest{.paths = {}, .name = name_}, tell_);
   for (const std::string& source : store->following().sources_of(run_)) {
     join();
     sources_.insert(source);
+    if (const auto journal = JournalFollower::joined_journal(*store, source)) {
+      joined_journals_ = journal->parent_path();
+      add_journal(*journal);
+      continue;
+    }
     if (source.starts_with("text ")) {
       texts_->add(source.substr(5), run_);
       continue;
@@ -155,19 +162,14 @@ void StoreWatch::look_at(const fs::path& file) {
     if (name.ends_with(ending)) name.resize(name.size() - std::string_view(ending).size());
   if (std::error_code error; fs::equivalent(name, database_, error)) return;
   if (journal_place(file)) {
-    tell_("the program keeps a journal, which `stepladder follow " + file.parent_path().string() +
-          "` takes in as a run of its own");
+    add_journal(file);
   } else if (is_event_file_name(file)) {
     add(growing_event_folder(file.parent_path(), program_.started_at));
   } else if (file.extension() == ".wandb") {
     add(growing_wandb_file(file));
   } else if (is_table_name(file)) {
     if (!(made_at(file) >= program_.started_at - 1)) return;  // it holds others' rows too
-    bool joins = false;
-    {
-      std::lock_guard lock(mutex_);
-      joins = !joined_;
-    }
+    const bool joins = !has_joined();
     if (joins) join();
     texts_->add(file, joins ? std::optional(run_) : std::nullopt);
   } else {
@@ -186,13 +188,25 @@ void StoreWatch::look_into_databases() {
 
 void StoreWatch::add(std::unique_ptr<GrowingStore> store) {
   if (!sources_.insert(store->source()).second) return;
-  bool joins = false;
-  {
-    std::lock_guard lock(mutex_);
-    joins = !joined_;
-  }
+  const bool joins = !has_joined();
   if (joins) join();
   stores_->add(std::move(store), joins ? std::optional(run_) : std::nullopt, name_);
+}
+
+// The journals of one run, one of each rank and attempt, are in one folder.
+void StoreWatch::add_journal(const fs::path& file) {
+  seen_.insert(file);
+  const fs::path folder = file.parent_path();
+  if (!has_joined()) {
+    join();
+    joined_journals_ = folder;
+  }
+  journals_->add(file, folder == joined_journals_ ? std::optional(run_) : std::nullopt);
+}
+
+bool StoreWatch::has_joined() {
+  std::lock_guard lock(mutex_);
+  return joined_;
 }
 
 // What was printed before is stored first: a step that is posted later than the store's would count as a newer attempt.
@@ -212,9 +226,10 @@ void StoreWatch::join() {
 }
 
 bool StoreWatch::take_in() {
+  const bool journals = journals_->take_in();
   const bool stores = stores_->take_in();
   const bool texts = texts_->take_in();
-  return take_printed() || stores || texts;
+  return take_printed() || journals || stores || texts;
 }
 
 bool StoreWatch::take_printed() {
@@ -231,10 +246,11 @@ bool StoreWatch::take_printed() {
     if (!steps.empty()) store_->following().complete_steps(run_, steps, Completion::fill);
     for (StepRecord& step : steps) step = {.step = step.step, .dt_ms = step.dt_ms};
     std::erase_if(steps, [](const StepRecord& step) { return is_missing(step.dt_ms); });
-    if (!steps.empty()) store_->following().complete_steps(run_, steps);  // a printed step time was measured
+    // A printed step time was measured, unlike most stores' times.
+    if (!steps.empty() && !journals_->has_joined_times()) store_->following().complete_steps(run_, steps);
     for (const MetricValues& each : values)
       for (const auto& [name, value] : each.values)
-        if (!stores_->has_joined(name))
+        if (!stores_->has_joined(name) && !journals_->has_joined(name))
           store_->metrics().append(run_, name, std::vector<MetricPoint>{{each.step, value, each.at}});
   });
   std::lock_guard lock(mutex_);

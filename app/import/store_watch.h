@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/import/journal_follower.h"
 #include "app/import/store_follower.h"
 #include "app/import/text_follower.h"
 #include "storage/database/recorder.h"
@@ -57,6 +58,8 @@ class StoreWatch {
   void look_at(const std::filesystem::path& file);
   void look_into_databases();
   void add(std::unique_ptr<GrowingStore> store);
+  void add_journal(const std::filesystem::path& file);
+  bool has_joined();
   void join();
   bool take_in();
   bool take_printed();
@@ -70,11 +73,13 @@ class StoreWatch {
 
   // Of the thread.
   std::unique_ptr<RunStore> store_;
+  std::unique_ptr<JournalFollower> journals_;
   std::unique_ptr<StoreFollower> stores_;
   std::unique_ptr<TextFollower> texts_;
   StoreSearch search_;
   std::set<std::filesystem::path> seen_;
   std::set<std::filesystem::path> databases_;
+  std::filesystem::path joined_journals_;  // the folder of the journals that have joined the run
   std::set<std::string> sources_;
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begun_ = Clock::now();

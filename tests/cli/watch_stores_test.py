@@ -35,6 +35,11 @@ elif kind == "csv":
     table.write("step,loss,acc\\n")
     def write(i):
         table.write(f"{i},{3 / i!r},{i / 64}\\n")
+elif kind == "journal":
+    import stepladder
+    stepladder.init(dir=folder, name="of the script", config={"lr": 0.5})
+    def write(i):
+        stepladder.log({"loss": 3 / i, "acc": i / 64}, step=i)
 else:
     for name in kind.split("+"):
         (folder / name).mkdir()
@@ -55,7 +60,7 @@ class WatchedStores(unittest.TestCase):
     def setUp(self):
         self.place = Workplace()
         self.addCleanup(self.place.close)
-        self.place.environment["PYTHONPATH"] = str(ROOT / "tests/cli")
+        self.place.environment["PYTHONPATH"] = f"{ROOT / 'tests/cli'}:{ROOT / 'python'}"
         self.folder = self.place.path / "stores"
         self.folder.mkdir()
         self.script = self.place.path / "train.py"
@@ -115,6 +120,23 @@ class WatchedStores(unittest.TestCase):
         self.assertEqual(attached.returncode, 0, err)
         self.assertEqual(self.query("SELECT count(*) FROM runs"), [(1,)])
         self.check(1, lambda i: float32(3 / i))
+
+    def test_a_journal_joins_the_run_though_the_tracker_is_killed(self):
+        tracker = self.watch("journal")
+        self.until(self.half_is_joined, [(STEPS // 2,)])
+        tracker.kill()
+        tracker.wait()
+        attached = self.place.start("watch", "--attach", "1")
+        self.addCleanup(attached.kill)
+        self.go()
+        _, err = attached.communicate(timeout=PATIENCE_S)
+        self.assertEqual(attached.returncode, 0, err)
+        self.check(1, lambda i: 3 / i)
+        self.assertEqual(self.query("SELECT json_extract(recipe, '$.lr') FROM runs"), [(0.5,)])
+        status, _, err = self.place.run("follow", "--once", self.folder)  # has it all
+        self.assertEqual(status, 0, err)
+        self.assertEqual(self.query("SELECT count(*) FROM runs"), [(1,)])
+        self.check(1, lambda i: 3 / i)
 
     def test_a_database_with_older_runs(self):
         shutil.copy(ROOT / "tests/importers/stores/mlflow.db", self.folder / "mlflow.db")
