@@ -73,7 +73,7 @@ TEST_F(SavedViews, KeepWhatTheWindowShows) {
   EXPECT_EQ(state_of("history"), nlohmann::json::parse(before.views.at("history")));
   EXPECT_EQ(state_of("compare"), nlohmann::json::parse(before.views.at("compare")));
   EXPECT_EQ(state_of("compare")["charts"]["charts"][0]["metric"], "val/acc");
-  EXPECT_EQ(app_->settings().views.at("run"), "Metrics");
+  EXPECT_EQ(state_of("run")["tab"], "Metrics");
 }
 
 TEST_F(SavedViews, AreUpdatedRenamedDeletedAndUndone) {
