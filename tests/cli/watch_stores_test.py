@@ -108,8 +108,9 @@ class WatchedStores(unittest.TestCase):
 
     half_is_joined = "SELECT count(*) FROM metric_points WHERE run_id = 1 AND name = 'acc'"
 
-    def test_a_store_joins_the_run_though_the_tracker_is_killed(self):
-        tracker = self.watch("tb")
+    def watch_by_two_trackers(self, kind):
+        """The first is killed half-way, the second records the rest."""
+        tracker = self.watch(kind)
         self.until(self.half_is_joined, [(STEPS // 2,)])
         tracker.kill()
         tracker.wait()
@@ -118,19 +119,14 @@ class WatchedStores(unittest.TestCase):
         self.go()
         _, err = attached.communicate(timeout=PATIENCE_S)
         self.assertEqual(attached.returncode, 0, err)
+
+    def test_a_store_joins_the_run_though_the_tracker_is_killed(self):
+        self.watch_by_two_trackers("tb")
         self.assertEqual(self.query("SELECT count(*) FROM runs"), [(1,)])
         self.check(1, lambda i: float32(3 / i))
 
     def test_a_journal_joins_the_run_though_the_tracker_is_killed(self):
-        tracker = self.watch("journal")
-        self.until(self.half_is_joined, [(STEPS // 2,)])
-        tracker.kill()
-        tracker.wait()
-        attached = self.place.start("watch", "--attach", "1")
-        self.addCleanup(attached.kill)
-        self.go()
-        _, err = attached.communicate(timeout=PATIENCE_S)
-        self.assertEqual(attached.returncode, 0, err)
+        self.watch_by_two_trackers("journal")
         self.check(1, lambda i: 3 / i)
         self.assertEqual(self.query("SELECT json_extract(recipe, '$.lr') FROM runs"), [(0.5,)])
         status, _, err = self.place.run("follow", "--once", self.folder)  # has it all
