@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/importers/trackers/foreign_run.h"
@@ -80,6 +81,24 @@ class GrowingDatabase {
   virtual ~GrowingDatabase() = default;
   // The runs that no earlier call has returned. Throws as GrowingStore::read.
   virtual std::vector<std::unique_ptr<GrowingStore>> find_new() = 0;
+};
+
+// Of the runs that `News::runs` tells by id; a `GrowingRun` is made of the news and an id.
+template <class News, class GrowingRun>
+class GrowingRuns : public GrowingDatabase {
+ public:
+  explicit GrowingRuns(std::shared_ptr<News> news) : news_(std::move(news)) {}
+
+  std::vector<std::unique_ptr<GrowingStore>> find_new() override {
+    std::vector<std::unique_ptr<GrowingStore>> found;
+    for (const auto& [id, news] : news_->runs())
+      if (known_.insert(id).second) found.push_back(std::make_unique<GrowingRun>(news_, id));
+    return found;
+  }
+
+ private:
+  const std::shared_ptr<News> news_;
+  std::set<std::string> known_;
 };
 
 // The path of the store that has this source().

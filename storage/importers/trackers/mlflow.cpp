@@ -526,22 +526,6 @@ class GrowingMlflowRun : public GrowingStore {
   MlflowNews::State seen_{.status = "?"};
 };
 
-class GrowingMlflowDatabase : public GrowingDatabase {
- public:
-  explicit GrowingMlflowDatabase(fs::path file) : news_(std::make_shared<MlflowNews>(std::move(file))) {}
-
-  std::vector<std::unique_ptr<GrowingStore>> find_new() override {
-    std::vector<std::unique_ptr<GrowingStore>> found;
-    for (const auto& [id, state] : news_->runs())
-      if (known_.insert(id).second) found.push_back(std::make_unique<GrowingMlflowRun>(news_, id));
-    return found;
-  }
-
- private:
-  const std::shared_ptr<MlflowNews> news_;
-  std::set<std::string> known_;
-};
-
 }  // namespace
 
 bool is_mlflow_run_folder(const fs::path& folder) {
@@ -556,7 +540,8 @@ std::shared_ptr<GrowingDatabase> growing_mlflow_database(const fs::path& file) {
   ForeignDatabase database(file, ForeignDatabase::Writer::at_work);
   const bool is_ours = is_mlflow(database);
   database.check();
-  return is_ours ? std::make_shared<GrowingMlflowDatabase>(file) : nullptr;
+  return is_ours ? std::make_shared<GrowingRuns<MlflowNews, GrowingMlflowRun>>(std::make_shared<MlflowNews>(file))
+                 : nullptr;
 }
 
 Importer importers::mlflow() {

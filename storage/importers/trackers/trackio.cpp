@@ -231,22 +231,6 @@ class GrowingTrackioRun : public GrowingStore {
   std::int64_t seen_ = -1;
 };
 
-class GrowingTrackioDatabase : public GrowingDatabase {
- public:
-  explicit GrowingTrackioDatabase(std::shared_ptr<TrackioNews> news) : news_(std::move(news)) {}
-
-  std::vector<std::unique_ptr<GrowingStore>> find_new() override {
-    std::vector<std::unique_ptr<GrowingStore>> found;
-    for (const auto& [id, row] : news_->runs())
-      if (known_.insert(id).second) found.push_back(std::make_unique<GrowingTrackioRun>(news_, id));
-    return found;
-  }
-
- private:
-  const std::shared_ptr<TrackioNews> news_;
-  std::set<std::string> known_;
-};
-
 }  // namespace
 
 std::shared_ptr<GrowingDatabase> growing_trackio_database(const fs::path& file) {
@@ -254,7 +238,7 @@ std::shared_ptr<GrowingDatabase> growing_trackio_database(const fs::path& file) 
   if (!has_trackio_tables(database)) return nullptr;
   auto news = std::make_shared<TrackioNews>(file, database);
   database.check();
-  return std::make_shared<GrowingTrackioDatabase>(std::move(news));
+  return std::make_shared<GrowingRuns<TrackioNews, GrowingTrackioRun>>(std::move(news));
 }
 
 Importer importers::trackio() {
