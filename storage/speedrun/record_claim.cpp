@@ -20,13 +20,6 @@ SampleFigures mirrored(SampleFigures figures) {
   return figures;
 }
 
-std::vector<double> times_s(const RecordPool& pool) {
-  std::vector<double> times;
-  for (const SpeedrunLog& log : pool.logs)
-    if (!is_missing(log.final.time_ms)) times.push_back(log.final.time_ms / 1e3);
-  return times;
-}
-
 // By how much the mean beats what it is tested against; negative if it doesn't.
 double distance(const RecordClaim& claim, const RecordRule& rule) {
   const double against = rule.test == RecordTest::welch
@@ -176,6 +169,13 @@ const char* to_string(RecordVerdict verdict) {
   return "";
 }
 
+std::vector<double> final_times_s(const RecordPool& pool) {
+  std::vector<double> times;
+  for (const SpeedrunLog& log : pool.logs)
+    if (!is_missing(log.final.time_ms)) times.push_back(log.final.time_ms / 1e3);
+  return times;
+}
+
 std::vector<double> final_values(const RecordPool& pool) {
   std::vector<double> values;
   for (const SpeedrunLog& log : pool.logs) values.push_back(log.final.value);
@@ -209,11 +209,11 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
   if (rule && rule->test == RecordTest::welch && is_missing(rule->margin)) rule->margin = 0;
   claim.metric = figures_of(final_values(pool));
   claim.metric_ci95 = mean_interval(claim.metric);
-  claim.time_s = figures_of(times_s(pool));
+  claim.time_s = figures_of(final_times_s(pool));
   claim.excluded = pool.excluded;
   if (baseline) {
     claim.baseline_metric = figures_of(final_values(*baseline));
-    claim.baseline_time_s = figures_of(times_s(*baseline));
+    claim.baseline_time_s = figures_of(final_times_s(*baseline));
     claim.excluded.insert(claim.excluded.end(), baseline->excluded.begin(), baseline->excluded.end());
   }
   if (claim.time_s.mean > 0 && claim.baseline_time_s.mean > 0) {

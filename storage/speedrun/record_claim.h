@@ -44,6 +44,8 @@ RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, con
 
 // Each run's value, in the pool's order.
 std::vector<double> final_values(const RecordPool& pool);
+// Each run's time in seconds, of those whose log prints a clock.
+std::vector<double> final_times_s(const RecordPool& pool);
 
 // By the rule's test; `missing` where it gives none. Values in which higher wins are handled.
 double p_of(const SampleFigures& metric, const SampleFigures& baseline, const RecordRule& rule);

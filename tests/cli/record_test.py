@@ -113,19 +113,51 @@ class Record(unittest.TestCase):
         self.assertEqual([line["kind"] for line in diff], ["removed", "added"])
         self.assertEqual(self.place.json("record", "diff", runs / "0.txt", runs / "commented.txt", "--ignore-comments"), [])
 
+    def test_trade_of_steps_for_loss(self):
+        for name, steps, losses in (("short", 300, LOSSES), ("long", 400, [loss - 0.005 for loss in LOSSES]),
+                                    ("candidate", 350, [loss - 0.006 for loss in LOSSES])):
+            (self.place.path / name).mkdir()
+            for i, loss in enumerate(losses):
+                (self.place.path / name / f"{i}.log").write_text(log_text(loss, 100 + 0.1 * i, i / 1000, steps=steps))
+        short, long, candidate = (self.place.path / name for name in ("short", "long", "candidate"))
+        trade = self.place.json("record", "trade", short, long)
+        self.assertAlmostEqual(trade["metric_per_step"]["value"], -0.00005, places=9)
+        self.assertAlmostEqual(trade["s_per_step"]["value"], 0.10025, places=6)
+        self.assertIsNone(trade["at"])
+        trade = self.place.json("record", "trade", long, short, "--at", "3.275")
+        low, high = trade["time_at_s"]["ci95"]
+        self.assertTrue(30 < low < trade["time_at_s"]["value"] < high < 40)
+        self.assertFalse(trade["extrapolated"])
+        status, out, _ = self.place.run("record", "trade", short, long, "--candidate", candidate, "--json")
+        trade = json.loads(out)
+        self.assertEqual((status, trade["candidate"]["n"], trade["extrapolated"]), (0, 6, True))
+        self.assertGreater(trade["speedup_at"]["ci95"][0], 1)
+        status, out, _ = self.place.run("record", "trade", short, long, "--candidate", short)
+        self.assertEqual(status, 11, out)
+        self.assertIn("speed-up   at equal val_loss", out)
+        for arguments, said in (((short, short), "two step counts"), ((short, self.place.path / "none"), "none")):
+            status, _, err = self.place.run("record", "trade", *arguments)
+            self.assertEqual(status, 1)
+            self.assertIn(said, err)
+
     def test_runs_of_the_database(self):
         self.place.database.touch()
         self.place.json("runs")
         database = sqlite3.connect(self.place.database)
+        database.execute("insert into ladders (id, name, source, created_at) values (1, 'tests', 'import', 0)")
         for run, loss in enumerate([3.25, 3.26, 3.27], 1):
             database.execute("insert into runs (id, name, status, source, created_at, tokens_per_step, params, device, "
-                             "hardware, precision, rung) values (?, ?, 'finished', 'import', 1000, 10, 10, 'cuda', "
-                             "'NVIDIA A100', 'bf16', 0)", (run, f"r{run}"))
+                             "hardware, precision, rung, repeat, ladder_id) values (?, ?, 'finished', 'import', 1000, 10, 10, "
+                             "'cuda', 'NVIDIA A100', 'bf16', 0, ?, 1)", (run, f"r{run}", run))
             database.executemany("insert into steps (run_id, step, loss, val_loss, dt_ns, tokens) values (?, ?, 4, ?, ?, 10)",
                                  [(run, step, loss if step == 20 else None, 1e8 + run * 1e6) for step in range(1, 21)])
         database.commit()
         database.close()
         status, claim = self.judge("1", "2", "r3", "--rule", "modded-nanogpt-3")
+        for names, n in ((("filter:name=r1",), 1), (("filter:val_loss_last<3.265",), 2),
+                         (("1", "filter:val_loss_last<3.265"), 2),  # each run counts once
+                         (("rung:tests/0",), 3), (("rung:1/0", "--baseline", "filter:r1"), 3)):
+            self.assertEqual(self.judge(*names)[1]["n"], n, names)
         self.assertEqual(claim["n"], 3, claim)
         self.assertAlmostEqual(claim["mean"], 3.26)
         self.assertAlmostEqual(claim["time_mean_s"], 2.04)
@@ -144,6 +176,7 @@ class Record(unittest.TestCase):
                 ((empty,), 1, [str(empty), "subfolders"]),
                 ((self.place.path / "missing",), 1, ["missing does not exist"]),
                 (("7",), 2, ["7"]),
+                (("rung:1/0",), 2, ["rung:1/0", "database"]),
                 ((log, "--rule", "nothing"), 2, ["--rule", "nothing", "modded-nanogpt-1"]),
                 ((log, "--rule", "bad"), 1, ["bad.json", '"metric"', "val_bpb"]),
                 ((log, "--plan", "0"), 2, ["--plan"]),

@@ -34,6 +34,7 @@ NEVER = {
     "app/curves": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/figures": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/import": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/record": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/views": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/desktop": ["app/cli", "engine/trainer"],
     "app/panels": ["app/cli", "engine/trainer"],

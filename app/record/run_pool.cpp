@@ -1,4 +1,4 @@
-#include "app/cli/record/run_pool.h"
+#include "app/record/run_pool.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,0 +1,27 @@
+// The commands beneath `stepladder record`. Each function declares one, and sets `chosen` to what it does once it was
+// parsed.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/subcommand.h"
+#include "storage/speedrun/record_pool.h"
+#include "storage/speedrun/record_rule.h"
+
+namespace stepladder {
+
+using Chosen = std::function<int()>;
+
+void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_scripts.cpp
+void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_scripts.cpp
+void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen);   // record_trade.cpp
+
+// The rule that --rule names; none if it is empty. Throws UsageError, RuleError.
+std::optional<RecordRule> asked_rule(const std::string& name);
+LogQuestion question_of(const std::optional<RecordRule>& rule);
+RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& question, const CommonOptions& common);
+
+}  // namespace stepladder

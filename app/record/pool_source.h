@@ -1,0 +1,29 @@
+// Names of pools: what `stepladder record` and the view Record accept as one.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "storage/database/run_store.h"
+#include "storage/speedrun/record_pool.h"
+
+namespace stepladder {
+
+// Finds a run by its number or name; throws UsageError.
+using FindRun = std::function<Run(RunStore& store, const std::string& wanted)>;
+
+// The runs and logs that the names stand for, in their order, each once:
+//   a folder of logs, or a log
+//   rung:LADDER/STAGE      the repeats of a ladder's rung; both by number (rungs from 0) or name
+//   filter:EXPRESSION      the project's runs that a filter accepts (app/run_filter.h)
+//   anything else          a run, as `find` finds it
+// Opens the database to read it for the first name that needs it. Blocks. Throws UsageError, FilterError, StorageError.
+RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
+                     const std::filesystem::path& database, const FindRun& find);
+
+// The runs that a filter accepts, newest last. Throws FilterError, StorageError.
+std::vector<Run> filtered_runs(RunStore& store, const std::string& expression);
+
+}  // namespace stepladder
