@@ -19,20 +19,6 @@ struct RecordOptions {
   ClaimOptions claim;
 };
 
-int exit_status_of(RecordVerdict verdict) {
-  switch (verdict) {
-    case RecordVerdict::record:
-      return exit_done;
-    case RecordVerdict::misses:
-      return exit_loss_not_at_parity;
-    case RecordVerdict::cannot_tell:
-      return exit_cannot_tell;
-    case RecordVerdict::flagged:
-      return exit_implausible;
-  }
-  return exit_failed;
-}
-
 int run_record(const RecordOptions& options, const CommonOptions& common) {
   if (options.pool.empty()) throw UsageError("record needs a folder of logs, logs, or runs");
   const std::optional<RecordRule> rule = asked_rule(options.rule);
@@ -49,6 +35,20 @@ int run_record(const RecordOptions& options, const CommonOptions& common) {
 }
 
 }  // namespace
+
+int exit_status_of(RecordVerdict verdict) {
+  switch (verdict) {
+    case RecordVerdict::record:
+      return exit_done;
+    case RecordVerdict::misses:
+      return exit_loss_not_at_parity;
+    case RecordVerdict::cannot_tell:
+      return exit_cannot_tell;
+    case RecordVerdict::flagged:
+      return exit_implausible;
+  }
+  return exit_failed;
+}
 
 std::optional<RecordRule> asked_rule(const std::string& name) {
   if (name.empty()) return {};
@@ -83,7 +83,16 @@ Subcommand record_command(CLI::App& app, CommonOptions& common) {
   add_record_source(*command, common, *chosen);
   add_record_diff(*command, common, *chosen);
   add_record_trade(*command, common, *chosen);
-  return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : run_record(*options, common); }};
+  add_record_run(*command, common, *chosen);
+  return {command, [options, chosen, command, &common] {
+            if (!*chosen) return run_record(*options, common);
+            // CLI11 passes what a subcommand doesn't know on to `record`, which would drop it.
+            for (const CLI::Option* option : command->get_options())
+              if (option->count() > 0 && option->get_name() != "--json")
+                throw UsageError("record " + command->get_subcommands().front()->get_name() + " doesn't take " +
+                                 (option->get_positional() ? option->results().front() : option->get_name()));
+            return (*chosen)();
+          }};
 }
 
 }  // namespace stepladder

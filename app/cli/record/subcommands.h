@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "app/cli/subcommand.h"
-#include "storage/speedrun/record_pool.h"
-#include "storage/speedrun/record_rule.h"
+#include "storage/speedrun/record_claim.h"
 
 namespace stepladder {
 
@@ -19,9 +18,13 @@ void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen);
 void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_scripts.cpp
 void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen);   // record_trade.cpp
 
+void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_run.cpp
+
 // The rule that --rule names; none if it is empty. Throws UsageError, RuleError.
 std::optional<RecordRule> asked_rule(const std::string& name);
 LogQuestion question_of(const std::optional<RecordRule>& rule);
 RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& question, const CommonOptions& common);
+
+int exit_status_of(RecordVerdict verdict);
 
 }  // namespace stepladder

@@ -1,0 +1,177 @@
+// `stepladder record run`: a baseline and a candidate in turns, on this machine.
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <random>
+
+#include "app/cli/record/record_report.h"
+#include "app/cli/record/subcommands.h"
+#include "app/exit_status.h"
+#include "app/format.h"
+#include "app/import/import.h"
+#include "app/record/experiment.h"
+#include "storage/speedrun/record_claim.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunOptions {
+  std::string folder;
+  std::int64_t runs = 0;
+  std::string baseline, candidate;        // commands of the shell
+  std::string baseline_in, candidate_in;  // folders
+  std::vector<std::string> command;       // of both sides
+  std::string rule;
+  double power = 0.9;
+  bool systems_only = false;
+  bool no_import = false;
+};
+
+ExperimentSide side_of(const std::string& shell, const std::string& folder, const std::vector<std::string>& command,
+                       const char* name) {
+  ExperimentSide side;
+  if (!shell.empty() && !command.empty())
+    throw UsageError(std::string("give --") + name + " or a command after --, not both");
+  if (!shell.empty()) side.command = {"/bin/sh", "-c", shell};
+  if (!command.empty()) side.command = command;
+  if (side.command.empty()) return side;
+  side.folder = fs::absolute(folder.empty() ? fs::path(".") : fs::path(folder)).lexically_normal();
+  if (!fs::is_directory(side.folder)) throw UsageError(side.folder.string() + " isn't a folder");
+  return side;
+}
+
+ExperimentPlan plan_of(const RunOptions& options) {
+  ExperimentPlan plan{.baseline = side_of(options.baseline, options.baseline_in, options.command, "baseline"),
+                      .candidate = side_of(options.candidate, options.candidate_in, options.command, "candidate"),
+                      .runs = static_cast<int>(std::min<std::int64_t>(options.runs, 1'000'000)),
+                      .order = {},
+                      .machine = {}};
+  if (!plan.baseline.command.empty() && plan.baseline == plan.candidate)
+    throw UsageError("baseline and candidate are the same command in the same folder");
+  return plan;
+}
+
+// What `stepladder import FOLDER` would take in; what is there already is left out.
+std::vector<RunId> import_logs(const fs::path& folder, const CommonOptions& common) {
+  std::optional<RunStore> store;
+  const auto open = [&]() -> RunStore& {
+    if (!store) store.emplace(RunStore::open(common.database));
+    return *store;
+  };
+  ImportRequest request;
+  request.paths = {(folder / "baseline").string(), (folder / "candidate").string()};
+  request.options.files = FilesAre::repeats;
+  request.interrupted = interrupted;
+  if (fs::exists(common.database)) request.in_project = imported_contents(open());
+  std::vector<RunId> ids;
+  const ImportOutcome outcome = import_into(open, request);
+  for (const Run& run : outcome.runs) ids.push_back(run.id);
+  for (const std::string& sentence : outcome.failures)
+    std::cerr << "stepladder: not imported: " << harmless(sentence) << "\n";
+  return ids;
+}
+
+Json figures_json(const SampleFigures& figures) {
+  return {{"n", figures.n}, {"mean", number(figures.mean)}, {"std", number(figures.std)}};
+}
+
+Json wall_json(const WallTimes& wall) {
+  return {{"baseline_s", figures_json(wall.baseline)},
+          {"candidate_s", figures_json(wall.candidate)},
+          {"speedup", number(wall.speedup)},
+          {"ci95", interval_json(wall.ci95)},
+          {"verdict", std::string(to_string(wall.verdict))}};
+}
+
+std::string wall_text(const WallTimes& wall) {
+  std::string text = "  wall clock baseline " + figure_text(wall.baseline.mean, "%.3f") + " s, candidate " +
+                     figure_text(wall.candidate.mean, "%.3f") + " s\n";
+  if (is_missing(wall.speedup)) return text;
+  text += "  speed-up   " + figure_text(wall.speedup, "%.4f") + " by the wall clock";
+  if (wall.ci95.known())
+    text += ", 95 % interval " + figure_text(wall.ci95.low, "%.4f") + " to " + figure_text(wall.ci95.high, "%.4f");
+  return text + "\n";
+}
+
+std::string verdict_words(Verdict verdict) {
+  if (verdict == Verdict::cannot_tell) return "neither clearly faster nor clearly slower";
+  return verdict == Verdict::same ? "as fast as the baseline" : std::string(to_string(verdict));
+}
+
+int status_of(Verdict verdict) {
+  if (verdict == Verdict::slower) return exit_slower;
+  return verdict == Verdict::cannot_tell ? exit_cannot_tell : exit_done;
+}
+
+int report(const Experiment& experiment, const RunOptions& options, const CommonOptions& common) {
+  const std::optional<RecordRule> rule = asked_rule(options.rule);
+  const LogQuestion question = question_of(rule);
+  const RecordPool candidate = asked_pool({experiment.candidate_folder().string()}, question, common);
+  const RecordPool baseline = asked_pool({experiment.baseline_folder().string()}, question, common);
+  const RecordClaim claim =
+      judge_record(candidate, &baseline, rule,
+                   {.plan = experiment.plan().runs, .power = options.power, .systems_only = options.systems_only});
+  const WallTimes wall = experiment.wall_times();
+  // Logs of other programs print neither a clock nor a loss that record knows; then the wall clock answers.
+  const bool logs_tell = claim.metric.n > 0;
+  const Verdict verdict = is_missing(claim.speedup) ? wall.verdict : verdict_of(claim.speedup, claim.speedup_ci95);
+  std::vector<RunId> imported;
+  if (!options.no_import) imported = import_logs(experiment.baseline_folder().parent_path(), common);
+  if (common.json)
+    print({{"folder", experiment.baseline_folder().parent_path().string()},
+           {"runs", experiment.plan().runs},
+           {"done", experiment.done()},
+           {"verdict", std::string(to_string(verdict))},
+           {"wall", wall_json(wall)},
+           {"claim", logs_tell ? record_json(claim, rule) : Json()},
+           {"imported", imported}});
+  else
+    std::cout << wall_text(wall) << (logs_tell ? record_text(claim, rule, options.power) : "") << "The candidate is "
+              << verdict_words(verdict) << (is_missing(claim.speedup) ? "" : " by its own clock") << "\n";
+  if (rule) return exit_status_of(claim.verdict);
+  return status_of(verdict);
+}
+
+int run_experiment(const RunOptions& options, const CommonOptions& common) {
+  asked_rule(options.rule);  // a wrong name is an error before hours of runs
+  Experiment experiment(options.folder, plan_of(options), std::random_device()());
+  const std::size_t of = experiment.runs().size();
+  const bool finished = experiment.go_on(
+      [&](const PlannedRun& run) {
+        std::cerr << "stepladder: run " << experiment.done() + 1 << " of " << of << ": "
+                  << (run.is_candidate ? "candidate " : "baseline ") << run.number << "\n";
+      },
+      interrupted);
+  if (!finished) {
+    std::cerr << "stepladder: stopped after " << experiment.done() << " of " << of << " runs; `stepladder record run "
+              << options.folder << "` goes on\n";
+    return exit_interrupted;
+  }
+  return report(experiment, options, common);
+}
+
+}  // namespace
+
+void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen) {
+  const auto options = std::make_shared<RunOptions>();
+  CLI::App* command =
+      add_with_json(record, common, "run", "Run a baseline and a candidate in turns; the same command goes on");
+  command->add_option("folder", options->folder, "Folder for the plan and the logs")->required();
+  command->add_option("--runs", options->runs, "Runs of each side, fixed beforehand")->transform(positive_count());
+  command->add_option("--baseline", options->baseline, "Command of the baseline, for the shell");
+  command->add_option("--candidate", options->candidate, "Command of the candidate");
+  command->add_option("--baseline-in", options->baseline_in, "Folder that the baseline runs in, such as a checkout");
+  command->add_option("--candidate-in", options->candidate_in, "Folder that the candidate runs in");
+  command->add_option("command", options->command, "The command of both sides, after --");
+  command->add_option("--rule", options->rule, "Rule, such as modded-nanogpt-1");
+  command->add_option("--power", options->power, "Probability of passing that the needed number is for")
+      ->check(between(0.01, 0.999));
+  command->add_flag("--systems-only", options->systems_only, "The change leaves the maths alone");
+  command->add_flag("--no-import", options->no_import, "Leave the database alone");
+  command->callback(
+      [options, &common, &chosen] { chosen = [options, &common] { return run_experiment(*options, common); }; });
+}
+
+}  // namespace stepladder

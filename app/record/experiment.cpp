@@ -1,0 +1,208 @@
+#include "app/record/experiment.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <span>
+#include <utility>
+
+#include "app/exit_status.h"
+#include "app/record/machine.h"
+#include "engine/files/files.h"
+#include "storage/errors.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int plan_version = 1;
+constexpr int most_runs = 10'000;
+
+Json side_json(const ExperimentSide& side) {
+  return {{"command", side.command}, {"folder", side.folder.string()}};
+}
+
+ExperimentSide side_from(const Json& json) {
+  return {json.at("command").get<std::vector<std::string>>(), json.at("folder").get<std::string>()};
+}
+
+std::string plan_text(const ExperimentPlan& plan) {
+  std::vector<std::string> order;
+  for (const bool candidate : plan.order) order.push_back(candidate ? "candidate" : "baseline");
+  return Json{{"version", plan_version},
+              {"runs", plan.runs},
+              {"baseline", side_json(plan.baseline)},
+              {"candidate", side_json(plan.candidate)},
+              {"order", order},
+              {"machine", plan.machine}}
+             .dump(2) +
+         "\n";
+}
+
+ExperimentPlan plan_from(const fs::path& file) {
+  std::ifstream in(file);
+  try {
+    const Json json = Json::parse(in);
+    if (json.at("version") != plan_version) throw StorageError(file.string() + " was written by a newer version");
+    ExperimentPlan plan{.baseline = side_from(json.at("baseline")),
+                        .candidate = side_from(json.at("candidate")),
+                        .runs = json.at("runs").get<int>(),
+                        .order = {},
+                        .machine = json.at("machine")};
+    for (const std::string& side : json.at("order").get<std::vector<std::string>>())
+      plan.order.push_back(side == "candidate");
+    const auto candidates = std::count(plan.order.begin(), plan.order.end(), true);
+    if (plan.runs < 1 || plan.runs > most_runs || std::ssize(plan.order) != 2 * plan.runs || candidates != plan.runs ||
+        plan.baseline.command.empty() || plan.candidate.command.empty())
+      throw StorageError(file.string() + " isn't a plan of record run");
+    return plan;
+  } catch (const Json::exception&) {
+    throw StorageError(file.string() + " isn't a plan of record run");
+  }
+}
+
+// Pairs of both sides, each in random order, so that a drift of the machine reaches both alike.
+std::vector<bool> random_order(int runs, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<bool> order;
+  for (int i = 0; i < runs; ++i) {
+    const bool candidate_first = (random() & 1) != 0;
+    order.push_back(candidate_first);
+    order.push_back(!candidate_first);
+  }
+  return order;
+}
+
+void write_plan(const fs::path& file, const ExperimentPlan& plan) {
+  const std::string text = plan_text(plan);
+  OutputFile out(file);
+  out.write(std::as_bytes(std::span(text)));
+  out.commit();
+  sync_folder(file.parent_path());
+}
+
+void require_same(const ExperimentPlan& there, const ExperimentPlan& asked, const fs::path& folder) {
+  const std::string begun = folder.string() + " holds an experiment that was begun with ";
+  if (asked.runs > 0 && asked.runs != there.runs)
+    throw UsageError(begun + std::to_string(there.runs) + " runs of each side, not " + std::to_string(asked.runs));
+  for (const auto& [side, before, name] : {std::tuple(&asked.baseline, &there.baseline, "baseline"),
+                                           std::tuple(&asked.candidate, &there.candidate, "candidate")})
+    if (!side->command.empty() && *side != *before)
+      throw UsageError(begun + "another command or folder of the " + name + "; name another folder");
+  if (const std::string other = machine_difference(machine_fingerprint(), there.machine); !other.empty())
+    throw StorageError(begun + "another machine: " + other);
+}
+
+std::string padded(int number, int of) {
+  const std::string text = std::to_string(number);
+  return std::string(std::max<std::size_t>(2, std::to_string(of).size()) - text.size(), '0') + text;
+}
+
+std::vector<PlannedRun> runs_of(const ExperimentPlan& plan, const fs::path& folder) {
+  std::vector<PlannedRun> runs;
+  int counts[2] = {0, 0};
+  for (const bool candidate : plan.order) {
+    const int number = ++counts[candidate];
+    const char* const side = candidate ? "candidate" : "baseline";
+    const std::string name = padded(number, std::max(plan.runs, 10));
+    const ExperimentSide& it = candidate ? plan.candidate : plan.baseline;
+    runs.push_back({candidate,
+                    number,
+                    {.log = folder / side / (name + ".log"),
+                     .state = folder / ".state" / (std::string(side) + "-" + name + ".json"),
+                     .command = it.command,
+                     .folder = it.folder,
+                     .environment = {{"STEPLADDER_SIDE", side}, {"STEPLADDER_RUN", std::to_string(number)}}}});
+  }
+  return runs;
+}
+
+}  // namespace
+
+Experiment::Experiment(fs::path folder, ExperimentPlan asked, std::uint64_t seed)
+    : folder_(fs::absolute(folder).lexically_normal()) {
+  const fs::path file = folder_ / ".state" / "plan.json";
+  std::error_code error;
+  const bool is_new = !fs::exists(file, error);
+  if (is_new && (asked.runs == 0 || asked.baseline.command.empty() || asked.candidate.command.empty()))
+    throw UsageError(folder_.string() + " holds no experiment yet, so record run needs --runs and both commands");
+  if (is_new && asked.runs > most_runs) throw UsageError("--runs is at most " + std::to_string(most_runs));
+  if (is_new && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
+    throw UsageError(folder_.string() + " isn't empty and holds no experiment");
+  for (const fs::path& made : {folder_ / ".state", baseline_folder(), candidate_folder()}) {
+    fs::create_directories(made, error);
+    if (error) throw StorageError(made.string() + " cannot be made: " + error.message());
+  }
+  hold();
+  if (is_new) {
+    plan_ = std::move(asked);
+    plan_.order = random_order(plan_.runs, seed);
+    plan_.machine = machine_fingerprint();
+    write_plan(file, plan_);
+  } else {
+    plan_ = plan_from(file);
+    require_same(plan_, asked, folder_);
+  }
+  runs_ = runs_of(plan_, folder_);
+}
+
+Experiment::~Experiment() {
+  ::close(held_);
+}
+
+void Experiment::hold() {
+  const fs::path file = folder_ / ".state" / "held";
+  held_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (held_ < 0) throw StorageError(file.string() + " cannot be made");
+  struct flock whole = {};
+  whole.l_type = F_WRLCK;
+  // Of this process alone: the keeper of a run doesn't inherit it.
+  if (::fcntl(held_, F_SETLK, &whole) != 0)
+    throw UsageError(folder_.string() + " is being worked on by another `stepladder record run`");
+}
+
+std::size_t Experiment::done() const {
+  return static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [](const PlannedRun& run) {
+    const auto end = end_of_command(run.command.state);
+    return end && end->exit_status == 0;
+  }));
+}
+
+WallTimes Experiment::wall_times() const {
+  std::vector<double> times[2];
+  for (const PlannedRun& run : runs_)
+    if (const auto end = end_of_command(run.command.state); end && end->exit_status == 0)
+      times[run.is_candidate].push_back(end->wall_s);
+  WallTimes wall{figures_of(times[0]), figures_of(times[1])};
+  if (wall.baseline.mean > 0 && wall.candidate.mean > 0) {
+    wall.speedup = wall.baseline.mean / wall.candidate.mean;
+    wall.ci95 = mean_ratio_interval(wall.baseline, wall.candidate);
+    wall.verdict = verdict_of(wall.speedup, wall.ci95);
+  }
+  return wall;
+}
+
+bool Experiment::go_on(const std::function<void(const PlannedRun&)>& begins, const std::function<bool()>& stop) {
+  for (const PlannedRun& run : runs_) {
+    auto end = end_of_command(run.command.state);
+    if (end && end->exit_status == 0) continue;
+    if (end) put_log_aside(run.command, "failed");
+    begins(run);
+    end = run_measured(run.command, stop);
+    if (!end) return false;
+    if (end->exit_status == 0) continue;
+    put_log_aside(run.command, "failed");
+    throw StorageError("run " + std::to_string(run.number) + " of the " +
+                       (run.is_candidate ? "candidate" : "baseline") + " failed with exit status " +
+                       std::to_string(end->exit_status) + "; its output is in " +
+                       run.command.log.parent_path().string() + ". The same command line runs it again");
+  }
+  return true;
+}
+
+}  // namespace stepladder

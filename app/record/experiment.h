@@ -1,0 +1,81 @@
+// `stepladder record run`: runs a baseline and a candidate in turns, the number fixed beforehand, each pair in random
+// order. Everything is in one folder:
+//   .state/plan.json          commands, folders, order and machine, written before the first run
+//   baseline/01.log ...       the output of each run; each of the two folders is a pool
+//   candidate/01.log ...
+//   .state/baseline-01.json   how the run ended
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/record/measured_command.h"
+#include "app/run_json.h"
+#include "storage/analysis/compare.h"
+#include "storage/analysis/means/mean_test.h"
+
+namespace stepladder {
+
+struct ExperimentSide {
+  std::vector<std::string> command;
+  std::filesystem::path folder;  // absolute
+
+  bool operator==(const ExperimentSide&) const = default;
+};
+
+struct ExperimentPlan {
+  ExperimentSide baseline, candidate;
+  int runs = 0;             // of each side
+  std::vector<bool> order;  // of all runs: whether it is the candidate's
+  Json machine;
+};
+
+// A run of the plan.
+struct PlannedRun {
+  bool is_candidate = false;
+  int number = 0;  // from 1, within its side
+  MeasuredCommand command;
+};
+
+// What the runs' wall-clock times say, without a look at their logs.
+struct WallTimes {
+  SampleFigures baseline, candidate;  // seconds
+  double speedup = missing;           // of the means
+  Interval ci95;
+  Verdict verdict = Verdict::cannot_tell;
+};
+
+class Experiment {
+ public:
+  // Makes the folder and its plan, or takes up the one that is there: then `asked` must be the same, or have no
+  // commands and no runs. Holds the folder for this process. Throws UsageError and StorageError.
+  Experiment(std::filesystem::path folder, ExperimentPlan asked, std::uint64_t seed);
+  ~Experiment();
+  Experiment(const Experiment&) = delete;
+  Experiment& operator=(const Experiment&) = delete;
+
+  const ExperimentPlan& plan() const { return plan_; }
+  const std::vector<PlannedRun>& runs() const { return runs_; }
+  std::filesystem::path baseline_folder() const { return folder_ / "baseline"; }
+  std::filesystem::path candidate_folder() const { return folder_ / "candidate"; }
+
+  std::size_t done() const;  // runs that have ended well
+  WallTimes wall_times() const;
+
+  // Does what is left. `begins` is called before each run that isn't done. Returns false if it was stopped. Throws
+  // StorageError if a command fails; its log is kept as NAME.failed-K.log, and the next call runs it once more.
+  bool go_on(const std::function<void(const PlannedRun&)>& begins, const std::function<bool()>& stop);
+
+ private:
+  void hold();
+
+  const std::filesystem::path folder_;
+  int held_ = -1;
+  ExperimentPlan plan_;
+  std::vector<PlannedRun> runs_;
+};
+
+}  // namespace stepladder

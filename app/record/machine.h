@@ -1,0 +1,17 @@
+// What identifies the machine of a measurement: times of one machine say nothing of another's.
+#pragma once
+
+#include <string>
+
+#include "app/run_json.h"
+
+namespace stepladder {
+
+// JSON object: cpu, cores (usable by this process), memory_gb, gpus (models), gpu_driver, system. From the operating
+// system alone; loads no LibTorch. What isn't known is null.
+Json machine_fingerprint();
+
+// "cores: 8 instead of 4; gpus: ...", `there` being the machine of an earlier measurement; empty if they agree.
+std::string machine_difference(const Json& here, const Json& there);
+
+}  // namespace stepladder

@@ -1,0 +1,201 @@
+#include "app/record/measured_command.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <thread>
+
+#include "engine/files/files.h"
+#include "storage/database/process.h"
+#include "storage/errors.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto look_again = std::chrono::milliseconds(20);
+constexpr auto patience_with_stop = std::chrono::seconds(10);  // before SIGKILL
+
+[[noreturn]] void fail(const fs::path& file, const char* what) {
+  throw StorageError(file.string() + " " + what + ": " + std::strerror(errno));
+}
+
+// Held while the command runs, by its keeper. Holds the command's process number.
+fs::path lock_file(const MeasuredCommand& run) {
+  return run.state.string() + ".lock";
+}
+
+class Lock {
+ public:
+  explicit Lock(const fs::path& file) : descriptor_(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    if (descriptor_ < 0) fail(file, "cannot be opened");
+  }
+  ~Lock() { ::close(descriptor_); }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+
+  bool take() { return ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0; }
+  int descriptor() const { return descriptor_; }
+  pid_t program() const {
+    char text[24] = {};
+    return ::pread(descriptor_, text, sizeof text - 1, 0) > 0 ? static_cast<pid_t>(std::atol(text)) : 0;
+  }
+
+ private:
+  int descriptor_;
+};
+
+void write_state(const fs::path& state, const CommandEnd& end) {
+  const std::string text =
+      nlohmann::json{{"exit_status", end.exit_status}, {"started_at", end.started_at}, {"wall_s", end.wall_s}}.dump() +
+      "\n";
+  OutputFile file(state);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+  sync_folder(state.parent_path());
+}
+
+// Runs in the command's process.
+[[noreturn]] void execute(const MeasuredCommand& run, int log) {
+  ::setpgid(0, 0);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_DFL);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::setenv("PYTHONUNBUFFERED", "1", 0);
+  for (const auto& [name, value] : run.environment) ::setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& word : run.command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  if (run.folder.empty() || ::chdir(run.folder.c_str()) == 0) ::execvp(arguments[0], arguments.data());
+  ::dprintf(STDOUT_FILENO, "stepladder: %s in %s cannot be started: %s\n", arguments[0], run.folder.c_str(),
+            std::strerror(errno));
+  ::_exit(127);
+}
+
+// Runs in the keeper: a process of its own session, which nothing of this program's end reaches.
+[[noreturn]] void keep(const MeasuredCommand& run, int log, int lock) {
+  ::setsid();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signal, SIG_IGN);
+  const int nowhere = ::open("/dev/null", O_RDWR);
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, standard);
+  CommandEnd end{.exit_status = 127, .started_at = unix_now(), .wall_s = 0};
+  const auto begin = Clock::now();
+  const pid_t program = ::fork();
+  if (program == 0) execute(run, log);
+  if (program > 0) {
+    const std::string number = std::to_string(program) + "\n";
+    [[maybe_unused]] const ssize_t written = ::pwrite(lock, number.data(), number.size(), 0);
+    int status = 0;
+    while (::waitpid(program, &status, 0) < 0 && errno == EINTR) {
+    }
+    end.exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+  end.wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
+  ::fsync(log);
+  // A full disk: the run isn't over for others until its end is on the disk.
+  for (int attempt = 0; attempt < 600; ++attempt) {
+    try {
+      write_state(run.state, end);
+      ::_exit(0);
+    } catch (const std::exception&) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    }
+  }
+  ::_exit(1);
+}
+
+void start(const MeasuredCommand& run, const Lock& lock) {
+  const int log = ::open(run.log.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_APPEND, 0644);
+  if (log < 0) fail(run.log, "cannot be made");
+  if (::ftruncate(lock.descriptor(), 0) != 0) fail(lock_file(run), "cannot be written");
+  const pid_t keeper = ::fork();
+  if (keeper == 0) keep(run, log, lock.descriptor());
+  const int error = errno;
+  ::close(log);
+  if (keeper > 0) return;
+  fs::remove(run.log);
+  errno = error;
+  fail(run.log, "needs a process, which cannot be started");
+}
+
+bool is_held(const MeasuredCommand& run) {
+  Lock lock(lock_file(run));
+  return !lock.take();
+}
+
+// Ends the command and waits for its keeper.
+void end_command(const MeasuredCommand& run) {
+  const Lock lock(lock_file(run));
+  const auto begin = Clock::now();
+  for (bool asked = false; is_held(run); std::this_thread::sleep_for(look_again)) {
+    const pid_t program = lock.program();
+    if (program <= 1) continue;
+    const bool patience_is_over = Clock::now() - begin > patience_with_stop;
+    if (!asked || patience_is_over) ::kill(-program, patience_is_over ? SIGKILL : SIGTERM);
+    asked = true;
+  }
+}
+
+}  // namespace
+
+std::optional<CommandEnd> end_of_command(const fs::path& state) {
+  std::ifstream in(state);
+  if (!in) return {};
+  const auto json = nlohmann::json::parse(in, nullptr, false);
+  const auto is_number = [&](const char* key) { return json.contains(key) && json[key].is_number(); };
+  if (!json.is_object() || !is_number("exit_status") || !is_number("started_at") || !is_number("wall_s"))
+    throw StorageError(state.string() + " isn't the state of a run");
+  return CommandEnd{json["exit_status"].get<int>(), json["started_at"].get<double>(), json["wall_s"].get<double>()};
+}
+
+void put_log_aside(const MeasuredCommand& run, const std::string& what) {
+  std::error_code error;
+  for (int k = 1; fs::exists(run.log, error); ++k) {
+    const fs::path aside = run.log.parent_path() / (run.log.stem().string() + "." + what + "-" + std::to_string(k) +
+                                                    run.log.extension().string());
+    if (fs::exists(aside, error)) continue;
+    fs::rename(run.log, aside, error);
+    if (error) throw StorageError(run.log.string() + " cannot be renamed: " + error.message());
+  }
+  fs::remove(run.state, error);
+  if (error) throw StorageError(run.state.string() + " cannot be removed: " + error.message());
+}
+
+std::optional<CommandEnd> run_measured(const MeasuredCommand& run, const std::function<bool()>& stop) {
+  {
+    Lock lock(lock_file(run));
+    if (lock.take()) {
+      if (const auto end = end_of_command(run.state)) return end;
+      if (stop()) return {};
+      put_log_aside(run, "interrupted");
+      start(run, lock);
+    }
+  }
+  while (is_held(run)) {
+    if (stop()) {
+      end_command(run);
+      put_log_aside(run, "interrupted");
+      return {};
+    }
+    std::this_thread::sleep_for(look_again);
+  }
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  const auto end = end_of_command(run.state);
+  if (!end) throw StorageError(run.log.string() + ": the process that waited for this run was killed; start again");
+  return end;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,154 @@
+"""`stepladder record run`: two commands in turns, killed and taken up again."""
+import json
+import os
+import pathlib
+import signal
+import time
+import unittest
+
+from program import PATIENCE_S, Workplace
+
+# Prints the log of a run whose clock shows what the command was told; waits until a file is there.
+COMMAND = """
+import os, pathlib, sys, time
+step_ms, wait_for = float(sys.argv[1]), sys.argv[2]
+run, side = int(os.environ["STEPLADDER_RUN"]), os.environ["STEPLADDER_SIDE"]
+with open(sys.argv[3], "a") as calls:
+    calls.write(f"{side} {run}\\n")
+for step in range(101):
+    clock = f"train_time:{step * (step_ms + 0.01 * run):.0f}ms step_avg:{step_ms:.2f}ms"
+    if step % 25 == 0:
+        loss = 3.277 + 0.0001 * run if step == 100 else 8 - step / 50 + run / 1000 + (side == "baseline") / 10
+        print(f"step:{step}/100 val_loss:{loss:.4f} {clock}", flush=True)
+    if step:
+        print(f"step:{step}/100 train_loss:{9 - step / 20:.4f} {clock}", flush=True)
+    if step == 50 and run == 2:
+        while wait_for != "-" and not os.path.exists(wait_for):
+            time.sleep(0.01)
+"""
+
+
+class RecordRun(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.folder = self.place.path / "experiment"
+        self.calls = self.place.path / "calls"
+        self.gate = self.place.path / "gate"
+        (self.place.path / "train.py").write_text(COMMAND)
+
+    def tearDown(self):
+        self.place.close()
+
+    def command(self, step_ms, gate="-"):
+        return f"python3 {self.place.path}/train.py {step_ms} {gate} {self.calls}"
+
+    def wait_until(self, holds, what):
+        end = time.time() + PATIENCE_S
+        while not holds():
+            self.assertLess(time.time(), end, f"waited in vain: {what}")
+            time.sleep(0.02)
+
+    def read_calls(self):
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+    def test_killed_half_way_it_goes_on(self):
+        begin = ("record", "run", self.folder, "--runs", 3, "--baseline", self.command(103, self.gate), "--candidate",
+                 self.command(100, self.gate))
+        tracker = self.place.start(*begin)
+        # Run 2 of a side waits in the middle; then the program is killed.
+        self.wait_until(lambda: any(call.endswith(" 2") for call in self.read_calls()), "the second pair")
+        second = next(call.split()[0] for call in self.read_calls() if call.endswith(" 2"))
+        log = self.folder / second / "02.log"
+        self.wait_until(lambda: "step:50/100 train" in log.read_text(), "half of a run")
+        tracker.send_signal(signal.SIGKILL)
+        tracker.communicate()
+        plan = (self.folder / ".state" / "plan.json").read_text()
+
+        # The next one waits for the run that is under way, and doesn't begin it once more.
+        status, _, err = self.place.run("record", "run", self.folder, "--runs", 4)
+        self.assertEqual(status, 2)
+        self.assertIn("3 runs of each side, not 4", err)
+        status, _, err = self.place.run("record", "run", self.folder, "--baseline", "true")
+        self.assertEqual(status, 2, err)
+        again = self.place.start("record", "run", self.folder, "--json")
+        busy = lambda: self.place.run("record", "run", self.folder, "--json")[0] == 2  # held by the other
+        self.wait_until(busy, "the folder to be held")
+        self.gate.touch()
+        out, err = again.communicate(timeout=PATIENCE_S)
+        self.assertEqual(again.returncode, 0, err)  # by the logs' clock; the wall clock holds the wait, too
+        report = json.loads(out)
+
+        calls = self.read_calls()
+        self.assertEqual(sorted(calls), sorted(f"{side} {i}" for side in ("baseline", "candidate") for i in (1, 2, 3)))
+        self.assertEqual({side for side, _ in map(str.split, calls[:2])}, {"baseline", "candidate"}, "in pairs")
+        self.assertEqual((self.folder / ".state" / "plan.json").read_text(), plan)
+        self.assertEqual(sorted(it.name for it in (self.folder / second).iterdir()), ["01.log", "02.log", "03.log"])
+        claim = report["claim"]
+        self.assertEqual((report["done"], claim["n"], claim["baseline_n"]), (6, 3, 3))
+        self.assertAlmostEqual(claim["speedup"], 103.02 / 100.02, places=4)
+        self.assertNotIn("plan-not-kept", [flag["id"] for flag in claim["flags"]])
+        self.assertEqual(len(report["imported"]), 6)
+        runs = self.place.json("runs")
+        self.assertEqual(sorted(run["steps"] for run in runs), [101] * 6)  # with step 0
+
+        # Finished: it reports again, runs nothing and imports nothing.
+        status, out, _ = self.place.run("record", "run", self.folder, "--json", "--rule", "modded-nanogpt-1")
+        self.assertEqual((json.loads(out)["imported"], self.read_calls()), ([], calls))
+        claim = json.loads(out)["claim"]
+        self.assertEqual((status, claim["verdict"]), (0, "record"), claim)
+        self.assertEqual(len(self.place.json("runs")), 6)
+
+    def test_known_sleep(self):
+        status, out, err = self.place.run("record", "run", self.folder, "--runs", 4, "--baseline", "sleep 0.6",
+                                          "--candidate", "sleep 0.3", "--json", "--no-import")
+        self.assertEqual(status, 0, err)
+        wall = json.loads(out)["wall"]
+        self.assertEqual((wall["verdict"], wall["baseline_s"]["n"]), ("faster", 4))
+        self.assertGreaterEqual(wall["baseline_s"]["mean"], 0.6)
+        low, high = wall["ci95"]
+        self.assertTrue(low <= wall["speedup"] <= high)
+        self.assertLess(wall["speedup"], 2.0)  # starting a process takes time, too
+        self.assertGreater(wall["speedup"], 1.2)
+        self.assertFalse(self.place.database.exists())
+
+    def test_failures_and_bad_input(self):
+        here = self.place.path
+        for arguments, said in (((self.folder,), "needs --runs"),
+                                ((self.folder, "--runs", 2, "--baseline", "true"), "needs --runs and both"),
+                                ((self.folder, "--runs", 2, "--", "true"), "the same command"),
+                                ((self.folder, "--runs", 0), "--runs"),
+                                ((self.folder, "--runs", 2, "--plan", 3, "--", "true"), "doesn't take --plan"),
+                                ((here, "--runs", 2, "--baseline", "a", "--candidate", "b"), "isn't empty"),
+                                ((self.folder, "--runs", 2, "--baseline-in", here / "none", "--", "true"), "none")):
+            status, _, err = self.place.run("record", "run", *arguments)
+            self.assertEqual(status, 2, (arguments, err))
+            self.assertIn(said, err)
+        one, two = here / "one", here / "two"
+        one.mkdir(), two.mkdir()
+        (two / "ok").touch()
+        side_by_side = ("record", "run", self.folder, "--runs", 1, "--baseline-in", one, "--candidate-in", two,
+                        "--no-import", "--", "cat", "ok")
+        status, _, err = self.place.run(*side_by_side)
+        self.assertEqual(status, 1)
+        self.assertIn("baseline failed with exit status 1", err)
+        self.assertEqual([it.name for it in (self.folder / "baseline").iterdir()], ["01.failed-1.log"])
+        self.assertIn("ok", (self.folder / "baseline" / "01.failed-1.log").read_text())
+        (one / "ok").touch()
+        status, out, err = self.place.run(*side_by_side)
+        self.assertEqual(status, 11, err)  # one run of each has no interval
+
+        # Interrupted: the command is ended, and its log is kept under another name.
+        folder = here / "stopped"
+        process = self.place.start("record", "run", folder, "--runs", 1, "--baseline", "echo a; sleep 1000",
+                                   "--candidate", "echo b; sleep 1000")
+        logs = lambda: [it for it in folder.rglob("*.log") if it.read_text()]
+        self.wait_until(logs, "the first run")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("0 of 2 runs", err)
+        self.assertEqual([it.name for it in folder.rglob("*.log")], ["01.interrupted-1.log"])
+
+
+if __name__ == "__main__":
+    unittest.main()
