@@ -33,7 +33,7 @@ Subcommand record_command(CLI::App& app, CommonOptions& common);  // record/
 Subcommand check_command(CLI::App& app, CommonOptions& common);   // run_commands.cpp
 Subcommand mfu_command(CLI::App& app, CommonOptions& common);
 Subcommand export_command(CLI::App& app, CommonOptions& common);
-Subcommand profile_command(CLI::App& app, CommonOptions& common);
+Subcommand profile_command(CLI::App& app, CommonOptions& common);  // profile/
 Subcommand doctor_command(CLI::App& app, CommonOptions& common);
 int rescue_database(const std::filesystem::path& out, const CommonOptions& common);  // rescue_command.cpp
 Subcommand worker_processes_command(CLI::App& app);                                  // hidden; worker.cpp

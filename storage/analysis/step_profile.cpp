@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "storage/analysis/profile/kernel_kind.h"
+
 namespace stepladder {
 namespace {
 
@@ -70,8 +72,22 @@ constexpr std::array views{"autograd",
                            "aten::item",
                            "aten::_local_scalar_dense"};
 
+// What PyTorch's profiler shows between the operators of a backward pass and around compiled code.
+constexpr std::array wrappers{"autograd::",       "Torch-Compiled", "TorchDynamo",
+                              "CompiledFunction", "AOTDispatcher",  "Pregraph"};
+
 bool is_view(std::string_view name) {
-  return name.empty() || name == "detach" || std::find(views.begin(), views.end(), name) != views.end();
+  if (name.empty() || name == "detach" || std::find(views.begin(), views.end(), name) != views.end()) return true;
+  const auto begins_name = [&](std::string_view word) { return name.starts_with(word); };
+  return std::any_of(wrappers.begin(), wrappers.end(), begins_name) ||
+         (!name.starts_with("aten::") && (name.ends_with("Backward") || name.ends_with("Backward0")));
+}
+
+OperatorKind kind_by_word(std::string_view name) {
+  for (const Word& word : words) {
+    if (name.find(word.word) != std::string_view::npos) return word.kind;
+  }
+  return name.starts_with("aten::") ? OperatorKind::elementwise : kernel_kind(name).value_or(OperatorKind::elementwise);
 }
 
 }  // namespace
@@ -102,18 +118,24 @@ std::string_view to_string(OperatorKind kind) {
       return "data";
     case OperatorKind::between:
       return "between operators";
+    case OperatorKind::idle:
+      return "idle";
   }
   return "";
 }
 
 OperatorKind kind_of(const OperatorTime& each) {
+  const std::string_view name = each.name;
+  const std::size_t arrow = name.find(launches);
+  const std::string_view kernel = arrow == std::string_view::npos ? name : name.substr(arrow + launches.size());
+  const bool is_operator =
+      kernel.find("::") != std::string_view::npos && kernel.find_first_of(" <(") == std::string_view::npos;
+  const std::optional<OperatorKind> told = is_operator || is_view(kernel) ? std::nullopt : kernel_kind(kernel);
+  if (told == OperatorKind::idle || told == OperatorKind::communication) return *told;
   if (each.part == "data") return OperatorKind::data;
   if (each.part == "optimizer") return OperatorKind::optimizer;
-  if (is_view(each.name)) return OperatorKind::between;
-  for (const Word& word : words) {
-    if (each.name.find(word.word) != std::string::npos) return word.kind;
-  }
-  return OperatorKind::elementwise;
+  if (told) return *told;
+  return is_view(kernel) ? OperatorKind::between : kind_by_word(name);
 }
 
 KindTimes::KindTimes(const StepProfile& profile) {

@@ -26,13 +26,18 @@ enum class OperatorKind {
   communication,
   data,     // making the batch
   between,  // autograd, views, allocation, and time outside operators
+  idle,     // of a GPU
 };
 inline constexpr std::array all_operator_kinds{
     OperatorKind::products,   OperatorKind::attention,   OperatorKind::softmax,       OperatorKind::normalisation,
     OperatorKind::activation, OperatorKind::elementwise, OperatorKind::copies,        OperatorKind::embedding,
-    OperatorKind::optimizer,  OperatorKind::data,        OperatorKind::communication, OperatorKind::between};
+    OperatorKind::optimizer,  OperatorKind::data,        OperatorKind::communication, OperatorKind::between,
+    OperatorKind::idle};
 std::string_view to_string(OperatorKind kind);  // "matrix products"
 OperatorKind kind_of(const OperatorTime& each);
+
+// A GPU kernel's row has the name "aten::gelu > KERNEL" if it is known which operator launched it.
+inline constexpr std::string_view launches = " > ";
 
 // Milliseconds of a step in each kind.
 class KindTimes {

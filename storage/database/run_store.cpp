@@ -110,6 +110,7 @@ struct RunStore::Impl {
   MetricStore metrics{database, derived};
   FollowStore following{database, derived};
   ViewStore views{database};
+  TraceStore traces{database};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
 };
@@ -404,6 +405,10 @@ ViewStore& RunStore::views() {
   return impl_->views;
 }
 
+TraceStore& RunStore::traces() {
+  return impl_->traces;
+}
+
 MetricStore& RunStore::metrics() {
   return impl_->metrics;
 }
@@ -546,7 +551,8 @@ std::string RunStore::console(RunId id, std::size_t most) {
 }
 
 StepProfile RunStore::profile(RunId id) {
-  return read_profile(impl_->database, id);
+  StepProfile profile = read_profile(impl_->database, id);
+  return profile.steps > 0 ? profile : impl_->traces.profile_of_run(id);
 }
 
 std::vector<TextSample> RunStore::samples(RunId id) {

@@ -20,6 +20,7 @@
 #include "storage/database/following/follow_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
+#include "storage/database/traces/trace_store.h"
 #include "storage/database/views/view_store.h"
 #include "storage/errors.h"
 #include "storage/records.h"
@@ -157,7 +158,10 @@ class RunStore {
   std::vector<TextSample> samples(RunId id);            // in the order of steps
   // The output of a watched program: the last `most` bytes, and up to a piece more.
   std::string console(RunId id, std::size_t most = 1 << 20);
-  StepProfile profile(RunId id);  // the most expensive operator first
+  // The most expensive operator first. Of a run whose operators weren't timed here: that of the newest trace attached
+  // to it.
+  StepProfile profile(RunId id);
+  TraceStore& traces();
   // The mean time of a step's parts after the warm-up; `missing` if none of the last thousand steps has it.
   StepParts mean_parts(const Run& run, std::int64_t warmup_steps);
 

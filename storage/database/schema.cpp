@@ -422,9 +422,60 @@ CREATE TABLE followed (
 ) WITHOUT ROWID;
 )sql";
 
+// Imported traces of profilers, summed up by storage/traces/attribution.h.
+constexpr const char* traces = R"sql(
+CREATE TABLE traces (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER REFERENCES runs(id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  source_path TEXT,
+  format TEXT NOT NULL,
+  imported_at REAL NOT NULL,
+  on_gpu INTEGER NOT NULL,
+  has_steps INTEGER NOT NULL,
+  ranks INTEGER NOT NULL,
+  slices INTEGER NOT NULL
+);
+
+CREATE TABLE trace_steps (
+  trace_id INTEGER NOT NULL REFERENCES traces(id) ON DELETE CASCADE,
+  rank INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  start_ms REAL NOT NULL,
+  dt_ms REAL NOT NULL,
+  PRIMARY KEY (trace_id, rank, step)
+) WITHOUT ROWID;
+
+CREATE TABLE trace_kinds (
+  trace_id INTEGER NOT NULL REFERENCES traces(id) ON DELETE CASCADE,
+  rank INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  ms REAL NOT NULL,
+  busy_ms REAL NOT NULL,
+  PRIMARY KEY (trace_id, rank, step, kind)
+) WITHOUT ROWID;
+
+CREATE TABLE trace_operators (
+  trace_id INTEGER NOT NULL REFERENCES traces(id) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  part TEXT NOT NULL,
+  name TEXT NOT NULL,
+  shapes TEXT NOT NULL,
+  launcher TEXT NOT NULL,
+  module TEXT NOT NULL DEFAULT '',
+  calls REAL NOT NULL,
+  self_ms REAL NOT NULL,
+  busy_ms REAL NOT NULL,
+  flops REAL,
+  PRIMARY KEY (trace_id, place)
+) WITHOUT ROWID;
+)sql";
+
 constexpr std::array migration_list{
     first_tables, life_cycle,    summaries_with_checks, curation,   overviews, console, profiles,
-    identities,   compact_steps, without_moved_steps,   contention, queue,     metrics, followed};
+    identities,   compact_steps, without_moved_steps,   contention, queue,     metrics, followed,
+    traces};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 
@@ -438,6 +489,7 @@ constexpr std::array indices{
     Index{"runs_in_bin", "curation(deleted_at) WHERE deleted_at IS NOT NULL"},
     Index{"runs_not_over", "runs(status) WHERE status IN ('queued', 'running')"},
     Index{"runs_hidden", "runs(hidden) WHERE hidden <> 0"},
+    Index{"traces_by_run", "traces(run_id) WHERE run_id IS NOT NULL"},
     Index{"runs_by_parent", "runs(parent_id) WHERE parent_id IS NOT NULL"},
 };
 

@@ -21,6 +21,9 @@ ARROWS = {
                           "storage/importers"],
     "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/analysis", "storage/importers/source_code.h",
                          "storage/importers/text.h", "storage/speedrun"],
+    "storage/traces": ["storage/records.h", "storage/errors.h", "storage/bounded_text.h", "storage/wording.h",
+                       "storage/analysis", "storage/traces"],
+    "storage/traces/nsight.cpp": ["storage/traces", "storage/importers"],
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",

@@ -95,7 +95,10 @@ void settle_references(Database& database) {
   }
   database.execute(
       "UPDATE runs SET parent_id = NULL WHERE parent_id NOT IN (SELECT id FROM runs);"
-      "DELETE FROM operators WHERE run_id NOT IN (SELECT run_id FROM profiles)");
+      "DELETE FROM operators WHERE run_id NOT IN (SELECT run_id FROM profiles);"
+      "DELETE FROM trace_steps WHERE trace_id NOT IN (SELECT id FROM traces);"
+      "DELETE FROM trace_kinds WHERE trace_id NOT IN (SELECT id FROM traces);"
+      "DELETE FROM trace_operators WHERE trace_id NOT IN (SELECT id FROM traces)");
 }
 
 // A run that lacks an unknown number of steps at its end, or all of them.

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/cli/commands.h"
+#include "app/cli/profile/trace_commands.h"
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "engine/engine.h"
@@ -131,7 +132,9 @@ Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--device", options->request.recipe.device, "auto, cpu, cuda or mps")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "mps"}));
   command->add_option("--threads", options->request.recipe.threads, "CPU threads")->transform(positive_count());
-  return {command, [options, &common] { return profile(*options, common); }};
+  const auto chosen = std::make_shared<std::function<int()>>();
+  add_trace_commands(*command, common, *chosen);
+  return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : profile(*options, common); }};
 }
 
 }  // namespace stepladder

@@ -1,0 +1,275 @@
+#include "app/cli/profile/trace_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "app/cli/table.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+// Rows below this share of a step are summed in one line.
+constexpr double least_share = 0.005;
+
+struct KindMeans {
+  KindArray ms{}, busy_ms{};
+};
+
+KindMeans kind_means(const TraceProfile& profile, int rank = -1) {
+  KindMeans means;
+  double steps = 0;
+  for (const TracedStep& step : profile.steps) {
+    if (rank >= 0 && step.rank != rank) continue;
+    ++steps;
+    for (std::size_t i = 0; i < means.ms.size(); ++i) {
+      means.ms[i] += step.ms[i];
+      means.busy_ms[i] += step.busy_ms[i];
+    }
+  }
+  for (std::size_t i = 0; i < means.ms.size() && steps > 0; ++i) {
+    means.ms[i] /= steps;
+    means.busy_ms[i] /= steps;
+  }
+  return means;
+}
+
+std::vector<OperatorKind> kinds_by_time(const KindMeans& means) {
+  std::vector<OperatorKind> kinds;
+  for (const OperatorKind kind : all_operator_kinds) {
+    if (means.busy_ms[static_cast<std::size_t>(kind)] > 0) kinds.push_back(kind);
+  }
+  std::stable_sort(kinds.begin(), kinds.end(), [&](OperatorKind a, OperatorKind b) {
+    return means.ms[static_cast<std::size_t>(a)] > means.ms[static_cast<std::size_t>(b)];
+  });
+  return kinds;
+}
+
+Json kinds_json(const KindMeans& means) {
+  Json kinds = Json::array();
+  for (const OperatorKind kind : kinds_by_time(means)) {
+    const auto place = static_cast<std::size_t>(kind);
+    kinds.push_back({{"kind", to_string(kind)}, {"ms", means.ms[place]}, {"busy_ms", means.busy_ms[place]}});
+  }
+  return kinds;
+}
+
+std::string kinds_text(const TraceProfile& profile) {
+  std::vector<std::vector<std::string>> cells{{"kind", "a step", "share", "busy"}};
+  const KindMeans means = kind_means(profile);
+  const double whole = mean_step_ms(profile);
+  for (const OperatorKind kind : kinds_by_time(means)) {
+    const auto place = static_cast<std::size_t>(kind);
+    cells.push_back({std::string(to_string(kind)), milliseconds_text(means.ms[place]),
+                     wording::percent(means.ms[place] / whole), milliseconds_text(means.busy_ms[place])});
+  }
+  cells.push_back({"a step", milliseconds_text(whole), "100 %", ""});
+  return table(cells, {false, true, true, true});
+}
+
+std::string operators_text(const TraceProfile& profile, bool all) {
+  std::vector<std::vector<std::string>> cells{{"part", "operator", "kind", "calls", "a step", "busy", "GFLOP/s"}};
+  std::vector<bool> right{false, false, false, true, true, true, true};
+  if (all) {
+    cells.front().emplace_back("shapes");
+    right.push_back(false);
+  }
+  const double whole = mean_step_ms(profile);
+  std::size_t small = 0;
+  double small_ms = 0;
+  for (const TracedOperator& each : profile.operators) {
+    if (!all && each.time.self_ms < least_share * whole) {
+      ++small;
+      small_ms += each.time.self_ms;
+      continue;
+    }
+    const OperatorTime row = row_of(each);
+    cells.push_back({each.time.part, title_of(row), std::string(to_string(kind_of(each))),
+                     each.time.calls > 0 ? compact(each.time.calls) : "-", milliseconds_text(each.time.self_ms),
+                     milliseconds_text(each.busy_ms), compact(gigaflops_per_s(each.time))});
+    if (all) cells.back().push_back(each.time.shapes);
+  }
+  std::string text = table(cells, right);
+  if (small > 0)
+    text += std::to_string(small) + " smaller rows: " + milliseconds_text(small_ms) + " (--all lists them)\n";
+  return text;
+}
+
+std::string steps_text(const TraceProfile& profile) {
+  std::vector<std::vector<std::string>> cells{{"rank", "step", "dt", "idle", "communication"}};
+  for (const TracedStep& step : profile.steps) {
+    cells.push_back({std::to_string(step.rank), std::to_string(step.step), milliseconds_text(step.dt_ms),
+                     milliseconds_text(step.ms[static_cast<std::size_t>(OperatorKind::idle)]),
+                     milliseconds_text(step.ms[static_cast<std::size_t>(OperatorKind::communication)])});
+  }
+  return table(cells, {true, true, true, true, true});
+}
+
+// Of several ranks: each one's mean step, and which is the slowest.
+std::string ranks_text(const TraceProfile& profile) {
+  std::map<int, std::pair<double, double>> sums;
+  for (const TracedStep& step : profile.steps) {
+    sums[step.rank].first += step.dt_ms;
+    ++sums[step.rank].second;
+  }
+  if (sums.size() < 2) return "";
+  std::vector<std::vector<std::string>> cells{{"rank", "a step", "idle", "exposed communication"}};
+  for (const auto& [rank, sum] : sums) {
+    const KindMeans means = kind_means(profile, rank);
+    cells.push_back({std::to_string(rank), milliseconds_text(sum.first / sum.second),
+                     milliseconds_text(means.ms[static_cast<std::size_t>(OperatorKind::idle)]),
+                     milliseconds_text(means.ms[static_cast<std::size_t>(OperatorKind::communication)])});
+  }
+  return table(cells, {true, true, true, true}) + "\n";
+}
+
+Json step_json(const TracedStep& step) {
+  Json kinds = Json::array();
+  for (const OperatorKind kind : all_operator_kinds) {
+    const auto place = static_cast<std::size_t>(kind);
+    if (step.busy_ms[place] > 0)
+      kinds.push_back({{"kind", to_string(kind)}, {"ms", step.ms[place]}, {"busy_ms", step.busy_ms[place]}});
+  }
+  return {{"rank", step.rank},
+          {"step", step.step},
+          {"start_ms", step.start_ms},
+          {"dt_ms", step.dt_ms},
+          {"kinds", std::move(kinds)}};
+}
+
+std::string signed_ms(double ms) {
+  return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms));
+}
+
+std::string calls_text(double calls) {
+  return calls > 0 ? compact(calls) : "-";
+}
+
+// "aten::gelu > KERNEL", and how many more.
+std::string side_text(const std::vector<TracedOperator>& rows) {
+  if (rows.empty()) return "";
+  const std::string more = rows.size() > 1 ? " and " + std::to_string(rows.size() - 1) + " more" : "";
+  return title_of(row_of(rows.front())) + more;
+}
+
+std::string title_text(const RowDifference& row) {
+  const std::string before = side_text(row.before), after = side_text(row.after);
+  if (before.empty() || after.empty() || before == after) return before.empty() ? after : before;
+  return before + " -> " + after;
+}
+
+Json names_json(const std::vector<TracedOperator>& rows) {
+  Json names = Json::array();
+  for (const TracedOperator& each : rows) names.push_back(row_of(each).name);
+  return names;
+}
+
+}  // namespace
+
+Json trace_json(const StoredTrace& trace) {
+  const TraceProfile& profile = trace.profile;
+  return {{"id", trace.id},
+          {"name", trace.name},
+          {"run", trace.run ? Json(*trace.run) : Json()},
+          {"format", trace.format},
+          {"source_path", trace.source_path},
+          {"device", profile.on_gpu ? "cuda" : "cpu"},
+          {"has_steps", profile.has_steps},
+          {"ranks", profile.ranks},
+          {"slices", profile.slices}};
+}
+
+Json trace_details_json(const StoredTrace& trace) {
+  const TraceProfile& profile = trace.profile;
+  Json all = trace_json(trace);
+  all["steps"] = profile.steps.size();
+  all["step_ms"] = number(mean_step_ms(profile));
+  all["kinds"] = kinds_json(kind_means(profile));
+  Json steps = Json::array(), rows = Json::array();
+  for (const TracedStep& step : profile.steps) steps.push_back(step_json(step));
+  for (const TracedOperator& each : profile.operators) {
+    rows.push_back({{"part", each.time.part},
+                    {"name", each.time.name},
+                    {"launcher", each.launcher},
+                    {"shapes", each.time.shapes},
+                    {"kind", to_string(kind_of(each))},
+                    {"calls", each.time.calls},
+                    {"self_ms", each.time.self_ms},
+                    {"busy_ms", each.busy_ms},
+                    {"flops", number(each.time.flops)}});
+  }
+  all["data"] = std::move(steps);
+  all["operators"] = std::move(rows);
+  return all;
+}
+
+std::string traces_table(const std::vector<StoredTrace>& traces) {
+  std::vector<std::vector<std::string>> cells{{"trace", "name", "run", "device", "ranks", "slices"}};
+  for (const StoredTrace& each : traces)
+    cells.push_back({std::to_string(each.id), each.name, each.run ? std::to_string(*each.run) : "-",
+                     each.profile.on_gpu ? "cuda" : "cpu", std::to_string(each.profile.ranks),
+                     grouped(each.profile.slices)});
+  return table(cells, {true, false, true, false, true, true});
+}
+
+std::string trace_text(const StoredTrace& trace, bool all_operators, bool steps) {
+  const TraceProfile& profile = trace.profile;
+  std::string text = "trace " + std::to_string(trace.id) + ", " + trace.name;
+  if (trace.run) text += ", of run " + std::to_string(*trace.run);
+  text += ": " + std::to_string(profile.steps.size()) + (profile.steps.size() == 1 ? " step of " : " steps of ") +
+          milliseconds_text(mean_step_ms(profile)) + (profile.on_gpu ? " on a GPU" : " on a CPU");
+  if (profile.ranks > 1) text += ", " + std::to_string(profile.ranks) + " ranks";
+  text += "\n\n" + kinds_text(profile) + "\n" + ranks_text(profile);
+  if (steps) text += steps_text(profile) + "\n";
+  return text + operators_text(profile, all_operators);
+}
+
+Json difference_json(const ProfileDifference& difference, const std::string& before, const std::string& after) {
+  Json rows = Json::array();
+  for (const RowDifference& row : difference.rows) {
+    const TracedOperator& named = row.after.empty() ? row.before.front() : row.after.front();
+    rows.push_back({{"change", to_string(row.change)},
+                    {"kind", to_string(row.kind)},
+                    {"part", named.time.part},
+                    {"before", names_json(row.before)},
+                    {"after", names_json(row.after)},
+                    {"before_ms", row.before_ms},
+                    {"after_ms", row.after_ms},
+                    {"delta_ms", row.delta_ms()},
+                    {"before_calls", row.before_calls},
+                    {"after_calls", row.after_calls}});
+  }
+  return {{"before", before},
+          {"after", after},
+          {"before_ms", difference.before_ms},
+          {"after_ms", difference.after_ms},
+          {"delta_ms", difference.after_ms - difference.before_ms},
+          {"rows", std::move(rows)}};
+}
+
+std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
+                            bool all) {
+  std::vector<std::vector<std::string>> cells{{"change", "kind", "operator", "calls", "before", "after", "difference"}};
+  std::size_t small = 0;
+  double small_ms = 0;
+  for (const RowDifference& row : difference.rows) {
+    if (!all && (row.change == RowChange::same || std::fabs(row.delta_ms()) < least_share * difference.before_ms)) {
+      ++small;
+      small_ms += row.delta_ms();
+      continue;
+    }
+    std::string calls = calls_text(row.before_calls);
+    if (calls != calls_text(row.after_calls)) calls += " -> " + calls_text(row.after_calls);
+    cells.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), title_text(row), calls,
+                     milliseconds_text(row.before_ms), milliseconds_text(row.after_ms), signed_ms(row.delta_ms())});
+  }
+  if (small > 0)
+    cells.push_back(
+        {"", "", std::to_string(small) + " smaller rows (--all lists them)", "", "", "", signed_ms(small_ms)});
+  cells.push_back({"", "", "a step", "", milliseconds_text(difference.before_ms),
+                   milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms)});
+  return before + " -> " + after + "\n\n" + table(cells, {false, false, false, true, true, true, true});
+}
+
+}  // namespace stepladder

@@ -1,0 +1,156 @@
+#include "storage/database/traces/trace_store.h"
+
+#include <algorithm>
+#include <map>
+
+#include "storage/bounded_text.h"
+#include "storage/database/column_values.h"
+#include "storage/database/database.h"
+
+namespace stepladder {
+namespace {
+
+constexpr const char* columns =
+    "SELECT id, run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices FROM traces ";
+
+StoredTrace read_row(const Statement& row) {
+  StoredTrace trace{.id = row.integer(0),
+                    .name = bounded(row.text(2), longest_name),
+                    .source_path = bounded(row.text(3), longest_line),
+                    .format = bounded(row.text(4), longest_name),
+                    .imported_at = row.real(5)};
+  if (!row.is_null(1)) trace.run = row.integer(1);
+  trace.profile.on_gpu = row.integer(6) != 0;
+  trace.profile.has_steps = row.integer(7) != 0;
+  trace.profile.ranks = static_cast<int>(row.integer(8));
+  trace.profile.slices = row.integer(9);
+  return trace;
+}
+
+void insert_steps(Database& database, TraceId id, const std::vector<TracedStep>& steps) {
+  for (const TracedStep& each : steps) {
+    Statement row(database, "INSERT INTO trace_steps (trace_id, rank, step, start_ms, dt_ms) VALUES (?, ?, ?, ?, ?)");
+    row.bind(id).bind(each.rank).bind(each.step).bind(each.start_ms).bind(each.dt_ms).run();
+    for (const OperatorKind kind : all_operator_kinds) {
+      const auto place = static_cast<std::size_t>(kind);
+      if (each.busy_ms[place] <= 0) continue;
+      Statement part(database,
+                     "INSERT INTO trace_kinds (trace_id, rank, step, kind, ms, busy_ms) VALUES (?, ?, ?, ?, ?, ?)");
+      part.bind(id).bind(each.rank).bind(each.step).bind(to_string(kind));
+      part.bind(each.ms[place]).bind(each.busy_ms[place]).run();
+    }
+  }
+}
+
+std::vector<TracedStep> read_steps(Database& database, TraceId id) {
+  std::vector<TracedStep> steps;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::size_t> places;
+  Statement rows(database,
+                 "SELECT rank, step, start_ms, dt_ms FROM trace_steps WHERE trace_id = ? ORDER BY rank, step");
+  rows.bind(id);
+  while (rows.step()) {
+    places[{rows.integer(0), rows.integer(1)}] = steps.size();
+    steps.push_back({.rank = static_cast<int>(rows.integer(0)),
+                     .step = rows.integer(1),
+                     .start_ms = rows.real(2),
+                     .dt_ms = rows.real(3)});
+  }
+  Statement kinds(database, "SELECT rank, step, kind, ms, busy_ms FROM trace_kinds WHERE trace_id = ?");
+  kinds.bind(id);
+  while (kinds.step()) {
+    const auto step = places.find({kinds.integer(0), kinds.integer(1)});
+    const std::string name = kinds.text(2);
+    const auto kind = std::find_if(all_operator_kinds.begin(), all_operator_kinds.end(),
+                                   [&](OperatorKind each) { return to_string(each) == name; });
+    if (step == places.end() || kind == all_operator_kinds.end()) continue;
+    steps[step->second].ms[static_cast<std::size_t>(*kind)] = kinds.real(3);
+    steps[step->second].busy_ms[static_cast<std::size_t>(*kind)] = kinds.real(4);
+  }
+  return steps;
+}
+
+std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
+  Statement rows(
+      database,
+      "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops FROM trace_operators WHERE trace_id "
+      "= ? ORDER BY place");
+  rows.bind(id);
+  std::vector<TracedOperator> operators;
+  while (rows.step()) {
+    operators.push_back({.time = {.part = bounded(rows.text(0), longest_name),
+                                  .name = bounded(rows.text(1), longest_name),
+                                  .shapes = bounded(rows.text(2), longest_name),
+                                  .calls = rows.real(4),
+                                  .self_ms = rows.real(5),
+                                  .flops = rows.real(7)},
+                         .busy_ms = rows.real(6),
+                         .launcher = bounded(rows.text(3), longest_name)});
+  }
+  return operators;
+}
+
+}  // namespace
+
+TraceId TraceStore::insert(const StoredTrace& trace) {
+  Transaction transaction(database_);
+  const TraceProfile& profile = trace.profile;
+  Statement row(database_,
+                "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  row.bind(trace.run).bind(bounded(trace.name, longest_name)).bind(known(bounded(trace.source_path, longest_line)));
+  row.bind(trace.format).bind(is_missing(trace.imported_at) ? unix_now() : trace.imported_at);
+  row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices).run();
+  const TraceId id = database_.last_insert_id();
+  insert_steps(database_, id, profile.steps);
+  std::int64_t place = 0;
+  for (const TracedOperator& each : profile.operators) {
+    Statement part(
+        database_,
+        "INSERT INTO trace_operators (trace_id, place, part, name, shapes, launcher, calls, self_ms, busy_ms, "
+        "flops) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+    part.bind(id).bind(place++).bind(each.time.part).bind(each.time.name).bind(each.time.shapes).bind(each.launcher);
+    part.bind(each.time.calls).bind(each.time.self_ms).bind(each.busy_ms).bind(each.time.flops).run();
+  }
+  transaction.commit();
+  return id;
+}
+
+std::vector<StoredTrace> TraceStore::list() {
+  Statement rows(database_, std::string(columns) +
+                                "WHERE run_id IS NULL OR NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "
+                                "traces.run_id AND deleted_at IS NOT NULL) ORDER BY id");
+  std::vector<StoredTrace> traces;
+  while (rows.step()) traces.push_back(read_row(rows));
+  return traces;
+}
+
+std::optional<StoredTrace> TraceStore::find(TraceId id) {
+  Transaction one_state(database_, Transaction::Kind::read);
+  Statement row(database_, std::string(columns) + "WHERE id = ?");
+  if (!row.bind(id).step()) return std::nullopt;
+  StoredTrace trace = read_row(row);
+  trace.profile.steps = read_steps(database_, id);
+  trace.profile.operators = read_operators(database_, id);
+  return trace;
+}
+
+void TraceStore::remove(TraceId id) {
+  Statement(database_, "DELETE FROM traces WHERE id = ?").bind(id).run();
+}
+
+StepProfile TraceStore::profile_of_run(RunId run) {
+  Statement newest(database_, "SELECT max(id) FROM traces WHERE run_id = ?");
+  newest.bind(run);
+  if (!newest.step() || newest.is_null(0)) return {.run = run};
+  const std::optional<StoredTrace> trace = find(newest.integer(0));
+  return trace ? step_profile(*trace) : StepProfile{.run = run};
+}
+
+StepProfile step_profile(const StoredTrace& trace) {
+  StepProfile profile{
+      .run = trace.run.value_or(0), .at = trace.imported_at, .steps = static_cast<int>(trace.profile.steps.size())};
+  for (const TracedOperator& each : trace.profile.operators) profile.operators.push_back(row_of(each));
+  return profile;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,49 @@
+// Imported traces of profilers (docs/profiling.md): where their steps' time went, not their slices. A part of RunStore,
+// which has its threads, locks and errors.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/records.h"
+#include "storage/traces/attribution.h"
+
+namespace stepladder {
+
+class Database;
+
+using TraceId = std::int64_t;
+
+struct StoredTrace {
+  TraceId id = 0;
+  std::optional<RunId> run;  // that it was attached to
+  std::string name;
+  std::string source_path;  // the first rank's file
+  std::string format;       // "kineto", "nsight"
+  double imported_at = missing;
+  TraceProfile profile;  // without notes; in lists without steps and operators
+};
+
+class TraceStore {
+ public:
+  explicit TraceStore(Database& database) : database_(database) {}
+
+  // Ignores the id and returns the new one. In one transaction.
+  TraceId insert(const StoredTrace& trace);
+  std::vector<StoredTrace> list();  // oldest first; without those of runs in the bin
+  std::optional<StoredTrace> find(TraceId id);
+  void remove(TraceId id);
+
+  // That of the newest trace attached to the run, as a profile of operators; of no steps if it has none.
+  StepProfile profile_of_run(RunId run);
+
+ private:
+  Database& database_;
+};
+
+// A trace as a profile of operators.
+StepProfile step_profile(const StoredTrace& trace);
+
+}  // namespace stepladder

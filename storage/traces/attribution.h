@@ -1,0 +1,56 @@
+// Where the time of a traced step goes. A GPU's instant belongs to the kernels that compute in it, in equal parts; if
+// none does, to the communication, then to the copies; if nothing runs, it is idle. So the rows add up to the step, and
+// communication that other work hides costs nothing. In a trace without a GPU, an instant belongs to the innermost
+// operator of each thread in the same way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "storage/analysis/step_profile.h"
+#include "storage/traces/trace.h"
+
+namespace stepladder {
+
+// One row of a step: an operator of a CPU, or a kernel. Means over the steps of all ranks.
+struct TracedOperator {
+  OperatorTime time;     // self_ms: its share of the step; of a GPU, `name` is the kernel
+  double busy_ms = 0;    // that it ran for, also beside others
+  std::string launcher;  // of a kernel: the operator that launched it; empty: not known
+};
+
+using KindArray = std::array<double, all_operator_kinds.size()>;
+
+struct TracedStep {
+  int rank = 0;
+  std::int64_t step = 0;
+  double start_ms = 0;  // since the first step of its rank
+  double dt_ms = 0;
+  KindArray ms{}, busy_ms{};  // by kind; `ms` adds up to dt_ms
+};
+
+struct TraceProfile {
+  bool on_gpu = false;
+  bool has_steps = false;  // false: the trace marks none, so all of it counts as one
+  int ranks = 0;
+  std::int64_t slices = 0;  // in steps
+  std::vector<TracedStep> steps;
+  std::vector<TracedOperator> operators;  // the most expensive first
+  std::vector<std::string> notes;         // sentences about what was left out
+};
+
+// As a row of a run's step profile: "aten::gelu > KERNEL".
+OperatorTime row_of(const TracedOperator& each);
+OperatorKind kind_of(const TracedOperator& each);
+double mean_step_ms(const TraceProfile& profile);
+
+// Sums up one process's trace, sorted (Trace::sort). Each GPU in it is a rank of its own if it has several; otherwise
+// the rank is the trace's. Throws TraceError.
+TraceProfile attribute(const Trace& trace);
+
+// Puts the profiles of several ranks together, which must be of the same kind of device.
+TraceProfile join_ranks(std::vector<TraceProfile> ranks);
+
+}  // namespace stepladder

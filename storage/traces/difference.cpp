@@ -1,0 +1,224 @@
+#include "storage/traces/difference.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+namespace stepladder {
+namespace {
+
+using Rows = std::vector<TracedOperator>;
+
+// "gelu" of aten::gelu, aten::gelu_ and of a kernel that aten::gelu_backward launched.
+std::string operation_of(const TracedOperator& row) {
+  std::string name = row.launcher.empty() ? row.time.name : row.launcher;
+  if (const std::size_t space = name.rfind("::"); space != std::string::npos) name = name.substr(space + 2);
+  if (const std::size_t end = name.rfind("_backward"); end != std::string::npos) name.resize(end);
+  const auto is_mark = [](char c) { return c == '_'; };
+  name.erase(name.begin(), std::find_if_not(name.begin(), name.end(), is_mark));
+  name.erase(std::find_if_not(name.rbegin(), name.rend(), is_mark).base(), name.end());
+  return name;
+}
+
+// Whether a compiler's name for a loop holds this word between underscores: "triton_poi_fused_add_gelu_3".
+bool names(const std::string& fused, const std::string& word) {
+  if (word.size() < 2) return false;
+  for (std::size_t at = fused.find(word); at != std::string::npos; at = fused.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || fused[at - 1] == '_') && (end == fused.size() || fused[end] == '_')) return true;
+  }
+  return false;
+}
+
+bool is_part_of_attention(const TracedOperator& row) {
+  static const std::set<std::string> words{"softmax", "softmax_data", "masked_fill", "bmm",  "baddbmm", "div",
+                                           "tril",    "dropout",      "where",       "copy", "matmul"};
+  return words.contains(operation_of(row));
+}
+
+bool replaces(const TracedOperator& fused, const TracedOperator& row) {
+  const std::string& name = fused.time.name;
+  const OperatorKind kind = kind_of(row);
+  if (kind == OperatorKind::idle || kind == OperatorKind::communication || row.time.name.empty()) return false;
+  const bool same_part = fused.time.part.empty() || row.time.part.empty() || fused.time.part == row.time.part;
+  if (name.starts_with("## Call CompiledFxGraph"))
+    return same_part && kind != OperatorKind::products && kind != OperatorKind::attention;
+  if (name.find("_fused_") != std::string::npos) return same_part && names(name, operation_of(row));
+  return kind_of(fused) == OperatorKind::attention && same_part && is_part_of_attention(row);
+}
+
+class Matcher {
+ public:
+  Matcher(Rows before, Rows after) : before_(std::move(before)), after_(std::move(after)) {}
+
+  std::vector<RowDifference> run() {
+    match([](const TracedOperator& row) { return key(row.time.part, row.time.name, row.launcher, row.time.shapes); });
+    match([](const TracedOperator& row) { return key(row.time.part, row.time.name, row.launcher, ""); });
+    match([](const TracedOperator& row) { return key("", row.time.name, row.launcher, ""); });
+    match([](const TracedOperator& row) { return key("", row.time.name, "", ""); });
+    const auto of_launcher = [](const TracedOperator& row) { return !row.launcher.empty(); };
+    match([](const TracedOperator& row) { return key(row.time.part, "", row.launcher, row.time.shapes); }, of_launcher,
+          RowChange::replaced);
+    match([](const TracedOperator& row) { return key(row.time.part, "", row.launcher, ""); }, of_launcher,
+          RowChange::replaced);
+    match_fused();
+    for (TracedOperator& row : before_) take({std::move(row)}, {}, RowChange::vanished);
+    for (TracedOperator& row : after_) take({}, {std::move(row)}, RowChange::appeared);
+    return std::move(matched_);
+  }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  static Key key(std::string part, std::string name, std::string launcher, std::string shapes) {
+    return {std::move(part), std::move(name), std::move(launcher), std::move(shapes)};
+  }
+
+  void take(Rows before, Rows after, RowChange change) {
+    RowDifference row{.change = change, .before = std::move(before), .after = std::move(after)};
+    const auto sum = [](Rows& rows, double& ms, double& calls) {
+      for (const TracedOperator& each : rows) {
+        ms += each.time.self_ms;
+        calls += each.time.calls;
+      }
+      std::stable_sort(rows.begin(), rows.end(), [](const TracedOperator& a, const TracedOperator& b) {
+        return a.time.self_ms > b.time.self_ms;
+      });
+    };
+    sum(row.before, row.before_ms, row.before_calls);
+    sum(row.after, row.after_ms, row.after_calls);
+    row.kind = kind_of(row.after.empty() ? row.before.front() : row.after.front());
+    matched_.push_back(std::move(row));
+  }
+
+  // Pairs the rows of equal keys that both sides have.
+  void match(const std::function<Key(const TracedOperator&)>& key_of,
+             const std::function<bool(const TracedOperator&)>& counts = {}, RowChange change = RowChange::same) {
+    std::map<Key, std::pair<Rows, Rows>> groups;
+    Rows rest_before, rest_after;
+    const auto sort_in = [&](Rows& rows, Rows std::pair<Rows, Rows>::*side, Rows& rest) {
+      for (TracedOperator& row : rows) {
+        Rows& target = counts && !counts(row) ? rest : groups[key_of(row)].*side;
+        target.push_back(std::move(row));
+      }
+    };
+    sort_in(before_, &std::pair<Rows, Rows>::first, rest_before);
+    sort_in(after_, &std::pair<Rows, Rows>::second, rest_after);
+    for (auto& [key, group] : groups) {
+      auto& [before, after] = group;
+      if (!before.empty() && !after.empty()) {
+        take(std::move(before), std::move(after), change);
+      } else {
+        std::move(before.begin(), before.end(), std::back_inserter(rest_before));
+        std::move(after.begin(), after.end(), std::back_inserter(rest_after));
+      }
+    }
+    before_ = std::move(rest_before);
+    after_ = std::move(rest_after);
+  }
+
+  // New rows that may have replaced the same old row belong together: nobody can tell their shares of it apart.
+  void match_fused() {
+    std::vector<std::size_t> group_of(before_.size() + after_.size());
+    std::iota(group_of.begin(), group_of.end(), std::size_t{0});
+    const std::function<std::size_t(std::size_t)> root = [&](std::size_t i) {
+      while (group_of[i] != i) i = group_of[i] = group_of[group_of[i]];
+      return i;
+    };
+    constexpr std::size_t most_pairs = 4'000'000;
+    if (before_.size() * after_.size() > most_pairs) return;
+    for (std::size_t a = 0; a < after_.size(); ++a) {
+      for (std::size_t b = 0; b < before_.size(); ++b) {
+        if (replaces(after_[a], before_[b])) group_of[root(before_.size() + a)] = root(b);
+      }
+    }
+    std::map<std::size_t, std::pair<Rows, Rows>> groups;
+    for (std::size_t b = 0; b < before_.size(); ++b) groups[root(b)].first.push_back(before_[b]);
+    for (std::size_t a = 0; a < after_.size(); ++a) groups[root(before_.size() + a)].second.push_back(after_[a]);
+    Rows rest_before, rest_after;
+    for (auto& [number, group] : groups) {
+      auto& [before, after] = group;
+      if (!before.empty() && !after.empty()) {
+        take(std::move(before), std::move(after), RowChange::fused);
+      } else {
+        std::move(before.begin(), before.end(), std::back_inserter(rest_before));
+        std::move(after.begin(), after.end(), std::back_inserter(rest_after));
+      }
+    }
+    before_ = std::move(rest_before);
+    after_ = std::move(rest_after);
+  }
+
+  Rows before_, after_;
+  std::vector<RowDifference> matched_;
+};
+
+RowChange change_of(const RowDifference& row, double step_ms) {
+  if (row.change != RowChange::same) return row.change;
+  const double delta = row.delta_ms();
+  if (std::fabs(delta) <= std::max(0.01 * row.before_ms, 0.001 * step_ms)) return RowChange::same;
+  if (row.before_calls > 0 && row.after_calls > 0 && std::fabs(row.after_calls / row.before_calls - 1) > 0.05 &&
+      (row.after_calls < row.before_calls) == (delta < 0))
+    return delta < 0 ? RowChange::fewer_calls : RowChange::more_calls;
+  return delta < 0 ? RowChange::faster : RowChange::slower;
+}
+
+double sum_of(std::span<const TracedOperator> rows) {
+  return std::accumulate(rows.begin(), rows.end(), 0.0,
+                         [](double sum, const TracedOperator& row) { return sum + row.time.self_ms; });
+}
+
+}  // namespace
+
+std::string_view to_string(RowChange change) {
+  switch (change) {
+    case RowChange::same:
+      return "same";
+    case RowChange::faster:
+      return "faster";
+    case RowChange::slower:
+      return "slower";
+    case RowChange::fewer_calls:
+      return "fewer calls";
+    case RowChange::more_calls:
+      return "more calls";
+    case RowChange::replaced:
+      return "replaced";
+    case RowChange::fused:
+      return "fused";
+    case RowChange::appeared:
+      return "appeared";
+    case RowChange::vanished:
+      return "vanished";
+  }
+  return "";
+}
+
+ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after) {
+  ProfileDifference made{.before_ms = sum_of(before), .after_ms = sum_of(after)};
+  made.rows = Matcher({before.begin(), before.end()}, {after.begin(), after.end()}).run();
+  for (RowDifference& row : made.rows) row.change = change_of(row, made.before_ms);
+  std::stable_sort(made.rows.begin(), made.rows.end(), [](const RowDifference& a, const RowDifference& b) {
+    return std::fabs(a.delta_ms()) > std::fabs(b.delta_ms());
+  });
+  return made;
+}
+
+std::vector<TracedOperator> traced(const StepProfile& profile) {
+  std::vector<TracedOperator> rows;
+  for (const OperatorTime& each : profile.operators) {
+    TracedOperator row{.time = each, .busy_ms = each.self_ms};
+    if (const std::size_t arrow = each.name.find(launches); arrow != std::string::npos) {
+      row.launcher = each.name.substr(0, arrow);
+      row.time.name = each.name.substr(arrow + launches.size());
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace stepladder

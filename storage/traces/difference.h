@@ -1,0 +1,48 @@
+// Why one step is faster than another: the rows of two profiles, matched, whose differences add up to the steps'. Pure.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/traces/attribution.h"
+
+namespace stepladder {
+
+enum class RowChange {
+  same,    // within a hundredth of itself, or a thousandth of the step
+  faster,  // as many calls
+  slower,  //
+  fewer_calls,
+  more_calls,
+  replaced,  // the same operator launches other kernels
+  fused,     // new rows do what several did before
+  appeared,
+  vanished
+};
+std::string_view to_string(RowChange change);  // "fewer calls"
+
+// One row, or the rows that replace each other.
+struct RowDifference {
+  RowChange change = RowChange::same;
+  OperatorKind kind = OperatorKind::between;  // of the most expensive row, after if there is one
+  std::vector<TracedOperator> before, after;  // the most expensive first
+  double before_ms = 0, after_ms = 0;         // of a step
+  double before_calls = 0, after_calls = 0;
+  double delta_ms() const { return after_ms - before_ms; }
+};
+
+struct ProfileDifference {
+  double before_ms = 0, after_ms = 0;  // of a step
+  std::vector<RowDifference> rows;     // the largest difference first; they add up to after_ms - before_ms
+};
+
+// Matches rows by part, operator, kernel and shapes; then without shapes; then kernels of the same operator; then new
+// fused rows with those that they name or must have replaced.
+ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after);
+
+// A run's profile of operators as such rows.
+std::vector<TracedOperator> traced(const StepProfile& profile);
+
+}  // namespace stepladder

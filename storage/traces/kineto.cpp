@@ -1,0 +1,273 @@
+#include "storage/traces/kineto.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+constexpr int deepest = 100;
+constexpr std::size_t longest_value = 16 << 20;  // bytes of a text or number
+
+// The bytes one by one, as nlohmann's parser takes them.
+struct Source {
+  explicit Source(TraceBytes& bytes) : stream(bytes) { refill(); }
+  void refill() {
+    piece = stream.next();
+    place = 0;
+  }
+  bool at_end() const { return piece.empty(); }
+  void advance() {
+    ++read;
+    if (++in_value > longest_value) throw TraceError("holds a value of more than 16 MiB");
+    if (++place == piece.size()) refill();
+  }
+
+  TraceBytes& stream;
+  std::string_view piece;
+  std::size_t place = 0;
+  std::int64_t read = 0;
+  std::size_t in_value = 0;
+};
+
+class SourceIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  explicit SourceIterator(Source* source = nullptr) : source_(source) {}
+  reference operator*() const { return source_->piece[source_->place]; }
+  SourceIterator& operator++() {
+    source_->advance();
+    return *this;
+  }
+  bool operator==(const SourceIterator& other) const { return is_end() == other.is_end(); }
+  bool operator!=(const SourceIterator& other) const { return !(*this == other); }
+
+ private:
+  bool is_end() const { return !source_ || source_->at_end(); }
+  Source* source_;
+};
+
+// Microseconds as they are printed, to the nanosecond: a double of a clock's microseconds would lose some.
+std::optional<std::int64_t> nanoseconds(const std::string& text) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const bool is_negative = at != end && *at == '-';
+  if (is_negative) ++at;
+  std::int64_t whole = 0;
+  const auto [behind, error] = std::from_chars(at, end, whole);
+  if (error != std::errc() || whole > std::numeric_limits<std::int64_t>::max() / 2000) return std::nullopt;
+  std::int64_t ns = whole * 1000;
+  at = behind;
+  if (at != end && *at == '.') {
+    std::int64_t unit = 100;
+    for (++at; at != end && *at >= '0' && *at <= '9'; ++at, unit /= 10) ns += (*at - '0') * unit;
+  }
+  if (at != end) {  // an exponent
+    const double us = std::strtod(text.c_str(), nullptr);
+    if (!(std::fabs(us) < 1e15)) return std::nullopt;
+    return std::llround(us * 1000);
+  }
+  return is_negative ? -ns : ns;
+}
+
+// Matrix products, by whose operands their rows are told apart.
+bool has_shapes(std::string_view name) {
+  constexpr std::array products{"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"};
+  return std::find(products.begin(), products.end(), name) != products.end();
+}
+
+struct Event {
+  std::string name, phase, category, process, thread;
+  std::optional<std::int64_t> start_ns, duration_ns;
+  std::int64_t device = -1, stream = -1, correlation = 0;
+  std::string dims;  // of the operands so far
+};
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Which slices count; nullopt: the others. Traces of older versions capitalise their categories.
+std::optional<SliceKind> kind_of(const Event& event) {
+  const std::string_view category = event.category;
+  if (is_one_of(category, {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "mtia_ccp_events"}))
+    return SliceKind::kernel;
+  if (is_one_of(category, {"gpu_user_annotation"}))
+    return step_number(event.name) >= 0 ? std::optional(SliceKind::device_step) : std::nullopt;
+  if (is_one_of(category, {"cuda_runtime", "cuda_driver", "Runtime", "xpu_runtime"}))
+    return event.correlation > 0 ? std::optional(SliceKind::launch) : std::nullopt;
+  if (is_one_of(category, {"cpu_op", "Operator", "user_annotation", ""}))
+    return step_number(event.name) >= 0 ? SliceKind::step : SliceKind::operation;
+  return std::nullopt;
+}
+
+// Receives the parser's events and adds a slice at each end of an event of the trace.
+class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  KinetoReader(Source& source, Trace& trace) : source_(source), trace_(trace) {}
+
+  bool null() override { return value_read(); }
+  bool boolean(bool) override { return value_read(); }
+  bool number_integer(number_integer_t value) override { return integer(value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    constexpr auto most = static_cast<number_unsigned_t>(std::numeric_limits<std::int64_t>::max());
+    return integer(static_cast<std::int64_t>(std::min(value, most)));
+  }
+  bool number_float(number_float_t, const string_t& text) override {
+    if (in_event() && key_ == "ts") event_.start_ns = time_of(text);
+    if (in_event() && key_ == "dur") event_.duration_ns = time_of(text);
+    return value_read();
+  }
+  bool string(string_t& text) override {
+    if (in_event()) {
+      if (key_ == "name") event_.name = text;
+      if (key_ == "ph") event_.phase = text;
+      if (key_ == "cat") event_.category = text;
+      if (key_ == "pid") event_.process = text;
+      if (key_ == "tid") event_.thread = text;
+    }
+    return value_read();
+  }
+  bool binary(binary_t&) override { return value_read(); }
+
+  bool start_object(std::size_t) override {
+    opened();
+    if (depth_ == events_depth_ + 1) event_ = {};
+    return value_read();
+  }
+  bool end_object() override {
+    if (depth_ == events_depth_ + 1 && events_depth_ > 0) finish_event();
+    --depth_;
+    return value_read();
+  }
+  bool start_array(std::size_t) override {
+    const bool holds_events = depth_ == 0 || (depth_ == 1 && top_key_ == "traceEvents");
+    opened();
+    if (holds_events && events_depth_ == 0) {
+      events_depth_ = depth_;
+      has_events_ = true;
+    }
+    if (in_dims() && depth_ == events_depth_ + 4) operand_.clear();
+    return value_read();
+  }
+  bool end_array() override {
+    if (in_dims() && depth_ == events_depth_ + 4) finish_operand();
+    if (depth_ == events_depth_) events_depth_ = 0;
+    --depth_;
+    return value_read();
+  }
+  bool key(string_t& text) override {
+    if (depth_ == 1) top_key_ = text;
+    if (events_depth_ > 0 && depth_ <= events_depth_ + 2) {
+      (depth_ == events_depth_ + 1 ? key_ : argument_) = text;
+    } else if (depth_ == 2) {
+      argument_ = text;
+    }
+    return value_read();
+  }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    const std::string place = wording::grouped(source_.read);
+    throw TraceError(source_.at_end() ? "is cut off after " + place + " bytes"
+                                      : "isn't JSON: byte " + place + " is not what a value goes on with");
+  }
+
+  bool has_events() const { return has_events_; }
+
+ private:
+  bool value_read() {
+    source_.in_value = 0;
+    return true;
+  }
+  void opened() {
+    if (++depth_ > deepest) throw TraceError("nests its values more than " + std::to_string(deepest) + " deep");
+  }
+  bool in_event() const { return events_depth_ > 0 && depth_ == events_depth_ + 1; }
+  bool in_arguments() const { return events_depth_ > 0 && depth_ == events_depth_ + 2 && key_ == "args"; }
+  bool in_dims() const {
+    return events_depth_ > 0 && depth_ > events_depth_ + 2 && key_ == "args" && argument_ == "Input Dims";
+  }
+
+  std::int64_t time_of(const std::string& text) const {
+    const std::optional<std::int64_t> ns = nanoseconds(text);
+    if (!ns) throw TraceError("has a slice at an impossible time, '" + event_.name + "'");
+    return *ns;
+  }
+
+  bool integer(std::int64_t value) {
+    if (in_event()) {
+      if (key_ == "ts") event_.start_ns = time_of(std::to_string(value));
+      if (key_ == "dur") event_.duration_ns = time_of(std::to_string(value));
+      if (key_ == "pid") event_.process = std::to_string(value);
+      if (key_ == "tid") event_.thread = std::to_string(value);
+    } else if (in_arguments()) {
+      if (argument_ == "device") event_.device = value;
+      if (argument_ == "stream") event_.stream = value;
+      if (argument_ == "correlation") event_.correlation = value;
+    } else if (in_dims() && depth_ == events_depth_ + 4 && operand_.size() < 100) {
+      if (!operand_.empty()) operand_ += 'x';
+      operand_ += std::to_string(value);
+    } else if (depth_ == 2 && top_key_ == "distributedInfo" && argument_ == "rank" && value >= 0 && value < 1'000'000) {
+      trace_.rank = static_cast<int>(value);
+    }
+    return value_read();
+  }
+
+  void finish_operand() {  // matrices only: a bias or a factor says nothing new
+    if (operand_.find('x') == std::string::npos || event_.dims.find(' ') != std::string::npos) return;
+    if (!event_.dims.empty()) event_.dims += ' ';
+    event_.dims += operand_;
+  }
+
+  void finish_event() {
+    if (event_.phase != "X" || !event_.start_ns || !event_.duration_ns) return;
+    const std::optional<SliceKind> kind = kind_of(event_);
+    if (!kind) return;
+    const bool on_device = *kind == SliceKind::kernel || *kind == SliceKind::device_step;
+    if (on_device && event_.device >= 0) event_.process = std::to_string(event_.device);
+    if (on_device && event_.stream >= 0) event_.thread = std::to_string(event_.stream);
+    TraceSlice slice{.start_ns = *event_.start_ns, .duration_ns = *event_.duration_ns, .kind = *kind};
+    slice.lane = trace_.lane({(on_device ? "device " : "") + event_.process, event_.thread});
+    slice.name = trace_.name(event_.name);
+    if (has_shapes(event_.name)) slice.shapes = trace_.name(event_.dims);
+    const std::int64_t number = step_number(event_.name);
+    slice.correlation = static_cast<std::uint32_t>(number >= 0 ? number : event_.correlation);
+    trace_.add(slice);
+  }
+
+  Source& source_;
+  Trace& trace_;
+  int depth_ = 0;
+  int events_depth_ = 0;  // of the array of events; 0: outside it
+  bool has_events_ = false;
+  std::string top_key_, key_, argument_, operand_;
+  Event event_;
+};
+
+}  // namespace
+
+Trace read_kineto(TraceBytes& bytes) {
+  Trace trace;
+  trace.format = "kineto";
+  Source source(bytes);
+  KinetoReader reader(source, trace);
+  nlohmann::json::sax_parse(SourceIterator(&source), SourceIterator(), &reader);
+  if (!reader.has_events()) throw TraceError("is JSON, but holds no events of a trace (traceEvents)");
+  if (trace.slices().empty()) throw TraceError("holds no operator and no kernel");
+  trace.sort();
+  return trace;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,141 @@
+#include "storage/traces/nsight.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "storage/importers/importer.h"
+#include "storage/importers/trackers/foreign_database.h"
+
+namespace stepladder {
+namespace {
+
+// "ProfilerStep#12", "step 12", "Iteration_12"; -1 for other ranges.
+std::int64_t range_step(std::string_view name) {
+  if (const std::int64_t number = step_number(name); number >= 0) return number;
+  const std::size_t digits = name.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return -1;
+  std::string word;
+  for (const char c : name.substr(0, digits)) {
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (word != "step" && word != "iter" && word != "iteration" && word != "trainstep") return -1;
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
+}
+
+std::string copy_name(std::int64_t kind) {
+  switch (kind) {  // CUPTI's CUpti_ActivityMemcpyKind
+    case 1:
+      return "Memcpy HtoD";
+    case 2:
+      return "Memcpy DtoH";
+    case 8:
+      return "Memcpy DtoD";
+    case 10:
+      return "Memcpy PtoP";
+    default:
+      return "Memcpy";
+  }
+}
+
+class NsightReader {
+ public:
+  explicit NsightReader(ForeignDatabase& file) : file_(file) { trace_.format = "nsight"; }
+
+  Trace read() {
+    if (!file_.has_tables({"StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"}))
+      throw TraceError(
+          "is an SQLite database, but not an export of Nsight Systems with kernels (CUPTI_ACTIVITY_KIND_KERNEL)");
+    Statement processes(file_.get(), "SELECT count(DISTINCT globalPid) FROM CUPTI_ACTIVITY_KIND_KERNEL");
+    if (processes.step() && processes.integer(0) > 1)
+      throw TraceError("holds " + std::to_string(processes.integer(0)) +
+                       " processes; export each into a file of its own");
+    work(
+        "SELECT k.start, k.end, k.deviceId, k.streamId, k.correlationId, s.value, 0 FROM CUPTI_ACTIVITY_KIND_KERNEL k "
+        "LEFT JOIN StringIds s ON s.id = k.demangledName",
+        "kernel");
+    if (file_.has_tables({"CUPTI_ACTIVITY_KIND_MEMCPY"}))
+      work("SELECT start, end, deviceId, streamId, correlationId, NULL, copyKind FROM CUPTI_ACTIVITY_KIND_MEMCPY", "");
+    if (file_.has_tables({"CUPTI_ACTIVITY_KIND_MEMSET"}))
+      work("SELECT start, end, deviceId, streamId, correlationId, 'Memset', 0 FROM CUPTI_ACTIVITY_KIND_MEMSET", "");
+    if (file_.has_tables({"CUPTI_ACTIVITY_KIND_RUNTIME"})) launches();
+    if (file_.has_tables({"NVTX_EVENTS"})) ranges();
+    file_.check();
+    if (trace_.slices().empty()) throw TraceError("holds no kernel");
+    trace_.sort();
+    return std::move(trace_);
+  }
+
+ private:
+  void work(std::string_view sql, const std::string& unnamed) {
+    Statement rows(file_.get(), sql);
+    while (rows.step()) {
+      std::string name = rows.text(5);
+      if (name.empty()) name = unnamed.empty() ? copy_name(rows.integer(6)) : unnamed;
+      trace_.add({.start_ns = rows.integer(0),
+                  .duration_ns = rows.integer(1) - rows.integer(0),
+                  .name = trace_.name(name),
+                  .correlation = static_cast<std::uint32_t>(rows.integer(4)),
+                  .lane = trace_.lane({"device " + std::to_string(rows.integer(2)), std::to_string(rows.integer(3))}),
+                  .kind = SliceKind::kernel});
+    }
+  }
+
+  void launches() {
+    Statement rows(file_.get(), "SELECT start, end, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME");
+    while (rows.step()) {
+      trace_.add({.start_ns = rows.integer(0),
+                  .duration_ns = rows.integer(1) - rows.integer(0),
+                  .correlation = static_cast<std::uint32_t>(rows.integer(3)),
+                  .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),
+                  .kind = SliceKind::launch});
+    }
+  }
+
+  // Ranges that the program pushed and popped; PyTorch's have its operators' names: "aten::mm, seq = 12".
+  void ranges() {
+    Statement rows(
+        file_.get(),
+        "SELECT e.start, e.end, e.globalTid, coalesce(e.text, s.value) FROM NVTX_EVENTS e LEFT JOIN StringIds "
+        "s ON s.id = e.textId WHERE e.end IS NOT NULL AND e.eventType IN (59, 60)");
+    while (rows.step()) {
+      std::string name = rows.text(3);
+      name = name.substr(0, name.find(", seq = "));
+      const std::int64_t step = range_step(name);
+      trace_.add({.start_ns = rows.integer(0),
+                  .duration_ns = rows.integer(1) - rows.integer(0),
+                  .name = trace_.name(name),
+                  .correlation = static_cast<std::uint32_t>(std::max<std::int64_t>(step, 0)),
+                  .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),
+                  .kind = step >= 0 ? SliceKind::step : SliceKind::operation});
+    }
+  }
+
+  ForeignDatabase& file_;
+  Trace trace_;
+};
+
+}  // namespace
+
+bool is_nsight(std::string_view head) {
+  return is_sqlite(head);
+}
+
+Trace read_nsight(const std::filesystem::path& file) {
+  try {
+    ForeignDatabase database(file);
+    return NsightReader(database).read();
+  } catch (const ImportError& error) {
+    throw TraceError(error.what());
+  } catch (const StorageError& error) {
+    std::string what = error.what();  // begins with the file's name, which the caller adds
+    const std::string name = file.string() + " ";
+    if (what.starts_with(name)) what = what.substr(name.size());
+    throw TraceError(what);
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,16 @@
+// Reads what `nsys export --type sqlite` writes.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "storage/traces/trace.h"
+
+namespace stepladder {
+
+bool is_nsight(std::string_view head);  // by the first bytes of a file: whether it is an SQLite database
+
+// Throws TraceError.
+Trace read_nsight(const std::filesystem::path& file);
+
+}  // namespace stepladder

@@ -1,0 +1,284 @@
+#include "storage/traces/segments.h"
+
+#include <algorithm>
+
+#include "storage/analysis/profile/kernel_kind.h"
+
+namespace stepladder {
+
+const std::array<const char*, 5> part_names{"", "data", "forward", "backward", "optimizer"};
+
+namespace {
+
+enum Part : std::uint8_t { unknown, data, forward, backward, optimizer };
+
+// The part of a step that a range or an operator begins; unknown: it continues that of the one around it.
+Part part_begun_by(std::string_view name) {
+  if (name.starts_with("Optimizer.") || name == "optimizer" || name == "optimizer_step") return optimizer;
+  if (name.starts_with("autograd::engine::evaluate_function") || name == "backward") return backward;
+  if (name.starts_with("enumerate(DataLoader)") || name == "data") return data;
+  return name == "forward" ? forward : unknown;
+}
+
+// 2mnk for each product of m x k and k x n, from "768x128 128x512"; a batch of them has a third number.
+double flops_of(const std::string& shapes) {
+  std::vector<double> sizes[2];
+  std::size_t side = 0, number = 0;
+  const auto take = [&](std::size_t end, std::size_t begin) {
+    sizes[side].push_back(std::strtod(shapes.substr(begin, end - begin).c_str(), nullptr));
+  };
+  for (std::size_t i = 0; i <= shapes.size(); ++i) {
+    if (i < shapes.size() && shapes[i] != 'x' && shapes[i] != ' ') continue;
+    take(i, number);
+    number = i + 1;
+    if (i < shapes.size() && shapes[i] == ' ' && ++side > 1) return missing;
+  }
+  if (sizes[1].size() < 2 || sizes[0].size() != sizes[1].size()) return missing;
+  double flops = 2 * sizes[1].back();
+  for (const double size : sizes[0]) flops *= size;
+  return flops;
+}
+
+// Reads one thread's slices, which nest.
+class ThreadReader {
+ public:
+  ThreadReader(const Trace& trace, const std::vector<StepSpan>& steps, RowTable* rows, CpuTime& time)
+      : trace_(trace), steps_(steps), rows_(rows), time_(time) {}
+
+  void read(const TraceSlice& slice) {
+    leave_until(slice.start_ns);
+    const Frame around = stack_.empty() ? Frame{.part = forward} : stack_.back();
+    if (slice.kind == SliceKind::launch) {
+      if (slice.correlation != 0)
+        time_.launches.push_back({slice.start_ns, slice.correlation, around.launcher, around.shapes, around.part});
+      return;
+    }
+    const std::string& name = trace_.text(slice.name);
+    Frame frame{.end_ns = slice.start_ns + slice.duration_ns, .part = part_begun_by(name)};
+    if (frame.part == unknown) frame.part = around.part;
+    if (!stack_.empty() && frame.end_ns > around.end_ns) {
+      frame.end_ns = around.end_ns;
+      ++time_.cut;
+    }
+    const bool is_operator = !is_range(name);
+    frame.launcher = is_operator ? slice.name : around.launcher;
+    frame.shapes = is_operator ? slice.shapes : around.shapes;
+    if (rows_) enter(slice, frame, is_operator);
+    stack_.push_back(frame);
+  }
+
+  void finish() { leave_until(INT64_MAX); }
+
+ private:
+  struct Frame {
+    std::int64_t end_ns = 0;
+    std::uint32_t row = 0, launcher = 0, shapes = 0;
+    std::uint8_t part = 0;
+  };
+
+  // Names without a namespace are what the program or a compiler calls a range of its own.
+  static bool is_range(std::string_view name) {
+    return name.find("::") == std::string_view::npos && !name.starts_with("## Call ") &&
+           !name.starts_with("cpp_fused") && !name.starts_with("triton_") && !is_communication(name);
+  }
+
+  void enter(const TraceSlice& slice, Frame& frame, bool is_operator) {
+    frame.row = is_operator ? rows_->row({.name = slice.name, .shapes = slice.shapes, .part = frame.part})
+                            : rows_->row({.part = frame.part});
+    if (step_at(steps_, slice.start_ns)) {
+      ++time_.operations;
+      if (is_operator) ++rows_->rows()[frame.row].calls;
+    }
+    if (!stack_.empty()) emit(stack_.back(), slice.start_ns);
+    cursor_ = slice.start_ns;
+  }
+  void emit(const Frame& frame, std::int64_t until) {
+    if (rows_ && until > cursor_) time_.segments.push_back({cursor_, until, frame.row});
+  }
+  void leave_until(std::int64_t ns) {
+    while (!stack_.empty() && stack_.back().end_ns <= ns) {
+      emit(stack_.back(), stack_.back().end_ns);
+      cursor_ = std::max(cursor_, stack_.back().end_ns);
+      stack_.pop_back();
+    }
+  }
+
+  const Trace& trace_;
+  const std::vector<StepSpan>& steps_;
+  RowTable* rows_;
+  CpuTime& time_;
+  std::vector<Frame> stack_;
+  std::int64_t cursor_ = 0;
+};
+
+// The instants of one process, from left to right.
+class Sweep {
+ public:
+  Sweep(const std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows, bool gaps)
+      : segments_(segments), steps_(steps), rows_(rows), gaps_(gaps) {}
+
+  std::vector<TracedStep> run() {
+    for (const StepSpan& span : steps_) {
+      TracedStep step{.step = span.number,
+                      .start_ms = static_cast<double>(span.start_ns - steps_.front().start_ns) / 1e6,
+                      .dt_ms = static_cast<double>(span.end_ns - span.start_ns) / 1e6};
+      for (std::int64_t now = span.start_ns; now < span.end_ns;) {
+        take_in(now);
+        const std::int64_t until = next_change(span.end_ns);
+        share(step, now, until);
+        now = until;
+      }
+      done_.push_back(step);
+    }
+    return std::move(done_);
+  }
+
+ private:
+  static constexpr std::size_t most_at_once = 1'000;
+
+  void take_in(std::int64_t now) {
+    std::erase_if(active_, [&](const Segment* each) { return each->end_ns <= now; });
+    for (; next_ < segments_.size() && segments_[next_].start_ns <= now; ++next_) {
+      if (segments_[next_].end_ns > now) active_.push_back(&segments_[next_]);
+    }
+    if (active_.size() > most_at_once)
+      throw TraceError("has more than " + std::to_string(most_at_once) + " kernels at the same time");
+  }
+
+  std::int64_t next_change(std::int64_t end) const {
+    if (next_ < segments_.size()) end = std::min(end, segments_[next_].start_ns);
+    for (const Segment* each : active_) end = std::min(end, each->end_ns);
+    return end;
+  }
+
+  void add(TracedStep& step, Row& row, double self_ns, double busy_ns) {
+    row.self_ns += self_ns;
+    row.busy_ns += busy_ns;
+    const auto kind = static_cast<std::size_t>(row.kind);
+    step.ms[kind] += self_ns / 1e6;
+    step.busy_ms[kind] += busy_ns / 1e6;
+  }
+
+  void share(TracedStep& step, std::int64_t now, std::int64_t until) {
+    const auto ns = static_cast<double>(until - now);
+    if (active_.empty()) return leave_idle(step, now, until);
+    std::vector<Row>& rows = rows_.rows();
+    int order = INT32_MAX;
+    for (const Segment* each : active_) order = std::min(order, rows[each->row].order);
+    const auto sharing = std::count_if(active_.begin(), active_.end(),
+                                       [&](const Segment* each) { return rows[each->row].order == order; });
+    for (const Segment* each : active_) {
+      Row& row = rows[each->row];
+      add(step, row, row.order == order ? ns / static_cast<double>(sharing) : 0, ns);
+    }
+  }
+
+  void leave_idle(TracedStep& step, std::int64_t now, std::int64_t until) {
+    const auto idle = [&](std::string_view name, std::int64_t ns) {
+      if (ns <= 0) return;
+      add(step, rows_.rows()[rows_.gap(name)], static_cast<double>(ns), static_cast<double>(ns));
+    };
+    if (!gaps_) return idle("", until - now);
+    const std::int64_t launched = next_ < segments_.size() ? segments_[next_].launched_ns : 0;
+    if (launched == 0) return idle(idle_gap, until - now);
+    const std::int64_t waits_until = std::clamp(launched, now, until);
+    idle(launch_gap, waits_until - now);
+    idle(kernel_gap, until - waits_until);
+  }
+
+  const std::vector<Segment>& segments_;
+  const std::vector<StepSpan>& steps_;
+  RowTable& rows_;
+  bool gaps_;
+  std::size_t next_ = 0;
+  std::vector<const Segment*> active_;
+  std::vector<TracedStep> done_;
+};
+
+}  // namespace
+
+std::uint32_t RowTable::add(const RowKey& key, OperatorTime time, const std::string& launcher) {
+  if (rows_.size() == most_rows)
+    throw TraceError("has more than " + std::to_string(most_rows) + " different operators and kernels");
+  Row row{.key = key, .kind = kind_of(TracedOperator{.time = std::move(time), .launcher = launcher})};
+  if (row.kind == OperatorKind::communication) row.order = 1;
+  const std::string& name = trace_.text(key.name);
+  if (name.starts_with("Memcpy") || name.starts_with("Memset") || name.starts_with("[CUDA mem")) row.order = 2;
+  if (row.kind == OperatorKind::between) row.order = 3;
+  rows_.push_back(row);
+  return static_cast<std::uint32_t>(rows_.size() - 1);
+}
+
+std::uint32_t RowTable::row(const RowKey& key) {
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  const std::uint32_t number =
+      add(key, {.part = part_names[key.part], .name = trace_.text(key.name)}, trace_.text(key.launcher));
+  known_.emplace(key, number);
+  return number;
+}
+
+// Gaps have names that the trace lacks: their rows have numbers behind all names.
+std::uint32_t RowTable::gap(std::string_view name) {
+  if (name.empty()) return row({});
+  const auto known = std::find(gap_names_.begin(), gap_names_.end(), name);
+  const auto number = static_cast<std::uint32_t>(known - gap_names_.begin());
+  const RowKey key{.name = 0, .shapes = 0, .launcher = UINT32_MAX - number};
+  if (known != gap_names_.end()) return known_.at(key);
+  gap_names_.emplace_back(name);
+  const std::uint32_t row = add({}, {.name = std::string(name)}, "");
+  rows_[row].key = key;
+  known_.emplace(key, row);
+  return row;
+}
+
+TracedOperator RowTable::operator_of(const Row& row, double steps) const {
+  const bool is_gap = row.key.launcher > UINT32_MAX - 100;
+  TracedOperator made{.busy_ms = row.busy_ns / 1e6 / steps, .launcher = is_gap ? "" : trace_.text(row.key.launcher)};
+  made.time.part = part_names[row.key.part];
+  made.time.name = is_gap ? gap_names_[UINT32_MAX - row.key.launcher] : trace_.text(row.key.name);
+  made.time.shapes = trace_.text(row.key.shapes);
+  made.time.calls = row.calls / steps;
+  made.time.self_ms = row.self_ns / 1e6 / steps;
+  if (row.kind == OperatorKind::products) made.time.flops = flops_of(made.time.shapes) * made.time.calls;
+  if (!(made.time.flops > 0)) made.time.flops = missing;
+  return made;
+}
+
+CpuTime cpu_time(const Trace& trace, const std::vector<StepSpan>& steps, RowTable* rows) {
+  CpuTime time;
+  const std::vector<TraceSlice>& slices = trace.slices();
+  for (std::size_t i = 0; i < slices.size();) {
+    const std::uint16_t lane = slices[i].lane;
+    ThreadReader thread(trace, steps, rows, time);
+    for (; i < slices.size() && slices[i].lane == lane; ++i) {
+      if (slices[i].kind == SliceKind::operation || slices[i].kind == SliceKind::launch) thread.read(slices[i]);
+    }
+    thread.finish();
+  }
+  std::sort(time.launches.begin(), time.launches.end(),
+            [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+  return time;
+}
+
+const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t correlation) {
+  if (correlation == 0) return nullptr;
+  const auto found =
+      std::lower_bound(launches.begin(), launches.end(), correlation,
+                       [](const Launch& each, std::uint32_t wanted) { return each.correlation < wanted; });
+  return found != launches.end() && found->correlation == correlation ? &*found : nullptr;
+}
+
+const StepSpan* step_at(const std::vector<StepSpan>& steps, std::int64_t ns) {
+  const auto behind = std::upper_bound(
+      steps.begin(), steps.end(), ns, [](std::int64_t wanted, const StepSpan& each) { return wanted < each.start_ns; });
+  return behind != steps.begin() && ns < std::prev(behind)->end_ns ? &*std::prev(behind) : nullptr;
+}
+
+std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
+                                   bool gaps) {
+  std::sort(segments.begin(), segments.end(),
+            [](const Segment& a, const Segment& b) { return a.start_ns < b.start_ns; });
+  return Sweep(segments, steps, rows, gaps).run();
+}
+
+}  // namespace stepladder

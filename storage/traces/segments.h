@@ -1,0 +1,92 @@
+// The pieces of time from which attribution.cpp makes its rows. Inside storage/traces/ only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "storage/traces/attribution.h"
+#include "storage/traces/trace.h"
+
+namespace stepladder {
+
+// The range of a step, on the CPU or on one GPU.
+struct StepSpan {
+  std::int64_t number = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+
+// What a row is, as numbers of names.
+struct RowKey {
+  std::uint32_t name = 0, shapes = 0, launcher = 0;
+  std::uint8_t part = 0;  // of part_names
+  bool operator==(const RowKey&) const = default;
+};
+extern const std::array<const char*, 5> part_names;  // "" (not known), "data", "forward", "backward", "optimizer"
+
+struct Row {
+  RowKey key;
+  OperatorKind kind = OperatorKind::between;
+  int order = 0;  // at any instant only those of the lowest order count
+  double calls = 0, self_ns = 0, busy_ns = 0;
+};
+
+// All rows of one process, numbered in the order in which they were met.
+class RowTable {
+ public:
+  static constexpr std::size_t most_rows = 100'000;
+
+  explicit RowTable(const Trace& trace) : trace_(trace) {}
+  std::uint32_t row(const RowKey& key);                            // throws TraceError beyond the limit
+  std::uint32_t gap(std::string_view name);                        // a row of no operator
+  TracedOperator operator_of(const Row& row, double steps) const;  // as a mean
+  std::vector<Row>& rows() { return rows_; }
+
+ private:
+  std::uint32_t add(const RowKey& key, OperatorTime time, const std::string& launcher);
+  struct Hash {
+    std::size_t operator()(const RowKey& key) const {
+      return ((std::size_t{key.name} * 1'000'003 + key.shapes) * 1'000'003 + key.launcher) * 7 + key.part;
+    }
+  };
+  const Trace& trace_;
+  std::vector<Row> rows_;
+  std::vector<std::string> gap_names_;
+  std::unordered_map<RowKey, std::uint32_t, Hash> known_;
+};
+
+struct Segment {
+  std::int64_t start_ns = 0, end_ns = 0;
+  std::uint32_t row = 0;
+  std::int64_t launched_ns = 0;  // of a kernel; 0: not known
+};
+
+// Where a GPU's work was asked for.
+struct Launch {
+  std::int64_t at_ns = 0;
+  std::uint32_t correlation = 0, launcher = 0, shapes = 0;
+  std::uint8_t part = 0;
+};
+
+struct CpuTime {
+  std::vector<Segment> segments;  // of the innermost operators, if they were asked for
+  std::vector<Launch> launches;   // by correlation
+  std::int64_t operations = 0;    // in steps, if segments were asked for
+  std::int64_t cut = 0;           // slices that end after the one around them does
+};
+
+// Reads the CPU's threads. `steps` are in the order of time. null `rows`: launches only.
+CpuTime cpu_time(const Trace& trace, const std::vector<StepSpan>& steps, RowTable* rows);
+
+const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t correlation);  // null: none
+// The step in which this moment is; null: none. `steps` are in the order of time and don't overlap.
+const StepSpan* step_at(const std::vector<StepSpan>& steps, std::int64_t ns);
+
+// Distributes each step over the segments, which it sorts, and adds up rows and kinds. `gaps` tells the gaps of a GPU
+// apart; otherwise what is in no segment is between operators.
+std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
+                                   bool gaps);
+
+}  // namespace stepladder

@@ -1,0 +1,66 @@
+#include "storage/traces/trace.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+#include "storage/bounded_text.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::int64_t longest_trace_ns = std::int64_t{1} << 61;  // sums of two still fit
+
+}  // namespace
+
+Trace::Trace() {
+  name("");
+}
+
+std::uint32_t Trace::name(std::string_view text) {
+  std::string kept = bounded(std::string(text), longest_name);
+  if (const auto found = known_names_.find(kept); found != known_names_.end()) return found->second;
+  name_bytes_ += kept.size() + 64;
+  if (name_bytes_ > most_name_bytes) throw TraceError("has more different names than a trace of a training");
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  names_.push_back(kept);
+  known_names_.emplace(std::move(kept), number);
+  return number;
+}
+
+std::uint16_t Trace::lane(const TraceLane& lane) {
+  if (const auto found = known_lanes_.find(lane); found != known_lanes_.end()) return found->second;
+  if (lanes_.size() == most_lanes)
+    throw TraceError("has more than " + std::to_string(most_lanes) + " threads and streams");
+  const auto number = static_cast<std::uint16_t>(lanes_.size());
+  lanes_.push_back({bounded(lane.process, longest_name), bounded(lane.thread, longest_name)});
+  known_lanes_.emplace(lane, number);
+  return number;
+}
+
+void Trace::add(const TraceSlice& slice) {
+  if (slice.duration_ns < 0) throw TraceError("has a slice that ends before it begins, '" + text(slice.name) + "'");
+  if (slice.start_ns > longest_trace_ns || slice.start_ns < -longest_trace_ns || slice.duration_ns > longest_trace_ns)
+    throw TraceError("has a slice at an impossible time, '" + text(slice.name) + "'");
+  if (slices_.size() == most_slices)
+    throw TraceError("has more than " + std::to_string(most_slices / 1'000'000) +
+                     " million slices; profile fewer steps");
+  slices_.push_back(slice);
+}
+
+void Trace::sort() {
+  std::sort(slices_.begin(), slices_.end(), [](const TraceSlice& a, const TraceSlice& b) {
+    return std::tuple(a.lane, a.start_ns, -a.duration_ns) < std::tuple(b.lane, b.start_ns, -b.duration_ns);
+  });
+}
+
+std::int64_t step_number(std::string_view name) {
+  constexpr std::string_view word = "ProfilerStep#";
+  if (!name.starts_with(word)) return -1;
+  name.remove_prefix(word.size());
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
+}
+
+}  // namespace stepladder

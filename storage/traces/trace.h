@@ -1,0 +1,84 @@
+// A profiler's trace in memory: what a GPU and the threads that feed it did, and when. Plain values, made by the
+// readers of this folder (trace_file.h) and summed up by attribution.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace stepladder {
+
+// This file is no trace that can be read. One sentence that begins in lower case and doesn't name the file: the caller
+// adds the name ("trace.json: " + what()).
+struct TraceError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+enum class SliceKind : std::uint8_t {
+  operation,   // of a CPU thread: an operator, a range that the program named
+  launch,      // of a CPU thread: the call that asked the GPU for work
+  kernel,      // of a stream: kernels, copies and fills
+  step,        // the range of a step on a CPU thread
+  device_step  // the same on a stream
+};
+
+struct TraceSlice {
+  std::int64_t start_ns = 0;
+  std::int64_t duration_ns = 0;
+  std::uint32_t name = 0;         // of Trace::names
+  std::uint32_t shapes = 0;       // of Trace::names: the operands of a product; 0 is the empty text
+  std::uint32_t correlation = 0;  // joins a launch and its kernels; 0: not known. Of steps: their number
+  std::uint16_t lane = 0;         // of Trace::lanes
+  SliceKind kind = SliceKind::operation;
+};
+
+struct TraceLane {
+  std::string process, thread;  // of a CPU; of a GPU its number and the stream's
+  bool operator<(const TraceLane& other) const {
+    return std::pair(process, thread) < std::pair(other.process, other.thread);
+  }
+};
+
+// One process's trace. Everything that a file can make large has a limit, so a reader's memory is bounded: 32 bytes for
+// each slice, and the names.
+class Trace {
+ public:
+  static constexpr std::size_t most_slices = 20'000'000;
+  static constexpr std::size_t most_lanes = 1'000;
+  static constexpr std::size_t most_name_bytes = 64 << 20;  // of all different names together
+
+  Trace();
+
+  // These throw TraceError beyond the limits, and for a slice that ends before it begins.
+  std::uint32_t name(std::string_view text);  // long names are cut
+  std::uint16_t lane(const TraceLane& lane);
+  void add(const TraceSlice& slice);
+
+  const std::string& text(std::uint32_t name) const { return names_[name]; }
+  const std::vector<TraceSlice>& slices() const { return slices_; }
+  const std::vector<TraceLane>& lanes() const { return lanes_; }
+
+  // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
+  void sort();
+
+  std::string format;  // "kineto", "nsight"
+  int rank = -1;       // of the process; -1: the file doesn't say
+
+ private:
+  std::vector<TraceSlice> slices_;
+  std::vector<std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> known_names_;
+  std::size_t name_bytes_ = 0;
+  std::vector<TraceLane> lanes_;
+  std::map<TraceLane, std::uint16_t> known_lanes_;
+};
+
+// The number in "ProfilerStep#12"; -1 for other names.
+std::int64_t step_number(std::string_view name);
+
+}  // namespace stepladder

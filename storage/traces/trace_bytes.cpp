@@ -1,0 +1,51 @@
+#include "storage/traces/trace_bytes.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "storage/traces/trace.h"
+
+namespace stepladder {
+
+struct TraceBytes::File {
+  gzFile gzip = nullptr;  // also reads files that aren't gzip
+  std::vector<char> buffer = std::vector<char>(1 << 18);
+  std::int64_t bytes = 0;
+};
+
+TraceBytes::TraceBytes(const std::filesystem::path& file) : file_(std::make_unique<File>()) {
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
+  file_->gzip = gzdopen(descriptor, "rb");
+  if (!file_->gzip) {
+    ::close(descriptor);
+    throw TraceError("cannot be opened");
+  }
+  gzbuffer(file_->gzip, 1 << 18);
+}
+
+TraceBytes::~TraceBytes() {
+  gzclose_r(file_->gzip);
+}
+
+std::string_view TraceBytes::next() {
+  std::vector<char>& buffer = file_->buffer;
+  const int count = gzread(file_->gzip, buffer.data(), static_cast<unsigned>(buffer.size()));
+  int error = Z_OK;
+  gzerror(file_->gzip, &error);
+  if (count < 0 || error == Z_BUF_ERROR) {
+    if (error == Z_ERRNO) throw TraceError(std::string("cannot be read: ") + std::strerror(errno));
+    throw TraceError(error == Z_BUF_ERROR ? "is cut off: its gzip data has no end" : "holds damaged gzip data");
+  }
+  file_->bytes += count;
+  if (file_->bytes > most_bytes) throw TraceError("is larger than 8 GiB");
+  return {buffer.data(), static_cast<std::size_t>(count)};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,81 @@
+#include "storage/traces/difference.h"
+
+#include <gtest/gtest.h>
+
+namespace stepladder {
+namespace {
+
+TracedOperator row(const std::string& part, const std::string& name, double calls, double ms,
+                   const std::string& launcher = "", const std::string& shapes = "") {
+  return {.time = {.part = part, .name = name, .shapes = shapes, .calls = calls, .self_ms = ms},
+          .busy_ms = ms,
+          .launcher = launcher};
+}
+
+const RowDifference& of(const ProfileDifference& made, const std::string& name) {
+  for (const RowDifference& each : made.rows) {
+    for (const auto* side : {&each.before, &each.after}) {
+      for (const TracedOperator& one : *side) {
+        if (one.time.name == name) return each;
+      }
+    }
+  }
+  throw std::runtime_error("no row " + name);
+}
+
+TEST(TraceDifference, each_change_has_its_name_and_the_rows_add_up) {
+  const std::vector<TracedOperator> before{row("forward", "sgemm", 24, 50, "aten::mm", "8x8 8x8"),
+                                           row("forward", "sgemm", 24, 20, "aten::mm", "8x8 8x16"),
+                                           row("forward", "gelu_kernel", 12, 9, "aten::gelu"),
+                                           row("forward", "add_kernel", 12, 6, "aten::add"),
+                                           row("backward", "gelu_backward_kernel", 12, 8, "aten::gelu_backward"),
+                                           row("forward", "softmax_kernel", 12, 7, "aten::_softmax"),
+                                           row("forward", "bmm_kernel", 24, 5, "aten::bmm"),
+                                           row("optimizer", "multi_tensor_apply_kernel", 40, 10),
+                                           row("forward", "Memcpy HtoD", 10, 5),
+                                           row("", "launch gap", 0, 30),
+                                           row("forward", "ncclDevKernel_AllReduce", 5, 3)};
+  const std::vector<TracedOperator> after{
+      row("forward", "tensorop_gemm", 24, 12, "aten::mm", "8x8 8x8"),
+      row("forward", "sgemm", 24, 15, "aten::mm", "8x8 8x16"),
+      row("forward", "triton_poi_fused_add_gelu_0", 12, 7),
+      row("backward", "gelu_backward_kernel", 12, 8, "aten::gelu_backward"),
+      row("forward", "flash_fwd_kernel", 12, 2, "aten::_scaled_dot_product_flash_attention"),
+      row("optimizer", "multi_tensor_apply_kernel", 4, 1),
+      row("", "launch gap", 0, 1)};
+  const ProfileDifference made = difference(before, after);
+  double sum = 0;
+  for (const RowDifference& each : made.rows) sum += each.delta_ms();
+  EXPECT_NEAR(sum, made.after_ms - made.before_ms, 1e-9);
+  EXPECT_DOUBLE_EQ(made.before_ms, 153);
+  EXPECT_EQ(of(made, "tensorop_gemm").change, RowChange::replaced);
+  EXPECT_EQ(of(made, "triton_poi_fused_add_gelu_0").change, RowChange::fused);
+  EXPECT_EQ(of(made, "triton_poi_fused_add_gelu_0").before.size(), 2U);
+  EXPECT_DOUBLE_EQ(of(made, "triton_poi_fused_add_gelu_0").delta_ms(), 7 - 15);
+  EXPECT_EQ(of(made, "gelu_backward_kernel").change, RowChange::same);
+  EXPECT_EQ(of(made, "flash_fwd_kernel").change, RowChange::fused);
+  EXPECT_EQ(of(made, "flash_fwd_kernel").before.size(), 2U);
+  EXPECT_EQ(of(made, "multi_tensor_apply_kernel").change, RowChange::fewer_calls);
+  EXPECT_EQ(of(made, "Memcpy HtoD").change, RowChange::vanished);
+  EXPECT_EQ(of(made, "launch gap").change, RowChange::faster);
+  EXPECT_EQ(of(made, "launch gap").kind, OperatorKind::idle);
+  EXPECT_EQ(of(made, "ncclDevKernel_AllReduce").kind, OperatorKind::communication);
+}
+
+TEST(TraceDifference, another_kernel_of_the_same_operator_replaces_it) {
+  const ProfileDifference made =
+      difference(std::vector{row("forward", "ampere_sgemm", 24, 50, "aten::mm", "8x8 8x8")},
+                 std::vector{row("forward", "ampere_bf16_s16816gemm", 24, 5, "aten::mm", "8x8 8x8")});
+  ASSERT_EQ(made.rows.size(), 1U);
+  EXPECT_EQ(made.rows.front().change, RowChange::replaced);
+  EXPECT_DOUBLE_EQ(made.rows.front().delta_ms(), -45);
+}
+
+TEST(TraceDifference, a_step_compared_with_itself_has_no_difference) {
+  const std::vector<TracedOperator> rows{row("forward", "a::b", 1, 5), row("", "", 0, 2)};
+  for (const RowDifference& each : difference(rows, rows).rows) EXPECT_EQ(each.change, RowChange::same);
+  EXPECT_TRUE(difference({}, {}).rows.empty());
+}
+
+}  // namespace
+}  // namespace stepladder
