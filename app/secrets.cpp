@@ -136,14 +136,19 @@ std::string hide_words(const std::string& text) {
 
 }  // namespace
 
-std::string without_secrets(const std::vector<std::string>& arguments) {
-  std::string line;
+std::vector<std::string> each_without_secrets(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
   bool secret_follows = false;
   for (const std::string& argument : arguments) {
-    if (!line.empty()) line += ' ';
-    line += secret_follows && !argument.starts_with('-') ? std::string(hidden) : hide(argument);
+    words.push_back(secret_follows && !argument.starts_with('-') ? std::string(hidden) : hide(argument));
     secret_follows = takes_secret(argument);
   }
+  return words;
+}
+
+std::string without_secrets(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& word : each_without_secrets(arguments)) line += (line.empty() ? "" : " ") + word;
   return line;
 }
 

@@ -11,4 +11,7 @@ namespace stepladder {
 // password of a URL; and values that have the form of a known service's token. Rather hides too much than too little.
 std::string without_secrets(const std::vector<std::string>& arguments);
 
+// The same, each argument on its own.
+std::vector<std::string> each_without_secrets(const std::vector<std::string>& arguments);
+
 }  // namespace stepladder

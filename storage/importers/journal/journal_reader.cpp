@@ -1,10 +1,9 @@
 #include "storage/importers/journal/journal_reader.h"
 
-#include <charconv>
 #include <cmath>
 #include <limits>
 
-#include "storage/checksum.h"
+#include "storage/importers/journal/journal_line.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -12,33 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t checksum_size = 9;  // a tab and eight digits
-constexpr int deepest = 20;
 constexpr std::size_t worth_moving = 1 << 20;
-
-bool checksum_holds(std::string_view line) {
-  if (line.size() < checksum_size || line[line.size() - checksum_size] != '\t') return false;
-  std::uint32_t stored = 0;
-  const char* const begin = line.data() + line.size() - checksum_size + 1;
-  const char* const end = line.data() + line.size();
-  const auto [last, error] = std::from_chars(begin, end, stored, 16);
-  return error == std::errc() && last == end && stored == crc32(line.substr(0, line.size() - checksum_size));
-}
-
-// Writing and copying JSON recurse, so a few kilobytes of brackets would end the program.
-bool nests_deep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') quoted = !quoted;
-    if (quoted && text[i] == '\\') ++i;
-    if (quoted) continue;
-    if (text[i] == '[' || text[i] == '{') ++depth;
-    if (text[i] == ']' || text[i] == '}') --depth;
-    if (depth > deepest) return true;
-  }
-  return false;
-}
 
 bool parse(std::string_view text, JournalEvent& event) {
   if (nests_deep(text)) return false;
@@ -59,11 +32,11 @@ bool JournalReader::next(JournalEvent& event) {
       return false;
     }
     const std::string_view line = rest.substr(0, end);
-    if (line.size() > longest_line || !checksum_holds(line)) {
+    if (line.size() > longest_line || !journal_checksum_holds(line)) {
       stuck_ = true;
       return false;
     }
-    const bool is_event = parse(line.substr(0, line.size() - checksum_size), event);
+    const bool is_event = parse(line.substr(0, line.size() - journal_checksum_size), event);
     drop(end + 1);
     if (is_event) return true;
     ++malformed_;

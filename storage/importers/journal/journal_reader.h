@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "storage/importers/journal/journal_line.h"
+
 namespace stepladder {
 
 struct JournalEvent {
@@ -18,7 +20,7 @@ struct JournalEvent {
 // Memory is bounded by the longest line and the largest piece that is taken.
 class JournalReader {
  public:
-  static constexpr std::size_t longest_line = 1 << 20;  // with its checksum
+  static constexpr std::size_t longest_line = longest_journal_line;
 
   // `offset`: where the bytes begin in the file.
   explicit JournalReader(std::uint64_t offset = 0) : good_(offset) {}

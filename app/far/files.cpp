@@ -1,0 +1,200 @@
+#include "app/far/files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "app/far/machine.h"
+#include "app/far/wire.h"
+
+namespace stepladder::far {
+namespace {
+
+constexpr std::size_t longest_name = 1024;
+constexpr std::size_t longest_part = 200;
+constexpr std::size_t most_parts = 16;
+constexpr int deepest_folder = 256;
+
+bool write_whole(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(file, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return true;
+}
+
+// Written and synchronised under a name of its own, which the caller removes or renames.
+std::string write_temporary(int folder, const std::string& name, std::string_view bytes) {
+  static int number = 0;
+  const std::string temporary =
+      "." + name + "." + host_name() + "." + std::to_string(::getpid()) + "." + std::to_string(++number);
+  const Descriptor file(
+      ::openat(folder, temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || !write_whole(file.get(), bytes) || (::fsync(file.get()) != 0 && errno != EINVAL)) {
+    const int error = errno;
+    if (file) ::unlinkat(folder, temporary.c_str(), 0);
+    throw refused(name, "cannot be written", error);
+  }
+  return temporary;
+}
+
+bool remove_below(int folder, const std::string& name, int depth) {
+  if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
+  if (depth > deepest_folder) return false;
+  const Descriptor inner = folder_below(folder, name);
+  if (!inner) return false;
+  ::fchmod(inner.get(), 0700);
+  bool all = true;
+  for (bool more = true; more && all;) {
+    const auto names = names_in(inner.get(), 1000);
+    more = !names.empty();
+    for (const std::string& entry : names) all = remove_below(inner.get(), entry, depth + 1) && all;
+  }
+  return all && ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
+}  // namespace
+
+Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+  if (this != &other) {
+    reset();
+    value_ = std::exchange(other.value_, -1);
+  }
+  return *this;
+}
+
+void Descriptor::reset() {
+  if (value_ >= 0) ::close(std::exchange(value_, -1));
+}
+
+bool is_uuid(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+std::vector<std::string> parts_of(const std::string& name) {
+  if (name.empty() || name.size() > longest_name) throw Refusal("A file's name must have 1 to 1024 bytes.");
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('/', begin), name.size());
+    parts.push_back(name.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  for (const std::string& part : parts)
+    if (part.empty() || part == "." || part == ".." || part.size() > longest_part ||
+        part.find('\0') != std::string::npos)
+      throw Refusal("A file's name must be relative, without '..', its parts at most 200 bytes long.");
+  if (parts.size() > most_parts) throw Refusal("A file's name may have at most 16 parts.");
+  return parts;
+}
+
+Descriptor open_folder(const std::string& path) {
+  return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+Descriptor make_folder(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+    ::mkdir(path.substr(0, slash).c_str(), 0755);
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) throw refused(path, "cannot be made", errno);
+  Descriptor folder = open_folder(path);
+  if (!folder) throw refused(path, "cannot be opened", errno);
+  return folder;
+}
+
+Descriptor open_below(int folder, const std::vector<std::string>& parts, int flags, bool make_folders) {
+  Descriptor inner;
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    const int above = inner ? inner.get() : folder;
+    inner = make_folders ? make_folder_below(above, parts[i]) : folder_below(above, parts[i]);
+    if (!inner) return Descriptor();
+  }
+  // O_NONBLOCK: a named pipe must not keep us waiting.
+  return Descriptor(::openat(inner ? inner.get() : folder, parts.back().c_str(),
+                             flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600));
+}
+
+Descriptor folder_below(int folder, const std::string& name) {
+  return Descriptor(::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+Descriptor make_folder_below(int folder, const std::string& name) {
+  if (::mkdirat(folder, name.c_str(), 0700) != 0 && errno != EEXIST) return Descriptor();
+  return folder_below(folder, name);
+}
+
+std::optional<std::string> read_below(int folder, const std::string& name, std::size_t most) {
+  const Descriptor file = open_below(folder, {name}, O_RDONLY);
+  struct stat status = {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  std::string bytes = read_at(file.get(), 0, most + 1);
+  if (bytes.size() > most) return std::nullopt;
+  return bytes;
+}
+
+std::vector<std::string> names_in(int folder, std::size_t most) {
+  std::vector<std::string> names;
+  // A descriptor of its own, since the listing moves the position.
+  const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const listing = copy >= 0 ? ::fdopendir(copy) : nullptr;
+  if (!listing) return names;
+  while (const dirent* const entry = ::readdir(listing)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+    if (names.size() >= most) break;
+  }
+  ::closedir(listing);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string read_at(int file, std::size_t offset, std::size_t size) {
+  std::string bytes(size, '\0');
+  std::size_t filled = 0;
+  while (filled < size) {
+    const ssize_t count = ::pread(file, bytes.data() + filled, size - filled, static_cast<off_t>(offset + filled));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    filled += static_cast<std::size_t>(count);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
+bool create_once(int folder, const std::string& name, std::string_view bytes) {
+  const std::string temporary = write_temporary(folder, name, bytes);
+  int error = ::linkat(folder, temporary.c_str(), folder, name.c_str(), 0) == 0 ? 0 : errno;
+  struct stat status = {};
+  // NFS may answer a repeated request: the link is there, but the answer is an error.
+  if (error != 0 && ::fstatat(folder, temporary.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_nlink == 2)
+    error = 0;
+  ::unlinkat(folder, temporary.c_str(), 0);
+  if (error == EPERM || error == ENOSYS || error == EOPNOTSUPP || error == EMLINK) {  // no hard links here
+    const Descriptor file(::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    error = file && write_whole(file.get(), bytes) ? 0 : errno;
+  }
+  if (error != 0 && error != EEXIST) throw refused(name, "cannot be written", error);
+  ::fsync(folder);
+  return error == 0;
+}
+
+void replace(int folder, const std::string& name, std::string_view bytes) {
+  const std::string temporary = write_temporary(folder, name, bytes);
+  if (::renameat(folder, temporary.c_str(), folder, name.c_str()) == 0) {
+    ::fsync(folder);
+    return;
+  }
+  const int error = errno;
+  ::unlinkat(folder, temporary.c_str(), 0);
+  throw refused(name, "cannot be written", error);
+}
+
+bool remove_tree(int folder, const std::string& name) {
+  return remove_below(folder, name, 0);
+}
+
+}  // namespace stepladder::far

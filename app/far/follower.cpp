@@ -1,0 +1,146 @@
+#include "app/far/follower.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <charconv>
+
+namespace stepladder::far {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t most_runs = 10'000;
+constexpr std::size_t most_files = 4096;      // of a run
+constexpr std::size_t most_entries = 10'000;  // of a folder
+constexpr auto listing_interval = 1s;
+constexpr auto look_interval = 100ms;
+constexpr auto state_interval = 400ms;
+constexpr auto look_interval_when_over = 5s;
+constexpr auto grace = 3s;  // after a run's end, for the last bytes of its other writers
+constexpr auto grace_of_tails = 10s;
+
+bool is_plain(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.size() <= 200 &&
+         name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-+=@") ==
+             std::string::npos;
+}
+
+// "rank-3.1.jsonl" -> "rank-3." and 1; 0 for another name.
+std::int64_t attempt_in(const std::string& name, std::string& stem) {
+  if (!name.starts_with("rank-") || !name.ends_with(".jsonl")) return 0;
+  const std::size_t dot = name.find('.');
+  if (dot + 1 > name.size() - 6) return 0;
+  std::int64_t attempt = 0;
+  const char* const end = name.data() + name.size() - 6;
+  const auto [last, error] = std::from_chars(name.data() + dot + 1, end, attempt);
+  stem = name.substr(0, dot + 1);
+  return error == std::errc() && last == end ? attempt : 0;
+}
+
+bool has_later_attempt(const std::map<std::string, JournalTail>& files, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  std::string stem;
+  const std::int64_t attempt = attempt_in(path.substr(slash + 1), stem);
+  return files.contains(path.substr(0, slash + 1) + stem + std::to_string(attempt + 1) + ".jsonl");
+}
+
+void add_journals(int folder, const std::string& prefix, int depth, std::map<std::string, JournalTail>& files) {
+  std::string stem;
+  for (const std::string& name : names_in(folder, most_entries)) {
+    if (!is_plain(name) || files.size() >= most_files) continue;
+    if (attempt_in(name, stem) > 0)
+      files.try_emplace(prefix + name);
+    else if (depth > 0 && name.find(".json") == std::string::npos) {
+      if (const Descriptor inner = folder_below(folder, name))
+        add_journals(inner.get(), prefix + name + "/", depth - 1, files);
+    }
+  }
+}
+
+}  // namespace
+
+void Follower::follow(const Json& runs) {
+  if (!runs.is_object() || runs.size() > most_runs) throw Refusal("'runs' must be an object of runs.");
+  std::map<std::string, Followed> wanted;
+  for (const auto& [run, files] : runs.items()) {
+    if (!is_uuid(run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
+    if (!files.is_object() || files.size() > most_files)
+      throw Refusal("'runs' must have an object of offsets for each run.");
+    Followed& followed = wanted[run];
+    for (const auto& [name, offset] : files.items()) {
+      const auto parts = parts_of(name);
+      std::string stem;
+      if ((parts[0] != "keeper" && parts[0] != "journals") || parts.size() < 2 || attempt_in(parts.back(), stem) == 0)
+        throw Refusal("'" + name + "' isn't a journal's name.");
+      if (!offset.is_number_unsigned() || offset.get<std::uint64_t>() > INT64_MAX)
+        throw Refusal("The offset of '" + name + "' must be a positive integer.");
+      followed.files.emplace(name, JournalTail(offset.get<std::uint64_t>()));
+    }
+  }
+  runs_ = std::move(wanted);
+}
+
+void Follower::look(const std::function<bool()>& has_room) {
+  const auto now = Clock::now();
+  for (auto& [run, followed] : runs_) {
+    if (!has_room()) return;
+    if (now < followed.next_look) continue;
+    look_at(run, followed, has_room);
+  }
+}
+
+void Follower::look_at(const std::string& run, Followed& followed, const std::function<bool()>& has_room) {
+  const auto now = Clock::now();
+  Descriptor folder;
+  try {
+    folder = run_folder(folder_, run);
+  } catch (const Refusal& refusal) {
+    followed.next_look = now + look_interval_when_over;
+    if (!followed.is_missing) send_({{"state", {{"run", run}, {"phase", "gone"}, {"reason", refusal.what()}}}});
+    followed.is_missing = true;
+    return;
+  }
+  if (now >= followed.next_listing) {
+    followed.next_listing = now + listing_interval;
+    for (const char* const top : {"keeper", "journals"})
+      if (const Descriptor inner = folder_below(folder.get(), top))
+        add_journals(inner.get(), std::string(top) + "/", top[0] == 'j' ? 3 : 0, followed.files);
+  }
+  bool more = false;
+  const bool is_over = !followed.goes_on && now - followed.over_since > grace;
+  for (auto& [name, tail] : followed.files) {
+    if (!has_room()) return;
+    const Descriptor file = open_below(folder.get(), parts_of(name), O_RDONLY);
+    struct stat status = {};
+    if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    const std::uint64_t at = tail.offset();
+    const std::string bytes = tail.next(file.get(), is_over || has_later_attempt(followed.files, name), now);
+    if (bytes.empty()) continue;
+    more = true;
+    send_({{"file", {{"run", run}, {"name", name}, {"at", at}, {"data", to_base64(bytes)}}}});
+  }
+  // A state that says that the run has ended follows its last bytes.
+  if (!more && now >= followed.next_state) look_at_state(run, folder.get(), followed, now);
+  const bool rests = !followed.goes_on && now - followed.over_since > grace_of_tails;
+  followed.next_look = more ? now : now + (rests ? Clock::duration(look_interval_when_over) : look_interval);
+}
+
+void Follower::look_at_state(const std::string& run, int run_folder, Followed& followed, Clock::time_point now) {
+  followed.next_state = now + state_interval;
+  try {
+    Json state = state_of(run, run_folder, followed.attempt, job_of_(run, run_folder));
+    const bool goes_on = may_go_on(state);
+    if (!goes_on && followed.goes_on) followed.over_since = now;
+    followed.goes_on = goes_on;
+    Json compared = state;
+    compared.erase("last_alive");
+    std::string text = as_text(compared);
+    if (text == followed.state) return;
+    followed.state = std::move(text);
+    send_({{"state", std::move(state)}});
+  } catch (const Refusal&) {  // the request is damaged: its journals are sent nevertheless
+  }
+}
+
+}  // namespace stepladder::far

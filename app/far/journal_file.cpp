@@ -1,0 +1,88 @@
+#include "app/far/journal_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "storage/importers/journal/journal_line.h"
+
+namespace stepladder::far {
+namespace {
+
+// Each byte is one character, U+0000 to U+00FF, in ASCII.
+void append_escaped(std::string& text, std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      text += '\\';
+      text += c;
+    } else if (c == '\n') {
+      text += "\\n";
+    } else if (byte < 0x20 || byte >= 0x7f) {
+      text += "\\u00";
+      text += digits[byte >> 4];
+      text += digits[byte & 15];
+    } else {
+      text += c;
+    }
+  }
+}
+
+}  // namespace
+
+void JournalFile::append(const Json& event) {
+  bytes_ += journal_line(as_text(event));
+  last_line_ = std::chrono::steady_clock::now();
+}
+
+void JournalFile::append_output(std::string_view bytes) {
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), longest_output))) {
+    const std::string_view piece = bytes.substr(0, longest_output);
+    if (bytes_.size() > most_in_memory) {
+      ++lost_lines_;
+      lost_bytes_ += piece.size();
+      lost_unsaid_ = true;
+      continue;
+    }
+    say_lost();
+    char begin[64];
+    std::snprintf(begin, sizeof begin, R"({"e":"out","t":%.6f,"b":")", now());
+    std::string line = begin;
+    append_escaped(line, piece);
+    bytes_ += journal_line(std::move(line) + "\"}");
+    last_line_ = std::chrono::steady_clock::now();
+  }
+}
+
+void JournalFile::say_lost() {
+  if (!lost_unsaid_) return;
+  lost_unsaid_ = false;
+  append({{"e", "lost"}, {"t", now()}, {"n", lost_lines_}, {"bytes", lost_bytes_}});
+}
+
+void JournalFile::write() {
+  if (lost_unsaid_ && bytes_.size() <= most_in_memory) say_lost();
+  while (written_ < bytes_.size()) {
+    const ssize_t count = ::pwrite(file_.get(), bytes_.data() + written_, bytes_.size() - written_,
+                                   static_cast<off_t>(synced_ + written_));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;  // a full disk: tried again later
+    written_ += static_cast<std::size_t>(count);
+  }
+}
+
+void JournalFile::sync() {
+  if (written_ == 0) return;
+  if (::fsync(file_.get()) != 0 && errno != EINVAL && errno != EROFS && errno != ENOSYS) {
+    written_ = 0;  // the same bytes again, at the same place
+    return;
+  }
+  bytes_.erase(0, written_);
+  synced_ += written_;
+  written_ = 0;
+}
+
+}  // namespace stepladder::far

@@ -1,0 +1,25 @@
+// This machine, as `hello` and `report` tell of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/far/wire.h"
+
+namespace stepladder::far {
+
+std::string host_name();
+std::string home_folder();  // of $HOME; "/" if there is none
+std::string own_program();  // the path of this program's file
+
+// The answer to `hello`. Makes the folder and tries whether it can be written.
+Json hello(const std::string& folder);
+
+// The answer to `report` but for the GPUs. Bytes, and parts of 1.
+Json load_report(const std::string& folder);
+
+// What `nvidia-smi` is asked for, and its answer as `gpus`.
+std::vector<std::string> gpu_question();
+Json gpus_in(const std::string& answer);
+
+}  // namespace stepladder::far

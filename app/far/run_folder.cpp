@@ -1,0 +1,173 @@
+#include "app/far/run_folder.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+#include "storage/importers/journal/journal_line.h"
+
+namespace stepladder::far {
+namespace {
+
+constexpr std::size_t longest_request = 2 << 20;
+constexpr std::int64_t most_requests = 10'000;
+constexpr std::size_t most_journals = 10'000;
+
+const Json& field(const Json& json, const char* name) {
+  static const Json null;
+  const auto found = json.find(name);
+  return found == json.end() ? null : *found;
+}
+
+std::string without_zero(std::string text, const char* name) {
+  if (text.find('\0') != std::string::npos) throw Refusal(std::string("'") + name + "' has a zero byte.");
+  return text;
+}
+
+std::vector<std::string> texts(const Json& json, const char* name) {
+  const Json& list = field(json, name);
+  if (!list.is_array()) throw Refusal(std::string("'") + name + "' must be a list of texts.");
+  std::vector<std::string> result;
+  for (const Json& entry : list) {
+    if (!entry.is_string()) throw Refusal(std::string("'") + name + "' must be a list of texts.");
+    result.push_back(without_zero(entry.get<std::string>(), name));
+  }
+  return result;
+}
+
+bool is_variable(const std::string& name) {
+  constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  return !name.empty() && name.find_first_not_of(letters) == std::string::npos && !(name[0] >= '0' && name[0] <= '9');
+}
+
+std::map<std::string, std::string> environment_in(const Json& json) {
+  std::map<std::string, std::string> environment;
+  const Json& object = field(json, "env");
+  if (object.is_null()) return environment;
+  if (!object.is_object()) throw Refusal("'env' must be an object of texts.");
+  for (const auto& [name, value] : object.items()) {
+    if (!is_variable(name) || !value.is_string()) throw Refusal("'env' must be an object of variables and texts.");
+    environment[name] = without_zero(value.get<std::string>(), "env");
+  }
+  return environment;
+}
+
+// A word of an option of sbatch.
+std::string slurm_word(const Json& json, const char* name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.:,=/@+";
+  std::string word = text_field(json, name, "");
+  if (word.size() > 200 || word.find_first_not_of(allowed) != std::string::npos)
+    throw Refusal(std::string("'") + name + "' has characters that Slurm's options don't have.");
+  return word;
+}
+
+SlurmWish slurm_in(const Json& json) {
+  if (!json.is_object()) throw Refusal("'slurm' must be an object.");
+  SlurmWish wish;
+  wish.partition = slurm_word(json, "partition");
+  wish.account = slurm_word(json, "account");
+  wish.time = slurm_word(json, "time");
+  const Json& gpus = field(json, "gpus");
+  wish.gpus = gpus.is_number_integer() ? gpus.dump() : slurm_word(json, "gpus");
+  wish.nodes = integer_field(json, "nodes", 1, 100'000, 1);
+  wish.tasks_per_node = integer_field(json, "tasks_per_node", 1, 10'000, 1);
+  wish.signal_s = integer_field(json, "signal_s", 0, 65'535, 120);
+  if (!field(json, "options").is_null()) wish.options = texts(json, "options");
+  for (const std::string& option : wish.options)
+    if (!option.starts_with("-")) throw Refusal("'" + option + "' isn't an option of sbatch: it must begin with '-'.");
+  return wish;
+}
+
+Json slurm_json(const SlurmWish& wish) {
+  return {{"partition", wish.partition}, {"account", wish.account}, {"time", wish.time},
+          {"gpus", wish.gpus},           {"nodes", wish.nodes},     {"tasks_per_node", wish.tasks_per_node},
+          {"signal_s", wish.signal_s},   {"options", wish.options}};
+}
+
+}  // namespace
+
+Request request_in(const Json& json) {
+  Request request;
+  request.run = text_field(json, "run");
+  if (!is_uuid(request.run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
+  request.number = integer_field(json, "number", 1, most_requests, 1);
+  request.name = text_field(json, "name", "");
+  request.command = texts(json, "command");
+  if (request.command.empty() || request.command[0].empty()) throw Refusal("'command' is empty.");
+  request.folder = without_zero(text_field(json, "folder", ""), "folder");
+  if (!request.folder.empty() && request.folder[0] != '/' && request.folder != "~" && !request.folder.starts_with("~/"))
+    throw Refusal("'folder' must begin with '/' or '~/'.");
+  request.environment = environment_in(json);
+  request.tree = text_field(json, "tree", "");
+  if (!request.tree.empty()) parts_of(request.tree);
+  if (!field(json, "slurm").is_null()) request.slurm = slurm_in(field(json, "slurm"));
+  return request;
+}
+
+Json as_json(const Request& request) {
+  Json environment = Json::object();
+  for (const auto& [name, value] : request.environment) environment[name] = value;
+  return {{"run", request.run},       {"number", request.number},
+          {"name", request.name},     {"command", request.command},
+          {"folder", request.folder}, {"env", environment},
+          {"tree", request.tree},     {"slurm", request.slurm ? slurm_json(*request.slurm) : Json(nullptr)}};
+}
+
+Descriptor run_folder(const std::string& folder, const std::string& run, bool make) {
+  if (!is_uuid(run)) throw Refusal("'run' must be 32 lower-case hexadecimal digits.");
+  const Descriptor top = make ? make_folder(folder) : open_folder(folder);
+  const Descriptor runs = !top   ? Descriptor()
+                          : make ? make_folder_below(top.get(), "runs")
+                                 : folder_below(top.get(), "runs");
+  Descriptor found = !runs ? Descriptor() : make ? make_folder_below(runs.get(), run) : folder_below(runs.get(), run);
+  if (!found && !make) throw Refusal("There is no run " + run + " in " + folder + ".");
+  if (!found) throw refused(folder + "/runs/" + run, "cannot be made", errno);
+  return found;
+}
+
+std::string numbered(const std::string& stem, std::int64_t number, const std::string& ending) {
+  return number <= 1 ? stem + ending : stem + "." + std::to_string(number) + ending;
+}
+
+std::int64_t latest_request(int run_folder) {
+  std::int64_t latest = 0;
+  while (latest < most_requests && open_below(run_folder, {numbered("request", latest + 1, ".json")}, O_RDONLY))
+    ++latest;
+  return latest;
+}
+
+std::optional<Request> read_request(int run_folder, std::int64_t number) {
+  const auto text = read_below(run_folder, numbered("request", number, ".json"), longest_request);
+  if (!text) return std::nullopt;
+  return request_in(parse_object(*text));
+}
+
+std::vector<std::int64_t> attempts_in(int run_folder) {
+  std::vector<std::int64_t> attempts;
+  const Descriptor keeper = folder_below(run_folder, "keeper");
+  if (!keeper) return attempts;
+  for (const std::string& name : names_in(keeper.get(), most_journals)) {
+    std::int64_t attempt = 0;
+    if (!name.starts_with("rank-0.") || !name.ends_with(".jsonl")) continue;
+    const char* const begin = name.data() + std::strlen("rank-0.");
+    const char* const end = name.data() + name.size() - std::strlen(".jsonl");
+    const auto [last, error] = std::from_chars(begin, end, attempt);
+    if (error == std::errc() && last == end && attempt > 0 && attempt_journal(attempt) == name)
+      attempts.push_back(attempt);
+  }
+  std::sort(attempts.begin(), attempts.end());
+  return attempts;
+}
+
+std::string attempt_journal(std::int64_t attempt) {
+  return "rank-0." + std::to_string(attempt) + ".jsonl";
+}
+
+std::string control_name(std::int64_t request, std::int64_t wish) {
+  return std::to_string(request) + "." + std::to_string(wish);
+}
+
+}  // namespace stepladder::far

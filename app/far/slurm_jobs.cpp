@@ -1,0 +1,370 @@
+#include "app/far/slurm_jobs.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "app/far/machine.h"
+#include "storage/database/process.h"
+
+namespace stepladder::far {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience = 30s;
+constexpr auto submit_patience = 120s;
+constexpr auto ask_interval = 30s;
+constexpr auto least_interval = 2s;       // between two questions, when a job is new
+constexpr auto detail_interval = 600s;    // between two questions for a job that Slurm has forgotten
+constexpr std::size_t most_details = 16;  // at once
+constexpr std::size_t most_partitions = 1000;
+constexpr double stale_lock_s = 180;  // of a talker on another machine
+
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> fields;
+  std::istringstream stream(text);
+  for (std::string field; std::getline(stream, field, separator);) fields.push_back(field);
+  return fields;
+}
+
+bool is_job_id(const std::string& text) {
+  return !text.empty() && text.size() < 20 && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string first_word(const std::string& text) {
+  return text.substr(0, text.find_first_of(" \t\r\n"));
+}
+
+// The value of "JobState=RUNNING" in what scontrol prints on one line.
+std::string value_in(const std::string& line, const std::string& name) {
+  const std::size_t at = (" " + line).find(" " + name + "=");
+  return at == std::string::npos ? "" : first_word(line.substr(at + name.size() + 1));
+}
+
+std::string job_name(const Request& request) {
+  return "stepladder-" + request.run + "-" + std::to_string(request.number);
+}
+
+std::string for_shell(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::vector<std::string> sbatch_command(const std::string& path, const Request& request) {
+  const SlurmWish& wish = *request.slurm;
+  std::string output = path;
+  for (std::size_t at = 0; (at = output.find('%', at)) != std::string::npos; at += 2) output.insert(at, "%");
+  std::vector<std::string> command = {"sbatch",
+                                      "--parsable",
+                                      "--job-name=" + job_name(request),
+                                      "--output=" + output + "/slurm-%j.out",
+                                      "--open-mode=append",
+                                      "--chdir=" + path,
+                                      "--nodes=" + std::to_string(wish.nodes),
+                                      "--ntasks-per-node=" + std::to_string(wish.tasks_per_node)};
+  if (wish.signal_s > 0) command.push_back("--signal=B:USR1@" + std::to_string(wish.signal_s));
+  if (!wish.partition.empty()) command.push_back("--partition=" + wish.partition);
+  if (!wish.account.empty()) command.push_back("--account=" + wish.account);
+  if (!wish.time.empty()) command.push_back("--time=" + wish.time);
+  if (!wish.gpus.empty() && wish.gpus != "0") command.push_back("--gres=gpu:" + wish.gpus);
+  command.insert(command.end(), wish.options.begin(), wish.options.end());
+  command.push_back(path + "/" + numbered("job", request.number, ".sh"));
+  return command;
+}
+
+const char* slurm_signal(const std::string& name) {
+  if (name == "stop") return "--signal=INT";
+  if (name == "terminate") return "--signal=TERM";
+  if (name == "kill") return "--signal=QUIT";  // for the keeper: it kills the program and writes the end
+  return name == "pause" ? "--signal=TSTP" : "--signal=CONT";
+}
+
+Json identity() {
+  const ProcessIdentity self = this_process();
+  return {{"t", now()}, {"host", host_name()}, {"pid", self.pid}, {"pid_start", self.start}, {"boot", self.boot}};
+}
+
+// Whether the talker that holds this lock is still submitting.
+bool is_held(const std::string& lock) {
+  const Json holder = Json::parse(lock, nullptr, false);
+  if (!holder.is_object()) return false;
+  try {
+    if (is_here(holder)) return lives(holder, holder);
+    const auto time = holder.find("t");
+    return time != holder.end() && time->is_number() && now() - time->get<double>() < stale_lock_s;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+struct SlurmJobs::Submission {
+  std::string path;
+  Request request;
+  Descriptor folder;
+  std::string lock;
+  Done done;
+};
+
+const Job* SlurmJobs::job_of(const std::string& run, int run_folder) {
+  const std::int64_t number = latest_request(run_folder);
+  Known& known = known_[run];
+  if (known.number != number) known = {.number = number};
+  if (!known.has_folder_entry) {
+    const auto text = read_below(run_folder, numbered("job", number, ".json"), 4096);
+    if (!text) return nullptr;
+    const Json job = Json::parse(*text, nullptr, false);
+    if (!job.is_object() || !is_job_id(text_field(job, "id", ""))) return nullptr;
+    known.has_folder_entry = true;
+    known.job.id = text_field(job, "id");
+    if (const auto over = read_below(run_folder, numbered("job-end", number, ".json"), 4096)) {
+      const Json end = Json::parse(*over, nullptr, false);
+      if (end.is_object()) {
+        known.job.state = text_field(end, "state", "");
+        known.job.reason = text_field(end, "reason", "");
+        known.job.nodes = text_field(end, "nodes", "");
+        known.job.was_asked = true;
+      }
+    }
+    is_new_ = is_new_ || !known.job.is_over();
+  }
+  return &known.job;
+}
+
+void SlurmJobs::submit(const std::string& path, const Request& request, Done done) {
+  auto submission = std::make_shared<Submission>();
+  submission->path = path;
+  submission->request = request;
+  submission->folder = open_folder(path);
+  submission->lock = numbered("submitting", request.number, "");
+  submission->done = std::move(done);
+  const int folder = submission->folder.get();
+  if (open_below(folder, {numbered("job", request.number, ".json")}, O_RDONLY)) return submission->done("");
+  if (!create_once(folder, submission->lock, as_text(identity()))) {
+    const auto holder = read_below(folder, submission->lock, 4096);
+    if (holder && is_held(*holder)) return submission->done("Another connection is submitting this run; ask again.");
+    // Its talker was cut off, perhaps between sbatch and the file with the job's number.
+    replace(folder, submission->lock, as_text(identity()));
+  }
+  look_for_name(submission);
+}
+
+void SlurmJobs::look_for_name(std::shared_ptr<Submission> submission) {
+  children_.start({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
+                   "--name=" + job_name(submission->request), "--format=%i"},
+                  patience, [this, submission](const Outcome& outcome) {
+                    if (!outcome.succeeded()) return finish(submission, outcome.sentence("squeue"));
+                    const std::string id = first_word(outcome.output);
+                    if (is_job_id(id)) return keep_number(submission, id);
+                    submit_now(submission);
+                  });
+}
+
+void SlurmJobs::submit_now(std::shared_ptr<Submission> submission) {
+  const Request& request = submission->request;
+  try {
+    replace(submission->folder.get(), numbered("job", request.number, ".sh"),
+            "#!/bin/sh\nexec " + for_shell(own_program()) + " keep " + for_shell(submission->path) + " --request " +
+                std::to_string(request.number) + "\n");
+  } catch (const Refusal& refusal) {
+    return finish(submission, refusal.what());
+  }
+  children_.start(sbatch_command(submission->path, request), submit_patience,
+                  [this, submission](const Outcome& outcome) {
+                    const std::string id = outcome.output.substr(0, outcome.output.find_first_of(";\n"));
+                    if (!outcome.succeeded() || !is_job_id(id)) return finish(submission, outcome.sentence("sbatch"));
+                    keep_number(submission, id);
+                  });
+}
+
+void SlurmJobs::keep_number(const std::shared_ptr<Submission>& submission, const std::string& id) {
+  try {
+    create_once(submission->folder.get(), numbered("job", submission->request.number, ".json"),
+                as_text({{"id", id}, {"t", now()}}));
+    finish(submission, "");
+  } catch (const Refusal& refusal) {
+    finish(submission, refusal.what());
+  }
+}
+
+void SlurmJobs::finish(const std::shared_ptr<Submission>& submission, const std::string& error) {
+  ::unlinkat(submission->folder.get(), submission->lock.c_str(), 0);
+  submission->done(error);
+}
+
+void SlurmJobs::signal(const Job& job, const std::string& name, Done done) {
+  const bool ends = name == "stop" || name == "terminate" || name == "kill";
+  if (!ends && job.is_queued()) return done("Job " + job.id + " is queued, so it can't be paused.");
+  std::vector<std::string> command = {"scancel"};
+  if (!job.is_queued()) command.insert(command.end(), {slurm_signal(name), "--batch"});
+  command.push_back(job.id);
+  is_new_ = true;
+  children_.start(command, patience,
+                  [done](const Outcome& outcome) { done(outcome.succeeded() ? "" : outcome.sentence("scancel")); });
+}
+
+void SlurmJobs::look() {
+  if (asks_) return;
+  const auto since = Clock::now() - last_ask_;
+  if (last_ask_ != Clock::time_point() && since < (is_new_ ? Clock::duration(least_interval) : ask_interval)) return;
+  const bool any = std::any_of(known_.begin(), known_.end(), [](const auto& entry) {
+    return entry.second.has_folder_entry && !entry.second.job.is_over() && Clock::now() >= entry.second.next_detail;
+  });
+  if (!any) return;
+  asks_ = true;
+  is_new_ = false;
+  last_ask_ = Clock::now();
+  children_.start({"squeue", "--noheader", "--user=" + std::to_string(::getuid()), "--format=%i|%T|%N|%r"}, patience,
+                  [this](const Outcome& outcome) { take_queue(outcome); });
+}
+
+void SlurmJobs::take_queue(const Outcome& outcome) {
+  asks_ = false;
+  std::map<std::string, std::vector<std::string>> lines;
+  for (const std::string& line : split(outcome.output, '\n')) {
+    auto fields = split(line, '|');
+    fields.resize(4);
+    lines[fields[0]] = fields;
+  }
+  std::size_t details = 0;
+  for (auto& [run, known] : known_) {
+    if (!known.has_folder_entry || known.job.is_over()) continue;
+    const auto found = lines.find(known.job.id);
+    if (!outcome.succeeded()) {
+      known.job.state.clear();
+      known.job.reason = outcome.sentence("squeue");
+      known.job.was_asked = true;
+    } else if (found != lines.end()) {
+      set_state(run, found->second[1], found->second[3] == "None" ? "" : found->second[3], found->second[2]);
+    } else if (Clock::now() >= known.next_detail && details++ < most_details) {
+      ask_details(run);
+    }
+  }
+}
+
+void SlurmJobs::set_state(const std::string& run, const std::string& state, const std::string& reason,
+                          const std::string& nodes) {
+  const auto found = known_.find(run);
+  if (found == known_.end()) return;
+  Job& job = found->second.job;
+  job.state = state;
+  job.reason = reason;
+  job.nodes = nodes;
+  job.was_asked = true;
+  if (!job.is_over()) return;
+  // Slurm forgets a job minutes after its end.
+  try {
+    const Descriptor folder = run_folder(folder_, run);
+    create_once(folder.get(), numbered("job-end", found->second.number, ".json"),
+                as_text({{"state", state}, {"reason", reason}, {"nodes", nodes}}));
+  } catch (const Refusal&) {  // a full disk: this talker knows it nevertheless
+  }
+}
+
+void SlurmJobs::ask_details(const std::string& run) {
+  children_.start({"scontrol", "show", "job", "--oneliner", known_[run].job.id}, patience,
+                  [this, run](const Outcome& outcome) { take_details(run, outcome); });
+}
+
+void SlurmJobs::take_details(const std::string& run, const Outcome& outcome) {
+  const std::string state = value_in(outcome.output, "JobState");
+  if (!outcome.succeeded() || state.empty()) return ask_accounting(run);
+  const std::string reason = value_in(outcome.output, "Reason");
+  const std::string nodes = value_in(outcome.output, "NodeList");
+  set_state(run, state, reason == "None" ? "" : reason, nodes == "(null)" ? "" : nodes);
+}
+
+void SlurmJobs::ask_accounting(const std::string& run) {
+  children_.start({"sacct", "--noheader", "--parsable2", "--allocations", "--jobs=" + known_[run].job.id,
+                   "--format=State,NodeList"},
+                  patience, [this, run](const Outcome& outcome) {
+                    const auto fields = split(outcome.output.substr(0, outcome.output.find('\n')), '|');
+                    // "CANCELLED by 1000"
+                    if (outcome.succeeded() && fields.size() == 2)
+                      return set_state(run, first_word(fields[0]), "", fields[1]);
+                    known_[run].next_detail = Clock::now() + detail_interval;
+                    set_state(run, "", "Slurm has forgotten the job, and its accounting is off.", "");
+                  });
+}
+
+namespace {
+
+// "gpu:a100:4(S:0-1),gpu:2" -> 6
+std::int64_t gpus_of(const std::string& resources) {
+  std::int64_t count = 0;
+  for (const std::string& entry : split(resources, ',')) {
+    if (!entry.starts_with("gpu")) continue;
+    const std::string plain = entry.substr(0, entry.find('('));
+    count += std::strtoll(plain.c_str() + plain.rfind(':') + 1, nullptr, 10);
+  }
+  return count;
+}
+
+// Lines of "%P|%l|%F|%G": a partition has one for each kind of node.
+Json partitions_in(const std::string& text) {
+  Json partitions = Json::array();
+  for (const std::string& line : split(text, '\n')) {
+    auto fields = split(line, '|');
+    if (fields.size() != 4 || fields[0].empty()) continue;
+    const bool is_default = fields[0].back() == '*';
+    if (is_default) fields[0].pop_back();
+    auto counts = split(fields[2], '/');  // allocated, idle, other, total
+    counts.resize(4);
+    const std::int64_t nodes = std::strtoll(counts[3].c_str(), nullptr, 10);
+    auto found =
+        std::find_if(partitions.begin(), partitions.end(), [&](const Json& p) { return p["name"] == fields[0]; });
+    if (found == partitions.end()) {
+      if (partitions.size() >= most_partitions) break;
+      partitions.push_back({{"name", fields[0]},
+                            {"default", is_default},
+                            {"time_limit", fields[1]},
+                            {"nodes", 0},
+                            {"idle", 0},
+                            {"gpus", 0}});
+      found = partitions.end() - 1;
+    }
+    (*found)["nodes"] = (*found)["nodes"].get<std::int64_t>() + nodes;
+    (*found)["idle"] = (*found)["idle"].get<std::int64_t>() + std::strtoll(counts[1].c_str(), nullptr, 10);
+    (*found)["gpus"] = (*found)["gpus"].get<std::int64_t>() + nodes * gpus_of(fields[3]);
+  }
+  return partitions;
+}
+
+}  // namespace
+
+void SlurmJobs::describe(std::function<void(const Json& answer)> done) {
+  auto answer = std::make_shared<Json>(Json{
+      {"available", false}, {"version", ""}, {"partitions", Json::array()}, {"accounting", false}, {"reason", ""}});
+  children_.start({"sinfo", "--version"}, patience, [this, answer, done](const Outcome& version) {
+    if (!version.succeeded()) {
+      (*answer)["reason"] = version.started ? version.sentence("sinfo") : "Slurm's commands aren't installed here.";
+      return done(*answer);
+    }
+    (*answer)["version"] = version.output.substr(0, version.output.find('\n'));
+    children_.start({"sinfo", "--noheader", "--format=%P|%l|%F|%G"}, patience,
+                    [this, answer, done](const Outcome& info) {
+                      if (!info.succeeded()) {
+                        (*answer)["reason"] = info.sentence("sinfo");
+                        return done(*answer);
+                      }
+                      (*answer)["available"] = true;
+                      (*answer)["partitions"] = partitions_in(info.output);
+                      children_.start({"scontrol", "show", "config"}, patience, [answer, done](const Outcome& config) {
+                        const std::size_t at = config.output.find("AccountingStorageType");
+                        const std::string line =
+                            at == std::string::npos ? "" : config.output.substr(at, config.output.find('\n', at) - at);
+                        (*answer)["accounting"] = !line.empty() && line.find("none") == std::string::npos;
+                        done(*answer);
+                      });
+                    });
+  });
+}
+
+}  // namespace stepladder::far

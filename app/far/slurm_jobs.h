@@ -1,0 +1,68 @@
+// Slurm, asked through its own commands: submits jobs, and knows the state of those that somebody is interested in. One
+// `squeue` serves all of them, at most every 30 s.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "app/far/process.h"
+#include "app/far/run_folder.h"
+#include "app/far/run_state.h"
+
+namespace stepladder::far {
+
+class SlurmJobs {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Done = std::function<void(const std::string& error)>;  // empty: done
+
+  // `folder` holds runs/.
+  SlurmJobs(std::string folder, Children& children) : folder_(std::move(folder)), children_(children) {}
+
+  // The job of a run's latest request, which is asked for from now on while it isn't over; null if the run has none.
+  const Job* job_of(const std::string& run, int run_folder);
+
+  // Submits a job that keeps the run, unless this request has one. `path` is the run's folder.
+  void submit(const std::string& path, const Request& request, Done done);
+
+  // stop, terminate, kill, pause, continue. A queued job is cancelled by the first three.
+  void signal(const Job& job, const std::string& name, Done done);
+
+  // Asks Slurm if it is time.
+  void look();
+
+  // What `slurm` answers.
+  void describe(std::function<void(const Json& answer)> done);
+
+ private:
+  struct Known {
+    std::int64_t number = 0;  // of the request
+    Job job;
+    bool has_folder_entry = false;  // job.json has been read
+    Clock::time_point next_detail{};
+  };
+  struct Submission;
+  void look_for_name(std::shared_ptr<Submission> submission);
+  void submit_now(std::shared_ptr<Submission> submission);
+  void keep_number(const std::shared_ptr<Submission>& submission, const std::string& id);
+  void finish(const std::shared_ptr<Submission>& submission, const std::string& error);
+
+  void take_queue(const Outcome& outcome);
+  void ask_details(const std::string& run);
+  void ask_accounting(const std::string& run);
+
+  void take_details(const std::string& run, const Outcome& outcome);
+  void set_state(const std::string& run, const std::string& state, const std::string& reason, const std::string& nodes);
+
+  const std::string folder_;
+  Children& children_;
+  std::map<std::string, Known> known_;
+  Clock::time_point last_ask_{};
+  bool asks_ = false;
+  bool is_new_ = false;
+};
+
+}  // namespace stepladder::far
