@@ -14,6 +14,7 @@ enum ExitStatus {
   exit_cannot_tell = 11,
   exit_implausible = 12,
   exit_loss_not_at_parity = 13,
+  exit_other_machine = 14,
   exit_interrupted = 130
 };
 

@@ -1,18 +1,12 @@
 #include "app/record/experiment.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <fstream>
 #include <random>
-#include <span>
 #include <utility>
 
 #include "app/exit_status.h"
 #include "app/record/machine.h"
-#include "engine/files/files.h"
 #include "storage/errors.h"
 
 namespace stepladder {
@@ -20,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int plan_version = 1;
+constexpr int experiment_version = 1;
 constexpr int most_runs = 10'000;
 
 Json side_json(const ExperimentSide& side) {
@@ -34,12 +28,8 @@ ExperimentSide side_from(const Json& json) {
 std::string plan_text(const ExperimentPlan& plan) {
   std::vector<std::string> order;
   for (const bool candidate : plan.order) order.push_back(candidate ? "candidate" : "baseline");
-  return Json{{"version", plan_version},
-              {"runs", plan.runs},
-              {"baseline", side_json(plan.baseline)},
-              {"candidate", side_json(plan.candidate)},
-              {"order", order},
-              {"machine", plan.machine}}
+  return Json{{"version", experiment_version},          {"runs", plan.runs}, {"baseline", side_json(plan.baseline)},
+              {"candidate", side_json(plan.candidate)}, {"order", order},    {"machine", plan.machine}}
              .dump(2) +
          "\n";
 }
@@ -48,7 +38,7 @@ ExperimentPlan plan_from(const fs::path& file) {
   std::ifstream in(file);
   try {
     const Json json = Json::parse(in);
-    if (json.at("version") != plan_version) throw StorageError(file.string() + " was written by a newer version");
+    if (json.at("version") != experiment_version) throw StorageError(file.string() + " was written by a newer version");
     ExperimentPlan plan{.baseline = side_from(json.at("baseline")),
                         .candidate = side_from(json.at("candidate")),
                         .runs = json.at("runs").get<int>(),
@@ -76,14 +66,6 @@ std::vector<bool> random_order(int runs, std::uint64_t seed) {
     order.push_back(!candidate_first);
   }
   return order;
-}
-
-void write_plan(const fs::path& file, const ExperimentPlan& plan) {
-  const std::string text = plan_text(plan);
-  OutputFile out(file);
-  out.write(std::as_bytes(std::span(text)));
-  out.commit();
-  sync_folder(file.parent_path());
 }
 
 void require_same(const ExperimentPlan& there, const ExperimentPlan& asked, const fs::path& folder) {
@@ -134,36 +116,18 @@ Experiment::Experiment(fs::path folder, ExperimentPlan asked, std::uint64_t seed
   if (is_new && asked.runs > most_runs) throw UsageError("--runs is at most " + std::to_string(most_runs));
   if (is_new && fs::exists(folder_, error) && !fs::is_empty(folder_, error) && !fs::exists(folder_ / ".state", error))
     throw UsageError(folder_.string() + " isn't empty and holds no experiment");
-  for (const fs::path& made : {folder_ / ".state", baseline_folder(), candidate_folder()}) {
-    fs::create_directories(made, error);
-    if (error) throw StorageError(made.string() + " cannot be made: " + error.message());
-  }
-  hold();
+  for (const fs::path& made : {folder_ / ".state", baseline_folder(), candidate_folder()}) make_folder(made);
+  held_.emplace(folder_ / ".state");
   if (is_new) {
     plan_ = std::move(asked);
     plan_.order = random_order(plan_.runs, seed);
     plan_.machine = machine_fingerprint();
-    write_plan(file, plan_);
+    write_whole(file, plan_text(plan_));
   } else {
     plan_ = plan_from(file);
     require_same(plan_, asked, folder_);
   }
   runs_ = runs_of(plan_, folder_);
-}
-
-Experiment::~Experiment() {
-  ::close(held_);
-}
-
-void Experiment::hold() {
-  const fs::path file = folder_ / ".state" / "held";
-  held_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (held_ < 0) throw StorageError(file.string() + " cannot be made");
-  struct flock whole = {};
-  whole.l_type = F_WRLCK;
-  // Of this process alone: the keeper of a run doesn't inherit it.
-  if (::fcntl(held_, F_SETLK, &whole) != 0)
-    throw UsageError(folder_.string() + " is being worked on by another `stepladder record run`");
 }
 
 std::size_t Experiment::done() const {

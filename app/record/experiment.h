@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/record/held_folder.h"
 #include "app/record/measured_command.h"
 #include "app/run_json.h"
 #include "storage/analysis/compare.h"
@@ -53,9 +55,6 @@ class Experiment {
   // Makes the folder and its plan, or takes up the one that is there: then `asked` must be the same, or have no
   // commands and no runs. Holds the folder for this process. Throws UsageError and StorageError.
   Experiment(std::filesystem::path folder, ExperimentPlan asked, std::uint64_t seed);
-  ~Experiment();
-  Experiment(const Experiment&) = delete;
-  Experiment& operator=(const Experiment&) = delete;
 
   const ExperimentPlan& plan() const { return plan_; }
   const std::vector<PlannedRun>& runs() const { return runs_; }
@@ -70,10 +69,8 @@ class Experiment {
   bool go_on(const std::function<void(const PlannedRun&)>& begins, const std::function<bool()>& stop);
 
  private:
-  void hold();
-
   const std::filesystem::path folder_;
-  int held_ = -1;
+  std::optional<HeldFolder> held_;
   ExperimentPlan plan_;
   std::vector<PlannedRun> runs_;
 };

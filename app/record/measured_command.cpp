@@ -130,16 +130,11 @@ void start(const MeasuredCommand& run, const Lock& lock) {
   fail(run.log, "needs a process, which cannot be started");
 }
 
-bool is_held(const MeasuredCommand& run) {
-  Lock lock(lock_file(run));
-  return !lock.take();
-}
-
 // Ends the command and waits for its keeper.
 void end_command(const MeasuredCommand& run) {
   const Lock lock(lock_file(run));
   const auto begin = Clock::now();
-  for (bool asked = false; is_held(run); std::this_thread::sleep_for(look_again)) {
+  for (bool asked = false; is_under_way(run); std::this_thread::sleep_for(look_again)) {
     const pid_t program = lock.program();
     if (program <= 1) continue;
     const bool patience_is_over = Clock::now() - begin > patience_with_stop;
@@ -158,6 +153,11 @@ std::optional<CommandEnd> end_of_command(const fs::path& state) {
   if (!json.is_object() || !is_number("exit_status") || !is_number("started_at") || !is_number("wall_s"))
     throw StorageError(state.string() + " isn't the state of a run");
   return CommandEnd{json["exit_status"].get<int>(), json["started_at"].get<double>(), json["wall_s"].get<double>()};
+}
+
+bool is_under_way(const MeasuredCommand& run) {
+  Lock lock(lock_file(run));
+  return !lock.take();
 }
 
 void put_log_aside(const MeasuredCommand& run, const std::string& what) {
@@ -183,7 +183,7 @@ std::optional<CommandEnd> run_measured(const MeasuredCommand& run, const std::fu
       start(run, lock);
     }
   }
-  while (is_held(run)) {
+  while (is_under_way(run)) {
     if (stop()) {
       end_command(run);
       put_log_aside(run, "interrupted");

@@ -31,6 +31,9 @@ struct CommandEnd {
 // How the command ended; nothing if it hasn't. Throws StorageError for a state file that isn't ours.
 std::optional<CommandEnd> end_of_command(const std::filesystem::path& state);
 
+// Whether another process has started it, and it hasn't ended.
+bool is_under_way(const MeasuredCommand& run);
+
 // Runs the command to its end, or waits for the one that another process has started. A log of a run without an end
 // (the machine went down) is renamed to NAME.interrupted-K.log first. Nothing if `stop` becomes true: the command is
 // ended then, its log is renamed in the same way, and it counts as not run. Blocks; needs a process without other

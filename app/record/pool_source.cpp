@@ -70,7 +70,7 @@ std::vector<Run> filtered_runs(RunStore& store, const std::string& expression) {
 }
 
 RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
-                     const std::filesystem::path& database, const FindRun& find) {
+                     const std::filesystem::path& database, const RunFinder& find) {
   RecordPool pool;
   std::optional<RunStore> store;
   std::set<RunId> taken;

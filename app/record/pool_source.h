@@ -12,7 +12,7 @@
 namespace stepladder {
 
 // Finds a run by its number or name; throws UsageError.
-using FindRun = std::function<Run(RunStore& store, const std::string& wanted)>;
+using RunFinder = std::function<Run(RunStore& store, const std::string& wanted)>;
 
 // The runs and logs that the names stand for, in their order, each once:
 //   a folder of logs, or a log
@@ -21,7 +21,7 @@ using FindRun = std::function<Run(RunStore& store, const std::string& wanted)>;
 //   anything else          a run, as `find` finds it
 // Opens the database to read it for the first name that needs it. Blocks. Throws UsageError, FilterError, StorageError.
 RecordPool read_pool(const std::vector<std::string>& names, const LogQuestion& question,
-                     const std::filesystem::path& database, const FindRun& find);
+                     const std::filesystem::path& database, const RunFinder& find);
 
 // The runs that a filter accepts, newest last. Throws FilterError, StorageError.
 std::vector<Run> filtered_runs(RunStore& store, const std::string& expression);

@@ -105,24 +105,6 @@ Finding judge_time(const RecordClaim& claim, const RecordRule& rule) {
   return {RecordVerdict::cannot_tell, interval + ", which may be none"};
 }
 
-// p after the first k logs by date, for k = 2, 3, ...; empty if a log has no date.
-std::vector<std::pair<std::int64_t, double>> p_by_date(const RecordPool& pool, const RecordRule& rule) {
-  std::vector<const SpeedrunLog*> logs;
-  for (const SpeedrunLog& log : pool.logs) {
-    if (!log.started_at_s) return {};
-    logs.push_back(&log);
-  }
-  std::stable_sort(logs.begin(), logs.end(),
-                   [](const auto* a, const auto* b) { return *a->started_at_s < *b->started_at_s; });
-  std::vector<double> values;
-  std::vector<std::pair<std::int64_t, double>> history;
-  for (const SpeedrunLog* log : logs) {
-    values.push_back(log->final.value);
-    history.emplace_back(*log->started_at_s, p_of(figures_of(values), {}, rule));
-  }
-  return history;
-}
-
 void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const ClaimOptions& options, RecordClaim& claim) {
   const auto n = static_cast<std::int64_t>(pool.logs.size());
   if (options.plan > 0) {
@@ -132,12 +114,12 @@ void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const Claim
     return;
   }
   if (rule.test != RecordTest::t || !(claim.p < rule.alpha) || n < 3) return;
-  const auto history = p_by_date(pool, rule);
-  if (history.empty()) return;
+  const std::vector<ArrivedRun> history = runs_as_they_arrived(pool, nullptr, rule);
+  if (history.empty() || !history.front().started_at_s) return;
   for (std::size_t k = history.size() - 1; k >= 2; --k) {
-    const double before = history[k - 1].second;
+    const double before = history[k - 1].p;
     const bool last = k == history.size() - 1;
-    const bool pause = history[k].first - history[k - 1].first > session_gap_s;
+    const bool pause = *history[k].started_at_s - *history[k - 1].started_at_s > session_gap_s;
     if ((!last && !pause) || is_missing(before) || before < rule.alpha) continue;
     claim.flags.push_back(
         {"runs-added",
@@ -145,7 +127,9 @@ void flag_added_runs(const RecordPool& pool, const RecordRule& rule, const Claim
              number_text(before, "%.3g") + "; it is below " + number_text(rule.alpha) + " only with " +
              (last ? "the last run"
                    : "those that were added " +
-                         number_text(static_cast<double>(history[k].first - history[k - 1].first) / 3'600, "%.0f") +
+                         number_text(
+                             static_cast<double>(*history[k].started_at_s - *history[k - 1].started_at_s) / 3'600,
+                             "%.0f") +
                          " hours later") +
              ". Stopping once p is low passes more null results than the level says, unless the number "
              "of runs was fixed beforehand"});
@@ -200,6 +184,27 @@ double p_of(const SampleFigures& metric, const SampleFigures& baseline, const Re
       return p_below_welch(metric, baseline, is_missing(rule.margin) ? 0 : rule.margin);
   }
   return missing;
+}
+
+std::vector<ArrivedRun> runs_as_they_arrived(const RecordPool& pool, const RecordPool* baseline,
+                                             const RecordRule& rule) {
+  std::vector<ArrivedRun> runs;
+  const bool dated = std::all_of(pool.logs.begin(), pool.logs.end(),
+                                 [](const SpeedrunLog& log) { return log.started_at_s.has_value(); });
+  for (std::size_t i = 0; i < pool.logs.size(); ++i) {
+    const SpeedrunLog& log = pool.logs[i];
+    runs.push_back({i, dated ? log.started_at_s : std::nullopt, log.final.value, log.final.time_ms / 1e3, missing});
+  }
+  if (dated)
+    std::stable_sort(runs.begin(), runs.end(),
+                     [](const ArrivedRun& a, const ArrivedRun& b) { return *a.started_at_s < *b.started_at_s; });
+  const SampleFigures theirs = baseline ? figures_of(final_values(*baseline)) : SampleFigures{};
+  std::vector<double> values;
+  for (ArrivedRun& run : runs) {
+    values.push_back(run.value);
+    run.p = p_of(figures_of(values), theirs, rule);
+  }
+  return runs;
 }
 
 RecordClaim judge_record(const RecordPool& pool, const RecordPool* baseline, const std::optional<RecordRule>& given,

@@ -50,4 +50,15 @@ std::vector<double> final_times_s(const RecordPool& pool);
 // By the rule's test; `missing` where it gives none. Values in which higher wins are handled.
 double p_of(const SampleFigures& metric, const SampleFigures& baseline, const RecordRule& rule);
 
+// A run of the pool in order of the printed dates; in the pool's order, without dates, if a log prints none.
+struct ArrivedRun {
+  std::size_t log = 0;  // its place in the pool
+  std::optional<std::int64_t> started_at_s;
+  double value = missing;
+  double time_s = missing;
+  double p = missing;  // of this run and those before it
+};
+std::vector<ArrivedRun> runs_as_they_arrived(const RecordPool& pool, const RecordPool* baseline,
+                                             const RecordRule& rule);
+
 }  // namespace stepladder

@@ -31,12 +31,11 @@ void RecordPool::add(SpeedrunLog log) {
   logs.push_back(std::move(log));
 }
 
-void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& question) {
+std::vector<fs::path> log_files(const fs::path& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     if (!fs::exists(path, error)) throw StorageError(path.string() + " does not exist");
-    pool.add(load_speedrun_log(path, question));
-    return;
+    return {path};
   }
   std::vector<fs::path> files;
   bool subfolders = false;
@@ -54,7 +53,11 @@ void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& questio
                        (subfolders ? "; name its subfolders, each of which is a pool of its own" : ""));
   if (files.size() > most_files) throw StorageError(path.string() + " holds more than 10,000 files");
   std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) pool.add(load_speedrun_log(file, question));
+  return files;
+}
+
+void add_logs(RecordPool& pool, const fs::path& path, const LogQuestion& question) {
+  for (const fs::path& file : log_files(path)) pool.add(load_speedrun_log(file, question));
 }
 
 }  // namespace stepladder

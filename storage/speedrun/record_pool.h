@@ -22,6 +22,9 @@ struct RecordPool {
   void add(SpeedrunLog log);
 };
 
+// The log, or of a folder its logs as add_logs reads them, by name. Throws StorageError as it does.
+std::vector<std::filesystem::path> log_files(const std::filesystem::path& path);
+
 // Adds the log, or of a folder the files that end in .txt, .log or .out or have no ending, by name; not those of its
 // subfolders. Throws StorageError if the path doesn't exist or a folder holds no such file.
 void add_logs(RecordPool& pool, const std::filesystem::path& path, const LogQuestion& question);

@@ -5,6 +5,8 @@ import pathlib
 import sqlite3
 import statistics
 import unittest
+import xml.etree.ElementTree
+import zlib
 
 from program import Workplace
 
@@ -112,6 +114,51 @@ class Record(unittest.TestCase):
         diff = self.place.json("record", "diff", runs / "0.txt", runs / "commented.txt")
         self.assertEqual([line["kind"] for line in diff], ["removed", "added"])
         self.assertEqual(self.place.json("record", "diff", runs / "0.txt", runs / "commented.txt", "--ignore-comments"), [])
+
+    def test_submission(self):
+        runs = self.pool("runs", LOSSES, 97.5, 0)
+        before = self.pool("before", [3.2788, 3.2779, 3.2791, 3.2782], 101, 0.5)
+        (runs / "cut.txt").write_text(log_text(3.1, printed=120))
+        out = self.place.path / "submission"
+        asked = ("record", "export", runs, "--baseline", before, "--rule", "modded-nanogpt-1", "--out", out)
+        status, _, err = self.place.run(*asked)
+        self.assertEqual((status, out.exists()), (12, False))
+        self.assertIn("unfinished-logs: ", err)
+        why = "the machine was restarted | <b>"
+        status, _, err = self.place.run(*asked, "--explain", f"unfinished-logs={why}")
+        self.assertEqual(status, 0, err)
+
+        # Read back: the logs are the same bytes, and judging the folder's own gives what it says.
+        made = json.loads((out / "submission.json").read_text())
+        for name, folder in (("logs", runs), ("baseline", before)):
+            self.assertEqual({it.name: it.read_bytes() for it in (out / name).iterdir()},
+                             {it.name: it.read_bytes() for it in folder.iterdir()})
+        self.assertEqual({it["file"] for it in made["files"] if not it["counts"]}, {"logs/cut.txt"})
+        for it in made["files"]:
+            data = (out / it["file"]).read_bytes()
+            self.assertEqual((it["bytes"], int(it["crc32"], 16)), (len(data), zlib.crc32(data)))
+        self.assertEqual(made["explanations"], {"unfinished-logs": why})
+        arguments = [str(out / word) if word in ("logs", "baseline") else word for word in made["check"].split()[2:]]
+        again = self.judge(*arguments)[1]
+        same = lambda claim: {key: value for key, value in claim.items() if key not in ("excluded", "flags")}
+        self.assertEqual(same(again), same(made["claim"]))
+        readme = (out / "README.md").read_text()
+        self.assertIn("| mean val_loss | 3.27777 | 3.27850 |", readme)
+        self.assertIn("unfinished-logs", readme)
+        self.assertNotIn("<b>", readme)
+        statistics_text = (out / "statistics.md").read_text()
+        t = (made["claim"]["mean"] - 3.28) / (made["claim"]["std"] / math.sqrt(6))
+        self.assertIn(f"= {t:.4f}", statistics_text)
+        figures = {it.name: xml.etree.ElementTree.parse(it) for it in (out / "figures").iterdir()}
+        self.assertEqual(set(figures), {"losses.svg", "p.svg", "times.svg"})
+        self.assertIn("target", "".join(figures["losses.svg"].getroot().itertext()))
+
+        for more, code, said in (((), 2, "exists already"), (("--explain", "unfinished-logs"), 2, "ID=TEXT"),
+                                 (("--explain", "unfinished-logs=a", "--explain", "no-script=b"), 2, "no such flag")):
+            status, _, err = self.place.run(*asked[:-1], out if not more else out / "new",
+                                            *(more or ("--explain", "unfinished-logs=x")))
+            self.assertEqual(status, code, err)
+            self.assertIn(said, err)
 
     def test_trade_of_steps_for_loss(self):
         for name, steps, losses in (("short", 300, LOSSES), ("long", 400, [loss - 0.005 for loss in LOSSES]),

@@ -84,6 +84,9 @@ Subcommand record_command(CLI::App& app, CommonOptions& common) {
   add_record_diff(*command, common, *chosen);
   add_record_trade(*command, common, *chosen);
   add_record_run(*command, common, *chosen);
+  add_record_bisect(*command, common, *chosen);
+  add_record_gate(*command, common, *chosen);
+  add_record_export(*command, common, *chosen);
   return {command, [options, chosen, command, &common] {
             if (!*chosen) return run_record(*options, common);
             // CLI11 passes what a subcommand doesn't know on to `record`, which would drop it.

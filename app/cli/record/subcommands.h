@@ -18,7 +18,10 @@ void add_record_source(CLI::App& record, CommonOptions& common, Chosen& chosen);
 void add_record_diff(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_scripts.cpp
 void add_record_trade(CLI::App& record, CommonOptions& common, Chosen& chosen);   // record_trade.cpp
 
-void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_run.cpp
+void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen);     // record_run.cpp
+void add_record_bisect(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_bisect.cpp
+void add_record_gate(CLI::App& record, CommonOptions& common, Chosen& chosen);    // record_gate.cpp
+void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen);  // record_export.cpp
 
 // The rule that --rule names; none if it is empty. Throws UsageError, RuleError.
 std::optional<RecordRule> asked_rule(const std::string& name);

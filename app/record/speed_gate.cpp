@@ -1,0 +1,136 @@
+#include "app/record/speed_gate.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "app/format.h"
+#include "app/record/held_folder.h"
+#include "app/record/machine.h"
+#include "storage/errors.h"
+#include "storage/speedrun/record_pool.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int baseline_version = 1;
+constexpr std::size_t most_values = 100'000;
+
+std::string interval_words(const GateJudgement& judged) {
+  char text[120];
+  std::snprintf(text, sizeof text, "the factor against the baseline is %.4f", judged.factor);
+  std::string words = text;
+  if (!judged.ci95.known()) return words + ", and its interval needs two runs of each that differ";
+  std::snprintf(text, sizeof text, " (95 %% interval %.4f to %.4f)", judged.ci95.low, judged.ci95.high);
+  return words + text;
+}
+
+}  // namespace
+
+const char* to_string(GateAnswer answer) {
+  switch (answer) {
+    case GateAnswer::passes:
+      return "passes";
+    case GateAnswer::slower:
+      return "slower";
+    case GateAnswer::worse:
+      return "worse";
+    case GateAnswer::cannot_tell:
+      return "cannot-tell";
+    case GateAnswer::other_machine:
+      return "other-machine";
+  }
+  return "";
+}
+
+GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance) {
+  GateJudgement judged;
+  judged.baseline = figures_of(baseline.values);
+  judged.now = figures_of(now.values);
+  if (const std::string other = machine_difference(now.machine, baseline.machine);
+      !other.empty() && now.by != FigureBy::loss) {
+    judged.answer = GateAnswer::other_machine;
+    judged.reason = "the baseline was measured on another machine: " + other;
+    return judged;
+  }
+  if (!(judged.baseline.mean > 0) || !(judged.now.mean > 0)) {
+    judged.reason = "a figure isn't a positive number";
+    return judged;
+  }
+  judged.factor = judged.baseline.mean / judged.now.mean;
+  judged.ci95 = mean_ratio_interval(judged.baseline, judged.now);
+  // Equal values have no spread: a loss that is the same to the last digit has not changed.
+  const bool exact = judged.baseline.std == 0 && judged.now.std == 0;
+  if (exact) judged.ci95 = {judged.factor, judged.factor};
+  judged.reason = interval_words(judged);
+  switch (verdict_of(judged.factor, judged.ci95, tolerance)) {
+    case Verdict::faster:
+    case Verdict::same:
+      judged.answer = GateAnswer::passes;
+      break;
+    case Verdict::slower:
+      judged.answer = now.by == FigureBy::loss ? GateAnswer::worse : GateAnswer::slower;
+      break;
+    case Verdict::cannot_tell:
+      judged.answer = GateAnswer::cannot_tell;
+      break;
+  }
+  return judged;
+}
+
+void add_figure(GateSample& sample, const LogFigure& figure, const fs::path& log) {
+  if (!sample.unit.empty() && sample.unit != figure.unit)
+    throw StorageError(log.string() + " gives " + figure.unit + ", and the others " + sample.unit);
+  sample.unit = figure.unit;
+  sample.values.push_back(figure.value);
+}
+
+GateSample sample_of_logs(const std::vector<std::string>& paths, FigureBy by) {
+  GateSample sample{.by = by, .unit = {}, .values = {}, .machine = machine_fingerprint()};
+  for (const std::string& path : paths)
+    for (const fs::path& log : log_files(path)) {
+      try {
+        add_figure(sample, figure_of_log(log, by), log);
+      } catch (const NoFigure& error) {
+        throw StorageError(log.string() + ": " + error.what());
+      }
+    }
+  return sample;
+}
+
+void write_gate_baseline(const fs::path& file, const GateSample& sample, const std::string& commit) {
+  const fs::path whole = fs::absolute(file);
+  write_whole(whole, Json{{"version", baseline_version},
+                          {"by", to_string(sample.by)},
+                          {"unit", sample.unit},
+                          {"values", sample.values},
+                          {"machine", sample.machine},
+                          {"commit", text_or_null(commit)},
+                          {"written", local_time_text(unix_now())}}
+                             .dump(2) +
+                         "\n");
+}
+
+GateSample read_gate_baseline(const fs::path& file) {
+  std::ifstream in(file);
+  if (!in)
+    throw StorageError(file.string() + " cannot be read; `stepladder record gate --write " + file.string() +
+                       "` makes it");
+  try {
+    const Json json = Json::parse(in);
+    if (json.at("version") != baseline_version) throw StorageError(file.string() + " was written by a newer version");
+    const auto by = figure_by(json.at("by").get<std::string>());
+    GateSample sample{.by = by.value_or(FigureBy::throughput),
+                      .unit = json.at("unit").get<std::string>(),
+                      .values = json.at("values").get<std::vector<double>>(),
+                      .machine = json.at("machine")};
+    if (!by || sample.values.empty() || sample.values.size() > most_values)
+      throw StorageError(file.string() + " isn't a baseline of record gate");
+    return sample;
+  } catch (const Json::exception&) {
+    throw StorageError(file.string() + " isn't a baseline of record gate");
+  }
+}
+
+}  // namespace stepladder

@@ -1,0 +1,49 @@
+// `stepladder record gate`: whether a change made the training slower than a baseline that a file keeps, with the
+// machine that it was measured on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "app/record/log_figure.h"
+#include "app/run_json.h"
+#include "storage/analysis/compare.h"
+#include "storage/analysis/means/mean_test.h"
+
+namespace stepladder {
+
+// Figures of several runs on one machine. Lower is better.
+struct GateSample {
+  FigureBy by = FigureBy::throughput;
+  std::string unit;
+  std::vector<double> values;
+  Json machine;
+};
+
+enum class GateAnswer { passes, slower, worse, cannot_tell, other_machine };  // worse: its loss
+const char* to_string(GateAnswer answer);                                     // "other-machine"
+
+struct GateJudgement {
+  GateAnswer answer = GateAnswer::cannot_tell;
+  SampleFigures baseline, now;
+  double factor = missing;  // baseline's mean / mean: below 1 is slower, or a higher loss
+  Interval ci95;
+  std::string reason;  // one sentence
+};
+
+// `tolerance`: a factor within 1 - tolerance and 1 + tolerance is no change. Pure.
+GateJudgement judge_gate(const GateSample& baseline, const GateSample& now, double tolerance);
+
+// The figures of logs (folders of them, or files). Throws StorageError, which names the log that has none.
+GateSample sample_of_logs(const std::vector<std::string>& paths, FigureBy by);
+
+// Adds another log's figure. Throws StorageError.
+void add_figure(GateSample& sample, const LogFigure& figure, const std::filesystem::path& log);
+
+// A baseline's file. Both throw StorageError or DataError.
+void write_gate_baseline(const std::filesystem::path& file, const GateSample& sample, const std::string& commit);
+GateSample read_gate_baseline(const std::filesystem::path& file);
+
+}  // namespace stepladder

@@ -1,0 +1,170 @@
+"""`stepladder record bisect` over a made-up repository, and `record gate`."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from program import PATIENCE_S, Workplace
+
+COMMITS, CULPRIT = 32, 21
+
+# A log whose step times are the commit's, with the noise of the run: no clock of this machine is in it.
+TRAIN = """
+import os, pathlib, random, sys, time
+step_ms = float(pathlib.Path("step_ms").read_text())
+noise = random.Random(f"{os.environ['STEPLADDER_RUN']} {step_ms}")
+step_ms *= noise.gauss(1, 0.01)
+wait_for = sys.argv[1] if len(sys.argv) > 1 else "-"
+for step in range(1, 41):
+    print(f"step:{step}/40 train_loss:{5 - step / 20:.4f} train_time:{step * step_ms:.3f}ms step_avg:{step_ms:.3f}ms", flush=True)
+    if step == 20 and os.environ["STEPLADDER_RUN"] == "9":
+        while wait_for != "-" and not os.path.exists(wait_for):
+            time.sleep(0.01)
+"""
+
+
+class Search(unittest.TestCase):
+    def setUp(self):
+        self.place = Workplace()
+        self.repository = self.place.path / "repository"
+        self.repository.mkdir()
+        self.place.environment.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_SYSTEM=os.devnull)
+
+    def tearDown(self):
+        self.place.close()
+
+    def git(self, *arguments):
+        return subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments],
+                              cwd=self.repository, env=self.place.environment, check=True, text=True,
+                              capture_output=True).stdout.strip()
+
+    def make_commits(self):
+        self.git("init", "-q", "-b", "main")
+        (self.repository / "train.py").write_text(TRAIN)
+        for i in range(COMMITS):
+            (self.repository / "step_ms").write_text("105" if i >= CULPRIT else "100")
+            (self.repository / "notes").write_text(f"commit {i}\n")
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", f"Commit {i}")
+        return self.git("rev-list", "--reverse", "HEAD").split()
+
+    def test_bisect_finds_the_slow_commit(self):
+        commits = self.make_commits()
+        (self.repository / "notes").write_text("not committed")
+        before = (self.git("status", "--porcelain"), self.git("worktree", "list"), self.git("rev-parse", "HEAD"))
+        folder, gate = self.place.path / "search", self.place.path / "gate"
+        asked = ("--folder", folder, "--repository", self.repository, commits[0], "main", "--", "python3", "train.py", gate)
+        search = self.place.start("record", "bisect", *asked)
+        end = time.time() + PATIENCE_S
+        log = lambda: next(iter((folder / "runs").glob("0009-*.log")), None)
+        while not (log() and "step:20/40" in log().read_text()):
+            self.assertLess(time.time(), end)
+            time.sleep(0.02)
+        search.send_signal(signal.SIGKILL)
+        search.communicate()
+        measured = sorted(it.name for it in (folder / "runs").iterdir())
+        gate.touch()
+
+        status, out, err = self.place.run("record", "bisect", "--folder", folder, "--json")
+        answer = json.loads(out)
+        self.assertEqual((status, answer["verdict"]), (0, "found"), err)
+        self.assertEqual(answer["found"]["commit"], commits[CULPRIT])
+        self.assertEqual(answer["found"]["subject"], f"Commit {CULPRIT}")
+        low, high = answer["found"]["ci95"]
+        self.assertTrue(1.02 < low < answer["found"]["change"] < high < 1.08, answer["found"])
+        runs = sorted(it.name for it in (folder / "runs").iterdir())
+        self.assertEqual(runs[:len(measured)], measured, "the run under way was kept")
+        self.assertEqual((len(runs), len({name[:4] for name in runs})), (answer["runs"], answer["runs"]))
+        self.assertEqual((answer["commits"], answer["unit"]), (COMMITS, "s/step"))
+        ends = {it["commit"]: it["n"] for it in answer["measured"]}
+        self.assertGreaterEqual(min(ends[commits[0]], ends[commits[-1]]), 3)
+        self.assertEqual((self.git("status", "--porcelain"), self.git("worktree", "list"), self.git("rev-parse", "HEAD")),
+                         before)
+
+        # Asked again, it answers from what it has.
+        status, out, _ = self.place.run("record", "bisect", *asked)
+        self.assertEqual(status, 0)
+        self.assertIn(f"{commits[CULPRIT]} Commit {CULPRIT}", out)
+        self.assertEqual(sorted(it.name for it in (folder / "runs").iterdir()), runs)
+        self.bisect_that_cannot_tell(commits, folder)
+
+    def bisect_that_cannot_tell(self, commits, folder):
+        status, out, err = self.place.run("record", "bisect", "--folder", self.place.path / "same", "--repository",
+                                          self.repository, "--budget", 8, "--json", commits[0], commits[5], "--",
+                                          "python3", "train.py")
+        answer = json.loads(out)
+        self.assertEqual((status, answer["verdict"], answer["runs"], answer["found"]), (11, "cannot-tell", 8, None), err)
+        self.assertIn("budget of 8 runs", answer["reason"])
+        for arguments, code, said in (
+                (("--folder", folder, commits[1], "main", "--", "python3"), 2, "other commits"),
+                (("--folder", folder, commits[0], "main", "--", "true"), 2, "another command"),
+                (("--folder", self.place.path / "new"), 2, "GOOD, BAD"),
+                (("--folder", self.place.path / "new", "--repository", self.repository, "nothing", "main", "--", "true"), 2,
+                 "'nothing' is not a commit"),
+                (("--folder", self.place.path / "new", "--repository", self.repository, "main", commits[0], "--", "true"), 2,
+                 "no commit after"),
+                (("--folder", self.place.path / "new", "--repository", self.place.path, "a", "b", "--", "true"), 2, "git checkout"),
+                (("--folder", self.place.path / "words", "--repository", self.repository, commits[0], "main", "--", "echo",
+                  "hello"), 1, "--by wall")):
+            status, _, err = self.place.run("record", "bisect", *arguments)
+            self.assertEqual(status, code, (arguments, err))
+            self.assertIn(said, err)
+
+    def logs(self, name, step_ms):
+        folder = self.place.path / name
+        folder.mkdir()
+        noise = random.Random(name)
+        for i in range(6):
+            ms = step_ms * noise.gauss(1, 0.003)
+            (folder / f"{i}.log").write_text("".join(
+                f"step:{step}/40 train_loss:{5 - step / 20:.4f} train_time:{step * ms:.3f}ms step_avg:{ms:.3f}ms\n"
+                for step in range(1, 41)))
+        return folder
+
+    def test_gate(self):
+        baseline = self.place.path / "baseline.json"
+        status, _, err = self.place.run("record", "gate", "--write", baseline, self.logs("before", 100))
+        self.assertEqual(status, 0, err)
+        written = json.loads(baseline.read_text())
+        self.assertEqual((written["by"], len(written["values"])), ("throughput", 6))
+        self.assertAlmostEqual(written["values"][0], 0.1, delta=0.005)
+
+        def judge(*arguments):
+            status, out, err = self.place.run("record", "gate", "--baseline", baseline, *arguments, "--json")
+            return status, json.loads(out or "{}"), err
+        for name, step_ms, code, answer in (("same", 100, 0, "passes"), ("faster", 80, 0, "passes"), ("slower", 110, 10, "slower")):
+            status, judged, err = judge(self.logs(name, step_ms))
+            self.assertEqual((status, judged["answer"]), (code, answer), (judged, err))
+        self.assertAlmostEqual(judged["factor"], 100 / 110, delta=0.01)
+        status, judged, _ = judge(self.place.path / "slower" / "0.log")
+        self.assertEqual((status, judged["answer"], judged["ci95"]), (11, "cannot-tell", None))
+        # A command is run until it is clear, or --max-runs.
+        status, judged, err = judge("--command", f"cat {self.place.path}/same/$((STEPLADDER_RUN % 6)).log", "--runs", 3)
+        self.assertEqual((status, judged["answer"]), (0, "passes"), err)
+        self.assertGreaterEqual(judged["n"], 3)
+        self.assertEqual(judge("--command", "exit 7")[0], 1)
+        self.assertIn("exit status 7", judge("--command", "exit 7")[2])
+        self.assertIn("--by wall", judge("--command", "echo")[2])
+
+        written["machine"]["cpu"] = "Another CPU"
+        baseline.write_text(json.dumps(written))
+        status, judged, _ = judge("--command", "exit 7")  # not even run
+        self.assertEqual((status, judged["answer"], judged["factor"]), (14, "other-machine", None))
+        self.assertIn('instead of "Another CPU"', judged["reason"])
+        baseline.write_text("{}")
+        for arguments, code, said in ((("--baseline", baseline, self.place.path), 1, "isn't a baseline"),
+                                      (("--baseline", self.place.path / "none", self.place.path), 1, "--write"),
+                                      ((self.place.path,), 2, "--baseline FILE"),
+                                      (("--write", self.place.database, "--command", "x"), 2, "database"),
+                                      (("--write", baseline), 2, "--command")):
+            status, _, err = self.place.run("record", "gate", *arguments)
+            self.assertEqual(status, code, (arguments, err))
+            self.assertIn(said, err)
+
+
+if __name__ == "__main__":
+    unittest.main()
