@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "app/continued_ladder.h"
@@ -42,15 +43,18 @@ std::string default_name(const Recipe& recipe) {
          (recipe.data.empty() ? "synthetic tokens" : std::filesystem::path(recipe.data).filename().string());
 }
 
-Session::Session(const std::filesystem::path& database, std::function<void()> wake, const TrainerLibrary* library)
+Session::Session(const std::filesystem::path& database, std::function<void()> wake, const TrainerLibrary* library,
+                 RunFolders folders)
     : store_(RunStore::open(database)),
       wake_(wake ? std::move(wake) : [] {}),
+      folders_(std::move(folders)),
       engine_([this](const RunEvent& event) { take_event(event); }, library),
       recorder_(
           database, [this](const std::string&) { wake_(); },
           [this](RunId run, const RunChange& change) { apply(run, change); }, [this] { return queue_to_tell(); }) {
   store_.close_dead_runs();
   remove_leftovers(store_);
+  if (!folders_.journals.empty()) journals_.emplace(folders_.journals);
 }
 
 Session::~Session() {
@@ -60,12 +64,15 @@ Session::~Session() {
 
 void Session::take_event(const RunEvent& event) {
   recorder_.post(event);
+  if (journals_) journals_->post(event);
   events_.post(event);
   if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
-    recorder_.post(ConsoleText{
+    const ConsoleText note{
         .run = saved->run,
         .at = saved->at,
-        .text = "the checkpoint of step " + std::to_string(saved->step) + " was not saved: " + saved->error + "\n"});
+        .text = "the checkpoint of step " + std::to_string(saved->step) + " was not saved: " + saved->error + "\n"};
+    recorder_.post(note);
+    if (journals_) journals_->post(note);
   }
   if (!std::holds_alternative<StepRecord>(event)) wake_();
 }
@@ -75,13 +82,26 @@ void Session::note(RunId run, const std::vector<std::string>& sentences) {
     take_event(ConsoleText{.run = run, .at = unix_now(), .text = sentence + "\n"});
 }
 
+bool Session::flush(std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  if (!recorder_.flush(patience)) return false;
+  if (!journals_) return true;
+  const auto left = until - std::chrono::steady_clock::now();
+  return journals_->flush(std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(left)));
+}
+
+void Session::leave_unstored() {
+  recorder_.give_up();
+  if (journals_) journals_->give_up();
+}
+
 std::string Session::store_steps() {
   using Clock = std::chrono::steady_clock;
   for (Clock::time_point since = Clock::now();;) {
-    if (recorder_.flush(std::chrono::milliseconds(500))) return "";
+    if (flush(std::chrono::milliseconds(500))) return "";
     if (!stops_) since = Clock::now();
     if (Clock::now() - since < checkpoint_patience) continue;
-    const std::string why = recorder_.unstored().why;
+    const std::string why = recorder_.unstored().why.empty() ? journal_trouble() : recorder_.unstored().why;
     return "its steps are not stored yet" + (why.empty() ? "" : ": " + why);
   }
 }
@@ -110,6 +130,30 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   run.recipe = to_json(recipe);
   run.environment = environment_json();
   return store_.create_run(run);
+}
+
+void Session::queue_again(RunId id, std::int64_t planned_steps) {
+  owner_.check();
+  store_.queue_again(id, planned_steps);
+  Run run = store_.existing_run(id);
+  std::string environment = continued_environment(run.environment);
+  if (environment == run.environment) return;
+  run.environment = std::move(environment);
+  store_.update_run(run);
+}
+
+// Before they are submitted, so that whoever follows the journals sees the whole ladder at once.
+void Session::begin_journals(const std::vector<RunId>& runs) {
+  owner_.check();
+  if (!journals_) return;
+  const std::vector<Ladder> ladders = store_.ladders();
+  for (const RunId id : runs) {
+    PlannedRun planned{.run = store_.existing_run(id)};
+    for (const Ladder& ladder : ladders)
+      if (planned.run.ladder == ladder.id) planned.ladder = ladder;
+    if (planned.run.parent) planned.parent_uid = store_.existing_run(*planned.run.parent).uid;
+    journals_->begin(planned);
+  }
 }
 
 LadderPlan plan_of(const LadderRequest& request, const DeviceReport& report) {
@@ -175,6 +219,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
       launched.runs.push_back(create_run(run, recipes.back()));
     }
   });
+  begin_journals(launched.runs);
   // Submitted last, so that no step can arrive before all rows are there.
   for (std::size_t i = 0; i < order.size(); ++i) submit(launched.runs[i], recipes[i], request.quiet_patience);
   return launched;
@@ -194,7 +239,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   ChosenCheckpoint chosen;
   if (asked.fork_of) {
     const Run parent = store_.existing_run(*asked.fork_of);
-    chosen = choose_checkpoint(checkpoint_owner(store_.file(), parent), asked.fork_step);
+    chosen = choose_checkpoint(owner_of_checkpoints(parent), asked.fork_step);
     const Checkpoint& from = chosen.checkpoint;
     run.parent = parent.id;
     run.forked_at_step = from.step;
@@ -203,6 +248,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
     require_steps_left(recipe, from);
   }
   const RunId id = create_run(run, recipe);
+  begin_journals({id});
   note(id, chosen.passed_over);
   submit(id, recipe, asked.quiet_patience, chosen.checkpoint.folder);
   return id;
@@ -214,6 +260,7 @@ Session::Again Session::repeated(RunId id, std::map<std::pair<LadderId, int>, in
   const Run before = store_.existing_run(id);
   if (before.source != "launched")
     throw RecipeError("run " + std::to_string(id), "was not launched here, so its whole recipe isn't known");
+  refuse_followed(before, "run " + std::to_string(id));
   Again again{.run = {}, .recipe = prepare(recipe_from_json(before.recipe)).recipe};
   again.run.name = before.name;
   again.run.stage = before.stage;
@@ -235,6 +282,18 @@ Session::Again Session::repeated(RunId id, std::map<std::pair<LadderId, int>, in
   return again;
 }
 
+// A run whose journal is followed is trained by a process elsewhere: two would train it, and its ladder would compare
+// two machines.
+void Session::refuse_followed(const Run& run, const std::string& what) {
+  owner_.check();
+  if (!store_.following().is_followed(run.id)) return;
+  const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
+  const std::string host = environment.is_object() ? environment.value("host", "") : "";
+  throw RecipeError(what, "run " + std::to_string(run.id) + " is trained elsewhere" +
+                              (host.empty() ? "" : ", on " + host) +
+                              ", and its journal is followed here; continue or repeat it there");
+}
+
 std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience) {
   owner_.check();
   std::vector<RunId> order;
@@ -246,6 +305,7 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
   for (const RunId id : order) planned.push_back(repeated(id, next_repeat));
   std::vector<RunId> launched;
   for (const Again& again : planned) launched.push_back(create_run(again.run, again.recipe));
+  begin_journals(launched);
   for (std::size_t i = 0; i < planned.size(); ++i) submit(launched[i], planned[i].recipe, quiet_patience);
   return launched;
 }
@@ -254,6 +314,7 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
   owner_.check();
   const std::vector<Run> runs = store_.runs_of(ladder);
   for (const Run& run : runs) {
+    refuse_followed(run, "--continue");
     if (!is_over(run.status))
       throw RecipeError("--continue", "run " + std::to_string(run.id) + " of the ladder is still " +
                                           std::string(to_string(run.status)));
@@ -285,11 +346,12 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
       if (again.run.id == 0) {
         launched.push_back(create_run(again.run, again.recipe));
       } else {
-        store_.queue_again(again.run.id, again.recipe.steps);
+        queue_again(again.run.id, again.recipe.steps);
         launched.push_back(again.run.id);
       }
     }
   });
+  begin_journals(launched);
   for (std::size_t i = 0; i < left.size(); ++i) {
     note(launched[i], left[i].from.passed_over);
     submit(launched[i], left[i].again.recipe, quiet_patience, left[i].from.checkpoint.folder);
@@ -297,10 +359,17 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
   return launched;
 }
 
+CheckpointOwner Session::owner_of_checkpoints(const Run& run) {
+  owner_.check();
+  CheckpointOwner owner = checkpoint_owner(store_.file(), run);
+  owner.shared_folder = folders_.checkpoints;
+  return owner;
+}
+
 // The newest one that is undamaged and whose steps are all stored.
 ChosenCheckpoint Session::checkpoint_to_resume(const Run& run) {
   owner_.check();
-  return choose_checkpoint(checkpoint_owner(store_.file(), run), std::nullopt, [&](std::int64_t step) {
+  return choose_checkpoint(owner_of_checkpoints(run), std::nullopt, [&](std::int64_t step) {
     owner_.check();
     return missing_steps_text(store_.missing_steps(run.id, run.forked_at_step + 1, step));
   });
@@ -309,6 +378,7 @@ ChosenCheckpoint Session::checkpoint_to_resume(const Run& run) {
 void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patience) {
   owner_.check();
   const Run run = store_.existing_run(id);
+  refuse_followed(run, "--resume");
   if (!is_over(run.status)) {
     throw RecipeError("--resume", "run " + std::to_string(id) + " is still " + std::string(to_string(run.status)));
   }
@@ -328,7 +398,8 @@ void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patienc
   const ChosenCheckpoint from = checkpoint_to_resume(run);
   require_steps_left(recipe, from.checkpoint);
   prepare(recipe, Start::checkpoint);
-  store_.queue_again(id, recipe.steps);
+  queue_again(id, recipe.steps);
+  begin_journals({id});
   note(id, from.passed_over);
   submit(id, recipe, quiet_patience, from.checkpoint.folder);
 }
@@ -389,7 +460,7 @@ void Session::submit(RunId run, const Recipe& recipe, QuietPatience quiet_patien
   stops_ = false;
   engine_.submit({.run = run,
                   .recipe = recipe,
-                  .checkpoints = {.owner = checkpoint_owner(store_.file(), store_.existing_run(run)),
+                  .checkpoints = {.owner = owner_of_checkpoints(store_.existing_run(run)),
                                   .store_steps = [this] { return store_steps(); }},
                   .start_from = start_from,
                   .quiet_patience = quiet_patience});

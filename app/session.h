@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "app/journal/run_journals.h"
 #include "app/speedup_confirmation.h"
 #include "engine/engine.h"
 #include "engine/files/run_checkpoints.h"
@@ -50,6 +51,12 @@ struct LaunchedLadder {
   LadderPlan plan;
 };
 
+// Where a session's runs leave what isn't in its database.
+struct RunFolders {
+  std::filesystem::path journals;     // each run's (app/journal/run_journals.h); empty: they get none
+  std::filesystem::path checkpoints;  // empty: beside the database
+};
+
 // Used by the thread that made it: the UI thread, or `main`. Only the functions that launch runs and the store's own
 // functions touch the disk. Functions that take a run throw StorageError if another process has deleted it permanently.
 class Session {
@@ -58,7 +65,7 @@ class Session {
   // writer thread. These two call `wake` when a run has started or ended, or when steps begin or end to wait for the
   // disk, but not for every step.
   explicit Session(const std::filesystem::path& database, std::function<void()> wake = {},
-                   const TrainerLibrary* library = nullptr);
+                   const TrainerLibrary* library = nullptr, RunFolders folders = {});
 
   // Stops the running run after its current step and joins the engine thread, then writes all its events and joins the
   // writer thread.
@@ -118,14 +125,17 @@ class Session {
   std::vector<RunEvent> drain();
   std::vector<RunEvent> wait_and_drain(std::chrono::milliseconds patience);
 
-  // Blocks until every event so far is in the database, or `patience` is over; returns whether they are.
-  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10)) { return recorder_.flush(patience); }
+  // Blocks until every event so far is in the database and in the runs' journals, or `patience` is over; returns
+  // whether they are.
+  bool flush(std::chrono::milliseconds patience = std::chrono::seconds(10));
 
   // What could not be stored yet because of an error. Runs go on meanwhile.
   Unstored unstored() const { return recorder_.unstored(); }
+  // Why the journals lack something, as a sentence; empty: they don't.
+  std::string journal_trouble() const { return journals_ ? journals_->trouble() : ""; }
 
   // Leaves what isn't stored when the session ends in a file, without waiting; the next start stores it.
-  void leave_unstored() { recorder_.give_up(); }
+  void leave_unstored();
 
  private:
   struct Again {
@@ -133,8 +143,12 @@ class Session {
     Recipe recipe;
   };
   Again repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat);
+  CheckpointOwner owner_of_checkpoints(const Run& run);
   ChosenCheckpoint checkpoint_to_resume(const Run& run);
+  void refuse_followed(const Run& run, const std::string& what);
   RunId create_run(Run run, const Recipe& recipe);
+  void queue_again(RunId run, std::int64_t planned_steps);
+  void begin_journals(const std::vector<RunId>& runs);
   void submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
               const std::filesystem::path& start_from = {});
   void apply(RunId run, const RunChange& change);  // the writer's thread
@@ -151,6 +165,8 @@ class Session {
   std::optional<EventRing::Position> look_after_ GUARDED_BY(owner_);  // judge once these events are in the database
   EventRing events_;                                                  // for drain
   const std::function<void()> wake_;
+  const RunFolders folders_;
+  std::optional<RunJournals> journals_;
   std::atomic<bool> stops_ = false;  // somebody waits for a run to end
   Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it

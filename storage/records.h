@@ -100,6 +100,7 @@ struct Run {
 // Several runs measured together, rung after rung.
 struct Ladder {
   LadderId id = 0;
+  std::string uid;  // as Run::uid
   std::string name;
   std::string source;  // as Run::source
   std::string source_path;

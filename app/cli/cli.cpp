@@ -110,6 +110,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   if (given->count() > 0 && database.empty()) throw UsageError("--db: the file name is empty");
   check_project(project, app);
   if (database.empty()) database = project;
+  common.database_is_named = !database.empty();
   common.database = database.empty() ? default_database_file() : std::filesystem::path(database);
   for (const Subcommand& command : commands) {
     if (*command.options) return command.run();

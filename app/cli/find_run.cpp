@@ -7,7 +7,7 @@
 namespace stepladder {
 namespace {
 
-// `what` is "run" or "ladder"; `hint` names the command that lists them.
+// `items`, oldest first. `what` is "run" or "ladder"; `hint` names the command that lists them.
 template <class Item>
 Item find_named(std::vector<Item> items, const std::string& wanted, const std::string& what, const std::string& hint) {
   std::vector<Item> named;
@@ -15,6 +15,7 @@ Item find_named(std::vector<Item> items, const std::string& wanted, const std::s
     if (std::to_string(item.id) == wanted) return std::move(item);
     if (item.name == wanted) named.push_back(std::move(item));
   }
+  if (named.empty() && wanted == "latest" && !items.empty()) return std::move(items.back());
   if (named.empty()) throw UsageError("there is no " + what + " " + (wanted.empty() ? "''" : wanted) + hint);
   if (named.size() > 1)
     throw UsageError(std::to_string(named.size()) + " " + what + "s are called '" + wanted + "'; give its number");

@@ -42,6 +42,8 @@ RunEnded as_stored(Session& session, RunEnded end) {
 
 [[noreturn]] void leave(Session& session, const Unstored& unstored) {
   session.leave_unstored();
+  if (const std::string why = session.journal_trouble(); !why.empty() && unstored.why.empty())
+    throw StorageError("the journals lack the last lines: " + why);
   throw StorageError((unstored.why.empty() ? "the last steps are not stored yet." : unstored_text(unstored)) +
                      " They are kept" + (unstored.kept_in.empty() ? "" : " in " + unstored.kept_in.string()) +
                      ", and the next start of Stepladder stores them");
@@ -77,6 +79,7 @@ bool follow(Session& session, const std::vector<RunId>& runs) {
     }
     const Unstored unstored = session.unstored();
     progress.show(unstored);
+    progress.show_journal_trouble(session.journal_trouble());
     if (interrupted() && !stopping) {
       stopping = true;
       const bool nothing_trains = ended + unshown.size() == runs.size();
@@ -177,6 +180,18 @@ void Progress::show(const Unstored& unstored) {
                  "stepladder: %s Stepladder keeps them and tries again; if it ends first, its next start stores them\n",
                  unstored_text(unstored).c_str());
   }
+}
+
+void Progress::show_journal_trouble(const std::string& why) {
+  if (why == journal_trouble_) return;
+  journal_trouble_ = why;
+  clear();
+  if (why.empty())
+    std::fprintf(stderr, "stepladder: the journals are complete again\n");
+  else
+    std::fprintf(stderr,
+                 "stepladder: the journal cannot be written: %s; its lines wait in memory and are tried again\n",
+                 harmless(why).c_str());
 }
 
 void Progress::draw(const StepRecord& record) {

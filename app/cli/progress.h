@@ -35,6 +35,7 @@ class Progress {
 
   void show(const RunEvent& event);
   void show(const Unstored& unstored);  // says when steps begin to wait, every half minute, and when they are stored
+  void show_journal_trouble(const std::string& why);  // says when it changes; empty: there is none
 
  private:
   void draw(const StepRecord& record);
@@ -50,6 +51,7 @@ class Progress {
   double drawn_at_ = 0;
   double said_at_ = missing;  // that steps wait
   StepRecord last_;
+  std::string journal_trouble_;
   bool is_terminal_;
   bool line_is_drawn_ = false;
 };

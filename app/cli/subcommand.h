@@ -16,6 +16,8 @@ namespace stepladder {
 // Options of all commands; set before a command runs.
 struct CommonOptions {
   std::filesystem::path database;
+  bool database_is_named = false;  // on the command line
+  std::filesystem::path journals;  // --journal: a folder; empty: none
   bool json = false;
 };
 

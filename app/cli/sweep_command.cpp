@@ -4,6 +4,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/journal/training_place.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/table.h"
@@ -172,20 +173,23 @@ int sweep(const SweepOptions& options, const CommonOptions& common) {
                       .interleave = options.interleave,
                       .quiet_patience = options.quiet_patience};
   LadderRequest request = sweep_request(std::move(asked), swept);
-  Session session(common.database);
+  TrainingPlace place(common);
+  Session session(place.database(), {}, nullptr, place.folders());
   const DeviceReport report = session.probe().get();
   request.base = with_stages(request.base, options.stages, report);
   if (const LadderPlan plan = plan_of(request, report); !plan.skipped.empty())
     throw RecipeError("--over", plan.skipped.front().stage + ": " + plan.skipped.front().reason);
   const LaunchedLadder launched = session.launch_ladder(request, report);
+  place.begun();
   say_estimate(session, launched.runs, report);
   const bool have_checkpoints = follow(session, launched.runs);
+  place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   const SweepResults results = results_of(runs, swept, options.target_loss);
   if (common.json) {
     const Ladder ladder{.id = launched.ladder, .name = launched.name};
     print(sweep_json(
-        ladder_json(ladder, runs, launched.plan, common.database, load_plausibility_context(&session.store())), runs,
+        ladder_json(ladder, runs, launched.plan, place.database(), load_plausibility_context(&session.store())), runs,
         swept, results));
   } else {
     std::cout << sweep_table(runs, results);
@@ -209,6 +213,7 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
   add_when_quiet(*command, options->quiet_patience);
+  add_journal(*command, common);
   return {command, [options, &common] { return sweep(*options, common); }};
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/journal/training_place.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/worker.h"
@@ -67,10 +68,14 @@ int train(const TrainOptions& options, const CommonOptions& common) {
     throw UsageError("a run is resumed or forked by one process, which starts the others itself: --nproc");
   }
   if (placement && placement->rank > 0) return train_as_rank(*placement, options.recipe.recipe(), options.stages);
-  Session session(common.database);
+  TrainingPlace place(common);
+  if (!options.resume.empty() || !options.fork.empty()) place.take_in_journals();
+  Session session(place.database(), {}, nullptr, place.folders());
   const RunId id = start_training(session, options);
+  place.begun();
   say_estimate(session, {id}, session.probe().get());
   const bool has_checkpoints = follow(session, {id});
+  place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), {session.store().existing_run(id)});
   if (common.json) {
     print(run_json(runs.front().run, runs.front().summary, load_plausibility_context(&session.store())));
@@ -177,19 +182,21 @@ LadderRequest ladder_request(const LadderOptions& options) {
           .quiet_patience = options.quiet_patience};
 }
 
-int climb(const LadderRequest& request, const CommonOptions& common, Session& session) {
+int climb(const LadderRequest& request, const CommonOptions& common, TrainingPlace& place, Session& session) {
   if (const auto placement = placement_from_environment(); placement && placement->world_size > 1) {
     throw UsageError("a ladder starts its processes itself: give --nproc instead of starting it " +
                      std::to_string(placement->world_size) + " times");
   }
   const DeviceReport report = session.probe().get();
   const LaunchedLadder launched = session.launch_ladder(request, report);
+  place.begun();
   say_estimate(session, launched.runs, report);
   const bool have_checkpoints = follow(session, launched.runs);
+  place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
   const PlausibilityContext context = load_plausibility_context(&session.store());
   if (common.json) {
-    print(ladder_json({.id = launched.ladder, .name = launched.name}, runs, launched.plan, common.database, context));
+    print(ladder_json({.id = launched.ladder, .name = launched.name}, runs, launched.plan, place.database(), context));
   } else {
     std::cout << ladder_table(runs, launched.plan, context.hardware);
   }
@@ -198,16 +205,20 @@ int climb(const LadderRequest& request, const CommonOptions& common, Session& se
 
 // Trains what is left of a ladder that was killed or stopped.
 int continue_ladder(const std::string& wanted, QuietPatience patience, const CommonOptions& common) {
-  open_existing(common.database);
-  Session session(common.database);
+  TrainingPlace place(common);
+  if (!place.is_temporary()) open_existing(common.database);
+  place.take_in_journals();
+  Session session(place.database(), {}, nullptr, place.folders());
   const Ladder ladder = find_ladder(session.store(), wanted);
   const std::vector<RunId> continued = session.continue_ladder(ladder.id, patience);
+  place.begun();
   if (continued.empty()) std::cerr << "stepladder: nothing of this ladder is left to train\n";
   const bool have_checkpoints = follow(session, continued);
+  place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(ladder.id));
   const PlausibilityContext context = load_plausibility_context(&session.store());
   if (common.json) {
-    print(ladder_json(ladder, runs, {}, common.database, context));
+    print(ladder_json(ladder, runs, {}, place.database(), context));
   } else {
     std::cout << ladder_table(runs, {}, context.hardware);
   }
@@ -230,12 +241,14 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
     } else {
       options.recipe.over(Recipe{});
     }
-    Session session(common.database);
-    return climb(preset_request(options, session.probe().get()), common, session);
+    TrainingPlace place(common);
+    Session session(place.database(), {}, nullptr, place.folders());
+    return climb(preset_request(options, session.probe().get()), common, place, session);
   }
   const LadderRequest request = ladder_request(options);
-  Session session(common.database);
-  return climb(request, common, session);
+  TrainingPlace place(common);
+  Session session(place.database(), {}, nullptr, place.folders());
+  return climb(request, common, place, session);
 }
 
 // Sends a request to the process that trains the run, which checks for requests about twice a second.
@@ -258,9 +271,10 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   options->recipe.add_to(*command);
   command->add_option("--stage", options->stages, "Stages to apply, separated by commas")->delimiter(',');
   command->add_option("--name", options->name, "Name of the run")->check(short_name());
-  CLI::Option* resume =
-      command->add_option("--resume", options->resume, "Continue this run from its newest checkpoint");
+  CLI::Option* resume = command->add_option("--resume", options->resume,
+                                            "Continue this run (number, name or latest) from its newest checkpoint");
   add_when_quiet(*command, options->quiet_patience);
+  add_journal(*command, common);
   command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
   return {command, [options, &common] { return train(*options, common); }};
 }
@@ -296,9 +310,14 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
   const std::vector<CLI::Option*> others = command->get_options();
   add_when_quiet(*command, options->quiet_patience);
+  add_journal(*command, common);
   CLI::Option* continued =
-      command->add_option("--continue", options->continued,
-                          "Train the runs of this ladder that were interrupted or stopped (number or name)");
+      command
+          ->add_option("--continue", options->continued,
+                       "Train the runs of this ladder that were interrupted or stopped (number or name; without "
+                       "one, the latest)")
+          ->expected(0, 1)
+          ->default_str("latest");
   for (CLI::Option* other : others) {
     if (other != command->get_help_ptr() && !other->check_lname("json") && !other->check_lname("db"))
       continued->excludes(other);
@@ -324,8 +343,9 @@ int quick_ladder(const CommonOptions& common) {
     request.rungs.push_back({.stages = {id}});
   }
   request.name = "quick ladder";
-  Session session(common.database);
-  return climb(request, common, session);
+  TrainingPlace place(common);
+  Session session(place.database(), {}, nullptr, place.folders());
+  return climb(request, common, place, session);
 }
 
 }  // namespace stepladder

@@ -106,8 +106,11 @@ bool JournalFollower::take_in() {
 
 bool JournalFollower::take_in(Group& group) {
   bool more = false;
+  std::optional<std::int64_t> unread_rank;
   for (auto& [place, file] : group.files) {
+    if (place.rank == unread_rank) continue;  // its earlier attempt comes first, since the later one supersedes it
     if (!file.header && !read_header(file)) continue;
+    if (file.is_recorded_here) continue;
     const std::uint64_t size = journal_size(file.path);
     if (size == file.size && file.drained && !file.stuck_since) continue;
     if (size != file.size) file.grown = Clock::now();
@@ -116,6 +119,7 @@ bool JournalFollower::take_in(Group& group) {
     group.settled = false;
     try {
       if (!file.position_known) know_position(group, file);
+      if (file.is_recorded_here) continue;
       const Piece piece = read_piece(file);
       if (piece.end != static_cast<std::uint64_t>(file.stored.bytes)) store(group, file, piece);
       file.drained = !piece.more && !piece.held_back;
@@ -124,6 +128,7 @@ bool JournalFollower::take_in(Group& group) {
       file.position_known = false;
       more = true;
     }
+    if (!file.drained || file.stuck_since) unread_rank = place.rank;
   }
   settle(group);
   return more;
@@ -137,6 +142,7 @@ bool JournalFollower::read_header(File& file) {
   try {
     file.header = journal_header(event);
     if (!file.header || !is_uid(file.header->uid)) throw ImportError("is not a journal");
+    file.planned = PlannedRun::of(event.fields);
   } catch (const ImportError& error) {
     file.header.reset();
     if (file.size == 0) tell_(file.path.string() + " " + error.what());
@@ -158,11 +164,13 @@ void JournalFollower::know_position(Group& group, File& file) {
   file.steps = LoggedSteps(has_state && state.contains("steps") ? state["steps"].dump() : "");
   file.heals = has_state && state.contains("heals");
   if (has_state && state.contains("metrics")) group.descriptions = state["metrics"];
+  file.told = has_state && text_in(state, "told") == "running" ? RunStatus::running : RunStatus::queued;
   if (group.joined) return void(file.position_known = true);
   if (stored) group.run = stored->run;
   if (const auto run = store_.following().run_with_uid(file.header->uid); run && !stored) {
-    group.run = *run;
     file.heals = !store_.following().is_followed(*run);
+    file.is_recorded_here = file.heals && file.planned;
+    group.run = *run;
   }
   file.position_known = true;
 }
@@ -193,7 +201,7 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
   piece.end = reader.good();
   piece.more = piece.end > begin && begin + bytes.size() > piece.end && !reader.is_stuck();
   // The numbers of a timed step follow at once: a window that shows the run would see the step without its loss.
-  if (!piece.more && piece.events.size() > 1 && piece.events.back().kind == "step" && may_grow(file)) {
+  if (!file.planned && !piece.more && piece.events.size() > 1 && piece.events.back().kind == "step" && may_grow(file)) {
     piece.events.pop_back();
     piece.end = before_last;
     piece.held_back = true;
@@ -220,27 +228,12 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
         group.run = *group.joined;
       else if (const auto known = store_.following().run_with_uid(file.header->uid))
         group.run = *known;
-      if (group.run == 0 || !store_.run(group.run)) create_run(group, file);
-      JournalRun run(store_.existing_run(group.run));
-      run.take_descriptions(group.descriptions);
-      for (const JournalEvent& event : piece.events) run.take(event, *file.header, steps);
-      group.descriptions = run.descriptions();
-      LoggedBatch batch = steps.take(run.tokens_per_sample());
-      run.describe(batch);
-      store_batch(group, file, batch);
-      for (TextSample& text : run.take_texts()) {
-        text.run = group.run;
-        store_.apply(std::vector<RunEvent>{text});
-      }
-      if (group.joined)
-        update_joined_run(group.run, run, batch);
+      if (file.planned && !group.joined)
+        store_own(group, file, piece);
       else
-        update_run(group.run, file, run, batch);
-      ended = run.has_ended() && has_end(piece.events);
-      Json state = {{"steps", Json::parse(steps.state())}, {"metrics", group.descriptions}};
-      if (group.joined) state["joined"] = file.path.string();
-      if (file.heals) state["heals"] = true;
-      position = {group.run, static_cast<std::int64_t>(piece.end), state.dump()};
+        store_script(group, file, piece, steps);
+      ended = has_end(piece.events);
+      position = {group.run, static_cast<std::int64_t>(piece.end), state_of(group, file, steps)};
       store_.following().set_position(file.source, position);
     });
   } catch (...) {
@@ -259,6 +252,76 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   store_.metrics().of_run(run.id);
   tell_("run " + std::to_string(group.run) + " has " + std::string(to_string(run.status)) +
         (run.reason.empty() ? "" : ": " + run.reason));
+}
+
+void JournalFollower::store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps) {
+  if (group.run == 0 || !store_.run(group.run)) create_run(group, file);
+  JournalRun run(store_.existing_run(group.run));
+  run.take_descriptions(group.descriptions);
+  for (const JournalEvent& event : piece.events) run.take(event, *file.header, steps);
+  group.descriptions = run.descriptions();
+  LoggedBatch batch = steps.take(run.tokens_per_sample());
+  run.describe(batch);
+  store_batch(group, file, batch);
+  for (TextSample& text : run.take_texts()) {
+    text.run = group.run;
+    store_.apply(std::vector<RunEvent>{text});
+  }
+  if (group.joined)
+    update_joined_run(group.run, run, batch);
+  else
+    update_run(group.run, file, run, batch);
+}
+
+// One of Stepladder's own runs becomes what it is in the database of the process that trains it: the same row, and the
+// same events.
+void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
+  if (group.run == 0 || !store_.run(group.run) || file.stored.bytes == 0) queue_own(group, file);
+  if (file.stored.bytes == 0) file.told = RunStatus::queued;
+  Run run = store_.existing_run(group.run);
+  if (run.status == RunStatus::interrupted && !is_over(file.told)) {  // by a follower that was gone meanwhile
+    run.status = file.told;
+    run.reason.clear();
+    run.ended_at = missing;
+    store_.update_run(run);
+  }
+  std::vector<RunEvent> events;
+  for (const JournalEvent& event : piece.events) {
+    if (auto told = run_event_of(event, group.run)) events.push_back(std::move(*told));
+    if (event.kind == "started") file.told = RunStatus::running;
+  }
+  store_.following().apply(events);
+  store_.following().own(group.run, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
+}
+
+// A new run, or the next attempt of one.
+void JournalFollower::queue_own(Group& group, const File& file) {
+  if (group.run != 0 && store_.run(group.run)) {
+    Run again = store_.existing_run(group.run);
+    again.status = RunStatus::queued;
+    again.planned_steps = file.planned->run.planned_steps;
+    again.environment = file.planned->run.environment;
+    store_.update_run(again);
+    return;
+  }
+  Run run = file.planned->run;
+  run.uid = file.header->uid;
+  if (!request_.name.empty()) run.name = request_.name;
+  if (!file.planned->parent_uid.empty()) run.parent = store_.following().run_with_uid(file.planned->parent_uid);
+  if (const auto& ladder = file.planned->ladder; ladder && is_uid(ladder->uid)) {
+    run.ladder = store_.following().ladder_with_uid(ladder->uid);
+    if (!run.ladder) run.ladder = store_.create_ladder(*ladder);
+  }
+  group.run = store_.create_run(run);
+}
+
+// What a later follower needs to go on.
+std::string JournalFollower::state_of(const Group& group, const File& file, const LoggedSteps& steps) const {
+  if (file.planned && !group.joined) return Json{{"told", to_string(file.told)}}.dump();
+  Json state = {{"steps", Json::parse(steps.state())}, {"metrics", group.descriptions}};
+  if (group.joined) state["joined"] = file.path.string();
+  if (file.heals) state["heals"] = true;
+  return state.dump();
 }
 
 void JournalFollower::create_run(Group& group, const File& file) {
@@ -338,7 +401,7 @@ void JournalFollower::settle(Group& group) {
   const File* newest = nullptr;
   for (const auto& [place, file] : group.files)
     if (file.header && (!newest || place.rank == newest->header->rank)) newest = &file;
-  if (!newest || may_grow(*newest)) return;
+  if (!newest || newest->is_recorded_here || may_grow(*newest)) return;
   if (!newest->drained || journal_size(newest->path) != newest->size) return;  // read that first
   group.settled = true;
   const auto run = store_.run(group.run);

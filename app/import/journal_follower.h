@@ -14,6 +14,7 @@
 #include "storage/database/run_store.h"
 #include "storage/importers/journal/journal.h"
 #include "storage/importers/journal/journal_run.h"
+#include "storage/importers/journal/run_events.h"
 
 namespace stepladder {
 
@@ -68,8 +69,11 @@ class JournalFollower {
   struct File {
     std::filesystem::path path;
     std::optional<JournalHeader> header;
-    std::string source;     // in the table `followed`
-    FollowedSource stored;  // as this process knows it
+    std::optional<PlannedRun> planned;   // the journal is of one of Stepladder's own runs
+    bool is_recorded_here = false;       // which this database has as its own already: nothing to take in
+    RunStatus told = RunStatus::queued;  // of such a run, by what is stored of its journal
+    std::string source;                  // in the table `followed`
+    FollowedSource stored;               // as this process knows it
     LoggedSteps steps;
     bool position_known = false;
     bool heals = false;      // the file lost the position: what is stored already is completed
@@ -100,6 +104,10 @@ class JournalFollower {
   Piece read_piece(File& file);
   void store(Group& group, File& file, const Piece& piece);
   void know_position(Group& group, File& file);
+  void store_script(Group& group, File& file, const Piece& piece, LoggedSteps& steps);
+  void store_own(Group& group, File& file, const Piece& piece);
+  void queue_own(Group& group, const File& file);
+  std::string state_of(const Group& group, const File& file, const LoggedSteps& steps) const;
   void create_run(Group& group, const File& file);
   void update_run(RunId id, const File& file, const JournalRun& journal, const LoggedBatch& batch);
   void update_joined_run(RunId id, const JournalRun& journal, const LoggedBatch& batch);

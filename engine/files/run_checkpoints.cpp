@@ -18,16 +18,23 @@ fs::path checkpoints_root(const fs::path& database) {
   return fs::absolute(database.string() + ".checkpoints");
 }
 
-// The part of the uid that names have. A uid may come from a stranger's file, so anything but digits is left out.
-std::string tag_of(const CheckpointOwner& owner) {
-  std::string tag;
+// A uid may come from a stranger's file, so anything but digits is left out.
+std::string uid_digits_of(const CheckpointOwner& owner) {
+  std::string digits;
   for (const char c : owner.uid)
-    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) tag += c;
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) digits += c;
+  return digits;
+}
+
+// The part of the uid that names have.
+std::string tag_of(const CheckpointOwner& owner) {
+  std::string tag = uid_digits_of(owner);
   if (tag.empty() && !is_missing(owner.created_at)) tag = std::to_string(static_cast<std::int64_t>(owner.created_at));
   return tag.substr(0, std::max(digits_in_names, owner.uid.empty() ? tag.size() : 0));
 }
 
 fs::path plain_folder(const CheckpointOwner& owner) {
+  if (!owner.shared_folder.empty()) return fs::absolute(owner.shared_folder) / ("run-" + uid_digits_of(owner));
   return checkpoints_root(owner.database) / ("run-" + std::to_string(owner.run));
 }
 fs::path own_folder(const CheckpointOwner& owner) {

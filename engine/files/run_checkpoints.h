@@ -26,6 +26,8 @@ struct CheckpointOwner {
   RunId run = 0;
   std::string uid;
   double created_at = missing;
+  // Instead of the folder beside the database: one that outlives it, where run-UID holds the run's checkpoints.
+  std::filesystem::path shared_folder = {};
 };
 CheckpointOwner checkpoint_owner(const std::filesystem::path& database, const Run& run);
 

@@ -23,10 +23,11 @@ void take_throughput(RungJudgement& rung, const Subject& subject) {
 }
 
 // A rung gets each flag of any repeat once, with the sentence of the first repeat that has it.
-void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats, const HardwareTable& hardware) {
+void take_plausibility(RungJudgement& rung, const Subject& subject, int repeats, const HardwareTable& hardware,
+                       std::span<const RunPlace> baseline) {
   rung.is_checked = true;
   for (const MeasuredRun& run : subject.runs) {
-    Plausibility found = plausibility_of(*run.run, *run.summary, repeats, hardware);
+    Plausibility found = plausibility_of(*run.run, *run.summary, repeats, hardware, baseline);
     rung.trust = std::max(rung.trust, found.trust);
     rung.is_checked = rung.is_checked && found.is_checked;
     for (Flag& flag : found.flags) {
@@ -73,6 +74,21 @@ int count_repeats(const Subject& subject) {
                                       [](const MeasuredRun& run) { return run.run->status == RunStatus::finished; }) +
                         std::ssize(subject.siblings);
   return static_cast<int>(finished > 0 ? finished : std::ssize(subject.runs));
+}
+
+std::vector<RunPlace> places_of(const Subject& subject) {
+  std::vector<RunPlace> places;
+  for (const MeasuredRun& run : subject.runs) {
+    RunPlace place = place_of(*run.run);
+    if (std::find(places.begin(), places.end(), place) == places.end()) places.push_back(std::move(place));
+  }
+  return places;
+}
+
+// Whether all of both were measured in one place, as far as it is known.
+bool are_together(std::span<const RunPlace> base, std::span<const RunPlace> rung) {
+  return std::all_of(rung.begin(), rung.end(),
+                     [&](const RunPlace& place) { return why_no_factor(base, place).empty(); });
 }
 
 bool is_busy(const RungJudgement& rung) {
@@ -164,6 +180,8 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     subjects.push_back(without_disturbed(finished));
   }
   const bool with_intervals = options.intervals == Intervals::yes;
+  std::vector<std::vector<RunPlace>> places;
+  for (const Subject& subject : subjects) places.push_back(places_of(subject));
   std::vector<RungJudgement> rungs;
   std::vector<Sample> samples;
   for (const Subject& subject : subjects) {
@@ -173,7 +191,7 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     for (const MeasuredRun& run : all_subjects[place].runs) rung.runs.push_back(run.run);
     rung.left_out = static_cast<int>(rung.runs.size() - subject.runs.size());
     take_throughput(rung, subject);
-    take_plausibility(rung, subject, repeats[place], hardware);
+    take_plausibility(rung, subject, repeats[place], hardware, places[baseline]);
     samples.push_back(with_intervals ? sample_of(subject) : Sample{});
     if (with_intervals) rung.step_time_ci95 = own_interval(samples.back());
   }
@@ -182,8 +200,9 @@ std::vector<RungJudgement> judge(std::span<const Subject> all_subjects, std::siz
     const double over = factor_over(rungs[base], rungs[of]);
     static_cast<SpeedUp&>(found) =
         with_intervals ? judge_speedup(over, samples[base], samples[of], options.noise_floor) : SpeedUp{.factor = over};
-    if (is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
-    found.trust = rungs[of].trust;
+    const bool is_here = are_together(places[base], places[of]);
+    if (!is_here || is_busy(rungs[base]) || is_busy(rungs[of])) found.verdict = Verdict::cannot_tell;
+    found.trust = is_here ? rungs[of].trust : std::max(rungs[of].trust, Trust::doubtful);
     found.base_trust = rungs[base].trust;
     return found;
   };

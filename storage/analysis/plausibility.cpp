@@ -244,13 +244,18 @@ ModelShape shape_of(const Run& run, const Summary& summary) {
   return shape;
 }
 
-std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware) {
+std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
+                           std::span<const RunPlace> baseline) {
   std::vector<Flag> flags;
   if (summary.steps == 0 || !is_over(run.status)) return flags;
   check_throughput(run, summary, hardware, flags);
   check_unit(run, summary, flags);
   check_steps(run, summary, flags);
   const bool timed = summary.untimed_steps < summary.steps;
+  if (!baseline.empty() && timed) {
+    if (std::string why = why_no_factor(baseline, place_of(run)); !why.empty())
+      flags.push_back({FlagId::other_machine, std::move(why)});
+  }
   check_contention(summary, flags);
   if (run.sync == Sync::none && timed && !is_cpu(run))
     flags.push_back(
@@ -272,8 +277,9 @@ Trust trust_of(std::span<const Flag> flags) {
   return trust;
 }
 
-Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware) {
-  Plausibility found{.flags = flags_of(run, summary, repeats, hardware)};
+Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
+                             std::span<const RunPlace> baseline) {
+  Plausibility found{.flags = flags_of(run, summary, repeats, hardware, baseline)};
   found.trust = trust_of(found.flags);
   const bool waited = run.sync == Sync::event || run.sync == Sync::device;
   found.is_checked = waited && !is_missing(limit_of(run, summary, hardware).tokens_per_s);
@@ -281,7 +287,7 @@ Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats
 }
 
 Plausibility plausibility_of(const Run& run, const Summary& summary, const PlausibilityContext& context) {
-  return plausibility_of(run, summary, context.repeats.of(run), context.hardware);
+  return plausibility_of(run, summary, context.repeats.of(run), context.hardware, context.repeats.baseline_places(run));
 }
 
 bool was_cut_short(const Run& run) {
@@ -290,9 +296,21 @@ bool was_cut_short(const Run& run) {
 
 void RepeatCounts::add(const Run& run) {
   if (!run.ladder) return;
+  Baseline& baseline = baselines_.try_emplace(*run.ladder, Baseline{.rung = run.rung}).first->second;
+  if (run.rung < baseline.rung) baseline = {.rung = run.rung};
+  if (run.rung == baseline.rung) {
+    if (RunPlace place = place_of(run);
+        std::find(baseline.places.begin(), baseline.places.end(), place) == baseline.places.end())
+      baseline.places.push_back(std::move(place));
+  }
   Counts& counts = counts_[{*run.ladder, run.rung}];
   if (run.status == RunStatus::finished) ++counts.finished;
   if (was_cut_short(run) && !is_missing(run.started_at)) ++counts.cut_short;
+}
+
+std::span<const RunPlace> RepeatCounts::baseline_places(const Run& run) const {
+  const auto found = run.ladder ? baselines_.find(*run.ladder) : baselines_.end();
+  return found == baselines_.end() ? std::span<const RunPlace>() : found->second.places;
 }
 
 int RepeatCounts::of(const Run& run) const {

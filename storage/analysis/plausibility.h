@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "storage/analysis/hardware.h"
+#include "storage/analysis/machines/run_place.h"
 #include "storage/analysis/mfu.h"
 #include "storage/analysis/summary.h"
 #include "storage/records.h"
@@ -34,6 +35,7 @@ enum class FlagId {
   step_overlap,     // steps that were written more than once
   clock_backwards,  // negative dt, or a wall clock that ran backwards
   missing_dt,
+  other_machine,     // than its ladder's baseline: another host, or another model of GPU
   busy_machine,      // others took cores or the GPU from it during at least a quarter of the steps that count
   no_sync,           // the clock was read without waiting for the device
   not_repeated,      // one run says nothing about the spread between runs
@@ -62,6 +64,7 @@ inline constexpr std::array flag_kinds{
     FlagKind{FlagId::step_overlap, "step-overlap", "Steps recorded twice", Severity::warning, Trust::trusted},
     FlagKind{FlagId::clock_backwards, "clock-backwards", "Clock ran backwards", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::missing_dt, "missing-dt", "Missing step times", Severity::warning, Trust::trusted},
+    FlagKind{FlagId::other_machine, "other-machine", "Baseline measured elsewhere", Severity::warning, Trust::trusted},
     FlagKind{FlagId::busy_machine, "busy-machine", "Busy machine", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::no_sync, "no-sync", "Timed without device sync", Severity::warning, Trust::doubtful},
     FlagKind{FlagId::not_repeated, "not-repeated", "Not repeated", Severity::note, Trust::trusted},
@@ -106,9 +109,10 @@ ModelShape shape_of(const Run& run, const Summary& summary);
 // The peak of all devices of a run together.
 Peak peak_of(const Run& run, const HardwareTable& hardware);
 
-// In the order of FlagId. `repeats`: how many runs its rung has, itself included. A run that is not over yet or has no
-// steps gets no flags.
-std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware);
+// In the order of FlagId. `repeats`: how many runs its rung has, itself included; `baseline`: where the runs that it is
+// compared with were measured. A run that is not over yet or has no steps gets no flags.
+std::vector<Flag> flags_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
+                           std::span<const RunPlace> baseline = {});
 
 // Flags, and the trust that follows from them: a run's own flags, or those of all repeats of a rung
 // (storage/analysis/judgement.h).
@@ -117,24 +121,32 @@ struct Plausibility {
   Trust trust = Trust::trusted;
   bool is_checked = false;  // a physical limit is known, and the clock waited for the device
 };
-Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware);
+Plausibility plausibility_of(const Run& run, const Summary& summary, int repeats, const HardwareTable& hardware,
+                             std::span<const RunPlace> baseline = {});
 
 // Stopped, failed or interrupted before its last step. Such a run doesn't count as a repeat beside a finished one.
 bool was_cut_short(const Run& run);
 
 // How many measured runs each rung has, so that each run knows whether it was repeated: the finished ones or, if none
-// finished, those that began. A run outside a ladder has no repeats.
+// finished, those that began. A run outside a ladder has no repeats. Also where the runs of each ladder's lowest rung
+// were measured.
 class RepeatCounts {
  public:
   void add(const Run& run);
   int of(const Run& run) const;
+  std::span<const RunPlace> baseline_places(const Run& run) const;
 
  private:
+  struct Baseline {
+    int rung = 0;
+    std::vector<RunPlace> places;
+  };
   struct Counts {
     int finished = 0;
     int cut_short = 0;
   };
   std::map<std::pair<LadderId, int>, Counts> counts_;
+  std::map<LadderId, Baseline> baselines_;
 };
 
 // The data that a run's plausibility depends on besides the run: the hardware table and the number of repeats of its

@@ -206,19 +206,21 @@ void update_run(Database& database, Run run) {
 }
 
 void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner) {
-  // A resumed run starts again: `owner` owns it from now on, and it is no longer over. What a run knows from a store
-  // that has joined it counts over what its program printed.
-  Statement update(database,
-                   "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
-                   "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
-                   "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
-                   "device = coalesce(?, device), hardware = coalesce(?, hardware), "
-                   "precision = coalesce(?, precision), attention = coalesce(?, attention), "
-                   "setup_ms = coalesce(?, setup_ms), "
-                   "sync = CASE WHEN id IN (SELECT run_id FROM followed) THEN sync ELSE ? END, "
-                   "recipe = coalesce(CASE WHEN id IN (SELECT run_id FROM followed) AND json_valid(recipe) "
-                   "AND json_valid(?) THEN json_patch(?, recipe) ELSE ? END, recipe), "
-                   "owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
+  // A resumed run starts again: `owner` owns it from now on, and it is no longer over. What a watched run knows from a
+  // store that has joined it counts over what its program printed.
+  Statement update(
+      database,
+      "UPDATE runs SET status = 'running', reason = NULL, ended_at = NULL, started_at = ?, "
+      "tokens_per_step = coalesce(?, tokens_per_step), params = coalesce(?, params), "
+      "model_flops_per_token = coalesce(?, model_flops_per_token), loss_floor = coalesce(?, loss_floor), "
+      "device = coalesce(?, device), hardware = coalesce(?, hardware), "
+      "precision = coalesce(?, precision), attention = coalesce(?, attention), "
+      "setup_ms = coalesce(?, setup_ms), "
+      "sync = CASE WHEN source IS NOT 'launched' AND id IN (SELECT run_id FROM followed) THEN sync ELSE ? END, "
+      "recipe = coalesce(CASE WHEN source IS NOT 'launched' AND id IN (SELECT run_id FROM followed) AND "
+      "json_valid(recipe) "
+      "AND json_valid(?) THEN json_patch(?, recipe) ELSE ? END, recipe), "
+      "owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ?");
   update.bind(started.at).bind(known(started.tokens_per_step)).bind(known(started.params));
   update.bind(started.params > 0 ? 6.0 * static_cast<double>(started.params) : missing).bind(started.loss_floor);
   update.bind(known(started.device)).bind(known(started.hardware)).bind(known(started.precision));

@@ -130,10 +130,11 @@ RunStore RunStore::in_memory() {
 
 LadderId RunStore::create_ladder(const Ladder& ladder) {
   Statement insert(impl_->database,
-                   "INSERT INTO ladders (name, source, source_path, notes, created_at) VALUES (?, ?, ?, ?, ?)");
+                   "INSERT INTO ladders (name, source, source_path, notes, created_at, uid) VALUES (?, ?, ?, ?, ?, "
+                   "coalesce(?, lower(hex(randomblob(16)))))");
   const Ladder kept = bounded_ladder(ladder);
   insert.bind(kept.name).bind(known(kept.source)).bind(known(kept.source_path)).bind(known(kept.notes));
-  insert.bind(is_missing(ladder.created_at) ? unix_now() : ladder.created_at).run();
+  insert.bind(is_missing(ladder.created_at) ? unix_now() : ladder.created_at).bind(known(ladder.uid)).run();
   return impl_->database.last_insert_id();
 }
 
@@ -268,13 +269,14 @@ void RunStore::in_one_transaction(const std::function<void()>& work) {
 
 std::vector<Ladder> RunStore::ladders() {
   Statement rows(impl_->database,
-                 "SELECT id, name, source, source_path, notes, created_at FROM ladders WHERE "
+                 "SELECT id, name, source, source_path, notes, created_at, uid FROM ladders WHERE "
                  "NOT EXISTS (SELECT 1 FROM runs WHERE ladder_id = ladders.id) OR EXISTS (SELECT 1 FROM runs WHERE "
                  "ladder_id = ladders.id AND " +
                      is_listed + ") ORDER BY created_at, id");
   std::vector<Ladder> ladders;
   while (rows.step())
     ladders.push_back(bounded_ladder({.id = rows.integer(0),
+                                      .uid = rows.text(6),
                                       .name = rows.text(1),
                                       .source = rows.text(2),
                                       .source_path = rows.text(3),

@@ -472,10 +472,16 @@ CREATE TABLE trace_operators (
 ) WITHOUT ROWID;
 )sql";
 
+// A ladder whose runs are trained elsewhere is recognised by its uid.
+constexpr const char* ladder_uids = R"sql(
+ALTER TABLE ladders ADD COLUMN uid TEXT;
+UPDATE ladders SET uid = lower(hex(randomblob(16)));
+)sql";
+
 constexpr std::array migration_list{
     first_tables, life_cycle,    summaries_with_checks, curation,   overviews, console, profiles,
     identities,   compact_steps, without_moved_steps,   contention, queue,     metrics, followed,
-    traces};
+    traces,       ladder_uids};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 

@@ -42,6 +42,7 @@ NEVER = {
     "app/figures": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/import": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/record": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/journal": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/views": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/desktop": ["app/cli", "engine/trainer"],
     "app/panels": ["app/cli", "engine/trainer"],

@@ -69,7 +69,8 @@ void derive(State& state, const Workspace& workspace) {
   RepeatCounts repeats;
   for (const ImportPreview::PreviewRun& run : import.runs) repeats.add(run.run);
   for (const ImportPreview::PreviewRun& run : import.runs) {
-    state.flags.push_back(flags_of(run.run, run.summary, repeats.of(run.run), workspace.hardware));
+    state.flags.push_back(
+        flags_of(run.run, run.summary, repeats.of(run.run), workspace.hardware, repeats.baseline_places(run.run)));
     if (state.selected.size() < most_selected_at_first) state.selected.insert(state.flags.size() - 1);
   }
 }

@@ -91,7 +91,8 @@ void draw_run_belief(const Workspace& workspace, const RunEntry& shown, const Ru
   RepeatCounts repeats;
   for (const RunEntry& other : workspace.runs())
     if (other.run.ladder == run.ladder) repeats.add(other.run);
-  const Plausibility plausibility = plausibility_of(run, summary, repeats.of(run), workspace.hardware);
+  const Plausibility plausibility =
+      plausibility_of(run, summary, repeats.of(run), workspace.hardware, repeats.baseline_places(run));
   if (plausibility.trust != Trust::trusted)
     text_toned("Throughput is " + std::string(to_string(plausibility.trust)),
                plausibility.trust == Trust::impossible ? Tone::bad : Tone::warning);

@@ -2,6 +2,7 @@
 
 #include "storage/database/database.h"
 #include "storage/database/derived/derived.h"
+#include "storage/database/events/event_rows.h"
 #include "storage/database/run_rows.h"
 #include "storage/database/step_rows.h"
 
@@ -40,6 +41,21 @@ std::optional<RunId> FollowStore::run_with_uid(std::string_view uid) {
   Statement row(database_, "SELECT id FROM runs WHERE uid = ? AND hidden = 0 ORDER BY id LIMIT 1");
   row.bind(uid);
   return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+}
+
+std::optional<LadderId> FollowStore::ladder_with_uid(std::string_view uid) {
+  Statement row(database_, "SELECT id FROM ladders WHERE uid = ? ORDER BY id LIMIT 1");
+  row.bind(uid);
+  return row.step() ? std::optional(row.integer(0)) : std::nullopt;
+}
+
+void FollowStore::apply(std::span<const RunEvent> events) {
+  const auto counted = count_steps_of_finished(database_, events);
+  for (const RunId run : write_events(database_, events, std::nullopt, counted).outdated) derived_.forget(run);
+}
+
+void FollowStore::adopt_all() {
+  database_.execute("DELETE FROM followed");
 }
 
 void FollowStore::own(RunId run, const ProcessIdentity& owner) {

@@ -36,7 +36,14 @@ class FollowStore {
   bool is_followed(RunId run);
   std::vector<std::string> sources_of(RunId run);
   std::optional<RunId> run_with_uid(std::string_view uid);  // also one in the bin
+  std::optional<LadderId> ladder_with_uid(std::string_view uid);
   void own(RunId run, const ProcessIdentity& owner);
+
+  // As RunStore::apply, for a caller's transaction: leaves what is derived from a run's steps to RunStore::summary.
+  void apply(std::span<const RunEvent> events);
+
+  // From now on the file's runs are those of this process: nobody follows their journals here any more.
+  void adopt_all();
 
   // Parts of steps. A step that isn't there is added.
   void complete_steps(RunId run, std::span<const StepRecord> steps, Completion how = Completion::replace);

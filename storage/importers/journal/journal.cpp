@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "storage/importers/journal/journal_run.h"
+#include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/byte_stream.h"
 #include "storage/importers/trackers/foreign_run.h"
 
@@ -67,6 +68,8 @@ class JournalImport {
 
   void take(const JournalEvent& event, std::optional<JournalHeader>& header, LoggedSteps& steps) {
     if (!header) header = journal_header(event);
+    if (event.kind == "run" && PlannedRun::of(event.fields))
+      throw ImportError("is the journal of a run that Stepladder trained; `stepladder follow` takes all of it in");
     if (header) run_.take(event, *header, steps);
   }
 

@@ -187,6 +187,13 @@ void JournalRun::take_step(const JournalEvent& event, const JournalHeader& heade
   const double at = number_in(event.fields, "t");
   if (header.world > 1) steps.add(rank_name(header.rank, "dt_ms"), step, ms, at);
   if (header.rank > 0) return;
+  if (const auto values = event.fields.find("v"); values != event.fields.end() && values->is_object()) {
+    for (const auto& [name, value] : values->items()) {
+      double number = 0;
+      if (!name.empty() && name.size() <= longest_metric_name && number_of(value, number))
+        steps.add(name, step, number, at);
+    }
+  }
   steps.add_timed(step, ms, std::clamp<std::int64_t>(integer_in(event.fields, "n"), 0, 1'000'000'000'000'000), at);
   const Sync sync = sync_named(text_in(event.fields, "y"));
   if (sync == run_.sync || sync == Sync::unknown) return;
