@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/architecture.h"
 #include "engine/files/weights_file.h"
 
 namespace stepladder {
@@ -43,6 +44,8 @@ Recipe with_absolute_paths(Recipe recipe) {
 }
 
 Prepared prepare(Recipe recipe, Start start) {
+  if (start == Start::fresh && !recipe.weights.empty() && !architecture_of(recipe).is_gpt2())
+    throw RecipeError("--weights", "files hold GPT-2's weights; this recipe has another norm, GELU or no biases");
   if (start == Start::fresh && !recipe.weights.empty()) take_shape(recipe, WeightsFile(recipe.weights));
   validate(recipe);
   TokenSource source = TokenSource::open(recipe.data, recipe.seq, recipe.seed);

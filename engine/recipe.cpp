@@ -8,6 +8,7 @@
 #include <numbers>
 #include <type_traits>
 
+#include "engine/architecture.h"
 #include "engine/nearest.h"
 
 namespace stepladder {
@@ -95,6 +96,8 @@ void for_each_member(AnyRecipe& recipe, Visitor visit) {
   visit("compile", recipe.compile);
 }
 
+constexpr std::string_view seed_models = "seed-";
+
 std::string shortest(double value) {  // the fewest digits that give the same number back
   std::array<char, 32> buffer;
   const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value).ptr;
@@ -176,6 +179,10 @@ const std::vector<ModelPreset>& model_presets() {
       {"gpt2-medium", "GPT-2 medium, 355M parameters", 24, 16, 1024, 50257, 4, 1024, 3e-4, true, Init::gpt2},
       {"gpt2-large", "GPT-2 large, 774M parameters", 36, 20, 1280, 50257, 4, 1024, 2.5e-4, true, Init::gpt2},
       {"gpt2-xl", "GPT-2 XL, 1.6B parameters", 48, 25, 1600, 50257, 4, 1024, 2e-4, true, Init::gpt2},
+      {"seed-small", "RMSNorm, exact GELU, no biases; 100M parameters", 12, 12, 768, 10000, 16, 128, 3e-4, false,
+       Init::gpt2},
+      {"seed-medium", "RMSNorm, exact GELU, no biases; 323M parameters", 24, 16, 1024, 10000, 16, 128, 3e-4, false,
+       Init::gpt2},
   };
   return presets;
 }
@@ -199,6 +206,7 @@ void apply_preset(Recipe& recipe, std::string_view name) {
   recipe.lr = preset->lr;
   recipe.tied_head = preset->tied_head;
   recipe.init = preset->init;
+  if (name.starts_with(seed_models)) recipe.seed = 20230310;  // of the published experiment
 }
 
 void validate(const Recipe& recipe) {
@@ -258,9 +266,16 @@ std::int64_t parameter_count(const Recipe& recipe) {
   const std::int64_t width = recipe.d_model;
   const std::int64_t tables = recipe.tied_head ? 1 : 2;  // of V x C
   const std::int64_t embeddings = (tables * recipe.padded_vocab() + recipe.seq) * width;
-  // Attention 4 C^2 + 4 C, MLP 8 C^2 + 5 C, two LayerNorms 4 C.
-  const std::int64_t block = 12 * width * width + 13 * width;
-  return embeddings + recipe.layers * block + 2 * width;
+  const Architecture architecture = architecture_of(recipe);
+  const std::int64_t norm = (architecture.norm == Norm::layer_norm ? 2 : 1) * width;
+  const std::int64_t biases = architecture.biases ? 9 * width : 0;    // attention 4 C, MLP 5 C
+  const std::int64_t block = 12 * width * width + biases + 2 * norm;  // attention 4 C^2, MLP 8 C^2
+  return embeddings + recipe.layers * block + norm;
+}
+
+Architecture architecture_of(const Recipe& recipe) {
+  if (!recipe.model.starts_with(seed_models)) return {};
+  return {.norm = Norm::rms_norm, .gelu = Gelu::exact, .biases = false};
 }
 
 void set_value(Recipe& recipe, std::string_view wanted, const std::string& value) {

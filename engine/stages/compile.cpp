@@ -26,6 +26,7 @@
 // them, their log-softmax and their gradient, each into fresh memory. The fused classifier takes rows in small chunks,
 // turns each chunk's logits into their gradient in place (softmax minus one at the target), and multiplies them into
 // both gradients before it takes the next chunk (engine/trainer/kernels/classifier.h).
+#include "engine/architecture.h"
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -42,7 +43,9 @@ Stage stages::compile() {
       .undo = [](Recipe& recipe) { recipe.compile = Compile::off; },
       .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::on; },
       .unavailable = [](const Recipe& recipe, const DeviceReport& report, const std::string& device) -> std::string {
-        if (device == "cpu") return "";
+        if (device == "cpu")
+          return architecture_of(recipe).is_gpt2() ? ""
+                                                   : "the kernels are made for GPT-2's LayerNorm, biases and tanh GELU";
         if (device != "cuda") return "made for CPUs and NVIDIA GPUs; this run is on " + device;
         if (report.gpus.empty()) return "no usable NVIDIA GPU";
         if (recipe.nproc > 1) return "a captured step cannot exchange gradients with other processes (--nproc)";

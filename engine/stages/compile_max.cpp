@@ -13,6 +13,7 @@
 //   in tiles, forward and backward (attention_tiles.h): no T x T in memory, the masked half not computed. Gradients
 //   accumulate in place; the weights' packed copies (bf16 under autocast) are made once a step. Threads take tasks from
 //   a common counter (crew.h), so a thread that another program has pushed aside delays one task and not the phase.
+#include "engine/architecture.h"
 #include "engine/stage.h"
 
 namespace stepladder {
@@ -30,6 +31,8 @@ Stage stages::compile_max() {
           .is_on = [](const Recipe& recipe) { return recipe.compile == Compile::max; },
           .unavailable = [](const Recipe& recipe, const DeviceReport&, const std::string& device) -> std::string {
             if (device != "cpu") return "the plan is made for CPUs; this run is on " + device;
+            if (!architecture_of(recipe).is_gpt2())
+              return "the plan is made for GPT-2's LayerNorm, biases and tanh GELU";
             if (recipe.matmul == MatmulPrecision::bf16 && recipe.autocast == Autocast::off)
               return "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither";
             return "";

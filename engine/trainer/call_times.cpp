@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <memory>
 #include <stdexcept>
 
 #include "engine/stage.h"
@@ -15,63 +16,94 @@ namespace {
 
 using StopRequested = std::function<bool()>;
 
+// One model and batch. Gradients accumulate from call to call, as in the usual script that times passes: so a backward
+// pass costs the same each time but the first, which allocates them.
 class Passes {
  public:
-  Passes(const Recipe& recipe, Autocast autocast)
-      : recipe_(recipe), device_(recipe.device), autocast_(autocast), model_(build_model(recipe)), timer_(device_) {
+  explicit Passes(const Recipe& recipe)
+      : recipe_(recipe), device_(recipe.device), model_(build_model(recipe)), timer_(device_) {
     model_->to(device_);
     const auto tokens = [&] { return at::randint(recipe.vocab, {recipe.batch, recipe.seq}, at::kLong).to(device_); };
     inputs_ = tokens();
     targets_ = tokens();
   }
 
-  double forward_ms() {
+  double ms(const CallTimes& row) {
+    const Autocast autocast = row.precision == "bf16" ? Autocast::bf16 : Autocast::off;
+    if (row.computation == "forward") {
+      timer_.start();
+      const at::Tensor kept = loss(autocast);
+      return timer_.stop_ms();
+    }
+    at::Tensor from;
+    if (row.computation == "backward") from = loss(autocast);
     timer_.start();
-    const at::Tensor kept = loss();
-    return timer_.stop_ms();
-  }
-
-  double backward_ms() {
-    model_->zero_grad();
-    const at::Tensor from = loss();
-    timer_.start();
-    from.backward();
-    return timer_.stop_ms();
-  }
-
-  double forward_backward_ms() {
-    model_->zero_grad();
-    timer_.start();
-    loss().backward();
+    (from.defined() ? from : loss(autocast)).backward();
     return timer_.stop_ms();
   }
 
  private:
-  at::Tensor loss() const {
-    const AutocastScope scope(autocast_, device_.type());
+  at::Tensor loss(Autocast autocast) const {
+    const AutocastScope scope(autocast, device_.type());
     return model_->loss(inputs_, targets_);
   }
 
   const Recipe& recipe_;
   const at::Device device_;
-  const Autocast autocast_;
   const std::shared_ptr<Gpt> model_;
   at::Tensor inputs_, targets_;  // (B, T)
   StepTimer timer_;
 };
 
-CallTimes timed(const char* computation, double (Passes::*pass)(), const CallTimesRequest& request, Autocast autocast,
-                int warmup, const StopRequested& stop_requested) {
-  CallTimes times{
-      .computation = computation, .precision = autocast == Autocast::bf16 ? "bf16" : "fp32", .warmup = warmup};
-  Passes passes(request.recipe, autocast);  // new weights, so that none of this model's data are in the caches
-  for (int call = 0; call < warmup + request.calls; ++call) {
-    if (stop_requested()) throw std::runtime_error("stopped before all calls were timed");
-    const double ms = (passes.*pass)();
-    if (call >= warmup) times.ms.push_back(ms);
+class Experiment {
+ public:
+  Experiment(const CallTimesRequest& request, const StopRequested& stop_requested)
+      : request_(request), stop_requested_(stop_requested) {}
+
+  std::vector<CallTimes> run(const std::vector<std::string>& precisions) {
+    for (const char* const computation : {"forward", "backward", "forward_backward"}) {
+      for (const int warmup : request_.warmups) {
+        for (const std::string& precision : precisions)
+          rows_.push_back({.computation = computation, .precision = precision, .warmup = warmup});
+      }
+    }
+    for (CallTimes& row : rows_) first_call(row);
+    other_calls();
+    return std::move(rows_);
   }
-  return times;
-}
+
+ private:
+  // On new weights and an allocator that has none of them, so that the row without warm-up pays for the first call.
+  void first_call(CallTimes& row) {
+    passes_.reset();
+    passes_ = std::make_unique<Passes>(request_.recipe);
+    for (int call = 0; call < row.warmup; ++call) time(row);
+    row.ms.push_back(time(row));
+  }
+
+  // The rows take turns, since a machine's speed drifts: rows timed one after the other would differ by the drift.
+  // Each call is warm: the model has made all of them before.
+  void other_calls() {
+    for (const char* const computation : {"forward", "forward_backward"}) {  // what the last first_call didn't do
+      for (const CallTimes& row : rows_) {
+        if (row.computation == computation && row.warmup == request_.warmups.front()) time(row);
+      }
+    }
+    for (int call = 1; call < request_.calls; ++call) {
+      for (CallTimes& row : rows_) row.ms.push_back(time(row));
+    }
+  }
+
+  double time(const CallTimes& row) {
+    if (stop_requested_()) throw std::runtime_error("stopped before all calls were timed");
+    return passes_->ms(row);
+  }
+
+  const CallTimesRequest& request_;
+  const StopRequested& stop_requested_;
+  std::unique_ptr<Passes> passes_;
+  std::vector<CallTimes> rows_;
+};
 
 std::vector<CallTimes> all_times(CallTimesRequest request, const StopRequested& stop_requested) {
   const DeviceReport& report = device_report();
@@ -79,19 +111,9 @@ std::vector<CallTimes> all_times(CallTimesRequest request, const StopRequested& 
   recipe.device = report.resolve(recipe.device);
   if (recipe.threads == 0) recipe.threads = default_threads();
   const RunSettings settings(recipe);
-  std::vector<Autocast> precisions{Autocast::off};
-  if (stage_by_id("bf16").unavailable(recipe, report, recipe.device).empty()) precisions.push_back(Autocast::bf16);
-  std::vector<CallTimes> all;
-  const auto take = [&](const char* computation, double (Passes::*pass)()) {
-    for (const int warmup : request.warmups) {
-      for (const Autocast autocast : precisions)
-        all.push_back(timed(computation, pass, request, autocast, warmup, stop_requested));
-    }
-  };
-  take("forward", &Passes::forward_ms);
-  take("backward", &Passes::backward_ms);
-  take("forward_backward", &Passes::forward_backward_ms);
-  return all;
+  std::vector<std::string> precisions{"fp32"};
+  if (stage_by_id("bf16").unavailable(recipe, report, recipe.device).empty()) precisions.emplace_back("bf16");
+  return Experiment(request, stop_requested).run(precisions);
 }
 
 }  // namespace

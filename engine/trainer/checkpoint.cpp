@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/architecture.h"
 #include "engine/files/files.h"
 #include "engine/files/run_checkpoints.h"
 #include "engine/trainer/weights.h"
@@ -28,25 +29,31 @@ NamedTensors copied(const NamedTensors& tensors) {
   return copies;
 }
 
-// The configuration that Hugging Face's transformers needs besides the weights.
+// The configuration that Hugging Face's transformers needs besides the weights. Another architecture than GPT-2's gets
+// no name of one.
 std::string config_json(const Recipe& recipe) {
   constexpr int end_of_text = 50256;
   const nlohmann::ordered_json token = recipe.vocab > end_of_text ? nlohmann::ordered_json(end_of_text) : nullptr;
-  const nlohmann::ordered_json json = {{"architectures", {"GPT2LMHeadModel"}},
-                                       {"model_type", "gpt2"},
-                                       {"activation_function", "gelu_new"},
-                                       {"layer_norm_epsilon", 1e-5},
-                                       {"n_layer", recipe.layers},
-                                       {"n_head", recipe.heads},
-                                       {"n_embd", recipe.d_model},
-                                       {"n_positions", recipe.seq},
-                                       {"vocab_size", recipe.vocab},
-                                       {"tie_word_embeddings", recipe.tied_head},
-                                       {"bos_token_id", token},
-                                       {"eos_token_id", token},
-                                       {"attn_pdrop", 0.0},
-                                       {"embd_pdrop", 0.0},
-                                       {"resid_pdrop", 0.0}};
+  nlohmann::ordered_json json = {{"architectures", {"GPT2LMHeadModel"}},
+                                 {"model_type", "gpt2"},
+                                 {"activation_function", "gelu_new"},
+                                 {"layer_norm_epsilon", 1e-5},
+                                 {"n_layer", recipe.layers},
+                                 {"n_head", recipe.heads},
+                                 {"n_embd", recipe.d_model},
+                                 {"n_positions", recipe.seq},
+                                 {"vocab_size", recipe.vocab},
+                                 {"tie_word_embeddings", recipe.tied_head},
+                                 {"bos_token_id", token},
+                                 {"eos_token_id", token},
+                                 {"attn_pdrop", 0.0},
+                                 {"embd_pdrop", 0.0},
+                                 {"resid_pdrop", 0.0}};
+  if (!architecture_of(recipe).is_gpt2()) {
+    json["architectures"] = nullptr;
+    json["model_type"] = nullptr;
+    json["activation_function"] = architecture_of(recipe).gelu == Gelu::exact ? "gelu" : "gelu_new";
+  }
   return json.dump(2) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/architecture.h"
 #include "engine/trainer/attention.h"
 #include "engine/trainer/kernels/classifier.h"
 #include "engine/trainer/kernels/fused_blocks.h"
@@ -46,10 +47,18 @@ at::Tensor first_biases(const Recipe& recipe, int out, int in) {
 Linear::Linear(const Recipe& recipe, int in, int out, bool onto_residual)
     : weight(register_parameter("weight",
                                 first_weights(recipe, out, in, onto_residual ? residual_std(recipe) : weight_std))),
-      bias(register_parameter("bias", first_biases(recipe, out, in))) {}
+      bias(architecture_of(recipe).biases ? register_parameter("bias", first_biases(recipe, out, in)) : at::Tensor()) {}
 
-LayerNorm::LayerNorm(int width)
-    : weight(register_parameter("weight", at::ones({width}))), bias(register_parameter("bias", at::zeros({width}))) {}
+LayerNorm::LayerNorm(const Recipe& recipe)
+    : weight(register_parameter("weight", at::ones({recipe.d_model}))),
+      bias(architecture_of(recipe).norm == Norm::layer_norm ? register_parameter("bias", at::zeros({recipe.d_model}))
+                                                            : at::Tensor()) {}
+
+at::Tensor LayerNorm::forward(const at::Tensor& x) const {
+  constexpr double eps = 1e-5;
+  return bias.defined() ? at::layer_norm(x, weight.sizes(), weight, bias, eps)
+                        : at::rms_norm(x, weight.sizes(), weight, eps);
+}
 
 Embedding::Embedding(const Recipe& recipe, int rows, int padded_rows)
     : weight(register_parameter(
@@ -84,16 +93,17 @@ at::Tensor SelfAttention::mix(const at::Tensor& x, const at::Tensor& future) con
 
 Mlp::Mlp(const Recipe& recipe)
     : c_fc(register_module("c_fc", std::make_shared<Linear>(recipe, recipe.d_model, 4 * recipe.d_model))),
-      c_proj(register_module("c_proj", std::make_shared<Linear>(recipe, 4 * recipe.d_model, recipe.d_model, true))) {}
+      c_proj(register_module("c_proj", std::make_shared<Linear>(recipe, 4 * recipe.d_model, recipe.d_model, true))),
+      gelu(architecture_of(recipe).gelu) {}
 
 at::Tensor Mlp::forward(const at::Tensor& x) const {
-  return c_proj->forward(at::gelu(c_fc->forward(x), "tanh"));
+  return c_proj->forward(at::gelu(c_fc->forward(x), gelu == Gelu::tanh ? "tanh" : "none"));
 }
 
 Block::Block(const Recipe& recipe)
-    : ln_1(register_module("ln_1", std::make_shared<LayerNorm>(recipe.d_model))),
+    : ln_1(register_module("ln_1", std::make_shared<LayerNorm>(recipe))),
       attn(register_module("attn", std::make_shared<SelfAttention>(recipe))),
-      ln_2(register_module("ln_2", std::make_shared<LayerNorm>(recipe.d_model))),
+      ln_2(register_module("ln_2", std::make_shared<LayerNorm>(recipe))),
       mlp(register_module("mlp", std::make_shared<Mlp>(recipe))) {}
 
 at::Tensor Block::forward(at::Tensor x, const at::Tensor& future) const {
@@ -112,7 +122,7 @@ Gpt::Gpt(const Recipe& recipe)
     blocks.push_back(std::make_shared<Block>(recipe));
     list->push_back(blocks.back());
   }
-  ln_f = register_module("ln_f", std::make_shared<LayerNorm>(recipe.d_model));
+  ln_f = register_module("ln_f", std::make_shared<LayerNorm>(recipe));
   lm_head = register_module("lm_head", std::make_shared<Head>(recipe, wte->weight));
   if (recipe.attention == Attention::explicit_scores) {
     future = register_buffer("future", at::ones({recipe.seq, recipe.seq}, at::kBool).triu(1));

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/architecture.h"
 #include "engine/recipe.h"
 
 namespace stepladder {
@@ -20,14 +21,15 @@ struct Linear : torch::nn::Module {
   Linear(const Recipe& recipe, int in, int out, bool onto_residual = false);
   at::Tensor forward(const at::Tensor& x) const { return at::linear(x, weight, bias); }
   at::Tensor weight;  // (out, in); published checkpoints hold its transpose
-  at::Tensor bias;    // (out)
+  at::Tensor bias;    // (out); undefined in an architecture without biases
 };
 
+// LayerNorm, or RMSNorm (Zhang and Sennrich 2019) in an architecture that has it.
 struct LayerNorm : torch::nn::Module {
-  explicit LayerNorm(int width);
-  at::Tensor forward(const at::Tensor& x) const { return at::layer_norm(x, weight.sizes(), weight, bias, 1e-5); }
+  explicit LayerNorm(const Recipe& recipe);
+  at::Tensor forward(const at::Tensor& x) const;
   at::Tensor weight;  // (C)
-  at::Tensor bias;    // (C)
+  at::Tensor bias;    // (C); undefined for RMSNorm
 };
 
 struct Embedding : torch::nn::Module {
@@ -56,6 +58,7 @@ struct Mlp : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) const;
   std::shared_ptr<Linear> c_fc;    // (C) -> (4 C)
   std::shared_ptr<Linear> c_proj;  // (4 C) -> (C)
+  Gelu gelu;
 };
 
 struct Block : torch::nn::Module {

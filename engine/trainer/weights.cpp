@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/architecture.h"
+
 namespace stepladder {
 namespace {
 
@@ -88,7 +90,9 @@ void write_model(const std::filesystem::path& file, const NamedTensors& paramete
   write_tensors(file, stored, {{"format", "pt"}, {"n_head", std::to_string(recipe.heads)}});
 }
 
-void load_model(Gpt& model, const Recipe& recipe, const WeightsFile& file) {
+namespace {
+
+void require_gpt2(const Recipe& recipe, const WeightsFile& file) {
   const Gpt2Shape shape = file.gpt2_shape();
   if (shape.layers != recipe.layers) {
     throw DataError(file.name() + " belongs to another model: it has " + std::to_string(shape.layers) + " layers (h." +
@@ -100,6 +104,12 @@ void load_model(Gpt& model, const Recipe& recipe, const WeightsFile& file) {
                     (shape.tied_head ? "it has no lm_head.weight, and the model's head is not tied"
                                      : "it has an lm_head.weight, and the model's head is tied"));
   }
+}
+
+}  // namespace
+
+void load_model(Gpt& model, const Recipe& recipe, const WeightsFile& file) {
+  if (architecture_of(recipe).is_gpt2()) require_gpt2(recipe, file);
   std::vector<std::pair<at::Tensor, at::Tensor>> copies;  // all are read before one is changed
   for (auto& [name, parameter] : named_parameters(model)) {
     const TensorInfo& info = file.tensor(name);

@@ -1,4 +1,6 @@
 """The contract of the command line: fields, exit statuses, stdout and stderr."""
+import csv
+import io
 import json
 import math
 import os
@@ -194,10 +196,37 @@ class Commands(unittest.TestCase):
             self.assertAlmostEqual(row["median_ms"], row["mean_ms"])  # of two
             self.assertAlmostEqual(row["std_ms"], (row["max_ms"] - row["min_ms"]) / 2)
             self.assertGreater(row["min_ms"], 0)
-        for wrong in (["--model", "huge"], ["--steps", "0"], ["--warmup", "-1"], ["--seq", "many"]):
+            self.assertEqual(len(row["times_ms"]), 2)
+        self.assertEqual(rows, sorted(rows, key=lambda row: row["mean_ms"]))
+
+        # The whole grid of another architecture, once.
+        code, out, err = self.place.run("profile", "--model", "seed-small", *shape, "--csv", "--steps", "1")
+        table = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual(code, 0, err)
+        self.assertEqual(len(table), 12 if any(row["precision"] == "bf16" for row in table) else 6)
+        self.assertEqual({row["warmup"] for row in table}, {"0", "1"})
+        self.assertTrue(all(row["steps"] == "1" and row["min_ms"] == row["mean_ms"] for row in table))
+        self.assertIn("forward and backward take", err)
+
+        for wrong in (["--model", "huge"], ["--steps", "0"], ["--warmup", "-1"], ["--seq", "many"], ["--csv", "--json"]):
             code, out, err = self.place.run("profile", *wrong)
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn(wrong[0], err)
+
+    def test_the_seeds_model_trains_and_resumes(self):
+        small = ["train", "--model", "seed-small", "--layers", 2, "--d-model", 32, "--heads", 2, "--batch", 4, "--seq", 32]
+        run = self.place.json(*small, "--steps", 6, "--save-every", 3)
+        width, layers = 32, 2
+        self.assertEqual(run["params"], 2 * 10000 * width + 32 * width + layers * (12 * width * width + 2 * width) + width)
+        with sqlite3.connect(self.place.database) as database:
+            recipe = json.loads(database.execute("SELECT recipe FROM runs").fetchone()[0])
+        self.assertEqual((recipe["seed"], recipe["model"]), (20230310, "seed-small"))
+        longer = self.place.json("train", "--resume", run["id"], "--steps", 9)
+        whole = self.place.json(*small, "--steps", 9)
+        self.assertEqual(longer["loss_last"], whole["loss_last"])
+        status, _, err = self.place.run(*small, "--stage", "compile", "--device", "cpu")
+        self.assertEqual(status, 2)
+        self.assertIn("LayerNorm", err)
 
     def test_a_probe_gives_this_machine_a_peak(self):
         self.assertIsNone(self.place.json("doctor")["probe"])

@@ -82,9 +82,10 @@ TEST(Recipe, LargestValuesDoNotOverflow) {
 }
 
 TEST(Recipe, ParameterCounts) {
-  // As printed by the published code of each (nanoGPT and Hugging Face), positions included.
+  // As printed by the published code of each (nanoGPT and Hugging Face), positions included; the seed models by hand.
   const std::vector<std::pair<std::string, std::int64_t>> published = {
-      {"gpt2", 124'439'808}, {"gpt2-medium", 354'823'168}, {"gpt2-large", 774'030'080}, {"gpt2-xl", 1'557'611'200}};
+      {"gpt2", 124'439'808},      {"gpt2-medium", 354'823'168}, {"gpt2-large", 774'030'080},
+      {"gpt2-xl", 1'557'611'200}, {"seed-small", 100'412'160},  {"seed-medium", 322'651'136}};
   for (const auto& [name, count] : published) {
     Recipe recipe;
     apply_preset(recipe, name);

@@ -1,4 +1,4 @@
-"""GPT-2 in plain PyTorch, written from the paper: the reference for the engine."""
+"""GPT-2 in plain PyTorch, written from the paper: the reference for the engine. `variant` has RMSNorm, no biases and the exact GELU."""
 
 import math
 
@@ -8,10 +8,10 @@ from torch import nn
 
 
 class SelfAttention(nn.Module):
-    def __init__(self, width, heads, seq, flash):
+    def __init__(self, width, heads, seq, flash, variant):
         super().__init__()
-        self.c_attn = nn.Linear(width, 3 * width)
-        self.c_proj = nn.Linear(width, width)
+        self.c_attn = nn.Linear(width, 3 * width, bias=not variant)
+        self.c_proj = nn.Linear(width, width, bias=not variant)
         self.heads, self.flash = heads, flash
         self.register_buffer("future", torch.ones(seq, seq, dtype=torch.bool).triu(1), persistent=False)
 
@@ -28,22 +28,27 @@ class SelfAttention(nn.Module):
 
 
 class Mlp(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width, variant):
         super().__init__()
-        self.c_fc = nn.Linear(width, 4 * width)
-        self.c_proj = nn.Linear(4 * width, width)
+        self.c_fc = nn.Linear(width, 4 * width, bias=not variant)
+        self.c_proj = nn.Linear(4 * width, width, bias=not variant)
+        self.approximate = "none" if variant else "tanh"
 
     def forward(self, x):
-        return self.c_proj(F.gelu(self.c_fc(x), approximate="tanh"))
+        return self.c_proj(F.gelu(self.c_fc(x), approximate=self.approximate))
+
+
+def norm_of(width, variant):
+    return nn.RMSNorm(width, eps=1e-5) if variant else nn.LayerNorm(width)
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, seq, flash):
+    def __init__(self, width, heads, seq, flash, variant):
         super().__init__()
-        self.ln_1 = nn.LayerNorm(width)
-        self.attn = SelfAttention(width, heads, seq, flash)
-        self.ln_2 = nn.LayerNorm(width)
-        self.mlp = Mlp(width)
+        self.ln_1 = norm_of(width, variant)
+        self.attn = SelfAttention(width, heads, seq, flash, variant)
+        self.ln_2 = norm_of(width, variant)
+        self.mlp = Mlp(width, variant)
 
     def forward(self, x):
         x = x + self.attn(self.ln_1(x))
@@ -51,12 +56,12 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers, heads, width, vocab, seq, flash=False, tied=False):
+    def __init__(self, layers, heads, width, vocab, seq, flash=False, tied=False, variant=False):
         super().__init__()
         self.wte = nn.Embedding(vocab, width)
         self.wpe = nn.Embedding(seq, width)
-        self.h = nn.ModuleList(Block(width, heads, seq, flash) for _ in range(layers))
-        self.ln_f = nn.LayerNorm(width)
+        self.h = nn.ModuleList(Block(width, heads, seq, flash, variant) for _ in range(layers))
+        self.ln_f = norm_of(width, variant)
         self.lm_head = nn.Linear(width, vocab, bias=False) if not tied else None
 
     def forward(self, tokens, targets):

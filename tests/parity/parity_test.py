@@ -26,7 +26,8 @@ NANO = dict(layers=4, heads=4, d_model=128, vocab=256, batch=12, seq=64, lr=1e-3
 QUICK = dict(NANO, layers=2, batch=4)
 WIDE = dict(layers=1, heads=12, d_model=768, vocab=5021, batch=2, seq=32, lr=3e-4, tied_head=True, init="gpt2")
 GPT2_VOCAB = dict(WIDE, layers=2, heads=3, d_model=192, vocab=50257, lr=1e-3)
-MODELS = {"nano": NANO, "quick": QUICK, "wide": WIDE, "gpt2 vocabulary": GPT2_VOCAB}
+SEED = dict(NANO, layers=2, batch=4, init="gpt2", model="seed-small", seed=20230310)
+MODELS = {"seed": SEED, "nano": NANO, "quick": QUICK, "wide": WIDE, "gpt2 vocabulary": GPT2_VOCAB}
 
 # The change of each stage, by its id; each on the baseline alone.
 STAGES = {
@@ -53,7 +54,7 @@ ELSEWHERE = {
     "ddp": "tests/cli/ddp_test.py",
 }
 CASES = (
-    [("nano", "baseline", {})]
+    [("nano", "baseline", {}), ("seed", "baseline", {}), ("seed", "bf16", STAGES["bf16"])]
     + [("quick", stage, change) for stage, change in STAGES.items() if stage != "padded-vocab"]
     + [("wide", stage, STAGES[stage]) for stage in ("baseline", "compile", "compile-max", "padded-vocab")]
     + [("gpt2 vocabulary", "all systems", FAST),
@@ -102,7 +103,7 @@ def train_in_pytorch(recipe, tensors):
     """Losses and gradient norms (before clipping) of each step."""
     torch.set_float32_matmul_precision("medium" if recipe.get("matmul") == "bf16" else "highest")
     model = Gpt2(recipe["layers"], recipe["heads"], recipe["d_model"], recipe["vocab"], recipe["seq"],
-                 flash=recipe.get("attention") == "scaled-dot-product", tied=recipe["tied_head"])
+                 flash=recipe.get("attention") == "scaled-dot-product", tied=recipe["tied_head"], variant=recipe.get("model") == "seed-small")
     model.load_state_dict({name: value for name, value in tensors.items() if name not in NOT_WEIGHTS}, strict=True)
     optimizer = optimizer_of(recipe, model)
     schedule = schedule_of(recipe, optimizer)
@@ -126,7 +127,7 @@ def initial_weights_agree(recipe, tensors):
     """Whether every tensor starts as PyTorch's own initialisers would start it, by mean and spread."""
     torch.manual_seed(0)
     model = Gpt2(recipe["layers"], recipe["heads"], recipe["d_model"], recipe["vocab"], recipe["seq"],
-                 tied=recipe["tied_head"])
+                 tied=recipe["tied_head"], variant=recipe.get("model") == "seed-small")
     if recipe["init"] == "gpt2":
         for name, parameter in model.named_parameters():
             if name.endswith(".bias"):
