@@ -244,7 +244,9 @@ bool Keeper::start_program() {
   if (variable("PYTHONUNBUFFERED").empty()) launch.environment.emplace("PYTHONUNBUFFERED", "1");
   launch.environment["STEPLADDER_DIR"] = path_ + "/journals";
   if (through_srun()) {
-    const std::vector<std::string> srun = {"srun", "--kill-on-bad-exit=1", own_program(), "rank", "--"};
+    // A process that stops first must not take those with it that are still saving.
+    std::vector<std::string> srun = {"srun", "--kill-on-bad-exit=0", own_program(), "rank", "--"};
+    if (launch.environment.contains("SLURM_KILL_BAD_EXIT")) srun.erase(srun.begin() + 1);
     launch.command.insert(launch.command.begin(), srun.begin(), srun.end());
   }
   run_child(launch, true);

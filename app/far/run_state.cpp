@@ -78,7 +78,8 @@ struct Phase {
 Phase phase_of_job(const Attempt& attempt, const Job& job, bool began, double request_age) {
   if (job.id.empty() && !began && request_age < fresh_s) return {"starting", ""};
   const bool fresh = began && now() - attempt.changed_at() < fresh_s;
-  if (job.is_queued()) return {"queued", job.reason};
+  // What the keeper wrote later than Slurm was asked counts more.
+  if (job.is_queued() && (!began || job.asked_at > attempt.changed_at() + 1)) return {"queued", job.reason};
   if (began && attempt.has_ended()) return {"ended", ""};
   if (job.is_over()) return {"gone", "Slurm says that job " + job.id + " is " + job.state + "."};
   if (began && (fresh || !job.state.empty())) return {attempt.program().empty() ? "starting" : "running", ""};

@@ -16,6 +16,7 @@ struct Job {
   std::string reason;
   std::string nodes;
   bool was_asked = false;  // false: Slurm hasn't answered yet
+  double asked_at = 0;     // unix seconds
 
   bool is_queued() const;
   bool is_over() const;

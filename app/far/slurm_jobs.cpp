@@ -199,15 +199,21 @@ void SlurmJobs::finish(const std::shared_ptr<Submission>& submission, const std:
   submission->done(error);
 }
 
-void SlurmJobs::signal(const Job& job, const std::string& name, Done done) {
+void SlurmJobs::signal(const Job& job, const std::string& name, bool is_queued, Done done) {
   const bool ends = name == "stop" || name == "terminate" || name == "kill";
-  if (!ends && job.is_queued()) return done("Job " + job.id + " is queued, so it can't be paused.");
-  std::vector<std::string> command = {"scancel"};
-  if (!job.is_queued()) command.insert(command.end(), {slurm_signal(name), "--batch"});
-  command.push_back(job.id);
+  if (!ends && is_queued) return done("Job " + job.id + " is queued, so it can't be paused.");
   is_new_ = true;
-  children_.start(command, patience,
-                  [done](const Outcome& outcome) { done(outcome.succeeded() ? "" : outcome.sentence("scancel")); });
+  const std::vector<std::string> signal = {"scancel", slurm_signal(name), "--batch", job.id};
+  if (!is_queued) {
+    children_.start(signal, patience,
+                    [done](const Outcome& outcome) { done(outcome.succeeded() ? "" : outcome.sentence("scancel")); });
+    return;
+  }
+  // It may have begun since Slurm was asked: then it gets the signal, and is not cancelled without it.
+  children_.start({"scancel", "--state=PENDING", job.id}, patience, [this, signal, done](const Outcome& cancelled) {
+    if (!cancelled.succeeded()) return done(cancelled.sentence("scancel"));
+    children_.start(signal, patience, [done](const Outcome&) { done(""); });  // refused if it was cancelled
+  });
 }
 
 void SlurmJobs::look() {
@@ -258,6 +264,7 @@ void SlurmJobs::set_state(const std::string& run, const std::string& state, cons
   job.reason = reason;
   job.nodes = nodes;
   job.was_asked = true;
+  job.asked_at = now();
   if (!job.is_over()) return;
   // Slurm forgets a job minutes after its end.
   try {

@@ -29,7 +29,7 @@ class SlurmJobs {
   void submit(const std::string& path, const Request& request, Done done);
 
   // stop, terminate, kill, pause, continue. A queued job is cancelled by the first three.
-  void signal(const Job& job, const std::string& name, Done done);
+  void signal(const Job& job, const std::string& name, bool is_queued, Done done);
 
   // Asks Slurm if it is time.
   void look();

@@ -310,7 +310,7 @@ void Talker::signal(const Json& id, const Json& request) {
   const Json found = state_of(run, folder.get(), attempts_[run], job);
   if (!may_go_on(found)) return answer(id, found);
   if (job) {
-    return jobs_.signal(*job, signal.name, [this, id, run](const std::string& error) {
+    return jobs_.signal(*job, signal.name, found["phase"] == "queued", [this, id, run](const std::string& error) {
       try {
         if (!error.empty()) return refuse(id, error);
         answer(id, state(run));

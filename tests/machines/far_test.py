@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -497,6 +498,38 @@ class FarTest(unittest.TestCase):
         self.assertEqual(talk.do("ping", unknown={"fields": ["are", "ignored"]}), {})
         self.assertEqual(talk.do("runs")["runs"], [])
         self.assertEqual(talk.close(), 0)
+
+    def test_mutated_requests_are_answered(self):
+        """Each line gets one answer, and the talker lives. STEPLADDER_LONG=1 tries a hundred times as many."""
+        chance = random.Random(7)
+        run = new_run()
+        valid = [json.dumps(request).encode() for request in (
+            {"id": 1, "do": "hello", "version": 1}, {"id": 2, "do": "runs", "after": run, "most": 3}, {"id": 3, "do": "ping"},
+            {"id": 4, "do": "put", "run": run, "name": "a/b", "at": 0, "data": "QUJD"}, {"id": 5, "do": "state", "run": run},
+            {"id": 6, "do": "follow", "runs": {run: {"keeper/rank-0.1.jsonl": 7}}},
+            {"id": 7, "do": "start", "run": run, "command": [], "env": {"A": "b"}, "folder": "/", "slurm": {"nodes": 2, "options": ["-x"]}},
+            {"id": 8, "do": "signal", "run": run, "signal": "stop"}, {"id": 9, "do": "forget", "run": run})]
+        pieces = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\\ud800", b"\0", b"\xff", b"null", b"1e999", b"-1", b"../", run.encode(),
+                  b"99999999999999999999", b'"do"', b'"start"', b'"forget"', b"true"]
+        talk = self.talk("--silence", "1000")
+        talk.line()
+        for _ in range(100 if os.environ.get("STEPLADDER_LONG") == "1" else 1):
+            sent = 0
+            for _ in range(1000):
+                text = bytearray(chance.choice(valid))
+                for _ in range(chance.randrange(1, 4)):
+                    at = chance.randrange(len(text) + 1)
+                    text[at:at + chance.choice((0, 1, 1, 5))] = chance.choice(pieces) if chance.random() < 0.7 else bytes([chance.randrange(256)])
+                talk.write(bytes(text).replace(b"\n", b" ") + b"\n")
+                sent += 1
+            answered = 0
+            while answered < sent:
+                found = talk.arrived.get(timeout=PATIENCE_S)
+                self.assertIsNotNone(found, "the talker died")
+                answered += "ok" in found or "error" in found
+        self.assertEqual(talk.do("ping"), {})
+        self.assertEqual(talk.close(), 0)
+        self.assertFalse((self.path / "b").exists())
 
     def test_slow_reader_bounds_what_waits(self):
         talk = self.talk()

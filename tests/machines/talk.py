@@ -131,8 +131,11 @@ class Talk:
     def kill(self):
         self.process.kill()
         self.process.wait()
+        try:
+            self.process.stdin.close()  # ends a talker that isn't our child but that of ssh or nsenter
+        except BrokenPipeError:
+            pass
         self.reader.join()
-        self.process.stdin.close()
         self.process.stdout.close()
 
     def close(self):
