@@ -158,6 +158,7 @@ class OwnJournals(unittest.TestCase):
         before = self.steps_in_journals(cut)
         second = self.start("ladder", "--journal", cut, "--continue")
         self.until(lambda: self.steps_in_journals(cut) > before + 300, second)
+        second.send_signal(signal.SIGSTOP)  # so that it doesn't end meanwhile
         status, _, err = self.place.run("ladder", "--journal", cut, "--continue")
         self.assertNotEqual(status, 0)
         self.assertIn("still trains", err)
