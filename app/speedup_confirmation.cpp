@@ -106,15 +106,21 @@ void SpeedupConfirmation::judge_runs() {
   const auto counted = [](const RungJudgement& side) { return static_cast<int>(side.runs.size()) - side.left_out; };
   answer_ = {.speedup = gain, .repeats = std::min(counted(judged[0]), counted(judged[1])), .reason = {}};
   left_out_ = static_cast<std::size_t>(judged[0].left_out + judged[1].left_out);
-  is_only_busy_ =
-      is_doubted_only_for(FlagId::busy_machine, judged[0]) && is_doubted_only_for(FlagId::busy_machine, judged[1]);
+  // More repeats here don't bring the two sides together.
+  const auto elsewhere = std::find_if(judged[1].flags.begin(), judged[1].flags.end(),
+                                      [](const Flag& each) { return each.id == FlagId::other_machine; });
+  is_only_busy_ = elsewhere == judged[1].flags.end() && is_doubted_only_for(FlagId::busy_machine, judged[0]) &&
+                  is_doubted_only_for(FlagId::busy_machine, judged[1]);
   doubt_.clear();
   if (const Trust trust = gain.worst(); trust != Trust::trusted) {
     answer_.speedup.verdict = Verdict::cannot_tell;
     const bool is_run = judged[1].trust == trust;
     const Flag* flag = reason_for(trust, judged[is_run ? 1 : 0]);
-    doubt_ = "The throughput of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
-             (flag ? ": " + flag->why : ".");
+    if (!flag && elsewhere != judged[1].flags.end())
+      doubt_ = elsewhere->why;
+    else
+      doubt_ = "The throughput of " + (is_run ? run_ : base_).asked.name + " is " + std::string(to_string(trust)) +
+               (flag ? ": " + flag->why : ".");
   }
   estimates_.push_back(answer_.speedup);
 }

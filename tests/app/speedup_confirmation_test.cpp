@@ -143,6 +143,18 @@ TEST_F(SpeedupConfirmationTest, AnImpossibleRungIsNeverFaster) {
   EXPECT_EQ(runs(), 2u) << "no repeat can make it possible";
 }
 
+TEST_F(SpeedupConfirmationTest, RunsOfTwoMachinesAreNotRepeatedSinceTheirFactorSaysNothing) {
+  measure({.rung_factor = 0.5});
+  stepladder::Run elsewhere = session_.store().existing_run(rung_);
+  elsewhere.environment = R"({"host":"elsewhere"})";
+  session_.store().update_run(elsewhere);
+  const SpeedupAnswer& answer = answer_to({rung_, base_});
+  EXPECT_EQ(state(), State::answered);
+  EXPECT_EQ(answer.speedup.verdict, Verdict::cannot_tell);
+  EXPECT_NE(answer.reason.find("between two machines"), std::string::npos) << answer.reason;
+  EXPECT_EQ(runs(), 2u);
+}
+
 TEST_F(SpeedupConfirmationTest, AnImpossibleRepeatOrBaselineCountsToo) {
   measure({.rung_factor = 0.5, .impossible_from = 3});  // of the second round's two, the latter
   EXPECT_EQ(answer_to({rung_, base_}).speedup.worst(), Trust::impossible);
