@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/desktop/charts/points_table.h"
+#include "app/desktop/models/record_view.h"
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
 #include "app/import/import.h"
@@ -70,6 +71,9 @@ struct LoadCurve {
   RunId run = 0;
   Quantity quantity = Quantity::loss;
   std::optional<std::pair<std::int64_t, std::int64_t>> zoom = {};  // first and last step
+};
+struct JudgeRecord {  // a pool, on another thread
+  RecordQuestion question;
 };
 struct LoadAdvice {
   RunId about = 0;
@@ -241,8 +245,8 @@ struct DismissMessage {
 
 using Command =
     std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
-                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, WantFigures, LoadCurve, LoadAdvice, SaveView,
-                 SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder, SelectRung, SelectRun,
+                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, WantFigures, LoadCurve, LoadAdvice, JudgeRecord,
+                 SaveView, SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder, SelectRung, SelectRun,
                  SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder,
                  DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
                  ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints,

@@ -170,7 +170,7 @@ bool DesktopApp::is_busy() const {
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          !workspace_.unstored.empty() || workspace_.import.state == State::reading ||
          workspace_.import.state == State::keeping || exports_.is_busy() || workspace_.verification.open ||
-         metrics_reader_.is_pending() || asked_portal_.valid() ||
+         metrics_reader_.is_pending() || records_.is_pending() || asked_portal_.valid() ||
          (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
@@ -206,6 +206,7 @@ void DesktopApp::ingest() {
   import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
   read_project_metrics();
+  records_.update(workspace_.record, workspace_.database, workspace_.patience);
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {

@@ -104,6 +104,7 @@ class DesktopApp {
   void execute(const LoadMetrics& load);
   void execute(const WantFigures& wanted);
   void execute(const LoadAdvice& load);
+  void execute(const JudgeRecord& judge);
   void execute(const SaveView& save);
   void execute(const SaveViewAs& save);
   void execute(const OpenView& open);
@@ -180,6 +181,7 @@ class DesktopApp {
   ImportJob import_job_;
   ExportQueue exports_;
   ProjectMetricsReader metrics_reader_;
+  RecordReader records_;
   std::string metrics_problem_;  // ProjectMetrics::problem, as shown
   std::future<std::optional<bool>> asked_portal_;
   std::optional<bool> portal_;  // its last answer

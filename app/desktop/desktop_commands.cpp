@@ -287,6 +287,10 @@ void DesktopApp::empty_bin(double deleted_before) {
   });
 }
 
+void DesktopApp::execute(const JudgeRecord& judge) {
+  records_.ask(judge.question);
+}
+
 void DesktopApp::execute(const PreviewImport& preview) {
   workspace_.import = {.state = ImportPreview::State::reading, .asked = preview};
   import_job_.preview(workspace_.database, preview);

@@ -18,6 +18,7 @@
 #include "app/curves/overview_curve.h"
 #include "app/desktop/commands.h"
 #include "app/desktop/models/project_metrics.h"
+#include "app/desktop/models/record_view.h"
 #include "app/excerpt.h"
 #include "app/import/import.h"
 #include "app/launch/step_estimate.h"
@@ -238,6 +239,7 @@ class Workspace {
   std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
   ImportPreview import;
   AdviceView advice;
+  std::shared_ptr<const RecordView> record;  // null until the view Record has asked
   Verification verification;
   LaunchPlan launch_plan;
   std::vector<ResumableRun> resumable;     // newest first; as of the last LoadResumable

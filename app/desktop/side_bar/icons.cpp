@@ -82,6 +82,11 @@ void draw_gauge(const Pen& pen) {
   pen.line({{12, 14}, {16, 9}});
   pen.dot({12, 14}, 1.5f);
 }
+void draw_record(const Pen& pen) {
+  pen.line({{7, 3}, {17, 3}, {17, 9}, {12, 14}, {7, 9}}, true);
+  pen.line({{12, 14}, {12, 18}});
+  pen.line({{8, 20.5f}, {16, 20.5f}});
+}
 void draw_import(const Pen& pen) {
   pen.line({{12, 3}, {12, 15}});
   pen.line({{7, 10}, {12, 15}, {17, 10}});
@@ -121,9 +126,9 @@ struct Icon {
 };
 constexpr std::array icons{Icon{"launch", draw_launch},   Icon{"live", draw_live},       Icon{"ladder", draw_ladder},
                            Icon{"compare", draw_compare}, Icon{"history", draw_history}, Icon{"run", draw_run},
-                           Icon{"mfu", draw_gauge},       Icon{"import", draw_import},   Icon{"advisor", draw_advisor},
-                           Icon{"fold", draw_fold},       Icon{"unfold", draw_unfold},   Icon{"theme", draw_theme},
-                           Icon{"search", draw_search}};
+                           Icon{"mfu", draw_gauge},       Icon{"import", draw_import},   Icon{"record", draw_record},
+                           Icon{"advisor", draw_advisor}, Icon{"fold", draw_fold},       Icon{"unfold", draw_unfold},
+                           Icon{"theme", draw_theme},     Icon{"search", draw_search}};
 
 }  // namespace
 

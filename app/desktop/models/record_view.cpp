@@ -1,0 +1,87 @@
+#include "app/desktop/models/record_view.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "app/environment.h"
+#include "app/exit_status.h"
+#include "app/record/pool_source.h"
+#include "app/run_filter.h"
+
+namespace stepladder {
+namespace {
+
+// Numbers of runs, or one name as it is.
+std::vector<std::string> names_in(const std::string& text) {
+  if (text.find_first_not_of("0123456789 ") != std::string::npos) return {text};
+  std::istringstream words(text);
+  std::vector<std::string> names;
+  for (std::string word; words >> word;) names.push_back(word);
+  return names;
+}
+
+Run run_named(RunStore& store, const std::string& wanted) {
+  for (Run& run : store.runs())
+    if (std::to_string(run.id) == wanted || run.name == wanted) return std::move(run);
+  throw UsageError("There is no folder, log or run '" + wanted + "'");
+}
+
+std::vector<std::string> rule_names(const std::filesystem::path& assets) {
+  std::vector<std::string> names;
+  for (const std::filesystem::path& folder : {assets / "rules", user_rules_folder()}) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+      if (it->path().extension() == ".json") names.push_back(it->path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+void judge(RecordView& view, const std::filesystem::path& database, const std::filesystem::path& assets) {
+  if (!view.asked.rule.empty()) view.rule = find_record_rule(view.asked.rule, assets);
+  const std::optional<RecordRule>& rule = view.rule;
+  const LogQuestion question =
+      rule ? LogQuestion{rule->metric, rule->final_line, !is_missing(rule->time_limit_s)} : LogQuestion{};
+  const RecordPool pool = read_pool(names_in(view.asked.pool), question, database, run_named);
+  std::optional<RecordPool> baseline;
+  if (!view.asked.baseline.empty()) baseline = read_pool(names_in(view.asked.baseline), question, database, run_named);
+  view.claim = judge_record(pool, baseline ? &*baseline : nullptr, rule, {.systems_only = view.asked.systems_only});
+  const RecordRule none;
+  for (const ArrivedRun& run : runs_as_they_arrived(pool, baseline ? &*baseline : nullptr, rule ? *rule : none))
+    view.dots.push_back({std::filesystem::path(pool.logs[run.log].file).filename().string(), run.value, run.time_s,
+                         rule ? run.p : missing});
+}
+
+}  // namespace
+
+RecordView record_view(const RecordQuestion& question, const std::filesystem::path& database,
+                       const std::filesystem::path& assets) {
+  RecordView view{.asked = question};
+  view.rules = rule_names(assets);
+  try {
+    view.published = read_published_records(assets / "records" / "modded-nanogpt.json");
+  } catch (const std::exception& error) {
+    view.published_problem = error.what();
+  }
+  if (question.pool.empty()) return view;
+  try {
+    judge(view, database, assets);
+  } catch (const std::exception& error) {  // UsageError, FilterError, RuleError, StorageError
+    view.problem = error.what();
+  }
+  return view;
+}
+
+bool RecordReader::update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database,
+                          std::chrono::milliseconds patience) {
+  if (asked_ != started_ && !background_.is_pending()) {
+    started_ = asked_;
+    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, database] {
+      return std::make_shared<const RecordView>(record_view(question, database, assets_folder()));
+    });
+  }
+  return background_.take(into, patience) && asked_ == started_;
+}
+
+}  // namespace stepladder

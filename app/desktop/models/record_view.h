@@ -1,0 +1,70 @@
+// The Record view's model: a pool judged under a rule, on another thread. UI thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/desktop/models/background.h"
+#include "app/record/published_records.h"
+#include "storage/speedrun/record_claim.h"
+
+namespace stepladder {
+
+struct RecordQuestion {
+  std::string pool;  // a name as read_pool has them, or numbers of runs with blanks between; empty: none
+  std::string baseline;
+  std::string rule;  // its name; empty: none
+  bool systems_only = false;
+
+  bool operator==(const RecordQuestion&) const = default;
+};
+
+// A run as a dot.
+struct RecordDot {
+  std::string name;  // its log or run
+  double value = missing;
+  double time_s = missing;
+  double p = missing;  // of this run and those before it
+};
+
+struct RecordView {
+  RecordQuestion asked;
+  std::string problem;  // why the pool couldn't be judged
+  std::vector<std::string> rules;
+  std::optional<RecordRule> rule;
+  RecordClaim claim;
+  std::vector<RecordDot> dots;  // in order of the runs' dates
+  PublishedRecords published;
+  std::string published_problem;
+
+  bool has_claim() const { return !asked.pool.empty() && problem.empty(); }
+};
+
+// What the view shows for a question. Reads logs and the database; blocks.
+RecordView record_view(const RecordQuestion& question, const std::filesystem::path& database,
+                       const std::filesystem::path& assets);
+
+class RecordReader {
+ public:
+  void ask(RecordQuestion question) {
+    wanted_ = std::move(question);
+    ++asked_;
+  }
+  bool is_pending() const { return background_.is_pending(); }
+
+  // Call in every frame. Starts what is wanted, and returns whether `into` was replaced.
+  bool update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database,
+              std::chrono::milliseconds patience);
+
+ private:
+  RecordQuestion wanted_;
+  std::int64_t asked_ = 0, started_ = 0;
+  Background<std::shared_ptr<const RecordView>> background_;
+};
+
+}  // namespace stepladder
