@@ -3,6 +3,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from desktop_driver import BUILD, Desktop, missing_tools
@@ -26,16 +27,25 @@ class Close(unittest.TestCase):
         first.send_signal(signal.SIGINT)
         first.wait(timeout=PATIENCE_S)
         self.desktop.start()
-        self.desktop.go("side.run", "run.again")
-        self.desktop.click("run.again")
+        self.press_again()
         return self.wait_for("select id from runs where status = 'running'")
 
     def queue_another(self):
         """The run once more, behind all others; returns its id."""
         before = self.desktop.rows("select max(id) from runs")[0][0]
-        self.desktop.go("side.run", "run.again")
-        self.desktop.click("run.again")
+        self.press_again()
         return self.wait_for("select max(id) from runs where status = 'queued' and id > ?", before)
+
+    def press_again(self):
+        """Presses the Run view's button until Live is shown instead: a busy machine may lose a click."""
+        def pressed():
+            self.desktop.go("side.run", "run.again")
+            self.desktop.click("run.again")
+            deadline = time.monotonic() + 30
+            while "run.again" in self.desktop.ui_test_anchors() and time.monotonic() < deadline:
+                time.sleep(0.1)
+            return "run.again" not in self.desktop.ui_test_anchors()
+        self.desktop.wait(pressed, "the run to be repeated")
 
     def waiting(self):
         return [id for id, in self.desktop.rows("select run_id from queue join runs on id = run_id where status = 'queued' "

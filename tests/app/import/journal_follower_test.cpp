@@ -15,7 +15,7 @@
 namespace stepladder {
 namespace {
 
-std::string journal_line(const std::string& json) {
+std::string line_with_checksum(const std::string& json) {
   char checksum[16];
   std::snprintf(checksum, sizeof checksum, "\t%08x\n", crc32(json));
   return json + checksum;
@@ -24,7 +24,7 @@ std::string journal_line(const std::string& json) {
 // Of a process on this machine that has exited, unless `alive`.
 std::string first_line(int rank = 0, int attempt = 1, bool alive = false) {
   const ProcessIdentity self = this_process();
-  return journal_line(
+  return line_with_checksum(
       R"({"e":"run","v":1,"uid":"0123456789abcdef0123456789abcdef","id":"demo","name":"demo","attempt":)" +
       std::to_string(attempt) + R"(,"rank":)" + std::to_string(rank) + R"(,"world":2,"t":1000.0,"pid":)" +
       std::to_string(self.pid) + R"(,"pid_start":)" + std::to_string(alive ? self.start : 1) + R"(,"boot":")" +
@@ -32,11 +32,11 @@ std::string first_line(int rank = 0, int attempt = 1, bool alive = false) {
 }
 
 std::string logged(int step, const std::string& values) {
-  return journal_line(R"({"e":"log","s":)" + std::to_string(step) + R"(,"t":)" + std::to_string(1001 + step) +
-                      R"(,"v":{)" + values + "}}");
+  return line_with_checksum(R"({"e":"log","s":)" + std::to_string(step) + R"(,"t":)" + std::to_string(1001 + step) +
+                            R"(,"v":{)" + values + "}}");
 }
 
-const std::string last_line = journal_line(R"({"e":"end","t":2000.0,"status":"finished","code":0})");
+const std::string last_line = line_with_checksum(R"({"e":"end","t":2000.0,"status":"finished","code":0})");
 
 class JournalFollowing : public ::testing::Test {
  protected:
@@ -73,9 +73,10 @@ class JournalFollowing : public ::testing::Test {
 };
 
 TEST_F(JournalFollowing, AJournalThatGrowsByteByByteIsStoredOnceByFollowersThatAreRestartedEachTime) {
-  std::string bytes = first_line() + journal_line(R"({"e":"config","v":{"lr":0.001}})");
+  std::string bytes = first_line() + line_with_checksum(R"({"e":"config","v":{"lr":0.001}})");
   for (int i = 0; i < 4; ++i) {
-    bytes += journal_line(R"({"e":"step","s":)" + std::to_string(i) + R"(,"t":1001,"ms":12.5,"y":"event","n":8})");
+    bytes +=
+        line_with_checksum(R"({"e":"step","s":)" + std::to_string(i) + R"(,"t":1001,"ms":12.5,"y":"event","n":8})");
     bytes += logged(
         i, R"("loss":)" + (i == 2 ? std::string("\"NaN\"") : std::to_string(4 - i)) + R"(,"acc":)" + std::to_string(i));
   }
@@ -103,7 +104,7 @@ TEST_F(JournalFollowing, ALaterAttemptSupersedesAndOtherRanksAddMetrics) {
   follow();
   EXPECT_EQ(store_.existing_run(1).status, RunStatus::interrupted);
   EXPECT_NE(store_.existing_run(1).reason.find("last step 1"), std::string::npos);
-  write("rank-1.1.jsonl", first_line(1) + journal_line(R"({"e":"step","s":0,"t":1001,"ms":30,"y":"event"})"));
+  write("rank-1.1.jsonl", first_line(1) + line_with_checksum(R"({"e":"step","s":0,"t":1001,"ms":30,"y":"event"})"));
   write("rank-0.2.jsonl", first_line(0, 2) + logged(1, R"("loss":2)") + last_line);
   follow();
   EXPECT_EQ(losses(), "0 4 nan nan; 1 2 nan nan; ");
@@ -132,7 +133,7 @@ TEST_F(JournalFollowing, ARunWhoseProcessLivesIsRunningAndItsBadTailIsTriedAgain
 
 TEST_F(JournalFollowing, ATimedStepWaitsForItsNumbers) {
   const auto timed = [](int step) {
-    return journal_line(R"({"e":"step","s":)" + std::to_string(step) + R"(,"t":1001,"ms":12.5,"y":"event"})");
+    return line_with_checksum(R"({"e":"step","s":)" + std::to_string(step) + R"(,"t":1001,"ms":12.5,"y":"event"})");
   };
   const std::string begin = first_line(0, 1, true) + timed(0) + logged(0, R"("loss":4)");
   JournalFollower follower(store_, {.paths = {folder_.path()}}, [](const std::string&) {});
@@ -169,7 +170,7 @@ TEST_F(JournalFollowing, TwoFollowersAtOnceStoreEachValueOnce) {
 }
 
 TEST_F(JournalFollowing, OtherFilesAreSaidOnceAndLeftAlone) {
-  write("rank-0.1.jsonl", journal_line(R"({"e":"run","v":2})"));
+  write("rank-0.1.jsonl", line_with_checksum(R"({"e":"run","v":2})"));
   JournalFollower follower(store_, {.paths = {folder_.path()}},
                            [this](const std::string& text) { told_.push_back(text); });
   for (int i = 0; i < 3; ++i) {

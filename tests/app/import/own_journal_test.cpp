@@ -116,7 +116,7 @@ std::string header(int attempt = 1, const PlannedRun& planned = planned_run()) {
                        {"stepladder", planned.fields()}});
 }
 
-std::string lines(const std::vector<RunEvent>& events) {
+std::string written_lines(const std::vector<RunEvent>& events) {
   std::string text;
   for (const RunEvent& event : events) text += line_of(event);
   return text;
@@ -175,7 +175,7 @@ class OwnJournal : public ::testing::Test {
 };
 
 TEST_F(OwnJournal, GivesTheSameRunHoweverItIsCutAndByFollowersThatAreRestartedEachTime) {
-  const std::string bytes = header() + lines(events()) + line_of(ending());
+  const std::string bytes = header() + written_lines(events()) + line_of(ending());
   std::size_t lines_seen = 0;
   for (std::size_t size = 0; size <= bytes.size(); size += lines_seen < 4 ? 1 : 7) {
     if (size > 0 && bytes[size - 1] == '\n') ++lines_seen;
@@ -201,8 +201,8 @@ TEST_F(OwnJournal, GivesTheSameRunHoweverItIsCutAndByFollowersThatAreRestartedEa
 TEST_F(OwnJournal, OfTwoAttemptsTheLaterSupersedesAlsoIfBothAreReadAtOnce) {
   PlannedRun again = planned_run();
   again.run.planned_steps = 5;
-  write("rank-0.1.jsonl", header() + lines(events(1, 3)) + line_of(ending(RunStatus::stopped)));
-  write("rank-0.2.jsonl", header(2, again) + lines(events(3, 5)) + line_of(ending()));
+  write("rank-0.1.jsonl", header() + written_lines(events(1, 3)) + line_of(ending(RunStatus::stopped)));
+  write("rank-0.2.jsonl", header(2, again) + written_lines(events(3, 5)) + line_of(ending()));
   follow();
   queue();
   train(events(1, 3));
@@ -216,12 +216,12 @@ TEST_F(OwnJournal, OfTwoAttemptsTheLaterSupersedesAlsoIfBothAreReadAtOnce) {
 }
 
 TEST_F(OwnJournal, AFinishedRunThatLacksStepsHasFailedAndUnknownWordsClaimNothing) {
-  write("rank-0.1.jsonl", header() + lines(events(2, 3)) + line_of(ending()));
+  write("rank-0.1.jsonl", header() + written_lines(events(2, 3)) + line_of(ending()));
   follow();
   EXPECT_EQ(near_.existing_run(1).status, RunStatus::failed);
   EXPECT_NE(near_.existing_run(1).reason.find("step 1"), std::string::npos) << near_.existing_run(1).reason;
   write("rank-0.2.jsonl",
-        header(2) + lines(events(1, 1)) + journal_line({{"e", "end"}, {"t", 1.0}, {"status", "ascended"}}));
+        header(2) + written_lines(events(1, 1)) + journal_line({{"e", "end"}, {"t", 1.0}, {"status", "ascended"}}));
   follow();
   EXPECT_EQ(near_.existing_run(1).status, RunStatus::failed);
 }
@@ -238,7 +238,7 @@ TEST_F(OwnJournal, QueuedRunsWaitAndADamagedOrHostileLineStopsNothing) {
         R"({"e":"started","sync":"maybe","tokens_per_step":-3,"recipe":17})", R"({"e":"log","s":3,"v":{"":1,"a":"b"}})",
         R"({"e":"out","t":1,"b":"\u20ac"})", R"({"e":"checkpoint","t":1,"bytes":"many"})", R"({"e":"tomorrow"})"})
     hostile += journal_line(Json::parse(line));
-  write("rank-0.1.jsonl", hostile + lines(events()) + line_of(ending()));
+  write("rank-0.1.jsonl", hostile + written_lines(events()) + line_of(ending()));
   follow();
   EXPECT_EQ(near_.existing_run(1).status, RunStatus::finished);
   EXPECT_EQ(near_.recorded_steps(1).records, 3);
@@ -247,7 +247,7 @@ TEST_F(OwnJournal, QueuedRunsWaitAndADamagedOrHostileLineStopsNothing) {
 TEST_F(OwnJournal, AddsNothingToTheDatabaseThatHasTheRunItself) {
   stepladder::Run run = planned_run().run;
   near_.create_run(run);
-  write("rank-0.1.jsonl", header() + lines(events()) + line_of(ending()));
+  write("rank-0.1.jsonl", header() + written_lines(events()) + line_of(ending()));
   follow();
   EXPECT_EQ(near_.runs().size(), 1u);
   EXPECT_EQ(near_.recorded_steps(1).records, 0);

@@ -68,7 +68,9 @@ TEST(Bisection, a_larger_budget_goes_on_from_the_same_runs) {
       asked->push_back(*commit);
       bisection.add(*commit, (*commit >= 9 ? 0.05 : 0) + error(random));
     }
-    if (budget == 60) EXPECT_EQ(bisection.found(), 9u) << bisection.reason();
+    if (budget == 60) {
+      EXPECT_EQ(bisection.found(), 9u) << bisection.reason();
+    }
   }
   ASSERT_EQ(few.size(), 12u);
   EXPECT_TRUE(std::equal(few.begin(), few.end(), many.begin()));

@@ -139,7 +139,7 @@ TEST(Strangers, plain_tables_and_indices_of_the_user_may_stay) {
   const auto file = folder / "a.stepladder";
   make_strange_project(file);
   as_stranger(file,
-              "CREATE TABLE machines (name TEXT PRIMARY KEY, cores INTEGER); CREATE INDEX by_name ON runs(name COLLATE "
+              "CREATE TABLE our_lab (name TEXT PRIMARY KEY, cores INTEGER); CREATE INDEX by_name ON runs(name COLLATE "
               "NOCASE, id DESC); ANALYZE");
   EXPECT_EQ(refusal_of_stranger(file), "");
   EXPECT_EQ(refusal_of_stranger(file, Mode::read_only), "");
