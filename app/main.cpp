@@ -3,11 +3,13 @@
 #include <iostream>
 
 #include "app/cli/cli.h"
+#include "app/machines/ssh_questions.h"
 #ifdef STEPLADDER_DESKTOP
 #include "app/desktop/desktop.h"
 #endif
 
 int main(int argc, char** argv) {
+  if (const auto asked = stepladder::ask_for_ssh(argc, argv)) return *asked;
 #ifdef STEPLADDER_DESKTOP
   const stepladder::Desktop desktop{.open = stepladder::open_desktop, .screenshot = stepladder::take_screenshot};
 #else

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "storage/analysis/machines/run_place.h"
+
 namespace stepladder {
 
 Json number(double value) {
@@ -22,6 +24,7 @@ Json run_json(const Run& run, const Summary& summary, const PlausibilityContext&
   const bool measured = summary.steps > 0;
   const RunUtilisation used = utilisation_of(run, summary, context.hardware);
   const Plausibility plausibility = plausibility_of(run, summary, context);
+  const RunPlace place = place_of(run);
   Json flags = Json::array();
   for (const Flag& flag : plausibility.flags) flags.push_back(to_string(flag.id));
   return {{"id", run.id},
@@ -63,6 +66,8 @@ Json run_json(const Run& run, const Summary& summary, const PlausibilityContext&
           {"attention", text_or_null(run.attention)},
           {"peak_memory_bytes", count_or_null(run.peak_memory_bytes)},
           {"setup_ms", number(run.setup_ms)},
+          {"machine", text_or_null(machine_of(run))},
+          {"host", place.hosts.empty() ? Json() : Json(place.hosts.back())},
           {"watched_steps", count_or_null(summary.watched_steps)},
           {"disturbed_steps", summary.watched_steps > 0 ? Json(summary.disturbed_steps) : Json()}};
 }

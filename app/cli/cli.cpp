@@ -1,5 +1,6 @@
 #include "app/cli/cli.h"
 
+#include <algorithm>
 #include <iostream>
 #include <string_view>
 
@@ -56,6 +57,8 @@ void refuse_empty_values(int argc, char** argv) {
   }
 }
 
+std::vector<std::string> words;  // of the command line
+
 int dispatch(int argc, char** argv, const Desktop& desktop) {
   refuse_empty_values(argc, argv);
   std::string database;
@@ -96,6 +99,7 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
       export_command(app, common),
       profile_command(app, common),
       doctor_command(app, common),
+      machines_command(app, common),
       worker_processes_command(app),
       screenshot_command(app, common, desktop.screenshot),
   };
@@ -121,10 +125,15 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
 
 }  // namespace
 
+const std::vector<std::string>& command_words() {
+  return words;
+}
+
 int run_command_line(int argc, char** argv, const Desktop& desktop) {
   open_standard_streams();
   keep_workers_from_spinning();
   remember_command_line(argc, argv);
+  words.assign(argv + std::min(argc, 1), argv + argc);
   catch_signals();
   const TerminalGuard guard;
   try {

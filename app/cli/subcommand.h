@@ -6,6 +6,8 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "app/cli/report.h"
 #include "engine/training_job.h"
@@ -61,6 +63,9 @@ void keep_off_database(const std::filesystem::path& out, const std::filesystem::
                        const std::string& option = "--out");
 
 DeviceReport probe_machine();  // the machine's hardware; blocks until the engine has detected it
+
+// The words of this process's command line after the program.
+const std::vector<std::string>& command_words();
 
 // Ctrl-C and termination: the first sets interrupted(), the second ends the process at once.
 void catch_signals();

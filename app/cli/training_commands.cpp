@@ -6,6 +6,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/journal/training_place.h"
+#include "app/cli/machines/on_machine.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/worker.h"
@@ -31,6 +32,7 @@ struct TrainOptions {
   std::vector<std::string> stages;
   std::string resume;
   std::string fork;
+  OnMachine on;
 };
 
 RunId start_training(Session& session, const TrainOptions& options) {
@@ -63,6 +65,7 @@ int train_as_rank(const Placement& placement, Recipe recipe, const std::vector<s
 int train(const TrainOptions& options, const CommonOptions& common) {
   for (const std::string& stage : options.stages) stage_by_id(stage);
   if (options.fork.empty()) options.recipe.over(Recipe{});  // reports mistakes before the database is touched
+  if (options.on) return train_on_machine(options.on, common);
   const auto placement = placement_from_environment();
   if (placement && (!options.resume.empty() || !options.fork.empty())) {
     throw UsageError("a run is resumed or forked by one process, which starts the others itself: --nproc");
@@ -98,6 +101,7 @@ struct LadderOptions {
   std::vector<std::uint64_t> seeds;  // of the repeats
   bool interleave = false;
   QuietPatience quiet_patience;
+  OnMachine on;
 };
 
 std::string joined(const std::vector<std::string>& texts) {
@@ -205,6 +209,8 @@ int climb(const LadderRequest& request, const CommonOptions& common, TrainingPla
 
 // Trains what is left of a ladder that was killed or stopped.
 int continue_ladder(const std::string& wanted, QuietPatience patience, const CommonOptions& common) {
+  if (common.journals.empty())
+    if (const auto status = continue_on_machine(wanted, common)) return *status;
   TrainingPlace place(common);
   if (!place.is_temporary()) open_existing(common.database);
   place.take_in_journals();
@@ -233,6 +239,13 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, const Com
 }
 
 int ladder(const LadderOptions& options, const CommonOptions& common) {
+  if (options.on) {
+    planned_rungs(options);  // reports mistakes before the machine is asked
+    if (!options.plan.empty() && is_saved(options.plan))
+      throw UsageError(
+          "--plan: another machine knows only the presets that ship with Stepladder; --stages lists rungs");
+    return train_on_machine(options.on, common);
+  }
   if (!options.continued.empty()) return continue_ladder(options.continued, options.quiet_patience, common);
   if (!options.plan.empty()) {
     check_plan(options.plan);  // reports mistakes before the database is touched
@@ -259,6 +272,7 @@ int ask_owner(const std::string& wanted, RunRequest request, const CommonOptions
     throw UsageError("run " + std::to_string(run.id) + " is " + std::string(to_string(run.status)) +
                      "; only one that is queued or running can be asked to " + std::string(to_string(request)));
   }
+  if (const auto asked = ask_machine(store, run, request)) return *asked;
   store.request(run.id, request);
   return exit_done;
 }
@@ -275,7 +289,10 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
                                             "Continue this run (number, name or latest) from its newest checkpoint");
   add_when_quiet(*command, options->quiet_patience);
   add_journal(*command, common);
-  command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
+  CLI::Option* fork =
+      command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
+  add_on_options(*command, options->on, false);
+  for (CLI::Option* local : {resume, fork}) local->excludes(command->get_option("--on"));
   return {command, [options, &common] { return train(*options, common); }};
 }
 
@@ -308,6 +325,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
       ->excludes(repeats);
   command->add_flag("--interleave", options->interleave, "Run all repeats in random order");
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
+  add_on_options(*command, options->on, false);
   const std::vector<CLI::Option*> others = command->get_options();
   add_when_quiet(*command, options->quiet_patience);
   add_journal(*command, common);

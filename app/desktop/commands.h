@@ -26,8 +26,20 @@ namespace stepladder {
 
 struct LaunchLadder {
   LadderRequest request;
+  std::string on = {};                 // a machine's alias; empty: here
+  std::vector<SweptValue> swept = {};  // of a sweep on a machine
 };
-struct PlanLadder {  // which rungs it would have
+struct AddMachine {  // or change what it is asked for
+  Machine machine;
+};
+struct RemoveMachine {
+  std::string alias;
+};
+struct AskMachine {  // what it has, now
+  std::string alias;
+};
+struct LookAtMachines {};  // in every frame that shows what machines have now
+struct PlanLadder {        // which rungs it would have
   LadderRequest request;
 };
 struct SaveLadderPreset {  // as one of the user's own, replacing one of that name
@@ -252,7 +264,7 @@ using Command =
                  ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints,
                  SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme,
                  ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette,
-                 EmptyBin, KeepDrawing, DismissMessage>;
+                 EmptyBin, KeepDrawing, DismissMessage, AddMachine, RemoveMachine, AskMachine, LookAtMachines>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -70,6 +70,9 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.saved_ladders = saved_ladders();
   workspace_.load(store);
+  for (const Machine& machine : store.machines().machines())
+    workspace_.machines.push_back({.machine = machine, .lost_at = machine.lost_at, .why = machine.lost_why});
+  if (session && !store.read_only()) machines_ = std::make_unique<MachineWatch>(store.file(), wake_);
   for (const std::string& left : store.left_behind()) complain(left);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
@@ -207,6 +210,7 @@ void DesktopApp::ingest() {
   if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
   read_project_metrics();
   records_.update(workspace_.record, workspace_.database, workspace_.patience);
+  hear_machines();
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
     if (const auto* saved = std::get_if<CheckpointSaved>(&event); saved && !saved->error.empty()) {
@@ -348,6 +352,7 @@ void DesktopApp::draw() {
   palette_.draw(commands_);
   draw_messages();
   draw_closing();
+  draw_ssh_question();
   draw_notice();
   for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
     if (window->Active && !window->Hidden && (window->Flags & ImGuiWindowFlags_Tooltip) != 0)

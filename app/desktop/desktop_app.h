@@ -15,10 +15,12 @@
 #include "app/desktop/closing_popup.h"
 #include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
+#include "app/desktop/machines/ssh_popup.h"
 #include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
+#include "app/machines/machine_watch.h"
 #include "app/session.h"
 #include "app/views/saved_view.h"
 
@@ -61,12 +63,15 @@ class DesktopApp {
 
  private:
   void take_import(ImportPreview read);
+  void hear_machines();
+  bool asks_machine(RunId run, const char* signal);  // whether the run trains on one
   void say_of_bin(const EmptiedBin& emptied);
   void draw_messages();
   void draw_error(std::size_t i);  // of the messages
   void draw_notice();
   void draw_panels();
   void draw_closing();
+  void draw_ssh_question();
   void follow_others();
   bool take_curves(std::chrono::milliseconds patience);  // returns whether there were any
   void read_project_metrics();
@@ -157,6 +162,10 @@ class DesktopApp {
   void execute(const KeepDrawing&);
   void execute(const LoadCurve&);
   void execute(const DismissMessage& dismiss);
+  void execute(const AddMachine& add);
+  void execute(const RemoveMachine& remove);
+  void execute(const AskMachine& ask);
+  void execute(const LookAtMachines&);
 
   RunStore& store_;
   Session* session_;
@@ -173,6 +182,7 @@ class DesktopApp {
   std::string kept_apart_;  // Unstored::kept_apart, as shown
   PalettePopup palette_;
   ClosingPopup closing_popup_;
+  SshPopup ssh_popup_;
   Closing closing_ = Closing::no;
   std::chrono::steady_clock::time_point next_look_at_others_{};
   std::chrono::steady_clock::time_point next_look_for_dead_{};
@@ -180,6 +190,7 @@ class DesktopApp {
   CurveReader curves_;
   ImportJob import_job_;
   ExportQueue exports_;
+  std::unique_ptr<MachineWatch> machines_;  // null without a session
   ProjectMetricsReader metrics_reader_;
   RecordReader records_;
   std::string metrics_problem_;  // ProjectMetrics::problem, as shown

@@ -5,6 +5,7 @@
 #include "app/desktop/desktop_app.h"
 #include "app/environment.h"
 #include "app/format.h"
+#include "app/machines/far_command.h"
 #include "app/preset_ladder.h"
 #include "app/verdict_text.h"
 #include "engine/stage.h"
@@ -19,6 +20,14 @@ const DeviceReport& DesktopApp::device() const {
 
 void DesktopApp::execute(const LaunchLadder& launch) {
   if (!session_) return;
+  if (!launch.on.empty()) {
+    const auto machine = std::find_if(workspace_.machines.begin(), workspace_.machines.end(),
+                                      [&](const MachineStatus& status) { return status.machine.alias == launch.on; });
+    if (machine == workspace_.machines.end()) return;
+    machines_->start(launch.on, std::make_shared<FarLadder>(ladder_there(machine->machine, launch.request, launch.swept,
+                                                                         assets_folder() / "tinyshakespeare.txt")));
+    return show("machines");
+  }
   const LaunchedLadder launched = session_->launch_ladder(launch.request, device());
   workspace_.add_ladder(store_, launched.ladder, launched.runs);
   show("live");
@@ -124,6 +133,7 @@ void DesktopApp::execute(const ForkRun& fork) {
 void DesktopApp::execute(const StopRun& stop) {
   if (!session_) return;
   if (workspace_.is_ours(stop.run)) return session_->stop(stop.run);
+  if (asks_machine(stop.run, "stop")) return;
   store_.request(stop.run, RunRequest::stop);
   notice("Asked the process that trains it to stop");
 }
@@ -140,6 +150,7 @@ void DesktopApp::execute(const StopAll&) {
 void DesktopApp::execute(const PauseRun& pause) {
   if (!session_) return;
   if (workspace_.is_ours(pause.run)) return session_->pause(pause.run, pause.paused);
+  if (asks_machine(pause.run, pause.paused ? "pause" : "continue")) return workspace_.pause(pause.paused);
   store_.request(pause.run, pause.paused ? RunRequest::pause : RunRequest::resume);
   workspace_.pause(pause.paused);
 }

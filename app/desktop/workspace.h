@@ -22,6 +22,8 @@
 #include "app/excerpt.h"
 #include "app/import/import.h"
 #include "app/launch/step_estimate.h"
+#include "app/machines/machine_status.h"
+#include "app/machines/ssh_questions.h"
 #include "engine/device.h"
 #include "engine/files/run_checkpoints.h"
 #include "storage/analysis/advice.h"
@@ -246,6 +248,8 @@ class Workspace {
   std::optional<LadderDraft> proposal;     // for the Launch view to take over
   int proposals = 0;                       // made so far
   std::vector<std::string> saved_ladders;  // names of the user's own presets
+  std::vector<MachineStatus> machines;     // by alias
+  std::vector<SshQuestion> ssh_questions;  // that wait for an answer
   std::vector<std::string> views;          // names of the project's saved views
   std::string open_view;                   // the one that was opened or saved last; empty: none
   int waterfall_toggles = 0;               // asked of Ladder so far

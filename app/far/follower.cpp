@@ -107,7 +107,7 @@ void Follower::look_at(const std::string& run, Followed& followed, const std::fu
       if (const Descriptor inner = folder_below(folder.get(), top))
         add_journals(inner.get(), std::string(top) + "/", top[0] == 'j' ? 3 : 0, followed.files);
   }
-  bool more = false;
+  bool more = false, rests_unsent = false;
   const bool is_over = !followed.goes_on && now - followed.over_since > grace;
   for (auto& [name, tail] : followed.files) {
     if (!has_room()) return;
@@ -116,12 +116,14 @@ void Follower::look_at(const std::string& run, Followed& followed, const std::fu
     if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     const std::uint64_t at = tail.offset();
     const std::string bytes = tail.next(file.get(), is_over || has_later_attempt(followed.files, name), now);
+    rests_unsent = rests_unsent || tail.offset() < static_cast<std::uint64_t>(status.st_size);
     if (bytes.empty()) continue;
     more = true;
     send_({{"file", {{"run", run}, {"name", name}, {"at", at}, {"data", to_base64(bytes)}}}});
   }
-  // A state that says that the run has ended follows its last bytes.
-  if (!more && now >= followed.next_state) look_at_state(run, folder.get(), followed, now);
+  // A state that says that the run has ended follows its last bytes; bad lines are given some time to become good.
+  const bool waits = rests_unsent && !followed.goes_on && now - followed.over_since <= grace_of_tails;
+  if (!more && !waits && now >= followed.next_state) look_at_state(run, folder.get(), followed, now);
   const bool rests = !followed.goes_on && now - followed.over_since > grace_of_tails;
   followed.next_look = more ? now : now + (rests ? Clock::duration(look_interval_when_over) : look_interval);
 }
@@ -131,8 +133,13 @@ void Follower::look_at_state(const std::string& run, int run_folder, Followed& f
   try {
     Json state = state_of(run, run_folder, followed.attempt, job_of_(run, run_folder));
     const bool goes_on = may_go_on(state);
-    if (!goes_on && followed.goes_on) followed.over_since = now;
+    const bool ends = !goes_on && followed.goes_on;
     followed.goes_on = goes_on;
+    if (ends) {  // it may have begun journals since the last listing: those are sent first
+      followed.over_since = now;
+      followed.next_listing = followed.next_state = {};
+      return;
+    }
     Json compared = state;
     compared.erase("last_alive");
     std::string text = as_text(compared);

@@ -176,6 +176,7 @@ void Talker::take(const Json& id, const std::string& what, const Json& request) 
     return answer(id, hello(folder_));
   }
   if (what == "report") return report(id);
+  if (what == "stepladder") return installed(id, request);
   if (what == "slurm") return jobs_.describe([this, id](const Json& found) { answer(id, found); });
   if (what == "runs") return answer(id, runs(request));
   if (what == "put") return answer(id, put(request));
@@ -198,6 +199,19 @@ void Talker::report(const Json& id) {
     found["gpu_reason"] =
         outcome.succeeded() ? found["gpus"].empty() ? "nvidia-smi lists no GPU." : "" : outcome.sentence("nvidia-smi");
     answer(id, found);
+  });
+}
+
+// The Stepladder that trains here: what a login shell would find, and what `machines setup` has installed.
+void Talker::installed(const Json& id, const Json& request) {
+  const std::string program = text_field(request, "program", "stepladder");
+  const std::string script = "PATH=\"$HOME/.local/bin:$1/venv/bin:$PATH\"; exec \"$0\" --version";
+  children_.start({"/bin/sh", "-c", script, program, folder_}, gpu_patience, [this, id](const Outcome& outcome) {
+    const std::string said = outcome.succeeded() ? outcome.output.substr(0, outcome.output.find('\n')) : "";
+    const std::string begin = "stepladder ";
+    const bool is_ours = said.rfind(begin, 0) == 0;
+    answer(id, {{"version", is_ours ? Json(said.substr(begin.size())) : Json()},
+                {"reason", is_ours ? "" : outcome.sentence("stepladder")}});
   });
 }
 

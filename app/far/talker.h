@@ -36,6 +36,7 @@ class Talker {
   void take(const Json& id, const std::string& what, const Json& request);
 
   void report(const Json& id);
+  void installed(const Json& id, const Json& request);
   Json runs(const Json& request);
   Json put(const Json& request);
   void start(const Json& id, const Json& request);

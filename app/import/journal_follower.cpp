@@ -16,6 +16,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t bytes_at_once = 512 << 10;  // of a journal, stored in one transaction of about 50 ms
 
+constexpr std::int64_t longest_kept_output = 16 << 20;  // of a journal: later output is only read for steps
+
 std::uint64_t journal_size(const fs::path& path) {
   std::error_code error;
   const std::uintmax_t size = fs::file_size(path, error);
@@ -211,7 +213,7 @@ JournalFollower::Piece JournalFollower::read_piece(File& file) {
 
 // A bad line is "not yet" for a minute; on this machine a dead writer's file will not change.
 bool JournalFollower::is_given_up(const File& file) const {
-  if (is_on_this_machine(*file.header) && !is_alive_here(*file.header)) return true;
+  if (request_.is_far ? !gone_.empty() : is_on_this_machine(*file.header) && !is_alive_here(*file.header)) return true;
   return file.stuck_since && Clock::now() - *file.stuck_since > give_up_after;
 }
 
@@ -232,6 +234,8 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
         store_own(group, file, piece);
       else
         store_script(group, file, piece, steps);
+      if (request_.is_far && group.run != 0 && !group.joined) store_.following().disown(group.run);
+      if (request_.created && before != group.run) request_.created(group.run);
       ended = has_end(piece.events);
       position = {group.run, static_cast<std::int64_t>(piece.end), state_of(group, file, steps)};
       store_.following().set_position(file.source, position);
@@ -243,7 +247,7 @@ void JournalFollower::store(Group& group, File& file, const Piece& piece) {
   file.steps = std::move(steps);
   file.stored = std::move(position);
   group.values_read += std::ssize(piece.events);
-  if (before != group.run)
+  if (before != group.run && !request_.is_far)
     tell_("run " + std::to_string(group.run) + (group.joined ? " takes in " : " is ") +
           group.folder.filename().string());
   if (!ended || group.joined || file.header->rank > 0) return;
@@ -266,6 +270,10 @@ void JournalFollower::store_script(Group& group, File& file, const Piece& piece,
   for (TextSample& text : run.take_texts()) {
     text.run = group.run;
     store_.apply(std::vector<RunEvent>{text});
+  }
+  for (ConsoleText& output : run.take_outputs()) {
+    output.run = group.run;
+    if (file.stored.bytes < longest_kept_output) store_.apply(std::vector<RunEvent>{output});
   }
   if (group.joined)
     update_joined_run(group.run, run, batch);
@@ -291,7 +299,8 @@ void JournalFollower::store_own(Group& group, File& file, const Piece& piece) {
     if (event.kind == "started") file.told = RunStatus::running;
   }
   store_.following().apply(events);
-  store_.following().own(group.run, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
+  if (!request_.is_far)
+    store_.following().own(group.run, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
 }
 
 // A new run, or the next attempt of one.
@@ -350,7 +359,7 @@ void JournalFollower::update_run(RunId id, const File& file, const JournalRun& j
     run.tokens_per_step = batch.steps.front().tokens;
   if (journal.changed() || run.status != before.status || run.tokens_per_step != before.tokens_per_step)
     store_.update_run(run);
-  if (file.header->rank == 0)
+  if (file.header->rank == 0 && !request_.is_far)
     store_.following().own(id, is_alive_here(*file.header) ? writer_of(*file.header) : this_process());
 }
 
@@ -387,8 +396,13 @@ void JournalFollower::store_batch(const Group& group, File& file, LoggedBatch& b
 
 bool JournalFollower::may_grow(const File& file) const {
   if (!file.header) return false;
+  if (request_.is_far) return gone_.empty();
   if (is_on_this_machine(*file.header)) return is_alive_here(*file.header);
   return Clock::now() - file.grown < give_up_after;
+}
+
+void JournalFollower::writers_are_gone(const std::string& why) {
+  gone_ = why;
 }
 
 void JournalFollower::settle() {
@@ -409,8 +423,10 @@ void JournalFollower::settle(Group& group) {
   const auto last = store_.recorded_steps(run->id).last_step;
   Run over = *run;
   over.status = RunStatus::interrupted;
-  over.reason = "the process that logged it (pid " + std::to_string(newest->header->pid) +
-                ") ended without ending the run; last step " + std::to_string(last);
+  over.reason = (request_.is_far ? gone_
+                                 : "the process that logged it (pid " + std::to_string(newest->header->pid) +
+                                       ") ended without ending the run") +
+                "; last step " + std::to_string(last);
   over.ended_at = unix_now();
   store_.update_run(over);
   tell_("run " + std::to_string(over.id) + " is interrupted: " + over.reason);

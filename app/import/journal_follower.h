@@ -21,6 +21,11 @@ namespace stepladder {
 struct FollowRequest {
   std::vector<std::filesystem::path> paths;  // journals, other trackers' stores, or folders of those
   std::string name;                          // of the runs; empty: as the script or the store calls them
+
+  // The files are copies of another machine's, which grow while the machine can be reached. No process here owns their
+  // runs, silence means nothing, and only `writers_are_gone` tells that they will not go on.
+  bool is_far = false;
+  std::function<void(RunId)> created = {};  // in the transaction that creates a run, or first adds to one
 };
 
 struct FollowedRun {
@@ -55,6 +60,9 @@ class JournalFollower {
 
   // Runs whose process has exited without ending them become interrupted. `take_in` does so as well, after a while.
   void settle();
+
+  // Of far journals: no process will add to them. What they hold is taken in first.
+  void writers_are_gone(const std::string& why);
 
   std::vector<FollowedRun> runs() const;
   bool any_is_open() const;  // a journal that may still grow
@@ -122,6 +130,7 @@ class JournalFollower {
   std::map<std::filesystem::path, Group> groups_;  // by folder
   std::set<std::string> joined_metrics_;
   bool has_joined_times_ = false;
+  std::string gone_;  // why the writers of far journals are gone; empty: they may not be
 };
 
 }  // namespace stepladder

@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t text_piece_bytes = 256 << 10;
+constexpr std::int64_t printed_piece_bytes = 4 << 10;  // its lines are told the time of its last one
 constexpr std::int64_t silent_bytes = 4 << 20;  // a table that tells nothing until so much was read is told at its end
 
 // Names and numbers of what an importer has told so far.
@@ -64,9 +65,8 @@ std::int64_t size_of(const fs::path& file) {
 }
 
 // Whole lines only; empty if there is none yet. A line longer than a piece is taken in parts.
-std::string lines_at(const fs::path& file, std::int64_t begin) {
-  std::string bytes(
-      static_cast<std::size_t>(std::min(text_piece_bytes, std::max<std::int64_t>(0, size_of(file) - begin))), '\0');
+std::string lines_at(const fs::path& file, std::int64_t begin, std::int64_t most = text_piece_bytes) {
+  std::string bytes(static_cast<std::size_t>(std::min(most, std::max<std::int64_t>(0, size_of(file) - begin))), '\0');
   std::ifstream stream(file, std::ios::binary);
   stream.seekg(begin);
   stream.read(bytes.data(), std::ssize(bytes));
@@ -74,7 +74,7 @@ std::string lines_at(const fs::path& file, std::int64_t begin) {
   const std::size_t end = bytes.rfind('\n');
   if (end != std::string::npos)
     bytes.resize(end + 1);
-  else if (std::ssize(bytes) < text_piece_bytes)
+  else if (std::ssize(bytes) < most)
     bytes.clear();
   return bytes;
 }
@@ -95,13 +95,15 @@ void add_facts(const Run& from, Run& run) {
 class TextFollower::File {
  public:
   File(RunStore& store, const FollowRequest& request, const std::function<void(const std::string&)>& tell,
-       fs::path path, std::optional<RunId> joined)
+       fs::path path, std::optional<RunId> joined, std::optional<Printed> printed = std::nullopt)
       : store_(store),
         request_(request),
         tell_(tell),
         path_(std::move(path)),
         source_("text " + path_.string()),
-        joined_(joined) {
+        joined_(joined),
+        printed_(std::move(printed)),
+        options_(printed_ ? printed_->options : ImportOptions{}) {
     options_.live = true;
     options_.known_stages = &known_stages();
   }
@@ -136,7 +138,9 @@ class TextFollower::File {
   const fs::path path_;
   const std::string source_;
   const std::optional<RunId> joined_;
+  const std::optional<Printed> printed_;
   ImportOptions options_;
+  const Importer of_output_ = importers::step_log();
   const Importer* importer_ = nullptr;
   std::unique_ptr<PiecewiseImport> reader_;
   std::int64_t given_ = 0;  // bytes
@@ -164,7 +168,7 @@ bool TextFollower::File::begin() {
   if (head.empty() || not_ours_) return false;
   try {
     MemoryInput input(head, path_);
-    importer_ = &importer_for(input, options_);
+    importer_ = printed_ ? &of_output_ : &importer_for(input, options_);
   } catch (const ImportError&) {
     importer_ = nullptr;
   }
@@ -212,7 +216,7 @@ bool TextFollower::File::take_in() {
   }
   if (ended_) return false;
   if (!reader_ && !begin()) return false;
-  std::string bytes = lines_at(path_, given_);
+  std::string bytes = lines_at(path_, given_, printed_ ? printed_piece_bytes : text_piece_bytes);
   if (bytes.empty()) return false;
   given_ += std::ssize(bytes);
   mark_ = mark_of(path_, given_);
@@ -230,7 +234,7 @@ bool TextFollower::File::take_in() {
     reader_.reset();
     return false;
   }
-  if (told_.events() == 0 && given_ > silent_bytes) {
+  if (told_.events() == 0 && given_ > silent_bytes && !printed_) {
     tell_(path_.string() + " holds several runs in one table, which only an import of the whole file reads");
     not_ours_ = true;
     reader_.reset();
@@ -293,7 +297,7 @@ void TextFollower::File::store(std::vector<ImportedEvent> events, bool at_end) {
     stored_ = position;
     stored_events_ = 0;
     anew_ = false;
-    if (run_ != run_before) tell_("run " + std::to_string(run_) + " is " + path_.string());
+    if (run_ != run_before && !printed_) tell_("run " + std::to_string(run_) + " is " + path_.string());
   } catch (const MovedOn&) {
   }
 }
@@ -304,7 +308,7 @@ void TextFollower::File::store(const ImportedEvent& event) {
     begin_run(begun->run);
   } else if (const auto* step = std::get_if<StepRecord>(&event)) {
     waiting_.push_back(*step);
-    if (is_missing(waiting_.back().at)) waiting_.back().at = unix_now();
+    if (is_missing(waiting_.back().at)) waiting_.back().at = printed_ ? printed_->written_at(given_ - 1) : unix_now();
     ++values_;
   } else if (const auto* logged = std::get_if<ImportedPoints>(&event)) {
     write_waiting();  // points share their steps' times
@@ -313,7 +317,7 @@ void TextFollower::File::store(const ImportedEvent& event) {
     values_ += std::ssize(logged->points);
   } else {
     write_waiting();
-    if (joined_) return;
+    if (joined_ && !printed_) return;
     Run run = store_.existing_run(run_);
     add_facts(std::get<EndedRun>(event).run, run);
     store_.update_run(run);
@@ -339,22 +343,23 @@ void TextFollower::File::begin_run(const Run& told) {
                               .created_at = unix_now(),
                               .started_at = unix_now()});
   }
+  if (joined_ && !printed_) return;
   Run run = store_.existing_run(run_);
-  if (joined_) return;
   add_facts(told, run);
-  run.environment = Json{{"followed_store", importer_->id}}.dump();
+  if (!printed_) run.environment = Json{{"followed_store", importer_->id}}.dump();
   store_.update_run(run);
 }
 
 void TextFollower::File::write_waiting() {
   std::vector<StepRecord> fresh, parts;
   for (const StepRecord& step : waiting_) (joined_ || step.step <= merge_until_ ? parts : fresh).push_back(step);
-  if (!parts.empty()) store_.following().complete_steps(run_, parts);
+  if (!parts.empty()) store_.following().complete_steps(run_, parts, printed_ ? Completion::fill : Completion::replace);
   if (!fresh.empty()) store_.append_steps(run_, fresh);
   waiting_.clear();
 }
 
 void TextFollower::File::find_writer(const std::map<fs::path, std::int64_t>& open) {
+  if (printed_) return;
   const auto found = open.find(path_);
   if (found == open.end() || (writer_ && writer_->pid == found->second && is_alive(*writer_))) return;
   writer_ = process_identity(found->second);
@@ -364,7 +369,7 @@ void TextFollower::File::find_writer(const std::map<fs::path, std::int64_t>& ope
 void TextFollower::File::settle(bool at_end) {
   if (!reader_ || ended_ || (writer_ && is_alive(*writer_))) return;
   const auto quiet = Clock::now() - grown_;
-  if (!at_end && quiet < (writer_ ? after_the_writer : give_up_after)) return;
+  if (!at_end && (printed_ || quiet < (writer_ ? after_the_writer : give_up_after))) return;
   if (told_.events() < stored_events_) {  // it is shorter than what was stored
     start_again(true);
     while (take_in()) {
@@ -375,7 +380,7 @@ void TextFollower::File::settle(bool at_end) {
   ended_ = true;
   std::vector<ImportedEvent> events = reader_->take();
   const std::string why = told_.events() == 0 && events.empty() ? reader_->failure() : "";
-  if (!why.empty()) tell_(path_.string() + " " + why);
+  if (!why.empty() && !printed_) tell_(path_.string() + " " + why);
   if (run_ == 0 && events.empty()) return;
   store(std::move(events), true);
   if (joined_) return;
@@ -422,6 +427,12 @@ void TextFollower::look_into(const fs::path& folder, int depth) {
 void TextFollower::add(const fs::path& file, std::optional<RunId> joined) {
   if (journal_place(file) || !known_.insert(file).second) return;
   files_.push_back(std::make_unique<File>(store_, request_, tell_, file, joined));
+}
+
+void TextFollower::add(const fs::path& file, Printed printed) {
+  const RunId run = printed.run;
+  if (known_.insert(file).second)
+    files_.push_back(std::make_unique<File>(store_, request_, tell_, file, run, std::move(printed)));
 }
 
 bool TextFollower::take_in() {

@@ -29,6 +29,14 @@ class TextFollower {
   void look();
   // With `joined`, the file's numbers complete that run, as in StoreFollower.
   void add(const std::filesystem::path& file, std::optional<RunId> joined = std::nullopt);
+
+  // What a program prints whose run is known: its numbers and facts are added where nothing else knows better.
+  struct Printed {
+    RunId run = 0;
+    ImportOptions options;
+    std::function<double(std::int64_t)> written_at;  // unix seconds, of the byte at this place
+  };
+  void add(const std::filesystem::path& file, Printed printed);
   bool take_in();
   void settle(bool at_end);
   std::vector<FollowedRun> runs() const;

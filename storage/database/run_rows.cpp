@@ -63,18 +63,6 @@ void read_environment_column(std::string text, Run& run) {
   run.environment = json.empty() ? "" : json.dump();
 }
 
-// 128 random bits: no two runs share them, on any machine.
-std::string random_uid() {
-  static constexpr char digits[] = "0123456789abcdef";
-  std::random_device random;
-  std::string uid;
-  for (int word = 0; word < 4; ++word) {
-    std::uint32_t bits = random();
-    for (int digit = 0; digit < 8; ++digit, bits >>= 4) uid += digits[bits & 15];
-  }
-  return uid;
-}
-
 // Cuts the texts of a run, and not its JSON, to their longest (storage/bounded_text.h).
 void bound_texts(Run& run) {
   for (std::string* text : {&run.name, &run.stage, &run.title, &run.device, &run.hardware, &run.precision,
@@ -152,6 +140,17 @@ void require_run(const Database& database, RunId id) {
 }
 
 }  // namespace
+
+std::string random_uid() {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::random_device random;
+  std::string uid;
+  for (int word = 0; word < 4; ++word) {
+    std::uint32_t bits = random();
+    for (int digit = 0; digit < 8; ++digit, bits >>= 4) uid += digits[bits & 15];
+  }
+  return uid;
+}
 
 const std::string is_listed =
     "runs.hidden = 0 AND runs.id NOT IN (SELECT run_id FROM curation WHERE deleted_at IS NOT NULL)";

@@ -29,6 +29,9 @@ void update_run(Database& database, Run run);  // all but its owner and what onl
 void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner);
 void end_run(Database& database, const RunEnded& ended);
 
+// 128 random bits as 32 hexadecimal digits: no two runs share them, on any machine.
+std::string random_uid();
+
 // Binds the three columns of a process; without one they are NULL.
 Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>& owner);
 

@@ -111,6 +111,7 @@ struct RunStore::Impl {
   FollowStore following{database, derived};
   ViewStore views{database};
   TraceStore traces{database};
+  MachineStore machines{database};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
 };
@@ -409,6 +410,10 @@ ViewStore& RunStore::views() {
 
 TraceStore& RunStore::traces() {
   return impl_->traces;
+}
+
+MachineStore& RunStore::machines() {
+  return impl_->machines;
 }
 
 MetricStore& RunStore::metrics() {

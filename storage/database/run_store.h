@@ -18,6 +18,7 @@
 #include "storage/database/backup.h"
 #include "storage/database/curation.h"
 #include "storage/database/following/follow_store.h"
+#include "storage/database/machines/machine_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
 #include "storage/database/traces/trace_store.h"
@@ -172,6 +173,8 @@ class RunStore {
   void curate(RunId run, const Curation& curation);
 
   ViewStore& views();  // of the window, saved by name
+
+  MachineStore& machines();  // ssh hosts that runs are launched on
 
   // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
   // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their

@@ -478,10 +478,63 @@ ALTER TABLE ladders ADD COLUMN uid TEXT;
 UPDATE ladders SET uid = lower(hex(randomblob(16)));
 )sql";
 
-constexpr std::array migration_list{
-    first_tables, life_cycle,    summaries_with_checks, curation,   overviews, console, profiles,
-    identities,   compact_steps, without_moved_steps,   contention, queue,     metrics, followed,
-    traces,       ladder_uids};
+// Machines, what was started on them, and which runs that has become.
+constexpr const char* machines = R"sql(
+CREATE TABLE machines (
+  alias TEXT PRIMARY KEY,
+  is_local INTEGER NOT NULL DEFAULT 0,
+  folder TEXT,
+  program TEXT,
+  uses_slurm INTEGER NOT NULL DEFAULT 0,
+  partition TEXT,
+  account TEXT,
+  time_limit TEXT,
+  gpus INTEGER,
+  nodes INTEGER,
+  tasks_per_node INTEGER,
+  added_at REAL NOT NULL,
+  facts TEXT,
+  heard_at REAL,
+  lost_at REAL,
+  lost_why TEXT
+) WITHOUT ROWID;
+
+CREATE TABLE far_runs (
+  uid TEXT PRIMARY KEY,
+  alias TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('watch', 'train', 'ladder', 'sweep', 'setup')),
+  name TEXT,
+  request TEXT NOT NULL,
+  sent TEXT,
+  state TEXT,
+  asked_at REAL NOT NULL,
+  is_started INTEGER NOT NULL DEFAULT 0,
+  is_over INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE far_members (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  far_uid TEXT NOT NULL
+);
+)sql";
+
+constexpr std::array migration_list{first_tables,
+                                    life_cycle,
+                                    summaries_with_checks,
+                                    curation,
+                                    overviews,
+                                    console,
+                                    profiles,
+                                    identities,
+                                    compact_steps,
+                                    without_moved_steps,
+                                    contention,
+                                    queue,
+                                    metrics,
+                                    followed,
+                                    traces,
+                                    ladder_uids,
+                                    machines};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 

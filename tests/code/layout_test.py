@@ -40,6 +40,7 @@ NEVER = {
     "app/curves": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/far": [],
     "app/figures": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
+    "app/machines": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/import": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/record": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],
     "app/journal": ["app/cli", "app/desktop", "app/panels", "engine/trainer"],

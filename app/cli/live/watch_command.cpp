@@ -17,6 +17,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/live/unread_output.h"
+#include "app/cli/machines/on_machine.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/format.h"
@@ -347,6 +348,7 @@ int watch(const WatchRequest& request) {
 
 Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   auto request = std::make_shared<WatchRequest>();
+  auto on = std::make_shared<OnMachine>();
   CLI::App* command =
       app.add_subcommand("watch", "Run a program (or read standard input) and record the steps that it prints");
   command->add_option("command", request->command, "The program and its arguments, after --");
@@ -356,12 +358,16 @@ Subcommand watch_command(CLI::App& app, CommonOptions& common) {
   command->add_flag("--no-stores", request->no_stores,
                     "Leave out the stores that the program opens (TensorBoard, W&B, MLflow, Trackio, tables)");
   add_import_options(*command, request->options);
-  return {command, [request, &common] {
+  add_on_options(*command, *on, true);
+  return {command, [request, on, &common] {
             if (!request->follow.empty() + !request->command.empty() + !request->attach.empty() > 1)
               throw UsageError("give only one of --follow, --attach and a command");
             request->database = common.database;
             if (const std::string unknown = unknown_hardware(request->options.hardware); !unknown.empty())
               std::cerr << "stepladder: " << unknown << "\n";
+            if (*on && request->command.empty())
+              throw UsageError("--on needs the command that is to run there, after --");
+            if (*on) return watch_on_machine(*on, request->command, request->name, request->options, common);
             return watch(*request);
           }};
 }

@@ -99,6 +99,12 @@ void draw_advisor(const Pen& pen) {
   pen.line({{7.2f, 15}, {9, 18}});
   pen.line({{16.8f, 15}, {15, 18}});
 }
+void draw_machines(const Pen& pen) {
+  pen.box({3, 4}, {21, 10.5f}, 2);
+  pen.box({3, 13.5f}, {21, 20}, 2);
+  pen.dot({7, 7.25f}, 1.2f);
+  pen.dot({7, 16.75f}, 1.2f);
+}
 void draw_fold(const Pen& pen) {
   pen.line({{12, 6}, {6, 12}, {12, 18}});
   pen.line({{19, 6}, {13, 12}, {19, 18}});
@@ -124,11 +130,11 @@ struct Icon {
   std::string_view name;
   void (*draw)(const Pen&);
 };
-constexpr std::array icons{Icon{"launch", draw_launch},   Icon{"live", draw_live},       Icon{"ladder", draw_ladder},
-                           Icon{"compare", draw_compare}, Icon{"history", draw_history}, Icon{"run", draw_run},
-                           Icon{"mfu", draw_gauge},       Icon{"import", draw_import},   Icon{"record", draw_record},
-                           Icon{"advisor", draw_advisor}, Icon{"fold", draw_fold},       Icon{"unfold", draw_unfold},
-                           Icon{"theme", draw_theme},     Icon{"search", draw_search}};
+constexpr std::array icons{Icon{"launch", draw_launch},   Icon{"live", draw_live},         Icon{"ladder", draw_ladder},
+                           Icon{"compare", draw_compare}, Icon{"history", draw_history},   Icon{"run", draw_run},
+                           Icon{"mfu", draw_gauge},       Icon{"import", draw_import},     Icon{"record", draw_record},
+                           Icon{"advisor", draw_advisor}, Icon{"machines", draw_machines}, Icon{"fold", draw_fold},
+                           Icon{"unfold", draw_unfold},   Icon{"theme", draw_theme},       Icon{"search", draw_search}};
 
 }  // namespace
 

@@ -58,9 +58,11 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
     commands.push_back(ShowPanel{panel.id, ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift});
   mark("side." + panel.id);
   const bool hovered = ImGui::IsItemHovered();
-  if (hovered)
-    ImGui::SetItemTooltip("%sCtrl+%d. Ctrl-click: open side by side", bar.is_folded ? (panel.title + ", ").c_str() : "",
-                          static_cast<int>(i) + 1);
+  if (hovered) {  // the first nine have a key (actions.cpp)
+    const std::string key = i < 9 ? "Ctrl+" + std::to_string(i + 1) + ". " : "";
+    ImGui::SetItemTooltip("%s%sCtrl-click: open side by side", bar.is_folded ? (panel.title + ". ").c_str() : "",
+                          key.c_str());
+  }
   ImDrawList* draw = ImGui::GetWindowDrawList();
   if (is_open || hovered)
     draw->AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), u32(palette().accent, is_open ? 0.18f : 0.08f),

@@ -65,8 +65,9 @@ std::string device_problem(const Recipe& recipe, const Workspace& workspace) {
 }
 
 std::string problem_of(const LaunchForm& form, const CheckedForm& checked, const Workspace& workspace) {
-  if (!workspace.device_problem.empty()) return workspace.device_problem;
-  if (!workspace.device) return "Detecting hardware...";
+  const bool is_here = form.where.empty();
+  if (is_here && !workspace.device_problem.empty()) return workspace.device_problem;
+  if (is_here && !workspace.device) return "Detecting hardware...";
   if (form.data == LaunchData::file && form.file.path().empty()) return "Enter the path of a data file.";
   for (const RecipeField& field : recipe_fields()) {
     if (const auto found = checked.field_problems.find(field.name); found != checked.field_problems.end())
@@ -77,7 +78,7 @@ std::string problem_of(const LaunchForm& form, const CheckedForm& checked, const
       return "Rung '" + form.rows[i].text + "': " + checked.row_problems[i];
   }
   if (!checked.sweep_problem.empty()) return checked.sweep_problem;
-  return device_problem(checked.request.base, workspace);
+  return is_here ? device_problem(checked.request.base, workspace) : "";
 }
 
 // Turns the ladder into the sweep over the lists. The rows of a sweep over more than seeds don't count.
@@ -194,6 +195,7 @@ CheckedForm check(const LaunchForm& form, const Workspace& workspace) {
   }
   take_lists(checked);
   checked.problem = problem_of(form, checked, workspace);
+  if (!form.where.empty()) return checked;  // another machine has its own files and devices
   const bool has_data = form.data != LaunchData::file || !form.file.path().empty();
   checked.can_be_planned =
       workspace.device && has_data && checked.field_problems.empty() && checked.sweep_problem.empty();

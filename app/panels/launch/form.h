@@ -28,6 +28,7 @@ struct LaunchForm {
   PathField file{{.title = "Choose the data to train on"}};
   std::map<std::string, PathField> paths;  // of the fields that are paths; their text is in `values`
   std::string name;
+  std::string where;  // a machine's alias; empty: here
   std::string notes;
   std::map<std::string, std::string> values;  // of recipe_fields(), as typed; absent or empty: the model's default
   int repeats = 1;

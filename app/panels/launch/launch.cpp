@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
@@ -30,8 +31,9 @@ struct State {
 
 // What a run of this form would be disturbed by if it started now; empty: nothing. While one trains, the others that it
 // competes with are in its own samples.
-std::string disturbance_of(const CheckedForm& checked, MachineLoad& load, const Workspace& workspace) {
-  if (workspace.running() || !workspace.device) return "";
+std::string disturbance_of(const CheckedForm& checked, MachineLoad& load, bool is_elsewhere,
+                           const Workspace& workspace) {
+  if (workspace.running() || !workspace.device || is_elsewhere) return "";
   load.look();
   const std::string device = workspace.device->resolve(checked.request.base.device);
   if (!load.would_disturb(needed_cores(device, workspace.device->cpu_cores, 1))) return "";
@@ -75,12 +77,29 @@ std::string duration_of(const CheckedForm& checked) {
          checked.plan->first_step.basis;
 }
 
-void draw_start(const CheckedForm& checked, const std::string& disturbance, const Workspace& workspace,
-                Commands& commands) {
+// This machine, or one of the others; nothing if there are none.
+void draw_where(std::string& where, const Workspace& workspace) {
+  if (workspace.machines.empty()) return;
+  std::vector<std::string> names = {"This machine"};
+  int at = 0;
+  for (const MachineStatus& status : workspace.machines) {
+    names.push_back(status.machine.alias);
+    if (status.machine.alias == where) at = static_cast<int>(names.size()) - 1;
+  }
+  if (at == 0) where.clear();
+  if (choice("##where", "Where", at, names, px(150))) where = at == 0 ? "" : names[static_cast<std::size_t>(at)];
+  mark("launch.where");
+  ImGui::SameLine(0, px(16));
+}
+
+void draw_start(const CheckedForm& checked, std::string& where, const std::string& disturbance,
+                const Workspace& workspace, Commands& commands) {
   if (primary_button(checked.is_sweep ? "Launch sweep" : "Launch ladder", checked.problem.empty()))
-    commands.push_back(LaunchLadder{checked.request});
+    commands.push_back(
+        LaunchLadder{checked.request, where, checked.is_sweep ? checked.swept : std::vector<SweptValue>{}});
   mark("launch.start");
-  ImGui::SameLine();
+  ImGui::SameLine(0, px(16));
+  draw_where(where, workspace);
   ImGui::BeginGroup();
   if (checked.problem.empty()) {
     text_quiet_wrapped(size_text(checked));
@@ -125,14 +144,14 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   end_card();
   ImGui::SameLine(0, gap);
   ImGui::BeginGroup();
-  const std::string disturbance = disturbance_of(checked, state.load, workspace);
+  const std::string disturbance = disturbance_of(checked, state.load, !state.form.where.empty(), workspace);
   const float start = disturbance.empty() ? px(92) : px(128);
   begin_card("##rungs", ImVec2(0, room.y - queue - start - 2 * gap), true);
   draw_rungs(state.editor, state.form, checked, workspace, commands);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   begin_card("##start", ImVec2(0, start), true);
-  draw_start(checked, disturbance, workspace, commands);
+  draw_start(checked, state.form.where, disturbance, workspace, commands);
   end_card();
   ImGui::Dummy(ImVec2(0, gap - ImGui::GetStyle().ItemSpacing.y * 2));
   begin_card("##queue", ImVec2(0, 0), true);

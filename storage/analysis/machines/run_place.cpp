@@ -17,6 +17,14 @@ RunPlace place_of(const Run& run) {
   return place;
 }
 
+std::string machine_of(const Run& run) {
+  if (run.environment.find("\"machine\"") == std::string::npos) return {};
+  const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
+  if (!environment.is_object()) return {};
+  const auto machine = environment.find("machine");
+  return machine != environment.end() && machine->is_string() ? machine->get<std::string>() : "";
+}
+
 std::string place_text(const RunPlace& place) {
   std::string text;
   for (const std::string& host : place.hosts) text += (text.empty() ? "on " : ", then on ") + host;

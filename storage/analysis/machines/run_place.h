@@ -19,6 +19,9 @@ struct RunPlace {
 // From Run::hardware and, in Run::environment, `host` and `hosts`.
 RunPlace place_of(const Run& run);
 
+// What its machine is called here, if it was launched on another one; empty: it wasn't.
+std::string machine_of(const Run& run);
+
 // "on node1 (NVIDIA H200)"; empty if nothing is known.
 std::string place_text(const RunPlace& place);
 

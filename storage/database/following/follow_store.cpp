@@ -63,6 +63,12 @@ void FollowStore::own(RunId run, const ProcessIdentity& owner) {
   bind_owner(update, owner).bind(run).run();
 }
 
+void FollowStore::disown(RunId run) {
+  Statement(database_, "UPDATE runs SET owner_pid = NULL, owner_start = NULL, owner_boot = NULL WHERE id = ?")
+      .bind(run)
+      .run();
+}
+
 void FollowStore::complete_steps(RunId run, std::span<const StepRecord> steps, Completion how) {
   stepladder::complete_steps(database_, run, steps, how);
   derived_.forget(run);

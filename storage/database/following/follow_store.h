@@ -38,6 +38,7 @@ class FollowStore {
   std::optional<RunId> run_with_uid(std::string_view uid);  // also one in the bin
   std::optional<LadderId> ladder_with_uid(std::string_view uid);
   void own(RunId run, const ProcessIdentity& owner);
+  void disown(RunId run);  // it trains on another machine, whatever becomes of this one's processes
 
   // As RunStore::apply, for a caller's transaction: leaves what is derived from a run's steps to RunStore::summary.
   void apply(std::span<const RunEvent> events);

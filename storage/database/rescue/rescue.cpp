@@ -215,7 +215,8 @@ bool has_damaged_settings(const TableShape& shape, const RawRow& row) {
 
 bool is_derived(const std::string& table) {
   return table == "summaries" || table == "overviews" || table == "overview_chunks" || table == "requests" ||
-         table == "queue" || table == "metric_figures" || table == "metric_overviews" || table == "followed";
+         table == "queue" || table == "metric_figures" || table == "metric_overviews" || table == "followed" ||
+         table == "far_runs" || table == "far_members";
 }
 
 class Rescue {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "storage/importers/importer.h"
+#include "storage/importers/journal/run_events.h"
 #include "storage/importers/trackers/foreign_run.h"
 #include "storage/name_pattern.h"
 
@@ -18,8 +19,9 @@ constexpr std::size_t longest_metric_name = 1000;
 constexpr std::size_t longest_count = 2000;  // of the values that aren't kept
 
 // The header's fields that the environment keeps.
-constexpr const char* environment_fields[] = {"project", "id",  "host",  "argv",   "cwd",   "python",   "torch", "os",
-                                              "cpus",    "git", "world", "client", "group", "job_type", "tags"};
+constexpr const char* environment_fields[] = {"project", "id",       "host", "argv", "cwd",   "python",
+                                              "torch",   "os",       "cpus", "git",  "world", "client",
+                                              "group",   "job_type", "tags", "job",  "nodes"};
 
 Json object_of(const std::string& text) {
   Json value = json_or_text(text);
@@ -124,6 +126,8 @@ void JournalRun::take(const JournalEvent& event, const JournalHeader& header, Lo
     take_metric(event.fields);
   } else if (event.kind == "text" || event.kind == "alert") {
     take_text(event);
+  } else if (event.kind == "out") {
+    outputs_.push_back({.at = number_in(event.fields, "t"), .text = bytes_of_text(text_in(event.fields, "b"))});
   } else if (event.kind == "end") {
     take_end(event, header);
   } else if (event.kind != "alive" && (unknown_kinds_.contains(event.kind) || unknown_kinds_.size() < most_kinds)) {

@@ -59,6 +59,7 @@ class JournalRun {
   void take_descriptions(const nlohmann::ordered_json& descriptions);
 
   std::vector<TextSample> take_texts() { return std::exchange(texts_, {}); }
+  std::vector<ConsoleText> take_outputs() { return std::exchange(outputs_, {}); }
 
   // One sentence each: what isn't kept, and what was lost.
   std::vector<std::string> notes() const;
@@ -77,6 +78,7 @@ class JournalRun {
   nlohmann::ordered_json environment_;
   std::map<std::string, Metric> described_;  // by name or pattern
   std::vector<TextSample> texts_;
+  std::vector<ConsoleText> outputs_;
   std::map<std::string, std::uint64_t> unknown_kinds_;
   std::uint64_t texts_seen_ = 0;
   bool changed_ = false;

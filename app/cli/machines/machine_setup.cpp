@@ -1,0 +1,72 @@
+#include "app/cli/machines/machine_setup.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "app/cli/machines/on_machine.h"
+#include "app/exit_status.h"
+#include "app/format.h"
+#include "app/machines/packed_files.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+fs::path newest_wheel() {
+  std::error_code error;
+  fs::path newest;
+  for (auto it = fs::directory_iterator("dist", error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    const fs::path& file = it->path();
+    if (file.extension() != ".whl" || !file.filename().string().starts_with("stepladder")) continue;
+    if (newest.empty() || fs::last_write_time(file) > fs::last_write_time(newest)) newest = file;
+  }
+  if (newest.empty())
+    throw UsageError("no wheel is in ./dist: `./package` in Stepladder's sources builds one; or name one with --wheel");
+  return newest;
+}
+
+bool agrees(const std::string& question) {
+  std::cerr << question << " [y/N] " << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "yes" || answer == "Y";
+}
+
+}  // namespace
+
+void add_setup_options(CLI::App& command, MachineSetup& setup) {
+  command.add_option("--wheel", setup.wheel, "Wheel to install (default: the newest in ./dist)");
+  command.add_flag("--yes", setup.is_agreed, "Install without asking");
+}
+
+int set_up(const std::string& alias, const MachineSetup& setup, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  const Machine machine = find_machine(store, alias);
+  const fs::path wheel = setup.wheel.empty() ? newest_wheel() : setup.wheel;
+  std::error_code error;
+  const auto bytes = fs::file_size(wheel, error);
+  if (error) throw UsageError(wheel.string() + " cannot be read: " + error.message());
+  const std::string folder = (machine.folder.empty() ? "~/.stepladder" : machine.folder) + "/venv";
+  const std::string what = "send " + wheel.filename().string() + " (" + bytes_text(double(bytes)) + ") to " + alias +
+                           " and install it in " + folder + " there; pip downloads LibTorch, up to 3 GB with CUDA";
+  if (!setup.is_agreed && ::isatty(STDIN_FILENO) != 1) throw UsageError("--yes is needed to " + what);
+  if (!setup.is_agreed && !agrees("May I " + what + "?")) return exit_failed;
+  const PackedFiles packed =
+      PackedFiles::of(wheel.parent_path().empty() ? "." : wheel.parent_path(), wheel.filename().string() + '\0');
+  const std::string script =
+      "set -e; v=\"${STEPLADDER_DIR%/runs/*}/venv\"; python3 -m venv \"$v\"; \"$v/bin/pip\" install --no-input "
+      "--disable-pip-version-check ./*.whl; \"$v/bin/stepladder\" --version";
+  FarRuns runs(store, ears_of_terminal(true), asks_on_terminal());
+  const FarRun run = runs.start(
+      machine, {.kind = "setup", .name = "setup", .command = {"/bin/sh", "-c", script}, .tree = packed.archive()});
+  const auto progress = follow_to_end(runs, run, false);
+  if (!progress) return exit_interrupted;
+  if (progress->phase == "ended" && progress->exit_status == 0) return exit_done;
+  std::cerr << "stepladder: Stepladder could not be installed at " << alias
+            << (progress->reason.empty() ? "" : ": " + progress->reason) << "\n";
+  return exit_failed;
+}
+
+}  // namespace stepladder

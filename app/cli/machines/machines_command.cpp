@@ -1,0 +1,222 @@
+// `stepladder machines`: the ssh hosts and clusters that runs are launched on.
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "app/cli/commands.h"
+#include "app/cli/machines/machine_setup.h"
+#include "app/cli/machines/on_machine.h"
+#include "app/cli/table.h"
+#include "app/exit_status.h"
+#include "app/format.h"
+#include "app/machines/far_runs.h"
+#include "app/machines/machine_check.h"
+
+namespace stepladder {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds between_turns(100);
+constexpr std::chrono::seconds patience_of_questions(150);  // ssh may ask for a password first
+
+struct MachinesFlags {
+  Machine machine;
+  std::string alias;
+  bool forces = false;
+  MachineSetup setup;
+};
+
+// Asks all of them at once.
+std::map<std::string, MachineReport> reports_of(RunStore& store, const std::vector<Machine>& machines) {
+  if (machines.empty()) return {};
+  FarRuns runs(store, {.tell = [](const std::string&) {}}, asks_on_terminal());
+  std::map<std::string, MachineReport> reports;
+  const auto give_up = Clock::now() + patience_of_questions;
+  for (const Machine& machine : machines) runs.link(machine);
+  const auto is_done = [&](const Machine& machine) {
+    const auto report = reports.find(machine.alias);
+    return report != reports.end() && (!report->second.is_reachable || report->second.is_complete);
+  };
+  while (!interrupted() && !std::all_of(machines.begin(), machines.end(), is_done) && Clock::now() < give_up) {
+    runs.turn(between_turns);
+    for (const Machine& machine : machines) {
+      Link& link = runs.link(machine);
+      if (reports.contains(machine.alias)) continue;
+      if (link.is_up())
+        ask_for_report(link, reports[machine.alias]);
+      else if (!is_missing(link.lost_at()))
+        reports[machine.alias] = unreachable(link);
+    }
+  }
+  for (const Machine& machine : machines)
+    if (!is_done(machine) && !reports[machine.alias].is_reachable)
+      reports[machine.alias] = unreachable(runs.link(machine));
+  return reports;
+}
+
+Json machine_json(const Machine& machine, const MachineReport& report) {
+  Json gpus = Json::array();
+  for (const MachineGpu& gpu : report.gpus)
+    gpus.push_back({{"name", gpu.name},
+                    {"load", number(gpu.load)},
+                    {"memory_bytes", count_or_null(gpu.memory_bytes)},
+                    {"memory_total_bytes", count_or_null(gpu.all_memory_bytes)}});
+  return {{"alias", machine.alias},
+          {"reachable", report.is_reachable},
+          {"version", text_or_null(report.version)},
+          {"gpus", report.is_reachable ? gpus : Json()},
+          {"slurm", report.is_reachable ? Json(report.has_slurm) : Json()},
+          {"reason", text_or_null(report.reason)},
+          {"host", text_or_null(report.host)},
+          {"platform", text_or_null(report.platform)},
+          {"folder", text_or_null(report.folder)},
+          {"disk_free_bytes", count_or_null(report.free_disk_bytes)},
+          {"load", number(report.load)},
+          {"cores", count_or_null(report.cores)},
+          {"clock_ahead_s", number(report.clock_ahead_s)},
+          {"partitions", report.partitions}};
+}
+
+const char* word(MachineCheck::Result result) {
+  switch (result) {
+    case MachineCheck::Result::good:
+      return "ok";
+    case MachineCheck::Result::warning:
+      return "warning";
+    case MachineCheck::Result::bad:
+      return "failed";
+    case MachineCheck::Result::not_tried:
+      break;
+  }
+  return "not tried";
+}
+
+int list(const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  const std::vector<Machine> machines = store.machines().machines();
+  const auto reports = reports_of(store, machines);
+  if (common.json) {
+    Json json = Json::array();
+    for (const Machine& machine : machines) json.push_back(machine_json(machine, reports.at(machine.alias)));
+    print(json);
+    return exit_done;
+  }
+  if (machines.empty()) {
+    std::cerr << "stepladder: no machines yet; `stepladder machines add ALIAS` adds a host of your ~/.ssh/config\n";
+    return exit_done;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"machine", "state", "GPUs", "load / cores", "disk free", "Slurm", "Stepladder"}};
+  for (const Machine& machine : machines) {
+    const MachineReport& report = reports.at(machine.alias);
+    rows.push_back({machine.alias, report.is_reachable ? "reachable" : report.reason,
+                    report.gpus.empty() ? "-" : std::to_string(report.gpus.size()) + " x " + report.gpus.front().name,
+                    is_missing(report.load) ? "-" : compact(report.load) + " / " + std::to_string(report.cores),
+                    report.free_disk_bytes > 0 ? bytes_text(double(report.free_disk_bytes)) : "-",
+                    report.has_slurm ? report.slurm_version : "-", report.version.empty() ? "-" : report.version});
+  }
+  std::cout << table(rows, {false, false, false, true, true, false, false});
+  return exit_done;
+}
+
+int check(const std::string& alias, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  const Machine machine = find_machine(store, alias);
+  const MachineReport report = reports_of(store, {machine}).at(alias);
+  const std::vector<MachineCheck> checks = checks_of(report, machine);
+  const bool is_bad = std::any_of(checks.begin(), checks.end(),
+                                  [](const auto& each) { return each.result == MachineCheck::Result::bad; });
+  if (common.json) {
+    Json json = machine_json(machine, report);
+    json["checks"] = Json::array();
+    for (const MachineCheck& each : checks)
+      json["checks"].push_back({{"name", each.name}, {"result", word(each.result)}, {"text", each.text}});
+    print(Json::array({json}));
+  } else {
+    std::vector<std::vector<std::string>> rows = {{"check", "result", ""}};
+    for (const MachineCheck& each : checks) rows.push_back({each.name, word(each.result), each.text});
+    std::cout << table(rows, {false, false, false});
+  }
+  return is_bad ? exit_failed : exit_done;
+}
+
+int add(const MachinesFlags& flags, const CommonOptions& common) {
+  Machine machine = flags.machine;
+  machine.alias = flags.alias;
+  for (const std::string& why : {refused_alias(machine.alias), refused_folder(machine.folder)})
+    if (!why.empty()) throw UsageError(why);
+  machine.uses_slurm = machine.uses_slurm || machine.slurm != SlurmRequest{};
+  RunStore store = RunStore::open(common.database);
+  const bool is_new = !store.machines().machine(machine.alias);
+  store.machines().save(machine);
+  if (common.json) {
+    print(Json::array({machine_json(machine, {})}));
+  } else {
+    std::cerr << "stepladder: " << machine.alias << (is_new ? " is added" : " is changed")
+              << "; `stepladder machines check " << machine.alias << "` tries it\n";
+  }
+  return exit_done;
+}
+
+int remove(const MachinesFlags& flags, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  find_machine(store, flags.alias);
+  std::size_t open = 0;
+  for (const FarRun& run : store.machines().open_runs()) open += run.alias == flags.alias;
+  if (open > 0 && !flags.forces)
+    throw UsageError(runs_text(open) + " at " + flags.alias +
+                     " may still have steps that aren't here; --force removes it all the same");
+  store.machines().remove(flags.alias);
+  return exit_done;
+}
+
+// Until everything that was started on a machine is over, or Ctrl-C.
+int follow_machines(const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  runs.look_for_work(false);
+  if (runs.all_over()) std::cerr << "stepladder: nothing is under way on a machine\n";
+  while (!interrupted() && !runs.all_over()) runs.turn(between_turns);
+  return interrupted() ? exit_interrupted : exit_done;
+}
+
+}  // namespace
+
+Subcommand machines_command(CLI::App& app, CommonOptions& common) {
+  auto flags = std::make_shared<MachinesFlags>();
+  auto chosen = std::make_shared<std::string>();
+  CLI::App* command = add_with_json(app, common, "machines", "Hosts and clusters to run on: list, add, check, set up");
+  command->require_subcommand(0, 1);
+  const auto verb = [&](const char* name, const char* what, bool needs_alias) {
+    CLI::App* sub = command->add_subcommand(name, what);
+    sub->fallthrough();
+    if (needs_alias) sub->add_option("alias", flags->alias, "Host of ~/.ssh/config, or user@host")->required();
+    sub->callback([chosen, name] { *chosen = name; });
+    return sub;
+  };
+  CLI::App* added = verb("add", "Add a machine, or change what it is asked for", true);
+  added->add_option("--folder", flags->machine.folder, "Folder there, shared by its nodes (default: ~/.stepladder)");
+  added->add_option("--program", flags->machine.program, "The Stepladder there (default: as its shell finds it)");
+  added->add_flag("--local", flags->machine.is_local,
+                  "This machine itself, without ssh: for the Slurm of a login node");
+  added->add_flag("--slurm", flags->machine.uses_slurm, "What is launched there becomes a Slurm job");
+  add_slurm_options(*added, flags->machine.slurm);
+  verb("check", "Try it step by step, and explain what fails", true);
+  CLI::App* setup = verb("setup", "Install Stepladder there, which ladders need", true);
+  add_setup_options(*setup, flags->setup);
+  CLI::App* removed = verb("remove", "Forget it; nothing changes there", true);
+  removed->add_flag("--force", flags->forces, "Also if runs there may have more steps");
+  verb("follow", "Take in steps until all that was started on machines is over", false);
+  return {command, [flags, chosen, &common] {
+            if (*chosen == "add") return add(*flags, common);
+            if (*chosen == "check") return check(flags->alias, common);
+            if (*chosen == "setup") return set_up(flags->alias, flags->setup, common);
+            if (*chosen == "remove") return remove(*flags, common);
+            if (*chosen == "follow") return follow_machines(common);
+            return list(common);
+          }};
+}
+
+}  // namespace stepladder

@@ -1,0 +1,249 @@
+#include "app/cli/machines/on_machine.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <set>
+
+#include "app/cli/cli.h"
+#include "app/cli/find_run.h"
+#include "app/cli/progress.h"
+#include "app/exit_status.h"
+#include "app/format.h"
+#include "app/loaded_runs.h"
+#include "app/machines/far_command.h"
+#include "app/machines/packed_files.h"
+#include "app/open_store.h"
+
+namespace stepladder {
+namespace {
+
+constexpr std::chrono::milliseconds turn_patience(100);
+constexpr std::chrono::seconds patience_with_requests(60);
+
+// These belong to this side.
+const std::set<std::string> own_options = {"--on",   "--there", "--db",    "--partition",     "--account",
+                                           "--time", "--gpus",  "--nodes", "--tasks-per-node"};
+const std::set<std::string> own_flags = {"--json", "--detach", "--slurm"};
+
+std::vector<std::string> words_for_there(const std::vector<std::string>& words) {
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string name = words[i].substr(0, words[i].find('='));
+    if (own_flags.contains(name)) continue;
+    if (!own_options.contains(name)) {
+      kept.push_back(words[i]);
+    } else if (name.size() == words[i].size()) {
+      ++i;  // its value
+    }
+  }
+  return kept;
+}
+
+void say(const std::string& text) {
+  std::cerr << "stepladder: " << harmless(text) << "\n";
+}
+
+std::optional<SlurmRequest> slurm_of(const OnMachine& on, const Machine& machine) {
+  const bool asks = on.uses_slurm || on.slurm != SlurmRequest{};
+  if (!asks && !machine.uses_slurm) return std::nullopt;
+  SlurmRequest slurm = machine.slurm;  // what it was added with, unless this command says otherwise
+  for (std::string SlurmRequest::*text : {&SlurmRequest::partition, &SlurmRequest::account, &SlurmRequest::time})
+    if (!(on.slurm.*text).empty()) slurm.*text = on.slurm.*text;
+  for (std::int64_t SlurmRequest::*count : {&SlurmRequest::gpus, &SlurmRequest::nodes, &SlurmRequest::tasks_per_node})
+    if (on.slurm.*count > 0) slurm.*count = on.slurm.*count;
+  return slurm;
+}
+
+void say_how_to_come_back(const FarRun& run) {
+  std::cerr << "stepladder: it goes on at " << run.alias
+            << "; `stepladder machines follow` takes in its steps, as does the window\n";
+}
+
+// The last lines of what it printed.
+std::string last_lines(const std::string& output, int most) {
+  std::size_t begin = output.find_last_not_of('\n');
+  for (int line = 0; line < most && begin != std::string::npos && begin > 0; ++line)
+    begin = output.rfind('\n', begin - 1);
+  return harmless(output.substr(begin == std::string::npos ? 0 : begin));
+}
+
+int print_results(RunStore& store, const FarProgress& progress, const CommonOptions& common) {
+  std::vector<Run> rows;
+  for (const RunId id : progress.runs)
+    if (const auto run = store.run(id)) rows.push_back(*run);
+  if (rows.empty()) return exit_failed;
+  const std::optional<LadderId> ladder = rows.front().ladder;
+  const std::vector<LoadedRun> runs = load_runs(store, ladder ? store.runs_of(*ladder) : rows);
+  const PlausibilityContext context = load_plausibility_context(&store);
+  if (ladder) {
+    Ladder of_all{.id = *ladder};
+    for (const Ladder& each : store.ladders())
+      if (each.id == *ladder) of_all = each;
+    if (common.json)
+      print(ladder_json(of_all, runs, {}, common.database, context));
+    else
+      std::cout << ladder_table(runs, {}, context.hardware);
+  } else if (common.json) {
+    print(run_json(runs.front().run, runs.front().summary, context));
+  } else {
+    std::cout << run_text(runs.front(), context);
+  }
+  return exit_status(runs, true);
+}
+
+// What a Stepladder there has trained, and, if it failed, its own last words.
+int report_end(RunStore& store, const FarProgress& progress, const CommonOptions& common) {
+  const int status = print_results(store, progress, common);
+  if (status == exit_done && progress.exit_status == 0) return exit_done;
+  if (!progress.reason.empty()) say("the Stepladder at " + progress.run.alias + ": " + progress.reason);
+  if (progress.runs.empty() && !progress.output_tail.empty()) std::cerr << last_lines(progress.output_tail, 10) << "\n";
+  return status == exit_done ? exit_failed : status;
+}
+
+}  // namespace
+
+FarRuns::Ears ears_of_terminal(bool shows_output) {
+  FarRuns::Ears ears{.tell = say};
+  if (shows_output)
+    ears.output = [](const std::string&, std::string_view bytes) {
+      std::cout.write(bytes.data(), std::ssize(bytes));
+      std::cout.flush();
+    };
+  return ears;
+}
+
+SshAsks asks_on_terminal() {
+  return {.on_terminal = ::isatty(STDIN_FILENO) == 1};
+}
+
+std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool detaches) {
+  while (!interrupted()) {
+    runs.turn(turn_patience);
+    const auto progress = runs.progress(run.uid);
+    if (!progress || progress->run.is_over) return progress;
+    if (detaches && progress->run.is_started) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Machine find_machine(RunStore& store, const std::string& alias) {
+  if (const std::string why = refused_alias(alias); !why.empty()) throw UsageError("--on: " + why);
+  if (auto machine = store.machines().machine(alias)) return *machine;
+  throw UsageError("no machine " + alias + " is known; `stepladder machines add " + alias + "` adds it");
+}
+
+std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slurm) {
+  return {command.add_option("--partition", slurm.partition, "Slurm's partition"),
+          command.add_option("--account", slurm.account, "Slurm's account"),
+          command.add_option("--time", slurm.time, "Slurm's time limit: 30, 02:00:00, 1-12:00:00"),
+          command.add_option("--gpus", slurm.gpus, "GPUs of each node")->check(between(0, 64)),
+          command.add_option("--nodes", slurm.nodes, "Nodes of one job")->check(between(1, 4096)),
+          command
+              .add_option("--tasks-per-node", slurm.tasks_per_node,
+                          "Processes of each node (default: on several nodes its GPUs, else 1)")
+              ->check(between(1, 64))};
+}
+
+void add_on_options(CLI::App& command, OnMachine& on, bool watches) {
+  CLI::Option* where = command.add_option("--on", on.alias, "Machine to run it on (see `stepladder machines`)");
+  command.add_option("--there", on.folder, "Folder of that machine to run it in")->needs(where);
+  command.add_flag("--detach", on.detaches, "End when the machine has taken it, without following it")->needs(where);
+  command.add_flag("--slurm", on.uses_slurm, "As a job of that machine's Slurm")->needs(where);
+  if (watches)
+    command.add_flag("--send", on.sends_tree, "Send this git checkout's files, changed ones too, and run it in them")
+        ->needs(where);
+  for (CLI::Option* option : add_slurm_options(command, on.slurm)) option->needs(where);
+}
+
+int train_on_machine(const OnMachine& on, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  const Machine machine = find_machine(store, on.alias);
+  std::vector<std::string> words = words_for_there(command_words());
+  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  FarCommand asked = stepladder_there(machine, words);
+  asked.folder = on.folder;
+  asked.slurm = slurm_of(on, machine);
+  const FarRun run = runs.start(machine, asked);
+  const auto progress = follow_to_end(runs, run, on.detaches);
+  if (!progress) {
+    say_how_to_come_back(run);
+    return on.detaches && !interrupted() ? exit_done : exit_interrupted;
+  }
+  return report_end(store, *progress, common);
+}
+
+std::optional<int> continue_on_machine(const std::string& wanted, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const std::vector<Run> trained = store.runs_of(find_ladder(store, wanted).id);
+  const auto place = trained.empty() ? std::nullopt : store.machines().place_of(trained.front().id);
+  if (!place) return std::nullopt;
+  const Machine machine = find_machine(store, place->alias);
+  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  const auto before = store.machines().far_run(place->far_uid);
+  if (before && !before->is_over)
+    throw UsageError("the ladder is still under way at " + machine.alias + "; `stepladder machines follow` follows it");
+  const FarRun run = runs.start_again(place->far_uid, stepladder_there(machine, {"ladder", "--continue"}).command);
+  const auto progress = follow_to_end(runs, run, false);
+  if (progress) return report_end(store, *progress, common);
+  say_how_to_come_back(run);
+  return exit_interrupted;
+}
+
+int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
+                     const ImportOptions& options, const CommonOptions& common) {
+  RunStore store = RunStore::open(common.database);
+  const Machine machine = find_machine(store, on.alias);
+  FarCommand asked{.kind = "watch",
+                   .name = name.empty() ? std::filesystem::path(command.front()).filename().string() : name,
+                   .command = command,
+                   .folder = on.folder,
+                   .slurm = slurm_of(on, machine),
+                   .options = options};
+  std::optional<PackedFiles> tree;
+  if (on.sends_tree) {
+    tree.emplace(PackedFiles::working_tree());
+    asked.tree = tree->archive();
+    asked.sent = tree->description();
+  } else if (on.folder.empty()) {
+    asked.folder = std::filesystem::current_path().string();
+  }
+  FarRuns runs(store, ears_of_terminal(!common.json), asks_on_terminal());
+  const FarRun run = runs.start(machine, asked);
+  const auto progress = follow_to_end(runs, run, on.detaches);
+  if (!progress) {
+    say_how_to_come_back(run);
+    return on.detaches && !interrupted() ? exit_done : exit_interrupted;
+  }
+  if (progress->runs.empty()) return exit_failed;
+  const Run recorded = store.existing_run(progress->runs.front());
+  if (recorded.status == RunStatus::finished) return exit_done;
+  return progress->exit_status != 0 ? static_cast<int>(progress->exit_status & 255) : exit_failed;
+}
+
+std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest request) {
+  const auto place = store.machines().place_of(run.id);
+  if (!place) return std::nullopt;
+  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  std::optional<std::string> answer;
+  const auto machine = store.machines().machine(place->alias);
+  if (!machine)
+    throw UsageError(place->alias + " is no longer among the machines; `stepladder machines add` adds it again");
+  Link& link = runs.link(*machine);
+  const auto give_up = std::chrono::steady_clock::now() + patience_with_requests;
+  while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
+    runs.turn(turn_patience);
+  if (!link.is_up()) {
+    say(place->alias + " can't be reached: " + link.why() + "; the run was not asked");
+    return exit_failed;
+  }
+  const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
+  runs.signal(place->far_uid, signal, [&](const std::string& error) { answer = error; });
+  while (!answer && !interrupted()) runs.turn(turn_patience);
+  if (answer && answer->empty()) return exit_done;
+  say(answer ? *answer : "interrupted before " + place->alias + " has answered");
+  return exit_failed;
+}
+
+}  // namespace stepladder

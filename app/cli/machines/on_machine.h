@@ -1,0 +1,49 @@
+// --on: what `train`, `ladder` and `watch` launch runs on another machine (docs/machines.md).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/subcommand.h"
+#include "app/machines/far_runs.h"
+
+namespace stepladder {
+
+struct OnMachine {
+  std::string alias;   // empty: here
+  std::string folder;  // there
+  bool sends_tree = false;
+  bool detaches = false;
+  bool uses_slurm = false;
+  SlurmRequest slurm;
+
+  explicit operator bool() const { return !alias.empty(); }
+};
+
+// --on, --there, --detach, --slurm and what Slurm is asked for; for `watch` also --send.
+void add_on_options(CLI::App& command, OnMachine& on, bool watches);
+std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slurm);
+
+// Runs this process's own command line there, and follows it: its exit status.
+int train_on_machine(const OnMachine& on, const CommonOptions& common);
+int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
+                     const ImportOptions& options, const CommonOptions& common);
+
+// Continues a ladder that was stopped on a machine there; nullopt if it isn't on one.
+std::optional<int> continue_on_machine(const std::string& ladder, const CommonOptions& common);
+
+// Asks the machine to stop, pause or continue the run; nullopt if it isn't on another one.
+std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest request);
+
+// What happens to runs on machines, on stderr; with `shows_output` what their programs print, on stdout.
+FarRuns::Ears ears_of_terminal(bool shows_output);
+SshAsks asks_on_terminal();  // if there is one
+
+// Follows it to its end; nullopt if it goes on there without us: after Ctrl-C, or once the machine has taken it.
+std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool detaches);
+
+// Throws UsageError if there is none.
+Machine find_machine(RunStore& store, const std::string& alias);
+
+}  // namespace stepladder

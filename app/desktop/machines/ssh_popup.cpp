@@ -1,0 +1,69 @@
+#include "app/desktop/machines/ssh_popup.h"
+
+#include <imgui.h>
+#include <string.h>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+
+namespace stepladder {
+namespace {
+
+constexpr const char* title = "##ssh";
+
+}  // namespace
+
+std::optional<SshAnswer> SshPopup::draw(const SshQuestion* question) {
+  if (question && asked_ != question->id) {
+    asked_ = question->id;
+    typed_.fill('\0');
+    ImGui::OpenPopup(title);
+  }
+  if (!question) asked_.clear();
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  ImGui::SetNextWindowPos(viewport->GetWorkCenter(), ImGuiCond_Always, ImVec2(0.5f, 0.5f));
+  ImGui::SetNextWindowSize(ImVec2(px(560), 0));
+  ImGui::PushStyleColor(ImGuiCol_PopupBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(10));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(22)));
+  std::optional<SshAnswer> answer;
+  if (ImGui::BeginPopupModal(title, nullptr,
+                             ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize |
+                                 ImGuiWindowFlags_NoSavedSettings)) {
+    if (!question) {
+      ImGui::CloseCurrentPopup();
+    } else {
+      text_strong("ssh asks");
+      text_sentence(question->text);
+      bool is_given = false;
+      if (!question->is_notice) {
+        if (ImGui::IsWindowAppearing()) ImGui::SetKeyboardFocusHere();
+        ImGui::SetNextItemWidth(-1);
+        is_given =
+            ImGui::InputText("##answer", typed_.data(), typed_.size(),
+                             ImGuiInputTextFlags_EnterReturnsTrue |
+                                 (question->is_secret ? ImGuiInputTextFlags_Password : ImGuiInputTextFlags_None));
+        mark("ssh.answer");
+        if (question->is_secret) text_quiet("Stepladder passes it on to ssh and keeps nothing.");
+        ImGui::Dummy(ImVec2(0, px(6)));
+        is_given = primary_button("Answer") || is_given;
+        mark("ssh.give");
+        ImGui::SameLine(0, px(10));
+      }
+      const bool is_refused = quiet_button("Cancel") || ImGui::IsKeyPressed(ImGuiKey_Escape);
+      mark("ssh.cancel");
+      if (is_given) answer = SshAnswer{question->id, typed_.data()};
+      if (!is_given && is_refused) answer = SshAnswer{question->id, std::nullopt};
+      if (answer) {
+        ::explicit_bzero(typed_.data(), typed_.size());
+        ImGui::CloseCurrentPopup();
+      }
+    }
+    ImGui::EndPopup();
+  }
+  ImGui::PopStyleVar(2);
+  ImGui::PopStyleColor();
+  return answer;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,30 @@
+// What Stepladder asks a machine to run: a Stepladder there, with the words of a command line.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/launch/ladder_file.h"
+#include "app/machines/far_runs.h"
+#include "app/machines/packed_files.h"
+
+namespace stepladder {
+
+// `words` after the program: {"ladder", "--steps", "20"}. It is the Stepladder that `machines setup` installs there,
+// or that the user's own shell would find; it writes journals.
+FarCommand stepladder_there(const Machine& machine, const std::vector<std::string>& words);
+
+// The words of a command line as command_line_of writes it, quoted for a POSIX shell.
+std::vector<std::string> words_of(std::string_view command_line);
+
+// A ladder or sweep of the Launch view. The text that ships with Stepladder is sent with it, in an archive that lives
+// as long as the value; other data is the machine's.
+struct FarLadder {
+  FarCommand command;
+  std::optional<PackedFiles> files;
+};
+FarLadder ladder_there(const Machine& machine, LadderRequest request, const std::vector<SweptValue>& swept,
+                       const std::filesystem::path& shipped_text);
+
+}  // namespace stepladder

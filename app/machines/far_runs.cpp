@@ -1,0 +1,560 @@
+#include "app/machines/far_runs.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <regex>
+#include <stdexcept>
+#include <utility>
+
+#include "app/format.h"
+#include "app/machines/base64.h"
+#include "storage/bounded_text.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_files = 4096;  // of one far run
+constexpr std::size_t most_state_bytes = 64 << 10;
+constexpr std::size_t tree_piece = 512 << 10;
+constexpr double between_notes_s = 20;
+constexpr std::chrono::seconds between_looks(2);
+constexpr std::chrono::seconds follow_again_after(3);
+
+fs::path mirror_folder(RunStore& store, const std::string& uid) {
+  return fs::path(store.file().string() + ".machines") / uid;
+}
+
+// "keeper/rank-0.1.jsonl", "journals/ID/rank-0.1.jsonl": nothing else becomes a file here.
+bool is_journal_name(const std::string& name) {
+  static const std::regex journal(
+      R"((keeper|journals(/[A-Za-z0-9_][A-Za-z0-9._+=@-]{0,199}){1,3})/rank-[0-9]{1,6}\.[0-9]{1,6}\.jsonl)");
+  return name.size() < 1000 && std::regex_match(name, journal);
+}
+
+std::uint64_t size_of(const fs::path& file) {
+  std::error_code error;
+  const auto size = fs::file_size(file, error);
+  return error ? 0 : static_cast<std::uint64_t>(size);
+}
+
+// Throws std::runtime_error; then the file has at most a part of it, which is right.
+void write_at(const fs::path& file, std::uint64_t at, std::string_view bytes) {
+  fs::create_directories(file.parent_path());
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int error = descriptor < 0 ? errno : 0;
+  while (error == 0 && !bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) {
+      error = count < 0 ? errno : EIO;
+      break;
+    }
+    at += static_cast<std::uint64_t>(count);
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  if (descriptor >= 0) ::close(descriptor);
+  if (error != 0) throw std::runtime_error(file.string() + " can't be written: " + std::strerror(error));
+}
+
+Json request_of(const FarCommand& command) {
+  Json request = {{"name", command.name},
+                  {"command", command.command},
+                  {"folder", command.folder.empty() ? Json() : Json(command.folder)},
+                  {"env", command.environment},
+                  {"tree", command.tree.empty() ? Json() : Json("tree.tar.gz")},
+                  {"slurm", nullptr}};
+  if (command.slurm) {
+    const SlurmRequest& slurm = *command.slurm;
+    Json asked = Json::object();  // without what the cluster decides
+    for (const auto& [name, text] :
+         {std::pair{"partition", slurm.partition}, {"account", slurm.account}, {"time", slurm.time}})
+      if (!text.empty()) asked[name] = text;
+    if (slurm.gpus > 0) asked["gpus"] = slurm.gpus;
+    // Ladders and sweeps start the processes of each run themselves, on one node.
+    if (command.kind == "watch" || command.kind == "train") {
+      const std::int64_t each = slurm.tasks_per_node > 0 ? slurm.tasks_per_node : slurm.nodes > 1 ? slurm.gpus : 0;
+      if (slurm.nodes > 0) asked["nodes"] = slurm.nodes;
+      if (each > 0) asked["tasks_per_node"] = each;
+    }
+    request["slurm"] = std::move(asked);
+  }
+  const ImportOptions& options = command.options;
+  request["here"] = {{"tokens_per_step", options.tokens_per_step},  // for this side; the far one skips it
+                     {"params", options.params},
+                     {"hardware", options.hardware}};
+  return request;
+}
+
+ImportOptions options_in(const Json& request) {
+  const auto here = request.find("here");
+  if (here == request.end() || !here->is_object()) return {};
+  return {.tokens_per_step = integer_in(*here, "tokens_per_step"),
+          .params = integer_in(*here, "params"),
+          .hardware = text_in(*here, "hardware")};
+}
+
+}  // namespace
+
+struct FarRuns::Followed {
+  FarRun row;
+  Json request;
+  fs::path folder;  // the copies
+  std::map<std::string, std::uint64_t> sizes;
+  OutputFile output;
+  std::unique_ptr<JournalFollower> keeper;    // of a watched program: its run
+  std::unique_ptr<JournalFollower> journals;  // of what it trains or logs
+  std::unique_ptr<TextFollower> text;
+  std::set<std::string> known;  // names that the followers have
+  RunId run = 0;                // of a watched program
+  std::string joined;           // the folder under journals/ that completes it
+  bool is_sending = false;
+  bool reads_text = false;
+  std::string phase = "asked";
+  std::string reason;
+  std::int64_t exit_status = 0;
+  bool is_all_here = false;  // it has ended, and the machine has sent all of it
+
+  Followed(FarRun far_run, fs::path mirror)
+      : row(std::move(far_run)),
+        request(Json::parse(row.request, nullptr, false)),
+        folder(std::move(mirror)),
+        output(folder / "output.log") {
+    if (!request.is_object()) request = Json::object();
+  }
+
+  bool is_watch() const { return row.kind == "watch"; }
+};
+
+FarRuns::FarRuns(RunStore& store, Ears ears, SshAsks asks)
+    : store_(store), ears_(std::move(ears)), asks_(std::move(asks)), program_(far_program()) {}
+
+FarRuns::~FarRuns() = default;
+
+Link& FarRuns::link(const Machine& machine) {
+  auto& link = links_[machine.alias];
+  if (!link)
+    link = std::make_unique<Link>(
+        machine, program_,
+        Link::Ears{.told = [this, alias = machine.alias](const Json& line) { hear(alias, line); },
+                   .came_up =
+                       [this, alias = machine.alias] {
+                         to_follow_.insert(alias);
+                         ask_again_ = {};
+                       }},
+        asks_);
+  return *link;
+}
+
+FarRun FarRuns::start(const Machine& machine, const FarCommand& command) {
+  FarRun run = store_.machines().add_run({.alias = machine.alias,
+                                          .kind = command.kind,
+                                          .name = command.name,
+                                          .request = request_of(command).dump(),
+                                          .sent = command.sent});
+  if (!command.tree.empty()) {
+    const fs::path folder = mirror_folder(store_, run.uid);
+    fs::create_directories(folder);
+    fs::copy_file(command.tree, folder / "tree.tar.gz");
+  }
+  follow(run);
+  if (Link& to = link(machine); to.is_up()) send_tree(*followed_[run.uid]);
+  return run;
+}
+
+FarRun FarRuns::start_again(const std::string& uid, const std::vector<std::string>& command) {
+  FarRun run = store_.machines().far_run(uid).value();
+  Json request = Json::parse(run.request, nullptr, false);
+  if (!request.is_object()) request = Json::object();
+  request["number"] = integer_in(request, "number", 1) + 1;
+  request["command"] = command;
+  request["tree"] = nullptr;  // it is there
+  run.request = request.dump();
+  run.state.clear();
+  run.is_started = run.is_over = false;
+  store_.machines().update(run);
+  ended_.erase(uid);
+  Followed& followed = follow(run);
+  const auto machine = store_.machines().machine(run.alias);
+  if (machine && link(*machine).is_up()) send_tree(followed);
+  return run;
+}
+
+FarRuns::Followed& FarRuns::follow(const FarRun& run) {
+  auto& place = followed_[run.uid];
+  if (place) return *place;
+  place = std::make_unique<Followed>(run, mirror_folder(store_, run.uid));
+  Followed& followed = *place;
+  const auto tell = ears_.tell;
+  FollowRequest request{.is_far = true};
+  request.created = [this, run](RunId id) { welcome(run, id); };
+  followed.journals = std::make_unique<JournalFollower>(store_, request, tell);
+  request.name = run.name;
+  followed.keeper = std::make_unique<JournalFollower>(store_, request, tell);
+  followed.text = std::make_unique<TextFollower>(store_, request, tell);
+  std::error_code error;
+  for (auto it = fs::recursive_directory_iterator(followed.folder, error);
+       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    const std::string name = it->path().lexically_relative(followed.folder).generic_string();
+    if (is_journal_name(name) && it->is_regular_file(error)) followed.sizes[name] = size_of(it->path());
+  }
+  if (const Json state = Json::parse(run.state, nullptr, false); state.is_object()) hear_state(followed, state);
+  return followed;
+}
+
+void FarRuns::look_for_work(bool at_all_machines) {
+  for (const FarRun& run : store_.machines().open_runs()) {
+    if (followed_.contains(run.uid)) continue;
+    const auto machine = store_.machines().machine(run.alias);
+    if (!machine) continue;
+    Followed& followed = follow(run);
+    if (!link(*machine).is_up()) continue;
+    to_follow_.insert(run.alias);
+    if (!run.is_started) send_tree(followed);
+  }
+  if (!at_all_machines) return;
+  for (const Machine& machine : store_.machines().machines()) link(machine);
+}
+
+// Piece by piece, then the request itself.
+void FarRuns::send_tree(Followed& followed) {
+  if (followed.is_sending) return;
+  followed.is_sending = true;
+  if (followed.request.value("tree", Json()).is_null()) return send_start(followed);
+  const std::string uid = followed.row.uid;
+  const fs::path tree = followed.folder / "tree.tar.gz";
+  const auto send = [this, uid, tree](const auto& self, std::uint64_t at) -> void {
+    const auto found = followed_.find(uid);
+    if (found == followed_.end()) return;
+    std::ifstream file(tree, std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    std::string bytes(tree_piece, '\0');
+    file.read(bytes.data(), std::ssize(bytes));
+    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+    if (bytes.empty())
+      return at == 0 ? refuse(*found->second, "the tree to be sent is gone") : send_start(*found->second);
+    const std::uint64_t next = at + bytes.size();
+    links_.at(found->second->row.alias)
+        ->ask(
+            "put", {{"run", uid}, {"name", "tree.tar.gz"}, {"at", at}, {"data", to_base64(bytes)}},
+            [this, uid, next, self](const Json&, const std::string& error) {
+              const auto still = followed_.find(uid);
+              if (still == followed_.end()) return;
+              Followed& followed_now = *still->second;
+              if (error.empty()) return self(self, next);
+              followed_now.is_sending = false;  // when the link is up again, all of it is sent again
+              if (links_.at(followed_now.row.alias)->is_up()) refuse(followed_now, error);
+            },
+            Link::WhenLost::fail);
+  };
+  send(send, 0);
+}
+
+void FarRuns::send_start(Followed& followed) {
+  Json request = followed.request;
+  request.erase("here");
+  request["run"] = followed.row.uid;
+  links_.at(followed.row.alias)
+      ->ask(
+          "start", std::move(request),
+          [this, uid = followed.row.uid](const Json& state, const std::string& error) {
+            const auto found = followed_.find(uid);
+            if (found == followed_.end()) return;
+            Followed& started = *found->second;
+            started.is_sending = false;
+            if (error.ends_with("ask again.")) return;  // another process is just submitting it
+            const bool is_up = links_.at(started.row.alias)->is_up();
+            if (!error.empty()) return is_up ? refuse(started, error) : void();
+            started.row.is_started = true;
+            to_follow_.insert(started.row.alias);
+            hear_state(started, state);
+          },
+          Link::WhenLost::fail);
+}
+
+// In the transaction that creates the run, or first adds to it.
+void FarRuns::welcome(const FarRun& far_run, RunId id) {
+  const auto members = store_.machines().members(far_run.uid);
+  if (std::find(members.begin(), members.end(), id) != members.end()) return;
+  store_.machines().add_member(id, far_run.uid);
+  Run run = store_.existing_run(id);
+  Json environment = Json::parse(run.environment, nullptr, false);
+  if (!environment.is_object()) environment = Json::object();
+  environment["machine"] = far_run.alias;
+  if (const Json sent = Json::parse(far_run.sent, nullptr, false); sent.is_object()) environment["sent"] = sent;
+  run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
+  run.source_path = far_run.alias + ":runs/" + far_run.uid;
+  store_.update_run(run);
+  ears_.tell("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias);
+}
+
+// What is known of runs whose machine is out of reach: their status is what it was.
+void FarRuns::say_in_runs(const std::string& alias, const std::string& reason) {
+  for (const auto& [uid, followed] : followed_) {
+    if (followed->row.alias != alias) continue;
+    for (const RunId id : store_.machines().members(uid)) {
+      auto run = store_.run(id);
+      if (!run || is_over(run->status)) continue;
+      run->reason = reason.empty() ? "" : reason + "; last step " + std::to_string(store_.recorded_steps(id).last_step);
+      store_.update_run(*run);
+    }
+  }
+}
+
+// The machine will not run it: nothing was started.
+void FarRuns::refuse(Followed& followed, const std::string& why) {
+  followed.phase = "refused";
+  followed.reason = why;
+  followed.row.state = Json{{"phase", "refused"}, {"reason", why}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  ears_.tell(followed.row.alias + " refuses: " + why);
+  end(followed);
+}
+
+void FarRuns::ask_to_follow(const std::string& alias) {
+  Json runs = Json::object();
+  for (const auto& [uid, followed] : followed_) {
+    if (followed->row.alias != alias || !followed->row.is_started) continue;
+    Json offsets = Json::object();
+    for (const auto& [name, size] : followed->sizes) offsets[name] = size;
+    runs[uid] = std::move(offsets);
+  }
+  links_.at(alias)->ask(
+      "follow", {{"runs", std::move(runs)}}, [](const Json&, const std::string&) {}, Link::WhenLost::fail);
+}
+
+void FarRuns::hear(const std::string& alias, const Json& line) {
+  for (const char* kind : {"file", "state"}) {
+    const auto told = line.find(kind);
+    if (told == line.end() || !told->is_object()) continue;
+    const auto found = followed_.find(text_in(*told, "run"));
+    if (found == followed_.end() || found->second->row.alias != alias) continue;
+    if (kind == std::string_view("file"))
+      hear_file(*found->second, *told);
+    else {
+      hear_state(*found->second, *told);
+      // Such a line follows the last bytes.
+      found->second->is_all_here = found->second->phase == "ended" || found->second->phase == "gone";
+    }
+  }
+}
+
+void FarRuns::hear_file(Followed& followed, const Json& file) {
+  const std::string name = text_in(file, "name");
+  const std::int64_t at = integer_in(file, "at", -1);
+  const auto data = from_base64(text_in(file, "data"));
+  if (!is_journal_name(name) || at < 0 || !data) return;
+  if (!followed.sizes.contains(name) && followed.sizes.size() >= most_files) return;
+  std::uint64_t& size = followed.sizes[name];
+  const auto begin = static_cast<std::uint64_t>(at);
+  if (begin > size) return void(to_follow_.insert(followed.row.alias));  // a piece before it is missing
+  const std::uint64_t known = size - begin;
+  if (known >= data->size()) return;
+  try {
+    write_at(followed.folder / name, size, std::string_view(*data).substr(known));
+    size = begin + data->size();
+  } catch (const std::exception& error) {
+    if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
+    trouble_ = error.what();
+    to_follow_.insert(followed.row.alias);
+    follow_again_ = Clock::now() + follow_again_after;
+  }
+}
+
+void FarRuns::hear_state(Followed& followed, const Json& state) {
+  const std::string text = state.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (text.size() > most_state_bytes) return;
+  followed.phase = bounded(harmless(text_in(state, "phase")), 40);
+  followed.reason = bounded(harmless(text_in(state, "reason")), longest_line);
+  followed.exit_status = integer_in(state, "code");
+  if (text == followed.row.state) return;
+  followed.row.state = text;
+  try {
+    store_.machines().update(followed.row);
+  } catch (const StorageError&) {  // the next state is written, too; and it can be asked for again
+    followed.row.state.clear();
+  }
+}
+
+// The first journal that a watched program writes completes its run, which its output began.
+void FarRuns::join(Followed& followed) {
+  for (const auto& [name, size] : followed.sizes) {
+    if (followed.known.contains(name)) continue;
+    const fs::path path = followed.folder / name;
+    if (name.starts_with("keeper/")) {
+      if (followed.is_watch()) followed.keeper->add(path);
+    } else if (!followed.is_watch()) {
+      followed.journals->add(path);
+    } else {
+      if (followed.run == 0) continue;
+      const std::string folder = fs::path(name).parent_path().string();
+      if (followed.joined.empty()) followed.joined = folder;
+      const bool joins = followed.joined == folder;
+      followed.journals->add(path, joins ? std::optional(followed.run) : std::nullopt);
+    }
+    followed.known.insert(name);
+  }
+}
+
+bool FarRuns::take_in(Followed& followed) {
+  join(followed);
+  for (const auto& [name, size] : followed.sizes)
+    if (name.starts_with("keeper/rank-0."))
+      followed.output.take_in(followed.folder / name, size, [&](std::string_view bytes) {
+        if (ears_.output) ears_.output(followed.row.uid, bytes);
+      });
+  bool more = followed.keeper->take_in();
+  if (followed.is_watch() && followed.run == 0)
+    if (const auto runs = followed.keeper->runs(); !runs.empty()) followed.run = runs.front().run;
+  more = followed.journals->take_in() || more;
+  if (followed.run != 0 && !followed.reads_text && followed.output.size() > 0) {
+    followed.reads_text = true;
+    followed.text->add(followed.output.path(), {.run = followed.run,
+                                                .options = options_in(followed.request),
+                                                .written_at = [&output = followed.output](std::int64_t byte) {
+                                                  return output.written_at(byte);
+                                                }});
+  }
+  return followed.text->take_in() || more;
+}
+
+void FarRuns::take_in() {
+  std::vector<std::string> uids;
+  for (const auto& [uid, followed] : followed_) uids.push_back(uid);
+  for (const std::string& uid : uids) {
+    Followed& followed = *followed_.at(uid);
+    try {
+      const bool more = take_in(followed);
+      if (!trouble_.empty()) ears_.tell("everything is stored again");
+      trouble_.clear();
+      if (!more && followed.is_all_here) end(followed);
+    } catch (const std::exception& error) {
+      if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
+      trouble_ = error.what();
+    }
+  }
+}
+
+// Everything that the machine has of it is stored.
+void FarRuns::end(Followed& followed) {
+  if (followed.phase != "refused") {
+    followed.text->settle(true);
+    while (followed.text->take_in()) {
+    }
+    const std::string why =
+        followed.phase == "gone"
+            ? followed.reason.empty() ? "its process there is gone" : followed.reason
+            : "its program there has ended (" +
+                  (followed.reason.empty() ? "exit status " + std::to_string(followed.exit_status) : followed.reason) +
+                  ") without ending it";
+    for (JournalFollower* each : {followed.keeper.get(), followed.journals.get()}) {
+      each->writers_are_gone(why);
+      while (each->take_in()) {
+      }
+      each->settle();
+    }
+    if (followed.run != 0) {
+      Run run = store_.existing_run(followed.run);
+      if (run.status == RunStatus::finished && store_.recorded_steps(run.id).records == 0) {
+        run.status = RunStatus::failed;
+        run.reason = "no step was recorded: the output contains no training step";
+        store_.update_run(run);
+        ears_.tell("run " + std::to_string(run.id) + " has failed: " + run.reason);
+      }
+    }
+  }
+  followed.row.is_over = true;
+  store_.machines().update(followed.row);
+  const std::string uid = followed.row.uid;
+  ended_[uid] = *progress(uid);
+  std::error_code ignored;
+  fs::remove_all(followed.folder, ignored);
+  to_follow_.insert(followed.row.alias);
+  followed_.erase(uid);
+}
+
+std::optional<FarProgress> FarRuns::progress(const std::string& uid) {
+  if (const auto ended = ended_.find(uid); ended != ended_.end()) return ended->second;
+  const auto found = followed_.find(uid);
+  if (found == followed_.end()) return std::nullopt;
+  const Followed& followed = *found->second;
+  return FarProgress{.run = followed.row,
+                     .phase = followed.phase,
+                     .reason = followed.reason,
+                     .exit_status = followed.exit_status,
+                     .runs = store_.machines().members(uid),
+                     .output_tail = followed.output.tail(4 << 10)};
+}
+
+void FarRuns::signal(const std::string& uid, const std::string& signal, std::function<void(const std::string&)> done) {
+  const auto far_run = store_.machines().far_run(uid);
+  const auto machine = far_run ? store_.machines().machine(far_run->alias) : std::nullopt;
+  if (!machine) return done("its machine has been removed from the list");
+  // Not asked again after a lost link: a second interrupt means more than the first one.
+  link(*machine).ask(
+      "signal", {{"run", uid}, {"signal", signal}},
+      [done = std::move(done)](const Json&, const std::string& error) { done(error); }, Link::WhenLost::fail);
+}
+
+// Others see in the database how long a machine has been out of reach.
+void FarRuns::note_links() {
+  const double now = unix_now();
+  for (const auto& [alias, link] : links_) {
+    const bool is_lost = !is_missing(link->lost_at()) && !link->is_up();
+    const auto noted = noted_.find(alias);
+    if (link->is_up()) {
+      if (noted != noted_.end() && noted->second > 0 && now - noted->second < between_notes_s) continue;
+      if (noted != noted_.end() && noted->second < 0) {
+        ears_.tell(alias + " can be reached again");
+        say_in_runs(alias, "");
+      }
+      store_.machines().heard(alias, now,
+                              noted == noted_.end() || noted->second <= 0 ? Json{{"hello", link->hello()}}.dump() : "");
+      noted_[alias] = now;
+    } else if (is_lost && (noted == noted_.end() || noted->second > 0)) {
+      store_.machines().lost(alias, link->lost_at(), link->why());
+      say_in_runs(alias, alias + " is unreachable since " + local_time_text(link->lost_at()));
+      ears_.tell(alias + " can't be reached: " + link->why() + (link->is_hopeless() ? "" : "; trying again"));
+      noted_[alias] = -now;
+    }
+  }
+}
+
+void FarRuns::turn(std::chrono::milliseconds patience) {
+  std::vector<pollfd> waiting;
+  for (const auto& [alias, link] : links_) link->add_to(waiting);
+  ::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
+  for (const auto& [alias, link] : links_) link->turn();
+  if (Clock::now() >= ask_again_) {
+    ask_again_ = Clock::now() + between_looks;
+    std::vector<std::string> not_started;  // one that is refused is no longer followed
+    for (const auto& [uid, followed] : followed_)
+      if (const auto link = links_.find(followed->row.alias);
+          !followed->row.is_started && link != links_.end() && link->second->is_up())
+        not_started.push_back(uid);
+    for (const std::string& uid : not_started) send_tree(*followed_.at(uid));
+  }
+  if (Clock::now() >= follow_again_) {
+    for (const std::string& alias : std::exchange(to_follow_, {}))
+      if (links_.at(alias)->is_up()) ask_to_follow(alias);
+  }
+  take_in();
+  try {
+    note_links();
+    if (Clock::now() - looked_ > between_looks) {
+      looked_ = Clock::now();
+      look_for_work(false);
+    }
+  } catch (const StorageError& error) {
+    if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
+    trouble_ = error.what();
+  }
+}
+
+}  // namespace stepladder

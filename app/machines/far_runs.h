@@ -1,0 +1,122 @@
+// What was started on other machines, followed from here: links, copies of the journals there, and the runs that they
+// become. docs/far.md has the protocol, docs/machines.md the user's side.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/import/journal_follower.h"
+#include "app/import/text_follower.h"
+#include "app/machines/link.h"
+#include "app/machines/output_file.h"
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+// What is asked of a machine. Paths are the machine's.
+struct FarCommand {
+  std::string kind;                  // "watch", "train", "ladder", "sweep", "setup"
+  std::string name;                  // of the run; empty: the command's
+  std::vector<std::string> command;  // program and arguments; no shell sees them
+  std::string folder;                // where it runs; empty: a new one, with the tree that was sent
+  std::map<std::string, std::string> environment;
+  std::optional<SlurmRequest> slurm;
+  std::filesystem::path tree;  // here: a tar.gz that is unpacked there first; empty: none
+  std::string sent;            // JSON: what the tree is, recorded with the run
+  ImportOptions options;       // of a watched program's output
+};
+
+// How one of them is doing, for people.
+struct FarProgress {
+  FarRun run;
+  std::string phase;   // docs/far.md; "asked" before the machine has taken the request
+  std::string reason;  // why it ended, or could not start
+  std::int64_t exit_status = 0;
+  std::vector<RunId> runs;
+  std::string output_tail;  // the last 4 KiB of what it printed
+};
+
+// Used by one thread, as its store. Two processes may follow the same runs.
+class FarRuns {
+ public:
+  struct Ears {
+    std::function<void(const std::string&)> tell;  // a sentence for a person
+    // The program's output, in order, as it arrives; from the start if this process began before it arrived.
+    std::function<void(const std::string& uid, std::string_view bytes)> output = {};
+  };
+
+  // Throws std::runtime_error if the far program is missing.
+  FarRuns(RunStore& store, Ears ears, SshAsks asks = {});
+  ~FarRuns();
+
+  // Writes it down, so that it will start even if this process is killed before the machine has answered. Throws
+  // StorageError, or std::runtime_error for a tree that can't be read.
+  FarRun start(const Machine& machine, const FarCommand& command);
+
+  // Once it is over there: starts this command in the same folder, as its next attempt. Its runs go on as they were.
+  FarRun start_again(const std::string& uid, const std::vector<std::string>& command);
+
+  // Links, and whatever has arrived. Waits at most `patience` for something to happen. Never throws for an error of a
+  // machine or the database: tells it once, and tries again.
+  void turn(std::chrono::milliseconds patience);
+
+  // Opens links also to machines on which nothing was started, and those that open_runs names anew.
+  void look_for_work(bool at_all_machines);
+
+  std::optional<FarProgress> progress(const std::string& uid);
+  bool all_over() const { return followed_.empty(); }
+
+  // `signal` of docs/far.md: stop, terminate, kill, pause, continue. `done` gets an error's sentence, or none.
+  void signal(const std::string& uid, const std::string& signal, std::function<void(const std::string&)> done);
+
+  Link& link(const Machine& machine);  // for questions of the caller's own
+  const std::map<std::string, std::unique_ptr<Link>>& links() const { return links_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Json = nlohmann::ordered_json;
+  struct Followed;
+
+  Followed& follow(const FarRun& run);
+  void send_start(Followed& followed);
+  void send_tree(Followed& followed);
+  void ask_to_follow(const std::string& alias);
+  void hear(const std::string& alias, const Json& line);
+  void hear_file(Followed& followed, const Json& file);
+  void hear_state(Followed& followed, const Json& state);
+  void take_in();
+  bool take_in(Followed& followed);
+  void join(Followed& followed);
+  void end(Followed& followed);
+  void refuse(Followed& followed, const std::string& why);
+  void welcome(const FarRun& far_run, RunId run);
+  void say_in_runs(const std::string& alias, const std::string& reason);
+  void note_links();
+
+  RunStore& store_;
+  const Ears ears_;
+  const SshAsks asks_;
+  const FarProgram program_;
+  std::map<std::string, std::unique_ptr<Link>> links_;         // by alias
+  std::map<std::string, std::unique_ptr<Followed>> followed_;  // by uid
+  std::map<std::string, FarProgress> ended_;                   // by this process's eyes
+  std::map<std::string, double> noted_;                        // when a link's state was written down, by alias
+  std::set<std::string> to_follow_;                            // aliases whose runs have to be asked for again
+  Clock::time_point follow_again_{};
+  Clock::time_point looked_{};
+  Clock::time_point ask_again_{};  // for what a machine hasn't taken yet
+  std::string trouble_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,336 @@
+#include "app/machines/link.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+#include "app/format.h"
+#include "storage/importers/journal/journal_line.h"
+#include "storage/importers/journal/journal_reader.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Seconds = std::chrono::seconds;
+
+constexpr int protocol = 1;
+constexpr std::size_t longest_talk_line = 1 << 20;
+constexpr std::size_t longest_noise = 1 << 20;  // that a login may print
+constexpr Seconds time_to_connect(120);         // a person may have to touch a key
+constexpr Seconds time_to_send(600);
+constexpr Seconds between_pings(5);
+constexpr Seconds silence(25);
+constexpr Seconds longest_wait(60);
+
+// The script runs under the user's login shell: in single quotes it means the same to sh, csh and fish.
+std::string quoted(const std::string& script) {
+  return "exec /bin/sh -c '" + script + "'";
+}
+
+std::string folder_there(const Machine& machine) {
+  if (machine.folder.empty()) return "$HOME/.stepladder";
+  if (machine.folder.starts_with("~/")) return "$HOME" + machine.folder.substr(1);
+  return machine.folder;
+}
+
+// Sets d (the folder), p (the program) and the function h (a file's SHA-256).
+std::string beginning(const Machine& machine, const FarProgram& program) {
+  return "d=\"" + folder_there(machine) + "\"; p=\"$d/bin/stepladder-far-" + program.sha256 +
+         "\"; h() { { sha256sum \"$1\" || shasum -a 256 \"$1\" || openssl dgst -sha256 -r \"$1\"; } 2>/dev/null | cut "
+         "-c1-64; }; ";
+}
+
+std::string random_mark() {
+  std::random_device random;
+  std::string mark = "stepladder-";
+  for (int i = 0; i < 4; ++i) mark += std::to_string(random() % 1'000'000'000);
+  return mark;
+}
+
+// The last line that says something.
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of(" \r\n\t");
+  if (end == std::string::npos) return {};
+  const std::size_t begin = text.find_last_of("\r\n", end);
+  return harmless(
+      text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? -1 : begin)));
+}
+
+}  // namespace
+
+FarProgram far_program() {
+  std::error_code error;
+  const char* given = std::getenv("STEPLADDER_FAR");
+  const fs::path own = fs::read_symlink("/proc/self/exe", error);
+  const fs::path file = given && *given ? fs::path(given) : own.parent_path() / "stepladder-far";
+  if (!fs::is_regular_file(file, error))
+    throw std::runtime_error(file.string() +
+                             " is missing, which Stepladder sends to other machines; build the target "
+                             "stepladder-far, or set STEPLADDER_FAR");
+  ChildProcess sum({"sha256sum", "--", file.string()}, false);
+  std::string output;
+  while (!sum.has_ended()) {
+    sum.turn(output);
+    std::vector<pollfd> waiting;
+    sum.add_to(waiting);
+    ::poll(waiting.data(), waiting.size(), 20);
+  }
+  if (sum.exit_status() != 0 || output.size() < 64)
+    throw std::runtime_error("the checksum of " + file.string() + " can't be computed: " + last_line(sum.errors()));
+  utsname system{};
+  ::uname(&system);
+  return {file, output.substr(0, 64), std::string(system.sysname) + " " + system.machine};
+}
+
+std::string refused_alias(std::string_view alias) {
+  if (alias.empty()) return "a machine needs a name";
+  if (alias.size() > 200) return "a machine's name has at most 200 characters";
+  if (alias.front() == '-') return "a machine's name can't begin with \"-\", since ssh would take it for an option";
+  constexpr std::string_view more = "._-@:%+[]";
+  for (const char c : alias)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && more.find(c) == std::string_view::npos)
+      return "a machine's name has only letters, digits and . _ - @ : % +, as an alias of ssh has";
+  return {};
+}
+
+std::string refused_folder(std::string_view folder) {
+  if (folder.empty()) return {};
+  if (folder.front() != '/' && !folder.starts_with("~/")) return "a machine's folder begins with / or ~/";
+  constexpr std::string_view more = "._-@:%+=,/~ ";
+  for (const char c : folder)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && more.find(c) == std::string_view::npos)
+      return "a machine's folder has only letters, digits, spaces and . _ - @ : % + = , /";
+  return folder.size() > 1000 ? "a machine's folder has at most 1,000 characters" : "";
+}
+
+Link::Link(Machine machine, FarProgram program, Ears ears, SshAsks asks)
+    : machine_(std::move(machine)), program_(std::move(program)), ears_(std::move(ears)), asks_(std::move(asks)) {}
+
+std::vector<std::string> Link::command(const std::string& script) const {
+  if (machine_.is_local) return {"/bin/sh", "-c", script};
+  const char* ssh = std::getenv("STEPLADDER_SSH");
+  std::vector<std::string> words = {
+      ssh && *ssh ? ssh : "ssh", "-T", "-a", "-x", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o",
+      "ServerAliveCountMax=3"};
+  const bool can_ask = asks_.on_terminal || !asks_.environment.empty() || std::getenv("SSH_ASKPASS");
+  if (!can_ask) words.insert(words.end(), {"-o", "BatchMode=yes"});
+  words.insert(words.end(), {"--", machine_.alias, quoted(script)});
+  return words;
+}
+
+// A machine without ssh must not hand it to the programs that it runs.
+std::vector<std::string> Link::environment() const {
+  return machine_.is_local ? std::vector<std::string>() : asks_.environment;
+}
+
+void Link::connect() {
+  mark_ = random_mark();
+  is_marked_ = false;
+  input_.clear();
+  ++tries_;
+  const std::string script = "echo; echo " + mark_ + " begin $(uname -s) $(uname -m); " +
+                             beginning(machine_, program_) +
+                             "if test -f \"$p\"; then s=$(h \"$p\"); if test \"$s\" = " + program_.sha256 +
+                             "; then exec \"$p\" talk --folder \"$d\"; fi; if test -z \"$s\"; then echo " + mark_ +
+                             " unverified; exit 0; fi; fi; "
+                             "echo " +
+                             mark_ + " need";
+  try {
+    child_ = std::make_unique<ChildProcess>(command(script), asks_.on_terminal, environment());
+  } catch (const std::exception& error) {
+    return lose(error.what());
+  }
+  state_ = State::connecting;
+  began_ = heard_ = Clock::now();
+}
+
+// Everything until the end of the file: no tool there has to count bytes.
+void Link::send_program() {
+  std::ifstream file(program_.file, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  mark_ = random_mark();
+  is_marked_ = false;
+  input_.clear();
+  const std::string script =
+      "echo; " + beginning(machine_, program_) +
+      "umask 077; t=\"$d/bin/new.$$\"; if mkdir -p \"$d/bin\" && cat > \"$t\" && test \"$(h \"$t\")\" = " +
+      program_.sha256 + " && chmod 700 \"$t\" && mv \"$t\" \"$p\"; then echo " + mark_ +
+      " stored; else rm -f \"$t\"; echo " + mark_ + " failed; fi";
+  try {
+    child_ = std::make_unique<ChildProcess>(command(script), asks_.on_terminal, environment());
+  } catch (const std::exception& error) {
+    return lose(error.what());
+  }
+  child_->write(bytes);
+  child_->close_input();
+  state_ = State::sending;
+  sent_program_ = true;
+  began_ = Clock::now();
+}
+
+void Link::turn() {
+  const auto now = Clock::now();
+  if (state_ == State::waiting) {
+    if (now >= next_try_) connect();
+    return;
+  }
+  read_lines();
+  if (!child_) return;
+  if (child_->has_ended()) return lose(words_of_failure());
+  if (state_ == State::connecting && now - began_ > time_to_connect) return lose("it didn't answer within two minutes");
+  if (state_ == State::sending && now - began_ > time_to_send)
+    return lose("the far program could not be sent in ten minutes");
+  if (state_ != State::up) return;
+  if (now - heard_ > silence) return lose("it hasn't answered for " + std::to_string(silence.count()) + " s");
+  if (now - pinged_ < between_pings) return;
+  pinged_ = now;
+  ask(
+      "ping", Json::object(), [](const Json&, const std::string&) {}, WhenLost::fail);
+}
+
+void Link::add_to(std::vector<pollfd>& waiting) const {
+  if (child_) child_->add_to(waiting);
+}
+
+void Link::read_lines() {
+  std::string read;
+  child_->turn(read);
+  if (!read.empty()) heard_ = Clock::now();
+  input_ += read;
+  std::size_t begin = 0;
+  const ChildProcess* const child = child_.get();
+  for (std::size_t end; (end = input_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    std::string line = input_.substr(begin, end - begin);
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    take_line(line);
+    if (child_.get() != child) return;  // lost, or another one was started
+  }
+  input_.erase(0, begin);
+  if (input_.size() > (is_marked_ ? longest_talk_line : longest_noise))
+    lose(is_marked_ ? "it sent a line of more than 1 MiB" : "its login prints more than 1 MiB before anything starts");
+}
+
+void Link::take_line(std::string_view line) {
+  if (line.starts_with(mark_ + " ")) return take_mark(line.substr(mark_.size() + 1));
+  if (!is_marked_) return;
+  if (line.empty()) return;
+  if (nests_deep(line)) return lose("it sent something that isn't ours");
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  if (!json.is_object()) {
+    if (state_ == State::up) lose("it sent something that isn't ours: " + harmless(std::string(line.substr(0, 80))));
+    return;
+  }
+  take_json(json);
+}
+
+void Link::take_mark(std::string_view words) {
+  if (words.starts_with("begin ")) {
+    is_marked_ = true;
+    const std::string platform(words.substr(6));
+    if (platform == program_.platform) return;
+    return lose(
+        "it is a machine of another kind (" + harmless(platform) + ", the far program here is for " +
+            program_.platform +
+            "); build it there: cmake -S . -B build -DSTEPLADDER_TRAINER=OFF "
+            "-DSTEPLADDER_DESKTOP=OFF && cmake --build build --target stepladder-far; copy the file here and set "
+            "STEPLADDER_FAR to it",
+        true);
+  }
+  if (words == "need") {
+    if (sent_program_) return lose("the far program was sent, but is not there or was changed", true);
+    return send_program();
+  }
+  if (words == "stored") return connect();
+  if (words == "failed") return lose("the far program can't be stored there: " + last_line(child_->errors()), true);
+  if (words == "unverified")
+    return lose("the far program can't be verified there: it has none of sha256sum, shasum and openssl", true);
+}
+
+void Link::take_json(const Json& line) {
+  if (line.contains("stepladder-far")) return begin_talk(line);
+  if (state_ != State::up && !line.contains("id")) return;
+  if (!line.contains("id")) return ears_.told(line);
+  const auto question = questions_.find(integer_in(line, "id"));
+  if (question == questions_.end()) return;
+  const Answer answer = std::move(question->second.answer);
+  questions_.erase(question);
+  const auto ok = line.find("ok");
+  const std::string error = text_in(line, "error");
+  if (ok != line.end() && ok->is_object()) return answer(*ok, "");
+  answer(Json::object(), error.empty() ? "the far program gave no answer" : harmless(error));
+}
+
+void Link::begin_talk(const Json& greeting) {
+  if (state_ != State::connecting) return;
+  if (integer_in(greeting, "stepladder-far") != protocol)
+    return lose("the far program there speaks another version of our protocol", true);
+  Question hello{.request = {{"do", "hello"}, {"version", protocol}}, .answer = {}, .when_lost = WhenLost::fail};
+  hello.answer = [this](const Json& ok, const std::string& error) {
+    if (!error.empty()) return lose(error, true);
+    hello_ = ok;
+    state_ = State::up;
+    lost_at_ = missing;
+    why_.clear();
+    is_hopeless_ = sent_program_ = false;
+    pinged_ = Clock::now();
+    ears_.came_up();
+    for (auto& [id, question] : questions_)
+      if (!question.is_sent) send(id, question);
+  };
+  const std::int64_t id = ++last_id_;
+  send(id, questions_.emplace(id, std::move(hello)).first->second);
+}
+
+void Link::ask(std::string_view verb, Json fields, Answer answer, WhenLost when_lost) {
+  Json request = {{"do", verb}};
+  request.update(fields);
+  const std::int64_t id = ++last_id_;
+  Question& question = questions_.emplace(id, Question{std::move(request), std::move(answer), when_lost}).first->second;
+  if (is_up()) send(id, question);
+}
+
+void Link::send(std::int64_t id, Question& question) {
+  question.is_sent = true;
+  Json request = {{"id", id}};
+  request.update(question.request);
+  child_->write(request.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
+}
+
+// ssh's own sentence says most.
+std::string Link::words_of_failure() const {
+  const std::string said = last_line(child_->errors());
+  if (child_->exit_status() == 255) return said.empty() ? "ssh could not connect" : said;
+  if (state_ == State::up) return "the connection ended" + (said.empty() ? "" : ": " + said);
+  return "the far program could not be started there" + (said.empty() ? "" : ": " + said);
+}
+
+void Link::lose(const std::string& why, bool hopeless) {
+  const bool was_up = is_up();
+  if (is_missing(lost_at_)) lost_at_ = unix_now();
+  why_ = why;
+  is_hopeless_ = hopeless;
+  state_ = State::waiting;
+  sent_program_ = false;
+  child_.reset();
+  input_.clear();
+  if (was_up) tries_ = 0;
+  const auto wait = was_up ? Seconds(1) : Seconds(1) * (1 << std::min(tries_, 6));
+  next_try_ = Clock::now() + std::min<Clock::duration>(hopeless ? longest_wait : wait, longest_wait);
+  std::vector<Answer> failed;
+  for (auto question = questions_.begin(); question != questions_.end();) {
+    const bool again = question->second.when_lost == WhenLost::again;
+    question->second.is_sent = false;
+    if (!again && question->second.answer) failed.push_back(std::move(question->second.answer));
+    question = again ? std::next(question) : questions_.erase(question);
+  }
+  for (const Answer& answer : failed) answer(Json::object(), why);
+}
+
+}  // namespace stepladder

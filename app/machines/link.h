@@ -1,0 +1,130 @@
+// The connection to one machine (docs/far.md): starts ssh, brings the far program there, and talks to it. Connects
+// again by itself for as long as the object lives.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/machines/child_process.h"
+#include "storage/database/machines/machine_store.h"
+
+namespace stepladder {
+
+// The program that is sent to machines: a file beside this one, for one system and architecture.
+struct FarProgram {
+  std::filesystem::path file;
+  std::string sha256;
+  std::string platform;  // "Linux x86_64"
+};
+
+// Throws std::runtime_error with a remedy if the file isn't there.
+FarProgram far_program();
+
+// Why `alias` can't be a machine's; empty if it can.
+std::string refused_alias(std::string_view alias);
+std::string refused_folder(std::string_view folder);
+
+// Where ssh may ask for a passphrase, or whether a new host's key is right; nowhere: then it fails instead.
+struct SshAsks {
+  bool on_terminal = false;              // of this process
+  std::vector<std::string> environment;  // SshQuestions::environment
+};
+
+// Used by one thread. Nothing blocks.
+class Link {
+ public:
+  using Json = nlohmann::ordered_json;
+  using Clock = std::chrono::steady_clock;
+
+  enum class State {
+    waiting,     // until the next try
+    connecting,  // ssh has been started
+    sending,     // the far program
+    up
+  };
+
+  // `told` gets every line that isn't an answer; `came_up` is called after each `hello`.
+  struct Ears {
+    std::function<void(const Json&)> told;
+    std::function<void()> came_up;
+  };
+
+  Link(Machine machine, FarProgram program, Ears ears, SshAsks asks = {});
+
+  void turn();
+  void add_to(std::vector<pollfd>& waiting) const;
+
+  // `answer` gets what the far program says, or a sentence. A question that is unanswered when the connection is lost
+  // is asked again (`again`), or answered with a sentence.
+  enum class WhenLost { again, fail };
+  using Answer = std::function<void(const Json& ok, const std::string& error)>;
+  void ask(std::string_view verb, Json fields, Answer answer, WhenLost when_lost = WhenLost::again);
+  std::size_t unanswered() const { return questions_.size(); }
+  std::size_t unsent_bytes() const { return child_ ? child_->unwritten() : 0; }
+
+  State state() const { return state_; }
+  bool is_up() const { return state_ == State::up; }
+  const Machine& machine() const { return machine_; }
+  const Json& hello() const { return hello_; }     // of the last time that it was up; null before
+  double lost_at() const { return lost_at_; }      // unix seconds; missing while it is up, or was never tried
+  const std::string& why() const { return why_; }  // of the last failure, a sentence
+  // It will fail again until somebody changes something: another architecture, a program that can't be run.
+  bool is_hopeless() const { return is_hopeless_; }
+  int tries() const { return tries_; }  // since it was up
+  void try_now() { next_try_ = {}; }
+
+ private:
+  struct Question {
+    Json request;
+    Answer answer;
+    WhenLost when_lost;
+    bool is_sent = false;
+  };
+
+  void connect();
+  void send_program();
+  void read_lines();
+  void take_line(std::string_view line);
+  void take_mark(std::string_view words);
+  void take_json(const Json& line);
+  void begin_talk(const Json& greeting);
+  void send(std::int64_t id, Question& question);
+  void lose(const std::string& why, bool hopeless = false);
+  std::string words_of_failure() const;
+  std::vector<std::string> command(const std::string& script) const;
+  std::vector<std::string> environment() const;
+
+  const Machine machine_;
+  const FarProgram program_;
+  const Ears ears_;
+  const SshAsks asks_;
+  std::unique_ptr<ChildProcess> child_;
+  State state_ = State::waiting;
+  std::string mark_;  // random; what comes before it is a login's noise
+  bool is_marked_ = false;
+  std::string input_;
+  std::map<std::int64_t, Question> questions_;  // by id, in the order of asking
+  std::int64_t last_id_ = 0;
+  Json hello_;
+  double lost_at_ = missing;
+  std::string why_;
+  bool is_hopeless_ = false;
+  bool sent_program_ = false;  // since the link was lost
+  int tries_ = 0;
+  Clock::time_point next_try_{};
+  Clock::time_point began_{};
+  Clock::time_point heard_{};
+  Clock::time_point pinged_{};
+};
+
+}  // namespace stepladder

@@ -1,0 +1,204 @@
+#include "app/machines/machine_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "app/format.h"
+#include "storage/bounded_text.h"
+#include "storage/importers/journal/journal_reader.h"
+
+namespace stepladder {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Result = MachineCheck::Result;
+
+constexpr std::size_t most_listed = 64;
+constexpr double worth_saying_s = 2;
+constexpr std::int64_t little_disk = std::int64_t{1} << 30;
+
+std::string said(const Json& object, const char* name) {
+  return bounded(harmless(text_in(object, name)), 300);
+}
+
+// The objects of a list, a bounded number of them.
+std::vector<Json> listed(const Json& object, const char* name) {
+  std::vector<Json> objects;
+  const auto list = object.find(name);
+  if (list == object.end() || !list->is_array()) return objects;
+  for (const Json& each : *list)
+    if (each.is_object() && objects.size() < most_listed) objects.push_back(each);
+  return objects;
+}
+
+void take_hello(const Json& hello, MachineReport& report) {
+  report.host = said(hello, "host");
+  report.platform = said(hello, "system") + " " + said(hello, "arch");
+  report.home = said(hello, "home");
+  report.folder = said(hello, "folder");
+  report.is_writable = hello.value("writable", Json()) == Json(true);
+  report.why_not_writable = said(hello, "why");
+}
+
+void take_state(const Json& ok, MachineReport& report) {
+  report.load = number_in(ok, "load");  // a mean over a minute
+  report.cores = integer_in(ok, "cores");
+  report.memory_bytes = integer_in(ok, "memory_total");
+  report.free_memory_bytes = integer_in(ok, "memory_free");
+  report.free_disk_bytes = integer_in(ok, "disk_free");
+  report.no_gpu_because = said(ok, "gpu_reason");
+  report.gpus.clear();
+  for (const Json& gpu : listed(ok, "gpus"))
+    report.gpus.push_back({.name = said(gpu, "name"),
+                           .load = number_in(gpu, "load"),
+                           .memory_bytes = integer_in(gpu, "memory"),
+                           .all_memory_bytes = integer_in(gpu, "memory_total")});
+}
+
+void take_slurm(const Json& ok, MachineReport& report) {
+  report.has_slurm = ok.value("available", Json()) == Json(true);
+  report.slurm_version = said(ok, "version");
+  report.slurm_keeps_accounts = ok.value("accounting", Json()) == Json(true);
+  report.no_slurm_because = said(ok, "reason");
+  report.partitions.clear();
+  for (const Json& partition : listed(ok, "partitions")) report.partitions.push_back(said(partition, "name"));
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  return all;
+}
+
+std::string gpus_text(const std::vector<MachineGpu>& gpus) {
+  std::vector<std::string> texts;
+  for (const MachineGpu& gpu : gpus) {
+    std::string text = gpu.name;
+    if (!is_missing(gpu.load)) text += ", " + wording::percent(gpu.load) + " busy";
+    if (gpu.all_memory_bytes > 0)
+      text += ", " + bytes_text(double(gpu.memory_bytes)) + " of " + bytes_text(double(gpu.all_memory_bytes));
+    texts.push_back(text);
+  }
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : "; ") + text;
+  return all;
+}
+
+}  // namespace
+
+std::string explained(const std::string& why, const std::string& alias) {
+  struct Known {
+    const char* part;
+    std::string remedy;
+  };
+  const Known all[] = {
+      {"Could not resolve hostname", "No host has this name: is there a `Host " + alias + "` in ~/.ssh/config?"},
+      {"Permission denied",
+       "It doesn't accept your key: `ssh-copy-id " + alias + "` gives it one, `ssh-add` unlocks yours."},
+      {"Host key verification failed",
+       "Its host key isn't known here, or has changed: run `ssh " + alias + "` once and compare it."},
+      {"Connection refused", "It is there, but nothing listens for ssh: is sshd running, and is the port right?"},
+      {"Connection timed out", "Nothing answers: is the machine on, and does it need a VPN or a ProxyJump?"},
+      {"No route to host", "No network leads there: is a VPN needed?"},
+      {"ssh cannot be started", "OpenSSH's client isn't installed here."},
+      {"Too many authentication failures",
+       "ssh offers too many keys: set IdentityFile and IdentitiesOnly in ~/.ssh/config."},
+      {"No space left",
+       "Its disk is full: make room, or choose another folder with `machines add " + alias + " --folder`."},
+      {"Read-only file system",
+       "Its home can't be written: choose another folder with `machines add " + alias + " --folder`."},
+      {"Disk quota exceeded",
+       "Your quota there is used up: make room, or choose another folder with `machines add " + alias + " --folder`."}};
+  for (const Known& known : all)
+    if (why.find(known.part) != std::string::npos) return why + ". " + known.remedy;
+  return why;
+}
+
+void ask_for_report(Link& link, MachineReport& report) {
+  report.is_reachable = true;
+  take_hello(link.hello(), report);
+  report.is_complete = false;
+  const auto open = std::make_shared<int>(3);
+  const auto answered = [open, &report] { report.is_complete = --*open == 0; };
+  const std::string program = link.machine().program.empty() ? "stepladder" : link.machine().program;
+  link.ask(
+      "report", Json::object(),
+      [answered, &report](const Json& ok, const std::string& error) {
+        if (error.empty()) {
+          take_state(ok, report);
+          // The answer took half the time of question and answer, a fraction of what counts here.
+          report.clock_ahead_s = number_in(ok, "time") - unix_now();
+        }
+        answered();
+      },
+      Link::WhenLost::fail);
+  link.ask(
+      "slurm", Json::object(),
+      [answered, &report](const Json& ok, const std::string& error) {
+        if (error.empty()) take_slurm(ok, report);
+        answered();
+      },
+      Link::WhenLost::fail);
+  link.ask(
+      "stepladder", {{"program", program}},
+      [answered, &report](const Json& ok, const std::string& error) {
+        if (error.empty()) report.version = said(ok, "version");
+        answered();
+      },
+      Link::WhenLost::fail);
+}
+
+MachineReport unreachable(const Link& link) {
+  MachineReport report;
+  const std::string why = link.why().empty() ? "it hasn't answered yet" : link.why();
+  report.reason = link.machine().is_local ? why : explained(why, link.machine().alias);
+  return report;
+}
+
+std::vector<MachineCheck> checks_of(const MachineReport& report, const Machine& machine) {
+  if (!report.is_reachable) {
+    std::vector<MachineCheck> checks = {{"Connection", Result::bad, report.reason}};
+    for (const char* name : {"Folder", "Clock", "Machine", "GPUs", "Slurm", "Stepladder"})
+      checks.push_back({name, Result::not_tried, ""});
+    return checks;
+  }
+  const std::string& alias = machine.alias;
+  std::vector<MachineCheck> checks = {
+      {"Connection", Result::good, report.host + ", " + report.platform + "; the far program is there and verified"}};
+  const bool has_room = report.free_disk_bytes > little_disk;
+  checks.push_back({"Folder",
+                    !report.is_writable ? Result::bad
+                    : has_room          ? Result::good
+                                        : Result::warning,
+                    !report.is_writable ? report.folder + " can't be written: " + report.why_not_writable +
+                                              ". Choose another one with `machines add " + alias + " --folder`."
+                                        : report.folder + ", " + bytes_text(double(report.free_disk_bytes)) + " free"});
+  const bool is_off = std::abs(report.clock_ahead_s) > worth_saying_s;
+  checks.push_back({"Clock", is_off ? Result::warning : Result::good,
+                    is_missing(report.clock_ahead_s) ? "not known"
+                    : is_off                         ? duration_text(std::abs(report.clock_ahead_s)) +
+                                   (report.clock_ahead_s > 0 ? " ahead of" : " behind") +
+                                   " this machine's; steps keep that machine's times"
+                             : "agrees with this machine's"});
+  checks.push_back({"Machine", Result::good,
+                    std::to_string(report.cores) + " cores, " +
+                        (is_missing(report.load) ? "load not known" : "load " + compact(report.load)) + "; " +
+                        bytes_text(double(report.free_memory_bytes)) + " of " +
+                        bytes_text(double(report.memory_bytes)) + " memory free"});
+  checks.push_back(
+      {"GPUs", Result::good, report.gpus.empty() ? "none: " + report.no_gpu_because : gpus_text(report.gpus)});
+  const bool lacks_slurm = machine.uses_slurm && !report.has_slurm;
+  checks.push_back({"Slurm", lacks_slurm ? Result::bad : Result::good,
+                    report.has_slurm ? report.slurm_version + ", partitions " + joined(report.partitions) +
+                                           (report.slurm_keeps_accounts ? "" : "; accounting is off")
+                                     : "none: " + report.no_slurm_because});
+  checks.push_back({"Stepladder", report.version.empty() ? Result::warning : Result::good,
+                    report.version.empty() ? "not installed, which `ladder --on` and `train --on` need (`watch --on` "
+                                             "doesn't): `machines setup " +
+                                                 alias + "` installs it"
+                                           : report.version});
+  return checks;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,21 @@
+// Finds out what a machine has, and explains what it lacks. Command line and Machines view take their answer from here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/machines/link.h"
+#include "app/machines/machine_status.h"
+
+namespace stepladder {
+
+// A sentence that ends with what the user can do; `why` is ssh's own or the link's.
+std::string explained(const std::string& why, const std::string& alias);
+
+// Asks a link that is up; `report` outlives the answers, and is_complete tells that they are there.
+void ask_for_report(Link& link, MachineReport& report);
+MachineReport unreachable(const Link& link);
+
+std::vector<MachineCheck> checks_of(const MachineReport& report, const Machine& machine);
+
+}  // namespace stepladder

@@ -1,0 +1,83 @@
+// Follows machines for the window, on a thread of its own with its own connection to the database.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/machines/far_command.h"
+#include "app/machines/far_runs.h"
+#include "app/machines/machine_status.h"
+#include "app/machines/ssh_questions.h"
+#include "storage/thread_safety.h"
+
+namespace stepladder {
+
+// Lives on the UI thread, whose functions never block. The thread starts with the first machine that is there to be
+// followed; what was started on machines before the window opened is followed too.
+class MachineWatch {
+ public:
+  // `wake` is called on the thread when there is something new to show.
+  MachineWatch(std::filesystem::path database, std::function<void()> wake);
+  ~MachineWatch();  // ends the links; what runs there goes on
+  MachineWatch(const MachineWatch&) = delete;
+  MachineWatch& operator=(const MachineWatch&) = delete;
+
+  // Somebody looks: all machines are asked every few seconds, for as long as this is called again.
+  void look();
+
+  void add(const Machine& machine);
+  void remove(const std::string& alias);
+  void ask_again(const std::string& alias);  // now
+  void start(const std::string& alias, std::shared_ptr<const FarLadder> ladder);
+  void signal(RunId run, const std::string& signal);  // of docs/far.md
+
+  // What ssh asks; nullopt: nothing has changed since the last call.
+  std::optional<std::vector<SshQuestion>> take_questions();
+  void answer(const std::string& id, std::optional<std::string> text);
+
+  // What has changed since the last call; nullopt: nothing.
+  std::optional<std::vector<MachineStatus>> take_statuses();
+  struct Message {
+    std::string text;
+    bool is_error = false;
+  };
+  std::vector<Message> take_messages();
+
+ private:
+  using Work = std::function<void(RunStore&, FarRuns&)>;
+  void post(Work work);
+  void run();
+  void tell(const std::string& text, bool is_error);
+  void ask(FarRuns& runs, MachineStatus& status);
+  void publish(RunStore& store, FarRuns& runs);
+  void bring_questions();
+
+  const std::filesystem::path database_;
+  const std::function<void()> wake_;
+
+  // Of the thread.
+  std::map<std::string, MachineStatus> statuses_;
+  std::map<std::string, std::unique_ptr<MachineReport>> asked_;  // the answers' place
+  std::set<std::string> ask_now_;
+  std::unique_ptr<SshQuestions> questions_;
+  std::vector<SshQuestion> open_questions_;
+
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Work> work_ GUARDED_BY(mutex_);
+  std::vector<Message> messages_ GUARDED_BY(mutex_);
+  std::optional<std::vector<SshQuestion>> asked_questions_ GUARDED_BY(mutex_);
+  std::optional<std::vector<MachineStatus>> published_ GUARDED_BY(mutex_);
+  std::atomic<double> looked_at_ = 0;  // unix seconds
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,43 @@
+// The output of a program on another machine, put together here from the journals of its keeper.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "storage/importers/journal/journal_reader.h"
+
+namespace stepladder {
+
+// One thread. Reading the same journals again writes the same bytes, so two processes may do it.
+class OutputFile {
+ public:
+  explicit OutputFile(std::filesystem::path file) : file_(std::move(file)) {}
+
+  // Adds what this journal has more, of its first `size` bytes; `show` gets it too. Journals in the order of attempts.
+  // Throws std::runtime_error if the file can't be written; then nothing is lost, and the next call tries it again.
+  void take_in(const std::filesystem::path& journal, std::uint64_t size,
+               const std::function<void(std::string_view)>& show);
+
+  const std::filesystem::path& path() const { return file_; }
+  std::int64_t size() const { return size_; }
+  double written_at(std::int64_t byte) const;  // unix seconds there
+  std::string tail(std::size_t most) const;    // its last bytes
+
+ private:
+  struct Read {
+    std::filesystem::path journal;
+    JournalReader reader;
+    std::uint64_t given = 0;
+  };
+
+  std::filesystem::path file_;
+  std::vector<Read> journals_;
+  std::int64_t size_ = 0;
+  std::vector<std::pair<std::int64_t, double>> times_;  // from which byte on; few: one a second
+};
+
+}  // namespace stepladder

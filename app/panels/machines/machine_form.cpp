@@ -1,0 +1,124 @@
+#include "app/panels/machines/machine_form.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/machines/link.h"
+#include "app/panels/launch/form.h"
+
+namespace stepladder {
+namespace {
+
+void field(const char* label, const char* id, const char* hint, std::string& text, float width) {
+  ImGui::BeginGroup();
+  text_quiet(label);
+  ImGui::SetNextItemWidth(width);
+  text_input(id, hint, text);
+  mark(std::string("machines.form") + (id + 2));
+  ImGui::EndGroup();
+}
+
+void count(const char* label, const char* id, int& value) {
+  ImGui::BeginGroup();
+  text_quiet(label);
+  ImGui::SetNextItemWidth(px(96));
+  if (ImGui::InputInt(id, &value)) value = std::clamp(value, 0, 4096);
+  ImGui::EndGroup();
+}
+
+}  // namespace
+
+void MachineForm::open(const Machine& machine) {
+  before_ = machine;
+  is_open_ = wants_focus_ = true;
+  is_new_ = machine.alias.empty();
+  alias_ = machine.alias;
+  folder_ = machine.folder;
+  program_ = machine.program;
+  partition_ = machine.slurm.partition;
+  account_ = machine.slurm.account;
+  time_ = machine.slurm.time;
+  gpus_ = static_cast<int>(machine.slurm.gpus);
+  nodes_ = static_cast<int>(machine.slurm.nodes);
+  is_local_ = machine.is_local;
+  uses_slurm_ = machine.uses_slurm;
+}
+
+std::string MachineForm::problem(const Workspace& workspace) const {
+  if (alias_.empty()) return "Enter the host's name in ~/.ssh/config, or user@host.";
+  std::string why = refused_alias(alias_);
+  if (why.empty()) why = refused_folder(folder_);
+  if (!why.empty()) return why;
+  const bool is_known = std::any_of(workspace.machines.begin(), workspace.machines.end(),
+                                    [this](const MachineStatus& status) { return status.machine.alias == alias_; });
+  return is_new_ && is_known ? alias_ + " is in the list already." : "";
+}
+
+Machine MachineForm::machine() const {
+  Machine machine = before_;
+  machine.alias = alias_;
+  machine.is_local = is_local_;
+  machine.folder = folder_;
+  machine.program = program_;
+  machine.uses_slurm = uses_slurm_;
+  machine.slurm.partition = partition_;
+  machine.slurm.account = account_;
+  machine.slurm.time = time_;
+  machine.slurm.gpus = gpus_;
+  machine.slurm.nodes = nodes_;
+  return machine;
+}
+
+void MachineForm::draw(const Workspace& workspace, Commands& commands) {
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
+  ImGui::BeginChild("##form", ImVec2(0, 0),
+                    ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_AutoResizeY);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  text_strong(is_new_ ? "New machine" : alias_);
+  if (is_new_) {
+    if (std::exchange(wants_focus_, false)) ImGui::SetKeyboardFocusHere();
+    field("Host", "##.alias", "as after `ssh`", alias_, px(200));
+    ImGui::SameLine(0, px(12));
+  }
+  field("Folder there", "##.folder", "~/.stepladder", folder_, px(220));
+  ImGui::SameLine(0, px(12));
+  field("Stepladder there", "##.program", "as its shell finds it", program_, px(220));
+  ImGui::Checkbox("This machine itself, without ssh", &is_local_);
+  ImGui::SameLine(0, px(24));
+  ImGui::Checkbox("Slurm", &uses_slurm_);
+  mark("machines.form.slurm");
+  if (uses_slurm_) {
+    field("Partition", "##.partition", "the cluster's default", partition_, px(160));
+    ImGui::SameLine(0, px(12));
+    field("Account", "##.account", "yours", account_, px(140));
+    ImGui::SameLine(0, px(12));
+    field("Time limit", "##.time", "02:00:00", time_, px(110));
+    ImGui::SameLine(0, px(12));
+    count("GPUs a node", "##gpus", gpus_);
+    ImGui::SameLine(0, px(12));
+    count("Nodes", "##nodes", nodes_);
+  }
+  gap(8);
+  const std::string why = problem(workspace);
+  if (primary_button(is_new_ ? "Add" : "Save", why.empty())) {
+    commands.push_back(AddMachine{machine()});
+    is_open_ = false;
+  }
+  mark("machines.form.save");
+  ImGui::SameLine();
+  if (quiet_button("Cancel")) is_open_ = false;
+  if (!why.empty()) {
+    ImGui::SameLine(0, px(12));
+    ImGui::AlignTextToFramePadding();
+    text_toned(why, alias_.empty() ? Tone::neutral : Tone::warning);
+  }
+  ImGui::EndChild();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,253 @@
+// Machines: the ssh hosts and clusters that runs are launched on, what they have now, and what they run.
+#include <imgui.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/desktop/panel.h"
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "app/panels/machines/machine_form.h"
+
+namespace stepladder {
+namespace {
+
+struct State {
+  MachineForm form;
+  std::string opened;    // whose checklist is shown, though nothing is wrong
+  std::string removing;  // asks whether to remove it
+};
+
+struct Word {
+  std::string text;
+  Tone tone;
+};
+
+Word link_word(const MachineStatus& status) {
+  switch (status.link) {
+    case MachineStatus::Link::up:
+      return {"reachable", Tone::good};
+    case MachineStatus::Link::connecting:
+      return {"connecting", Tone::neutral};
+    case MachineStatus::Link::lost:
+      return {"unreachable since " + local_time_text(status.lost_at), Tone::warning};
+    case MachineStatus::Link::idle:
+      break;
+  }
+  return is_missing(status.lost_at) ? Word{"not tried yet", Tone::neutral}
+                                    : Word{"unreachable since " + local_time_text(status.lost_at), Tone::warning};
+}
+
+Word check_word(MachineCheck::Result result) {
+  switch (result) {
+    case MachineCheck::Result::good:
+      return {"ok", Tone::good};
+    case MachineCheck::Result::warning:
+      return {"warning", Tone::warning};
+    case MachineCheck::Result::bad:
+      return {"failed", Tone::bad};
+    case MachineCheck::Result::not_tried:
+      break;
+  }
+  return {"not tried", Tone::neutral};
+}
+
+void draw_gpus(const std::vector<MachineGpu>& gpus) {
+  constexpr std::size_t most = 16;
+  const float name = px(240), bar = px(120);
+  for (std::size_t i = 0; i < std::min(gpus.size(), most); ++i) {
+    const MachineGpu& gpu = gpus[i];
+    ImGui::AlignTextToFramePadding();
+    const float left = ImGui::GetCursorPosX();
+    text_cut(std::to_string(i) + "  " + gpu.name, name - px(12), palette().text, fonts().regular, text_size);
+    ImGui::SameLine(left + name);
+    progress_bar(is_missing(gpu.load) ? 0 : gpu.load, bar);
+    ImGui::SameLine(left + name + bar + px(12));
+    text_quiet((is_missing(gpu.load) ? "load not known" : wording::percent(gpu.load) + " busy") +
+               (gpu.all_memory_bytes > 0
+                    ? ", " + bytes_text(double(gpu.memory_bytes)) + " of " + bytes_text(double(gpu.all_memory_bytes))
+                    : ""));
+  }
+  if (gpus.size() > most) text_quiet("and " + std::to_string(gpus.size() - most) + " more");
+}
+
+std::string facts_of(const MachineStatus& status) {
+  const MachineReport& report = status.report;
+  std::string text = report.host + ", " + report.platform;
+  if (report.cores > 0)
+    text += "; load " + (is_missing(report.load) ? "-" : compact(report.load)) + " on " + std::to_string(report.cores) +
+            (report.cores == 1 ? " core" : " cores");
+  if (report.memory_bytes > 0)
+    text += "; " + bytes_text(double(report.free_memory_bytes)) + " of " + bytes_text(double(report.memory_bytes)) +
+            " memory free";
+  if (report.free_disk_bytes > 0) text += "; " + bytes_text(double(report.free_disk_bytes)) + " disk free";
+  return text;
+}
+
+void draw_checks(const std::vector<MachineCheck>& checks) {
+  if (!ImGui::BeginTable("##checks", 3, ImGuiTableFlags_SizingFixedFit)) return;
+  ImGui::TableSetupColumn("check", ImGuiTableColumnFlags_WidthFixed, px(96));
+  ImGui::TableSetupColumn("result", ImGuiTableColumnFlags_WidthFixed, px(84));
+  ImGui::TableSetupColumn("text", ImGuiTableColumnFlags_WidthStretch);
+  for (const MachineCheck& check : checks) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    ImGui::TextUnformatted(check.name.c_str());
+    ImGui::TableNextColumn();
+    const Word word = check_word(check.result);
+    pill(word.text, word.tone);
+    ImGui::NewLine();
+    ImGui::TableNextColumn();
+    text_quiet_wrapped(check.text);
+  }
+  ImGui::EndTable();
+}
+
+void draw_work(const MachineStatus& status, const Workspace& workspace, Commands& commands) {
+  for (const FarWork& work : status.work) {
+    ImGui::PushID(work.uid.c_str());
+    pill(work.phase, work.phase == "running" ? Tone::good : Tone::neutral);
+    ImGui::SameLine();
+    text_cut(work.name + (work.job.empty() ? "" : ", job " + work.job), px(320), palette().text, fonts().regular,
+             text_size);
+    if (work.runs.empty()) {
+      ImGui::SameLine();
+      text_quiet("no step yet");
+    }
+    std::size_t waiting = 0;
+    for (const RunId id : work.runs) {
+      const RunEntry* run = workspace.find(id);
+      if (!run || run->run.status != RunStatus::running) {
+        waiting += run && run->run.status == RunStatus::queued;
+        continue;
+      }
+      ImGui::SameLine();
+      if (quiet_button(("run " + std::to_string(id)).c_str())) commands.push_back(OpenRun{id});
+      mark("machines.run." + std::to_string(id));
+      ImGui::SameLine();
+      const std::int64_t last = run->series().empty() ? run->summary.last_step : run->series().step.back();
+      text_quiet("step " + grouped(last) +
+                 (is_missing(run->last_step_at)
+                      ? ""
+                      : ", " + duration_text(std::max(0.0, unix_now() - run->last_step_at)) + " ago"));
+    }
+    if (waiting > 0) {
+      ImGui::SameLine();
+      text_quiet(runs_text(waiting) + " queued");
+    }
+    ImGui::PopID();
+  }
+}
+
+void draw_buttons(State& state, const MachineStatus& status, Commands& commands) {
+  const std::string& alias = status.machine.alias;
+  if (quiet_button("Test")) {
+    commands.push_back(AskMachine{alias});
+    state.opened = state.opened == alias ? "" : alias;
+  }
+  mark("machines.test." + alias);
+  ImGui::SameLine();
+  if (quiet_button("Edit")) state.form.open(status.machine);
+  mark("machines.edit." + alias);
+  ImGui::SameLine();
+  if (state.removing == alias) {
+    if (quiet_button("Really remove")) {
+      commands.push_back(RemoveMachine{alias});
+      state.removing.clear();
+    }
+    mark("machines.really." + alias);
+  } else if (quiet_button("Remove")) {
+    state.removing = alias;
+  }
+  mark("machines.remove." + alias);
+}
+
+void draw_machine(State& state, const MachineStatus& status, const Workspace& workspace, Commands& commands) {
+  ImGui::PushID(status.machine.alias.c_str());
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
+  ImGui::BeginChild("##machine", ImVec2(0, 0),
+                    ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_AutoResizeY);
+  ImGui::PopStyleVar();
+  ImGui::PopStyleColor();
+  float buttons = 0;
+  for (const char* label : {"Test", "Edit", state.removing == status.machine.alias ? "Really remove" : "Remove"})
+    buttons += ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  buttons += 2 * ImGui::GetStyle().ItemSpacing.x;
+  const float right = ImGui::GetContentRegionMax().x;
+  const Word word = link_word(status);
+  ImGui::AlignTextToFramePadding();
+  text_cut(status.machine.alias, right - buttons - pill_size(word.text).x - px(48), palette().text, fonts().semibold,
+           text_size);
+  ImGui::SameLine(0, px(12));
+  pill_beside_buttons(word.text, word.tone);
+  ImGui::SameLine(right - buttons);
+  draw_buttons(state, status, commands);
+  if (!status.why.empty()) text_sentence(status.why, Tone::warning);
+  if (status.report.is_reachable) {
+    text_quiet_wrapped(facts_of(status));
+    if (status.report.gpus.empty())
+      text_quiet("No GPU: " + status.report.no_gpu_because);
+    else
+      draw_gpus(status.report.gpus);
+    if (status.report.has_slurm)
+      text_quiet_wrapped(status.report.slurm_version +
+                         (status.machine.uses_slurm ? ": what is launched here becomes a job" : ""));
+    if (status.report.version.empty())
+      text_quiet_wrapped("Stepladder isn't installed there, which ladders need: `stepladder machines setup " +
+                         status.machine.alias + "`");
+  } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
+    text_quiet("Asking...");
+  }
+  const bool is_bad = std::any_of(status.checks.begin(), status.checks.end(),
+                                  [](const MachineCheck& check) { return check.result == MachineCheck::Result::bad; });
+  if (is_bad || state.opened == status.machine.alias) draw_checks(status.checks);
+  draw_work(status, workspace, commands);
+  ImGui::EndChild();
+  ImGui::PopID();
+  gap(12);
+}
+
+void draw(State& state, const Workspace& workspace, Commands& commands) {
+  commands.push_back(LookAtMachines{});
+  const float top = ImGui::GetCursorPosY();
+  text_title("Machines");
+  text_quiet("Hosts and clusters that runs are launched on, through your own ssh");
+  const ImVec2 below = ImGui::GetCursorPos();
+  const char* const add = "Add machine";
+  ImGui::PushFont(fonts().semibold, text_size);
+  const float width = ImGui::CalcTextSize(add).x + 2 * ImGui::GetStyle().FramePadding.x;
+  ImGui::PopFont();
+  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - width, top));
+  if (primary_button(add, !state.form.is_open())) state.form.open({});
+  mark("machines.add");
+  ImGui::SetCursorPos(below);
+  gap(10);
+  if (state.form.is_open()) {
+    state.form.draw(workspace, commands);
+    gap(12);
+  }
+  if (workspace.machines.empty() && !state.form.is_open()) {
+    empty_state(
+        "No machines yet",
+        "Add a host of your ~/.ssh/config, and Launch can train there. Its GPUs, its queue and its runs appear here.");
+    return;
+  }
+  ImGui::BeginChild("##machines", ImVec2(0, 0));
+  for (const MachineStatus& status : workspace.machines) draw_machine(state, status, workspace, commands);
+  ImGui::EndChild();
+}
+
+}  // namespace
+
+Panel panels::machines() {
+  const auto state = std::make_shared<State>();
+  return {.id = "machines", .title = "Machines", .draw = [state](const Workspace& workspace, Commands& commands) {
+            draw(*state, workspace, commands);
+          }};
+}
+
+}  // namespace stepladder
