@@ -12,26 +12,14 @@
 namespace stepladder {
 namespace {
 
-struct RecordOptions {
-  std::vector<std::string> pool;
-  std::vector<std::string> baseline;
-  std::string rule;
-  ClaimOptions claim;
-};
-
-int run_record(const RecordOptions& options, const CommonOptions& common) {
-  if (options.pool.empty()) throw UsageError("record needs a folder of logs, logs, or runs");
-  const std::optional<RecordRule> rule = asked_rule(options.rule);
-  const LogQuestion question = question_of(rule);
-  const RecordPool pool = asked_pool(options.pool, question, common);
-  std::optional<RecordPool> baseline;
-  if (!options.baseline.empty()) baseline = asked_pool(options.baseline, question, common);
-  const RecordClaim claim = judge_record(pool, baseline ? &*baseline : nullptr, rule, options.claim);
+int run_record(const ClaimRequest& request, const CommonOptions& common) {
+  if (request.pool.empty()) throw UsageError("record needs a folder of logs, logs, or runs");
+  const AskedClaim asked = asked_claim(request, common);
   if (common.json)
-    print(record_json(claim, rule));
+    print(record_json(asked.claim, asked.rule));
   else
-    std::cout << record_text(claim, rule, options.claim.power);
-  return exit_status_of(claim.verdict);
+    std::cout << record_text(asked.claim, asked.rule, request.options.power);
+  return exit_status_of(asked.claim.verdict);
 }
 
 }  // namespace
@@ -68,18 +56,33 @@ RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& 
   return read_pool(names, question, common.database, find_run);
 }
 
+CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request) {
+  CLI::Option* pool =
+      command.add_option("pool", request.pool, "Folder of logs, logs, runs, rung:LADDER/STAGE or filter:EXPRESSION");
+  command.add_option("--baseline", request.baseline, "The same of the record so far");
+  command.add_option("--rule", request.rule, "Rule, such as modded-nanogpt-1");
+  command.add_option("--plan", request.options.plan, "Number of runs that was fixed beforehand")
+      ->transform(positive_count());
+  command.add_option("--power", request.options.power, "Probability of passing that the needed number is for")
+      ->check(between(0.01, 0.999));
+  command.add_flag("--systems-only", request.options.systems_only, "The change leaves the maths alone");
+  return pool;
+}
+
+AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common) {
+  AskedClaim asked{.rule = asked_rule(request.rule)};
+  const LogQuestion question = question_of(asked.rule);
+  asked.pool = asked_pool(request.pool, question, common);
+  if (!request.baseline.empty()) asked.baseline = asked_pool(request.baseline, question, common);
+  asked.claim = judge_record(asked.pool, asked.baseline_pool(), asked.rule, request.options);
+  return asked;
+}
+
 Subcommand record_command(CLI::App& app, CommonOptions& common) {
-  const auto options = std::make_shared<RecordOptions>();
+  const auto options = std::make_shared<ClaimRequest>();
   const auto chosen = std::make_shared<Chosen>();
   CLI::App* command = add_with_json(app, common, "record", "Tell whether a pool of runs is a record, and why not");
-  command->add_option("pool", options->pool, "Folder of logs, logs, runs, rung:LADDER/STAGE or filter:EXPRESSION");
-  command->add_option("--baseline", options->baseline, "The same of the record so far");
-  command->add_option("--rule", options->rule, "Rule, such as modded-nanogpt-1");
-  command->add_option("--plan", options->claim.plan, "Number of runs that was fixed beforehand")
-      ->transform(positive_count());
-  command->add_option("--power", options->claim.power, "Probability of passing that the needed number is for")
-      ->check(between(0.01, 0.999));
-  command->add_flag("--systems-only", options->claim.systems_only, "The change leaves the maths alone");
+  add_claim_options(*command, *options);
   add_record_source(*command, common, *chosen);
   add_record_diff(*command, common, *chosen);
   add_record_trade(*command, common, *chosen);

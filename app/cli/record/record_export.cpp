@@ -11,9 +11,9 @@ namespace stepladder {
 namespace {
 
 struct ExportOptions {
-  std::vector<std::string> pool, baseline, explain;
-  std::string rule, out;
-  ClaimOptions claim;
+  ClaimRequest request;
+  std::vector<std::string> explain;
+  std::string out;
 };
 
 std::map<std::string, std::string> explanations_of(const std::vector<std::string>& given) {
@@ -29,23 +29,18 @@ std::map<std::string, std::string> explanations_of(const std::vector<std::string
 }
 
 int run_export(const ExportOptions& options, const CommonOptions& common) {
-  const std::optional<RecordRule> rule = asked_rule(options.rule);
-  const LogQuestion question = question_of(rule);
-  const RecordPool pool = asked_pool(options.pool, question, common);
-  std::optional<RecordPool> baseline;
-  if (!options.baseline.empty()) baseline = asked_pool(options.baseline, question, common);
-  const RecordClaim claim = judge_record(pool, baseline ? &*baseline : nullptr, rule, options.claim);
-  const Submission submission{.pool = pool,
-                              .baseline = baseline ? &*baseline : nullptr,
-                              .claim = claim,
-                              .rule = rule,
-                              .options = options.claim,
-                              .claim_json = record_json(claim, rule),
+  const AskedClaim asked = asked_claim(options.request, common);
+  const Submission submission{.pool = asked.pool,
+                              .baseline = asked.baseline_pool(),
+                              .claim = asked.claim,
+                              .rule = asked.rule,
+                              .options = options.request.options,
+                              .claim_json = record_json(asked.claim, asked.rule),
                               .explanations = explanations_of(options.explain)};
   if (const auto open = unexplained_flags(submission); !open.empty()) {
     std::cerr << "stepladder: nothing is written while a flag isn't explained; --explain ID=TEXT is printed in the "
                  "submission\n";
-    for (const RecordFlag& flag : claim.flags)
+    for (const RecordFlag& flag : asked.claim.flags)
       if (std::find(open.begin(), open.end(), flag.id) != open.end())
         std::cerr << "  " << flag.id << ": " << flag.why << "\n";
     return exit_implausible;
@@ -61,17 +56,10 @@ int run_export(const ExportOptions& options, const CommonOptions& common) {
 void add_record_export(CLI::App& record, CommonOptions& common, Chosen& chosen) {
   const auto options = std::make_shared<ExportOptions>();
   CLI::App* command = add_with_json(record, common, "export", "Write a claim as a folder to hand in");
-  command->add_option("pool", options->pool, "Folder of logs, or logs")->required();
-  command->add_option("--baseline", options->baseline, "The same of the record so far");
-  command->add_option("--rule", options->rule, "Rule, such as modded-nanogpt-1");
+  add_claim_options(*command, options->request)->required();
   command->add_option("--out", options->out, "Folder to write, which must not exist")->required();
   command->add_option("--explain", options->explain, "ID=TEXT: why a flag is no objection; may be there several times")
       ->allow_extra_args(false);
-  command->add_option("--plan", options->claim.plan, "Number of runs that was fixed beforehand")
-      ->transform(positive_count());
-  command->add_option("--power", options->claim.power, "Probability of passing that the needed number is for")
-      ->check(between(0.01, 0.999));
-  command->add_flag("--systems-only", options->claim.systems_only, "The change leaves the maths alone");
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_export(*options, common); }; });
 }

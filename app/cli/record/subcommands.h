@@ -28,6 +28,24 @@ std::optional<RecordRule> asked_rule(const std::string& name);
 LogQuestion question_of(const std::optional<RecordRule>& rule);
 RecordPool asked_pool(const std::vector<std::string>& names, const LogQuestion& question, const CommonOptions& common);
 
+// What `record` and `record export` are asked alike, and the answer.
+struct ClaimRequest {
+  std::vector<std::string> pool;
+  std::vector<std::string> baseline;
+  std::string rule;
+  ClaimOptions options;
+};
+struct AskedClaim {
+  std::optional<RecordRule> rule;
+  RecordPool pool;
+  std::optional<RecordPool> baseline;
+  RecordClaim claim;
+
+  const RecordPool* baseline_pool() const { return baseline ? &*baseline : nullptr; }
+};
+CLI::Option* add_claim_options(CLI::App& command, ClaimRequest& request);  // returns the pool's
+AskedClaim asked_claim(const ClaimRequest& request, const CommonOptions& common);
+
 int exit_status_of(RecordVerdict verdict);
 
 }  // namespace stepladder
