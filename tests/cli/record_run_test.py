@@ -1,8 +1,10 @@
 """`stepladder record run`: two commands in turns, killed and taken up again."""
+import fcntl
 import json
 import os
 import pathlib
 import signal
+import struct
 import time
 import unittest
 
@@ -48,6 +50,14 @@ class RecordRun(unittest.TestCase):
             self.assertLess(time.time(), end, f"waited in vain: {what}")
             time.sleep(0.02)
 
+    def holder(self):
+        """The process that holds the folder's lock, or 0."""
+        layout = "hhxxxxqqixxxx"  # struct flock of 64-bit Linux
+        with open(self.folder / ".state" / "held", "r+") as file:
+            lock = fcntl.fcntl(file, fcntl.F_GETLK, struct.pack(layout, fcntl.F_WRLCK, 0, 0, 0, 0))
+        kind, _, _, _, pid = struct.unpack(layout, lock)
+        return 0 if kind == fcntl.F_UNLCK else pid
+
     def read_calls(self):
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
@@ -71,8 +81,11 @@ class RecordRun(unittest.TestCase):
         status, _, err = self.place.run("record", "run", self.folder, "--baseline", "true")
         self.assertEqual(status, 2, err)
         again = self.place.start("record", "run", self.folder, "--json")
-        busy = lambda: self.place.run("record", "run", self.folder, "--json")[0] == 2  # held by the other
-        self.wait_until(busy, "the folder to be held")
+        # A third one that came first would hold the folder, and wait for the gate.
+        self.wait_until(lambda: self.holder() == again.pid, "the folder to be held")
+        status, _, err = self.place.run("record", "run", self.folder, "--json")
+        self.assertEqual(status, 2)
+        self.assertIn("worked on by another", err)
         self.gate.touch()
         out, err = again.communicate(timeout=PATIENCE_S)
         self.assertEqual(again.returncode, 0, err)  # by the logs' clock; the wall clock holds the wait, too

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -18,9 +19,15 @@ def output_of(*command, folder, **environment):
     """Its status and what it printed. It sees nothing of the project or of this process's Python."""
     clean = {key: value for key, value in os.environ.items()
              if key not in ("DISPLAY", "WAYLAND_DISPLAY") and not key.startswith(("PYTHON", "STEPLADDER_", "XDG_"))}
-    done = subprocess.run(list(map(str, command)), cwd=folder, env=dict(clean, HOME=str(folder), OMP_NUM_THREADS="1", **environment),
-                          capture_output=True, text=True, timeout=PATIENCE_S)
-    return done.returncode, done.stdout, done.stderr
+    process = subprocess.Popen(list(map(str, command)), cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**clean, "HOME": str(folder), "OMP_NUM_THREADS": "1", **environment}, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # and what it has started
+        process.communicate()
+        raise
+    return process.returncode, out, err
 
 
 @unittest.skipIf(os.environ.get("STEPLADDER_SANITIZED"), "a wheel with sanitizers is of no use")
@@ -31,7 +38,7 @@ class Wheel(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.path = pathlib.Path(folder.name)
         status, out, err = output_of(ROOT / "package", folder=ROOT, STEPLADDER_BUILD=str(BUILD), STEPLADDER_DIST=str(cls.path / "dist"),
-                                     STEPLADDER_CACHE=str(pathlib.Path(sys.prefix).parent))
+                                     STEPLADDER_CACHE=str(pathlib.Path(sys.prefix).parent), HOME=os.environ["HOME"])
         if status != 0 and "No matching distribution" in err:
             raise unittest.SkipTest("the package index, which has the wheel's tools, can't be reached")
         assert status == 0, err
