@@ -28,7 +28,7 @@ CapturedStep::CapturedStep(std::unique_ptr<StepGraph> graph, const Recipe& recip
   for (int micro = 0; micro < recipe.grad_accum; ++micro) tokens_.push_back({place(), place()});
 }
 
-void CapturedStep::capture(std::int64_t done, const std::function<Tokens(std::int64_t, int)>& tokens_of,
+void CapturedStep::capture(std::int64_t done, const std::function<void(std::int64_t, int, const Tokens&)>& fill,
                            const std::vector<at::Tensor>& state) {
   const std::int64_t updates = optimizer_.steps();
   std::vector<at::Tensor> saved;  // on the CPU: the device may lack memory for a second copy
@@ -40,7 +40,7 @@ void CapturedStep::capture(std::int64_t done, const std::function<Tokens(std::in
   };
   const auto work = [this] { result_ = work_([this](int micro) { return tokens_[static_cast<std::size_t>(micro)]; }); };
   const auto begin = [&](std::int64_t step) {
-    load([&](int micro) { return tokens_of(step, micro); });
+    load([&](int micro, const Tokens& place) { fill(step, micro, place); });
     optimizer_.begin_step(learning_rate(recipe_, step));
   };
 
@@ -67,12 +67,8 @@ void CapturedStep::capture(std::int64_t done, const std::function<Tokens(std::in
   restore();
 }
 
-void CapturedStep::load(const TokensOf& tokens_of) {
-  for (std::size_t micro = 0; micro < tokens_.size(); ++micro) {
-    const Tokens next = tokens_of(static_cast<int>(micro));
-    tokens_[micro].inputs.copy_(next.inputs);
-    tokens_[micro].targets.copy_(next.targets);
-  }
+void CapturedStep::load(const FillTokens& fill) {
+  for (std::size_t micro = 0; micro < tokens_.size(); ++micro) fill(static_cast<int>(micro), tokens_[micro]);
 }
 
 const StepTensors& CapturedStep::replay() {

@@ -28,6 +28,8 @@ struct StepTensors {
 };
 
 using TokensOf = std::function<Tokens(int micro)>;
+// Writes a micro-batch into tensors that stay where they are.
+using FillTokens = std::function<void(int micro, const Tokens& place)>;
 // All that a step does after AdamW::begin_step; asks for the micro-batches in order.
 using StepWork = std::function<StepTensors(const TokensOf&)>;
 
@@ -40,11 +42,11 @@ class CapturedStep {
   // Runs the three steps after step `done` directly, records the step, and compares three replays with the direct
   // steps: each must have the same loss and gradient norm. `state` is everything that training changes, weights and
   // moments; it is restored. Throws a sentence if the step cannot be captured or a replay differs.
-  void capture(std::int64_t done, const std::function<Tokens(std::int64_t step, int micro)>& tokens_of,
+  void capture(std::int64_t done, const std::function<void(std::int64_t step, int micro, const Tokens& place)>& fill,
                const std::vector<at::Tensor>& state);
 
   // Puts a step's tokens where the graph reads them.
-  void load(const TokensOf& tokens_of);
+  void load(const FillTokens& fill);
 
   // Starts the step with the loaded tokens. Returns the same two tensors each time; the device may not have written
   // them yet.

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "engine/trainer/cuda/cuda_parts.h"
+#include "engine/trainer/device/nvidia_wheels.h"
 
 namespace stepladder {
 namespace {
@@ -59,6 +60,13 @@ std::string last_error(const std::filesystem::path& file) {
   return why ? why : file.string();
 }
 
+// NVRTC, with which cuDNN and the kernels of engine/kernels are compiled, opens its second half by name only. The
+// loader finds that in a system's cache of libraries, but not in a wheel's folder unless it is open already.
+void open_nvrtc_builtins(const std::filesystem::path& torch_libraries) {
+  const auto file = nvidia_library(torch_libraries, "libnvrtc-builtins.so.");
+  if (!file.empty()) ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 void open_parts(CudaLibrary& library) {
   const auto file = folder_of(reinterpret_cast<void*>(&cuda_library)) / "libstepladder_trainer_cuda.so";
   if (!std::filesystem::exists(file)) {
@@ -83,9 +91,10 @@ CudaLibrary open_cuda_library() {
   const int count = driver.count();
   if (count == 0) return {{}, "the NVIDIA driver finds no GPU"};
 
-  const auto file = folder_of(reinterpret_cast<void*>(&at::globalContext)) / "libtorch_cuda.so";
+  const auto file = torch_library_folder() / "libtorch_cuda.so";
   if (!std::filesystem::exists(file)) return {{}, "this LibTorch was built without CUDA"};
-  if (!::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL)) {
+  open_nvrtc_builtins(torch_library_folder());
+  if (!::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     return {{}, "LibTorch's CUDA half could not be loaded: " + last_error(file)};
   }
   if (!at::detail::getCUDAHooks().hasCUDA())
@@ -93,11 +102,24 @@ CudaLibrary open_cuda_library() {
 
   CudaLibrary library;
   for (int number = 0; number < count; ++number) library.gpus.push_back(driver.describe(number));
+  // Runs use the first GPU.
+  if (const auto why = too_old(library.gpus.front(), at::detail::getCUDAHooks().versionCUDART()); !why.empty()) {
+    return {{}, why};
+  }
   open_parts(library);
   return library;
 }
 
 }  // namespace
+
+std::string too_old(const Gpu& gpu, std::int64_t cuda_version) {
+  constexpr std::int64_t without_volta = 13'000;  // CUDA 13 compiles for Turing and newer
+  const bool turing = gpu.compute_major > 7 || (gpu.compute_major == 7 && gpu.compute_minor >= 5);
+  if (turing || cuda_version < without_volta) return "";
+  return gpu.name + " has compute capability " + std::to_string(gpu.compute_major) + "." +
+         std::to_string(gpu.compute_minor) + ", and LibTorch's CUDA " + std::to_string(cuda_version / 1000) +
+         " has no kernels below 7.5 (Turing); with several GPUs, CUDA_VISIBLE_DEVICES chooses another";
+}
 
 const CudaLibrary& cuda_library() {
   static const CudaLibrary library = open_cuda_library();

@@ -2,6 +2,7 @@
 // because it takes gigabytes and is useless without a driver.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct CudaLibrary {
   const CudaParts* parts = nullptr;  // libstepladder_trainer_cuda's (engine/trainer/cuda/cuda_parts.h)
   std::string parts_note;            // why they cannot be used
 };
+
+// Why a LibTorch that was built with this CUDA (13000 for 13.0) has no kernels for the GPU; empty if it has them.
+std::string too_old(const Gpu& gpu, std::int64_t cuda_version);
 
 // Opens it at the first call, which must happen before any tensor is made: LibTorch looks for CUDA only once.
 const CudaLibrary& cuda_library();

@@ -1,5 +1,8 @@
 #include "engine/trainer/preflight.h"
 
+#include <ATen/Context.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -32,6 +35,14 @@ std::int64_t bytes_per_parameter(const Recipe& recipe) {
   return recipe.autocast == Autocast::bf16 ? 18 : 20;
 }
 
+// Without what LibTorch has cached for earlier runs, which it returns first.
+std::int64_t free_gpu_bytes() {
+  at::globalContext().lazyInitDevice(at::kCUDA);
+  c10::DeviceAllocator* const memory = at::getDeviceAllocator(at::kCUDA);
+  memory->emptyCache();
+  return static_cast<std::int64_t>(memory->getMemoryInfo(0).first);
+}
+
 }  // namespace
 
 Recipe resolve(Recipe recipe, const DeviceReport& report) {
@@ -42,9 +53,9 @@ Recipe resolve(Recipe recipe, const DeviceReport& report) {
   return recipe;
 }
 
-void require_memory(const Recipe& recipe, const DeviceReport& report) {
+void require_memory(const Recipe& recipe) {
   const std::int64_t needed = parameter_count(recipe) * bytes_per_parameter(recipe);
-  const std::int64_t free = recipe.device == "cuda" ? report.gpus.front().memory_bytes : available_memory_bytes();
+  const std::int64_t free = recipe.device == "cuda" ? free_gpu_bytes() : available_memory_bytes();
   if (free <= 0 || needed <= free) return;
   const auto gigabytes = [](std::int64_t bytes) {
     const std::int64_t tenths = (bytes + 50'000'000) / 100'000'000;

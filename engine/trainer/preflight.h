@@ -10,8 +10,8 @@ namespace stepladder {
 // cannot be used here.
 Recipe resolve(Recipe recipe, const DeviceReport& report);
 
-// Throws if weights, gradients and moments don't fit into free memory. Otherwise Linux would kill the process while
-// weights are written, instead of refusing an allocation.
-void require_memory(const Recipe& recipe, const DeviceReport& report);
+// Throws if weights, gradients and moments don't fit into the device's free memory. On a CPU, Linux would otherwise
+// kill the process while weights are written, instead of refusing an allocation.
+void require_memory(const Recipe& recipe);
 
 }  // namespace stepladder

@@ -15,6 +15,7 @@
 #include "engine/trainer/cuda/cuda_parts.h"
 #include "engine/trainer/cuda_library.h"
 #include "engine/trainer/device_probe.h"
+#include "engine/trainer/host_copies.h"
 #include "engine/trainer/model.h"
 #include "engine/trainer/operator_watch.h"
 #include "engine/trainer/optimizer.h"
@@ -55,15 +56,6 @@ std::int64_t peak_memory_bytes(at::Device device) {
   return at::getDeviceAllocator(device.type())->getDeviceStats(0).allocated_bytes[all].peak;
 }
 
-Tokens to_device(const Batch& batch, const Recipe& recipe, at::Device device) {
-  const auto tensor = [&](const std::vector<std::int64_t>& values) {
-    const auto rows = std::ssize(values) / recipe.seq;
-    const at::Tensor view = at::from_blob(const_cast<std::int64_t*>(values.data()), {rows, recipe.seq}, at::kLong);
-    return view.to(device, false, /*copy=*/true);
-  };
-  return {tensor(batch.inputs), tensor(batch.targets)};
-}
-
 std::vector<at::Tensor> tensors_of(const NamedTensors& named) {
   std::vector<at::Tensor> tensors;
   for (const auto& [name, tensor] : named) tensors.push_back(tensor);
@@ -94,12 +86,13 @@ class Training {
   StepRecord train_step(std::int64_t step);
   template <class Mark>
   StepTensors compute(const TokensOf& tokens_of, const Mark& mark);
-  Tokens train_tokens(std::int64_t step, int micro, at::Device device);
+  Batch train_batch(std::int64_t step, int micro) const;
   template <class Mark>
   StepTensors compute_planned(const TokensOf& tokens_of, const Mark& mark);
   at::Tensor forward_loss(const Tokens& tokens);
   double loss_of(const Tokens& tokens);
   void begin_step(double lr);
+  void emit_gap(const StepRecord& record, double wall_ms);
   void after_step(StepRecord record);
   double evaluate();
   void emit_checkpoints();
@@ -125,6 +118,8 @@ class Training {
   std::optional<Tokenizer> tokenizer_;  // for text samples
   CheckpointSaver saver_;
   StepTimer timer_;
+  TokenFeed feed_;
+  FiguresOnHost figures_;
   std::int64_t done_ = 0;                   // the last step
   bool has_checkpoint_ = false;             // one was saved
   std::string save_error_;                  // why the last one that failed could not be saved
@@ -149,7 +144,9 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       model_(model_on(device_, recipe_)),
       optimizer_(make_optimizer(recipe_, named_parameters(*model_))),
       saver_(job.run, job.checkpoints, recipe_),
-      timer_(device_) {}
+      timer_(device_),
+      feed_(device_, recipe_.seq),
+      figures_(device_) {}
 
 Outcome Training::run() {
   load_state();
@@ -219,8 +216,10 @@ double Training::capture_step() {
   const auto unmarked = [](double StepParts::*) {};  // a graph's parts cannot be timed
   captured_ = std::make_unique<CapturedStep>(std::move(graph), recipe_, device_, *optimizer_,
                                              [=, this](const TokensOf& tokens) { return compute(tokens, unmarked); });
-  captured_->capture(
-      done_, [this](std::int64_t step, int micro) { return train_tokens(step, micro, at::kCPU); }, state);
+  const auto fill = [this](std::int64_t step, int micro, const Tokens& place) {
+    feed_.copy_into(place, train_batch(step, micro));
+  };
+  captured_->capture(done_, fill, state);
   return std::chrono::duration<double, std::milli>(Clock::now() - started).count();
 }
 
@@ -250,16 +249,19 @@ StepRecord Training::train_step(std::int64_t step) {
   StepRecord record{.run = run_, .step = step, .tokens = recipe_.tokens_per_step(), .lr = learning_rate(recipe_, step)};
   StepTensors result;
   const auto mark = [this](double StepParts::*part) { timer_.mark(part); };
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
 
   timer_.start();  // ----------------------------------------------------------------------------- dt begins
   begin_step(record.lr);
   if (captured_) {
-    captured_->load([&](int micro) { return train_tokens(step, micro, at::kCPU); });
+    captured_->load([&](int micro, const Tokens& place) { feed_.copy_into(place, train_batch(step, micro)); });
     mark(&StepParts::data_ms);
     result = captured_->replay();
   } else {
-    result = compute([&](int micro) { return train_tokens(step, micro, device_); }, mark);
+    result = compute([&](int micro) { return feed_.to_device(train_batch(step, micro)); }, mark);
   }
+  figures_.start(result);
   record.dt_ms = timer_.stop_ms();  // ------------------------------ dt ends; the device has finished the step
 
   record.parts = timer_.parts();
@@ -267,13 +269,25 @@ StepRecord Training::train_step(std::int64_t step) {
     record.parts.backward_ms -= waited_ms;
     record.parts.communication_ms = waited_ms;
   }
-  record.loss = parallel_.mean(result.loss.item<double>());
+  record.loss = parallel_.mean(figures_.loss());
   if (result.norm.defined()) {
-    record.grad_norm = result.norm.item<double>();
+    record.grad_norm = figures_.norm();
   } else {
     record.grad_norm = planned_ ? planned_->gradient_norm() : optimizer_->gradient_norm().item<double>();
   }
+  emit_gap(record, std::chrono::duration<double, std::milli>(Clock::now() - began).count());
   return record;
+}
+
+// On a GPU, dt is the time between two events on the device. By the wall clock a step takes longer: the host starts its
+// first work and reads its figures. A CPU's dt is by the wall clock already.
+void Training::emit_gap(const StepRecord& record, double wall_ms) {
+  if (timer_.sync() != Sync::event || !parallel_.is_rank0()) return;
+  emit_(MetricValues{.run = run_,
+                     .step = record.step,
+                     .at = unix_now(),
+                     .values = {{"gap_ms", wall_ms - record.dt_ms},
+                                {"clock_tokens_per_s", static_cast<double>(record.tokens) * 1e3 / wall_ms}}});
 }
 
 void Training::begin_step(double lr) {
@@ -328,9 +342,9 @@ StepTensors Training::compute_planned(const TokensOf& tokens_of, const Mark& mar
   return result;
 }
 
-Tokens Training::train_tokens(std::int64_t step, int micro, at::Device device) {
+Batch Training::train_batch(std::int64_t step, int micro) const {
   const std::int64_t index = (recipe_.overfit ? 0 : (step - 1) * recipe_.grad_accum) + micro;
-  return to_device(parallel_.share(source_.batch(Split::train, index, recipe_.batch)), recipe_, device);
+  return parallel_.share(source_.batch(Split::train, index, recipe_.batch));
 }
 
 at::Tensor Training::forward_loss(const Tokens& tokens) {
@@ -350,7 +364,8 @@ void Training::after_step(StepRecord record) {
   emit_(record);
   if (!finite) return;
   if (is_due(recipe_.sample_every, record.step)) {  // on every rank, so that no rank waits for rank 0
-    std::string text = sample_text(*model_, recipe_, *tokenizer_, device_, record.step);
+    const auto length = device_.is_cuda() ? SampleContext::padded : SampleContext::as_long_as_text;
+    std::string text = sample_text(*model_, recipe_, *tokenizer_, device_, record.step, length);
     emit_(TextSample{.run = run_, .step = record.step, .at = unix_now(), .text = std::move(text)});
   }
   if (parallel_.is_rank0()) saver_.after_step(record.step, *model_, *optimizer_);
@@ -365,7 +380,7 @@ double Training::evaluate() {
   for (std::int64_t i = 0; i < batches; ++i) {
     if (parallel_.stop_requested()) return missing;
     const Batch batch = parallel_.share(source_.batch(Split::validation, i, recipe_.batch));
-    sum += parallel_.mean(loss_of(to_device(batch, recipe_, device_)));
+    sum += parallel_.mean(loss_of(feed_.to_device(batch)));
   }
   return sum / static_cast<double>(batches);
 }
@@ -390,7 +405,7 @@ void Training::watch_operators() try {
   for (int i = 0; i < steps; ++i) {
     watch.begin_step();
     begin_step(learning_rate(recipe_, recipe_.steps));
-    compute([&](int micro) { return train_tokens(recipe_.steps + 1 + i, micro, device_); },
+    compute([&](int micro) { return feed_.to_device(train_batch(recipe_.steps + 1 + i, micro)); },
             [&](double StepParts::*part) { watch.end_part(part); });
   }
   emit_(StepProfile{.run = run_, .at = unix_now(), .steps = steps, .operators = watch.operators()});
@@ -401,7 +416,7 @@ Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& em
   const DeviceReport& report = device_report();
   Prepared prepared = prepare(job.recipe, job.start_from.empty() ? Start::fresh : Start::checkpoint);
   prepared.recipe = resolve(std::move(prepared.recipe), report);
-  require_memory(prepared.recipe, report);
+  require_memory(prepared.recipe);
   reset_peak_memory(at::Device(prepared.recipe.device));
   return Training(job, std::move(prepared), report, control, emit, make_graph).run();
 }

@@ -1,16 +1,28 @@
 #include "engine/trainer/cuda/cuda_step_graph.h"
 
+#include <ATen/cuda/CUDAContextLight.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 
+#include <map>
+
 namespace stepladder {
 namespace {
 
+// The same one for each graph of a device and thread: LibTorch keeps a workspace of cuBLAS for each stream forever, on
+// Hopper 32 MiB.
+c10::cuda::CUDAStream graph_stream() {
+  static thread_local std::map<c10::DeviceIndex, c10::cuda::CUDAStream> streams;
+  const c10::DeviceIndex device = c10::cuda::current_device();
+  const auto found = streams.find(device);
+  return found != streams.end() ? found->second : streams.emplace(device, c10::cuda::getStreamFromPool()).first->second;
+}
+
 class CudaStepGraph : public StepGraph {
  public:
-  CudaStepGraph() : stream_before_(c10::cuda::getCurrentCUDAStream()), stream_(c10::cuda::getStreamFromPool()) {
+  CudaStepGraph() : stream_before_(c10::cuda::getCurrentCUDAStream()), stream_(graph_stream()) {
     c10::cuda::device_synchronize();  // weights may still be copied on the previous stream
     c10::cuda::setCurrentCUDAStream(stream_);
   }
@@ -22,6 +34,8 @@ class CudaStepGraph : public StepGraph {
       // A device failure was already reported to the caller that waited for the device.
     }
     c10::cuda::setCurrentCUDAStream(stream_before_);
+    graph_.reset();
+    at::cuda::clearCublasWorkspaces();  // else the next run's peak would include them
   }
 
   CudaStepGraph(const CudaStepGraph&) = delete;
