@@ -9,10 +9,11 @@
 //   Rows of 64 tokens pass through a chain of kernels (attention's last product, add, norm, product, GELU, product,
 //   add, norm, next queries, keys and values) while they are in the cache. Only attention and the weight gradients see
 //   other rows, so a layer needs two meetings of the threads in each direction. Products are the plan's own
-//   (products.h): factors packed in panels, sums in registers, no call that costs more than the product. Attention runs
-//   in tiles, forward and backward (attention_tiles.h): no T x T in memory, the masked half not computed. Gradients
-//   accumulate in place; the weights' packed copies (bf16 under autocast) are made once a step. Threads take tasks from
-//   a common counter (crew.h), so a thread that another program has pushed aside delays one task and not the phase.
+//   (products.h; for bf16 on CPUs with AMX or AVX512-BF16 pair_products.h): factors packed in panels, sums in
+//   registers, no call that costs more than the product. Attention runs in tiles, forward and backward
+//   (attention_tiles.h): no T x T in memory, the masked half not computed. Gradients accumulate in place; the weights'
+//   packed copies (bf16 under autocast) are made once a step. Threads take tasks from a common counter (crew.h), so a
+//   thread that another program has pushed aside delays one task and not the phase.
 #include "engine/architecture.h"
 #include "engine/stage.h"
 

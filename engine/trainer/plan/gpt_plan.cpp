@@ -12,6 +12,7 @@
 #include "engine/trainer/plan/arena.h"
 #include "engine/trainer/plan/attention_tiles.h"
 #include "engine/trainer/plan/crew.h"
+#include "engine/trainer/plan/pair_products.h"
 #include "engine/trainer/plan/plan_loops.h"
 #include "engine/trainer/plan/products.h"
 
@@ -71,6 +72,7 @@ class PhaseMaker {
 template <class T>
 struct PackedWeight {
   std::int64_t out = 0, in = 0;
+  std::int64_t across_depth = 0, along_depth = 0;  // of the panels: `in` and `out`, for pairs filled up
   T *across = nullptr, *along = nullptr;
   const float* weight = nullptr;
 };
@@ -150,8 +152,10 @@ class Plan : public GptPlan {
   void weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
                        std::int64_t task, int worker);
   void head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker);
-  void gradient_block(float* left, const T* in, std::int64_t in_stride, std::int64_t depth, Product product,
-                      float* panels);
+  template <class Left>
+  void gradient_block(const Left* d_out, std::int64_t d_out_stride, const T* in, std::int64_t in_stride,
+                      const Product& product, int worker);
+  void hidden_gradient(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, int worker);
   void token_gradient(std::int64_t task);
   void position_gradient(std::int64_t task);
   void collect_sums(const RowSums& sums);
@@ -160,18 +164,20 @@ class Plan : public GptPlan {
   void rows_across(int worker, const char* kernel, const T* x, const PackedWeight<T>& weight, std::int64_t count,
                    const float* bias, T* y) {
     rows_times(worker, kernel, x, weight.in, weight.out, count, bias, y,
-               [&](const Product& product) { multiply(product, weight.across); });
+               [&](const auto& product) { multiply(product, weight.across); });
   }
   void rows_along(int worker, const char* kernel, const T* d_y, const PackedWeight<T>& weight, std::int64_t count,
                   T* d_x) {
-    rows_times(worker, kernel, d_y, weight.out, weight.in, count, nullptr, d_x, [&](const Product& product) {
-      multiply_along(product, weight, 0, scratch(worker) + rows_.each * 9 * C_);
+    rows_times(worker, kernel, d_y, weight.out, weight.in, count, nullptr, d_x, [&](const auto& product) {
+      multiply_along(product, weight, 0, 0, scratch(worker) + rows_.each * 9 * C_);
     });
   }
   template <class Multiply>
   void rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, std::int64_t columns,
                   std::int64_t count, const float* bias, T* y, const Multiply& multiply_with);
-  void multiply_along(const Product& product, const PackedWeight<T>& weight, std::int64_t column, float* panels);
+  template <class AnyProduct>
+  void multiply_along(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t first, std::int64_t column,
+                      float* panels);
 
   float* scratch(int worker) { return scratch_ + worker * scratch_each_; }
   float* sums_at(std::int64_t block, std::int64_t layer, std::int64_t which) {
@@ -203,6 +209,7 @@ class Plan : public GptPlan {
   PlanParameters parameters_;
   const std::int64_t C_, N_;  // width; tokens
   const Pieces rows_;         // the tokens in blocks
+  const bool pairs_;          // products of pairs of bf16 (pair_products.h)
   Crew crew_;
   KernelWatch* watch_ = nullptr;
   bool packed_ = false;
@@ -248,6 +255,7 @@ Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters)
       C_(shape.width),
       N_(shape.sequences * shape.length),
       rows_{N_, C_ <= small_width ? 64 : 128},
+      pairs_(std::is_same_v<T, Bf16> && pair_unit() != PairUnit::none),
       crew_(shape.workers) {
   const auto once = [this](const PlanParameter& parameter) { all_.push_back(parameter); };
   const auto both = [&](const PlanLayer& layer) { once(layer.weight), once(layer.bias); };
@@ -276,9 +284,11 @@ template <class T>
 void Plan<T>::place_packed(PackedWeight<T>& packed, const PlanParameter& parameter, std::int64_t out, std::int64_t in) {
   packed.out = out;
   packed.in = in;
+  packed.across_depth = pairs_ ? pair_depth(in) : in;
+  packed.along_depth = pairs_ ? pair_depth(out) : out;
   packed.weight = parameter.weight;
-  arena_.want(packed.across, panel_elements(in, out));
-  if (C_ <= small_width) arena_.want(packed.along, panel_elements(out, in));
+  arena_.want(packed.across, panel_elements(packed.across_depth, out));
+  if (C_ <= small_width) arena_.want(packed.along, panel_elements(packed.along_depth, in));
 }
 
 template <class T>
@@ -343,30 +353,41 @@ std::int64_t Plan<T>::scratch_elements() const {
   const HeadShape head{shape_.length, C_ / shape_.heads, 3 * C_, C_};
   const std::int64_t chain = rows_.each * (4 * C_ + 4 * C_ + C_);  // left and result of a product, and one more row
   const std::int64_t gradient = gradient_depth * (gradient_columns + gradient_stride);
-  const std::int64_t logits = 64 * (C_ + gradient_columns), copied = copied_columns * copied_depth;
+  const std::int64_t copied = copied_columns * copied_depth;
+  const std::int64_t logits = 64 * (C_ + gradient_columns + copied_depth / 2);
   return (std::max({attention_scratch(head), chain + copied, gradient, logits + copied}) + 15) / 16 * 16;
 }
 
 // --- what the phases do
 // -----------------------------------------------------------------------------------------------
 
-// d_x = d_y W for some columns of d_x, the first of which is `column`. `panels` is scratch memory.
+// d_x = d_y W for some columns of d_x, the first of which is `column`, over a piece of the depth, which begins with
+// `first`. `panels` is scratch memory.
 template <class T>
-void Plan<T>::multiply_along(const Product& product, const PackedWeight<T>& weight, std::int64_t column,
-                             float* panels) {
-  if (weight.along) return multiply(product, weight.along + column * weight.out);
+template <class AnyProduct>
+void Plan<T>::multiply_along(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t first,
+                             std::int64_t column, float* panels) {
+  if (weight.along) {
+    AnyProduct whole = product;
+    whole.panel_depth = weight.out;
+    return multiply(whole, weight.along + column * weight.along_depth + first * panel_columns);
+  }
   T* const packed = reinterpret_cast<T*>(panels);
   const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
   for (std::int64_t i = 0; i < columns.count(); ++i) {
     for (std::int64_t k = 0; k < depths.count(); ++k) {
-      pack_panels(weight.weight + depths.begin(k) * weight.in + column + columns.begin(i), weight.in, depths.size(k),
-                  columns.size(i), packed);
-      Product piece = product;
+      const float* const from = weight.weight + (first + depths.begin(k)) * weight.in + column + columns.begin(i);
+      if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
+        pack_pairs(from, weight.in, depths.size(k), columns.size(i), packed);
+      } else {
+        pack_panels(from, weight.in, depths.size(k), columns.size(i), packed);
+      }
+      AnyProduct piece = product;
       piece.columns = columns.size(i);
       piece.depth = depths.size(k);
       piece.left += depths.begin(k);
       piece.out += columns.begin(i);
-      piece.add = k > 0;
+      piece.add = product.add || k > 0;
       multiply(piece, packed);
     }
   }
@@ -386,10 +407,20 @@ void Plan<T>::rows_times(int worker, const char* kernel, const T* x, std::int64_
   } else {
     float* const left = scratch(worker);
     float* const out = left + rows_.each * 4 * C_;
-    widen(x, count * depth, left);
-    product.left = left;
-    product.out = out;
-    multiply_with(product);
+    if (pairs_) {
+      multiply_with(PairProduct{.rows = count,
+                                .columns = columns,
+                                .depth = depth,
+                                .left = x,
+                                .left_row = depth,
+                                .out = out,
+                                .out_row = columns});
+    } else {
+      widen(x, count * depth, left);
+      product.left = left;
+      product.out = out;
+      multiply_with(product);
+    }
     add_bias(out, bias, count, columns, y);
   }
 }
@@ -531,17 +562,38 @@ void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int
                      scratch(worker));
 }
 
-// `depth` tokens' part of a block of a weight's gradient: `left`, (depth,
-// product.rows), transposed times `in`.
+// A block of a weight's gradient, product.rows x product.columns, over product.depth tokens: `d_out` transposed times
+// `in`.
 template <class T>
-void Plan<T>::gradient_block(float* left, const T* in, std::int64_t in_stride, std::int64_t depth, Product product,
-                             float* panels) {
-  pack_panels(in, in_stride, depth, product.columns, panels);
-  product.depth = depth;
-  product.left = left;
-  product.left_row = 1;
-  product.left_depth = gradient_stride;
-  multiply(product, panels);
+template <class Left>
+void Plan<T>::gradient_block(const Left* d_out, std::int64_t d_out_stride, const T* in, std::int64_t in_stride,
+                             const Product& product, int worker) {
+  float* const panels = scratch(worker);
+  float* const left = panels + gradient_depth * gradient_columns;
+  if constexpr (std::is_same_v<T, Bf16>) {
+    if (pairs_) {
+      auto* const pairs = reinterpret_cast<Bf16*>(panels);
+      auto* const half_left = reinterpret_cast<Bf16*>(left);
+      pack_pairs(in, in_stride, product.depth, product.columns, pairs);
+      transpose_to_half(d_out, d_out_stride, product.depth, product.rows, half_left, gradient_depth);
+      return multiply(PairProduct{.rows = product.rows,
+                                  .columns = product.columns,
+                                  .depth = product.depth,
+                                  .left = half_left,
+                                  .left_row = gradient_depth,
+                                  .out = product.out,
+                                  .out_row = product.out_row,
+                                  .add = product.add},
+                      pairs);
+    }
+  }
+  pack_panels(in, in_stride, product.depth, product.columns, panels);
+  copy_rows(d_out, d_out_stride, product.depth, product.rows, left, gradient_stride);
+  Product copied = product;
+  copied.left = left;
+  copied.left_row = 1;
+  copied.left_depth = gradient_stride;
+  multiply(copied, panels);
 }
 
 template <class T>
@@ -553,13 +605,12 @@ void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight
   Product product{.rows = rows.size(task / columns.count()), .columns = columns.size(task % columns.count())};
   product.out = parameter.gradient + row * shape.in + column;
   product.out_row = shape.in;
-  float* const panels = scratch(worker);
-  float* const left = panels + gradient_depth * gradient_columns;
   for (std::int64_t i = 0; i < depths.count(); ++i) {
     const std::int64_t token = depths.begin(i);
-    copy_rows(d_out + token * shape.out + row, shape.out, depths.size(i), product.rows, left, gradient_stride);
+    product.depth = depths.size(i);
     product.add = add_ || i > 0;
-    gradient_block(left, in + token * shape.in + column, shape.in, depths.size(i), product, panels);
+    gradient_block(d_out + token * shape.out + row, shape.out, in + token * shape.in + column, shape.in, product,
+                   worker);
   }
 }
 
@@ -574,13 +625,48 @@ void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t
   Product product{.rows = rows.size(task / columns.count()), .columns = columns.size(task % columns.count())};
   product.out = parameters_.head.gradient + row * C_ + column;
   product.out_row = C_;
-  float* const panels = scratch(worker);
-  float* const left = panels + gradient_depth * gradient_columns;
   for (std::int64_t i = 0; i < depths.count(); ++i) {
     const std::int64_t token = depths.begin(i);
-    copy_rows(logits_ + token * V + row, V, depths.size(i), product.rows, left, gradient_stride);
+    product.depth = depths.size(i);
     product.add = add_ || first + i > 0;
-    gradient_block(left, ln_f_.out + (first + token) * C_ + column, C_, depths.size(i), product, panels);
+    gradient_block(logits_ + token * V + row, V, ln_f_.out + (first + token) * C_ + column, C_, product, worker);
+  }
+}
+
+// Some columns of what comes back through the head, for some rows of logits_, into d_hidden_ at `to`.
+template <class T>
+void Plan<T>::hidden_gradient(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,
+                              int worker) {
+  const std::int64_t V = shape_.padded_vocab;
+  float* const out = scratch(worker);
+  float* const panels = out + 64 * gradient_columns;
+  if (!pairs_) {
+    return multiply_along(Product{.rows = rows,
+                                  .columns = columns,
+                                  .depth = V,
+                                  .left = logits_ + row * V,
+                                  .left_row = V,
+                                  .out = out,
+                                  .out_row = columns},
+                          head_, 0, column, panels);
+  }
+  if constexpr (std::is_same_v<T, Bf16>) {
+    // The logits' gradients become bf16 a piece at a time.
+    auto* const left = reinterpret_cast<Bf16*>(panels + copied_columns * copied_depth);
+    const Pieces depths{V, copied_depth};
+    for (std::int64_t i = 0; i < depths.count(); ++i) {
+      for (std::int64_t r = 0; r < rows; ++r)
+        add_bias(logits_ + (row + r) * V + depths.begin(i), nullptr, 1, depths.size(i), left + r * copied_depth);
+      multiply_along(PairProduct{.rows = rows,
+                                 .columns = columns,
+                                 .depth = depths.size(i),
+                                 .left = left,
+                                 .left_row = copied_depth,
+                                 .out = out,
+                                 .out_row = columns,
+                                 .add = i > 0},
+                     head_, depths.begin(i), column, panels);
+    }
   }
 }
 
@@ -625,13 +711,22 @@ void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
   const auto pack = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::pack");
     if (task < across.count()) {
-      const std::int64_t panel = across.begin(task), first = panel * panel_columns;
+      const std::int64_t first = across.begin(task) * panel_columns;
       const std::int64_t columns = std::min(packed.out - first, across.size(task) * panel_columns);
-      pack_transposed(weight + first * packed.in, packed.in, packed.in, columns, packed.across + first * packed.in);
+      const float* const from = weight + first * packed.in;
+      T* const to = packed.across + first * packed.across_depth;
+      if constexpr (std::is_same_v<T, Bf16>) {
+        if (pairs_) return pack_pairs_transposed(from, packed.in, packed.in, columns, to);
+      }
+      pack_transposed(from, packed.in, packed.in, columns, to);
     } else {
-      const std::int64_t panel = along.begin(task - across.count()), first = panel * panel_columns;
+      const std::int64_t first = along.begin(task - across.count()) * panel_columns;
       const std::int64_t columns = std::min(packed.in - first, along.size(task - across.count()) * panel_columns);
-      pack_panels(weight + first, packed.in, packed.out, columns, packed.along + first * packed.out);
+      T* const to = packed.along + first * packed.along_depth;
+      if constexpr (std::is_same_v<T, Bf16>) {
+        if (pairs_) return pack_pairs(weight + first, packed.in, packed.out, columns, to);
+      }
+      pack_panels(weight + first, packed.in, packed.out, columns, to);
     }
   };
   maker.add(across.count() + along.count(), pack);
@@ -698,14 +793,27 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
   const auto logits = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::logits");
     const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
-    const std::int64_t size = rows.size(task / columns.count());
-    Product product{.rows = size, .columns = columns.size(task % columns.count()), .depth = C_, .left_row = C_};
+    const std::int64_t size = rows.size(task / columns.count()), width = columns.size(task % columns.count());
+    const T* const hidden_rows = ln_f_.out + (first + row) * C_;
+    float* const out = logits_ + row * V + column;
+    const T* const panels = head_.across + column * head_.across_depth;
+    if constexpr (std::is_same_v<T, Bf16>) {
+      if (pairs_) {
+        return multiply(PairProduct{.rows = size,
+                                    .columns = width,
+                                    .depth = C_,
+                                    .left = hidden_rows,
+                                    .left_row = C_,
+                                    .out = out,
+                                    .out_row = V},
+                        panels);
+      }
+    }
     float* const left = scratch(worker);
-    copy_rows(ln_f_.out + (first + row) * C_, C_, size, C_, left, C_);
-    product.left = left;
-    product.out = logits_ + row * V + column;
-    product.out_row = V;
-    multiply(product, head_.across + column * C_);
+    copy_rows(hidden_rows, C_, size, C_, left, C_);
+    multiply(
+        Product{.rows = size, .columns = width, .depth = C_, .left = left, .left_row = C_, .out = out, .out_row = V},
+        panels);
   };
   const auto softmax = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::softmax");
@@ -717,15 +825,8 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
     const Kernel of(*this, worker, "plan::hidden_gradient");
     const std::int64_t row = rows.begin(task / hidden.count()), column = hidden.begin(task % hidden.count());
     const std::int64_t size = rows.size(task / hidden.count()), width = hidden.size(task % hidden.count());
-    float* const out = scratch(worker);
-    multiply_along({.rows = size,
-                    .columns = width,
-                    .depth = V,
-                    .left = logits_ + row * V,
-                    .left_row = V,
-                    .out = out,
-                    .out_row = width},
-                   head_, column, out + 64 * gradient_columns);
+    hidden_gradient(row, size, column, width, worker);
+    const float* const out = scratch(worker);
     for (std::int64_t i = 0; i < size; ++i)
       add_bias(out + i * width, nullptr, 1, width, d_hidden_ + (first + row + i) * C_ + column);
   };

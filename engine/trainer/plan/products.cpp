@@ -252,10 +252,6 @@ void multiply_by(int lanes, const Product& p, const float* panels) {
   product<16, 12>(p, panels);
 }
 
-const char* product_unit() {
-  return vectors == Vectors::avx512 ? "AVX-512" : vectors == Vectors::avx2 ? "AVX2" : "plain";
-}
-
 STEPLADDER_FOR_EACH_CPU
 void pack_panels(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns, float* panels) {
   pack(from, stride, depth, columns, panels);

@@ -56,7 +56,4 @@ void multiply(const Product& product, const Bf16* panels);
 // tests. Slow.
 void multiply_by(int lanes, const Product& product, const float* panels);
 
-// "AVX-512", "AVX2" or "plain": the vector unit for which `multiply` runs here.
-const char* product_unit();
-
 }  // namespace stepladder

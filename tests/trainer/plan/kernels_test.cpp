@@ -9,6 +9,7 @@
 
 #include "engine/trainer/plan/attention_tiles.h"
 #include "engine/trainer/plan/crew.h"
+#include "engine/trainer/plan/pair_products.h"
 #include "engine/trainer/plan/plan_loops.h"
 #include "engine/trainer/plan/products.h"
 
@@ -117,6 +118,114 @@ TEST(Products, KeepWhatIsNotANumber) {
   EXPECT_TRUE(out[2].isnan().all().item<bool>());
   EXPECT_TRUE(out[4].isinf().all().item<bool>());
   EXPECT_EQ(out.isfinite().sum().item<std::int64_t>(), 7 * 20);
+}
+
+// Every unit that this CPU has, and the plain ones.
+std::vector<PairUnit> pair_units() {
+  std::vector<PairUnit> units = {PairUnit::plain, PairUnit::plain_tiles};
+  if (pair_unit() != PairUnit::none) units.push_back(pair_unit());
+  return units;
+}
+
+class PairProducts : public testing::TestWithParam<PairUnit> {
+ public:
+  void SetUp() override { use_pair_unit(GetParam()); }
+  void TearDown() override { use_pair_unit(own_); }
+
+ private:
+  const PairUnit own_ = pair_unit();
+};
+
+// left: (rows, depth), right: (depth, columns), both of bf16's values. `way`: packed from the transpose; from bf16; in
+// two pieces of the depth.
+at::Tensor pair_product_of(const at::Tensor& left, const at::Tensor& right, int way, const at::Tensor& start) {
+  const std::int64_t rows = left.size(0), depth = left.size(1), columns = right.size(1);
+  const at::Tensor panels = at::full({pair_elements(depth, columns)}, 7, at::kBFloat16);
+  if (way == 0) {
+    pack_pairs(floats(right), columns, depth, columns, halves(panels));
+  } else if (way == 1) {
+    pack_pairs_transposed(floats(right.t().contiguous()), depth, depth, columns, halves(panels));
+  } else {
+    pack_pairs(halves(right.to(at::kBFloat16)), columns, depth, columns, halves(panels));
+  }
+  const at::Tensor half = left.to(at::kBFloat16);
+  const at::Tensor out = start.defined() ? start.clone() : at::full({rows, columns}, 3, at::kFloat);
+  PairProduct product{.rows = rows,
+                      .columns = columns,
+                      .depth = depth,
+                      .left = halves(half),
+                      .left_row = depth,
+                      .out = floats(out),
+                      .out_row = columns,
+                      .add = start.defined()};
+  const std::int64_t piece = 32;
+  if (way == 2 && depth > piece) {
+    product.panel_depth = depth;
+    product.depth = piece;
+    multiply(product, halves(panels));
+    product.depth = depth - piece;
+    product.left += piece;
+    product.add = true;
+    multiply(product, halves(panels) + piece * panel_columns);
+  } else {
+    multiply(product, halves(panels));
+  }
+  return out;
+}
+
+TEST_P(PairProducts, AreMatmulAtOddSizes) {
+  torch::manual_seed(4);
+  using Size = std::array<std::int64_t, 3>;
+  for (const auto [rows, columns, depth] :
+       {Size{1, 1, 1}, {63, 65, 100}, {13, 16, 257}, {16, 33, 64}, {33, 32, 31}, {64, 96, 128}, {40, 20, 2100}}) {
+    const auto draw = [](std::int64_t n, std::int64_t m) { return at::randn({n, m}).to(at::kBFloat16).to(at::kFloat); };
+    const at::Tensor left = draw(rows, depth), right = draw(depth, columns), start = at::randn({rows, columns});
+    const at::Tensor exact = at::matmul(left.to(at::kDouble), right.to(at::kDouble));
+    for (int way = 0; way < 3; ++way) {
+      const std::string what = std::to_string(rows) + " x " + std::to_string(columns) + " x " + std::to_string(depth) +
+                               ", way " + std::to_string(way);
+      EXPECT_LT(gap(pair_product_of(left, right, way, {}), exact), 1e-5) << what;
+      EXPECT_LT(gap(pair_product_of(left, right, way, start), exact + start), 1e-5) << what;
+    }
+  }
+}
+
+TEST_P(PairProducts, HaveTheSameBitsWhenTheyAreSplit) {
+  torch::manual_seed(5);
+  const auto draw = [](std::int64_t n, std::int64_t m) { return at::randn({n, m}).to(at::kBFloat16).to(at::kFloat); };
+  const at::Tensor left = draw(70, 300), right = draw(300, 80);
+  const at::Tensor whole = pair_product_of(left, right, 0, {});
+  const at::Tensor upper = pair_product_of(left.narrow(0, 0, 31), right, 0, {});
+  const at::Tensor lower = pair_product_of(left.narrow(0, 31, 39), right, 1, {});
+  EXPECT_TRUE(at::equal(at::cat({upper, lower}), whole));
+}
+
+// What lies behind a row's end, or a row that C doesn't have, is multiplied with nothing.
+TEST_P(PairProducts, KeepWhatIsNotANumberToItself) {
+  torch::manual_seed(6);
+  at::Tensor left = at::randn({9, 41});
+  left[2][5] = std::numeric_limits<float>::quiet_NaN();
+  left[4][0] = std::numeric_limits<float>::infinity();
+  const at::Tensor out = pair_product_of(left, at::randn({41, 20}), 0, {});
+  EXPECT_TRUE(out[2].isnan().all().item<bool>());
+  EXPECT_FALSE(out[4].isfinite().any().item<bool>());
+  EXPECT_EQ(out.isfinite().sum().item<std::int64_t>(), 7 * 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(Units, PairProducts, testing::ValuesIn(pair_units()),
+                         [](const auto& unit) { return std::to_string(static_cast<int>(unit.param)); });
+
+TEST(PairPacking, TransposesToBf16) {
+  torch::manual_seed(7);
+  for (const auto& [rows, columns] : {std::pair{1, 1}, {33, 17}, {64, 48}, {31, 100}}) {
+    const at::Tensor from = at::randn({rows, columns}), half = from.to(at::kBFloat16);
+    const at::Tensor to = at::full({columns, rows + 3}, 7, at::kBFloat16);
+    transpose_to_half(floats(from), columns, rows, columns, halves(to), rows + 3);
+    EXPECT_TRUE(at::equal(to.narrow(1, 0, rows), half.t()));
+    EXPECT_TRUE((to.narrow(1, rows, 3) == 7).all().item<bool>());
+    transpose_to_half(halves(half), columns, rows, columns, halves(to), rows + 3);
+    EXPECT_TRUE(at::equal(to.narrow(1, 0, rows), half.t()));
+  }
 }
 
 struct Attended {

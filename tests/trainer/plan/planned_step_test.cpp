@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "engine/trainer/plan/pair_products.h"
 #include "engine/trainer/settings.h"
 #include "tests/trainer/trained.h"
 
@@ -88,6 +89,24 @@ TEST(PlannedStep, HasTheGradientsOfAutograd) {
       expect_the_gradients_of_autograd(recipe);
     }
   }
+}
+
+// As on a CPU with bf16 instructions.
+TEST(PlannedStep, HasTheGradientsOfAutogradByPairs) {
+  torch::manual_seed(8);
+  const PairUnit own = pair_unit();
+  for (const PairUnit unit : {PairUnit::plain, PairUnit::plain_tiles}) {
+    use_pair_unit(unit);
+    std::vector<Recipe> recipes = {odd_recipe(1, 32, 2, 65), odd_recipe(63, 65, 5, 65), odd_recipe(7, 36, 3, 2021),
+                                   odd_recipe(5, 264, 4, 1100)};
+    recipes[2].tied_head = true;
+    recipes.back().layers = 1;
+    for (Recipe& recipe : recipes) {
+      recipe.autocast = Autocast::bf16;
+      expect_the_gradients_of_autograd(recipe);
+    }
+  }
+  use_pair_unit(own);
 }
 
 // Everything that changes a step, so that one run tests it all.
