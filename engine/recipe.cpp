@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "engine/architecture.h"
+#include "engine/kernel_parts.h"
 #include "engine/nearest.h"
 
 namespace stepladder {
@@ -94,6 +95,7 @@ void for_each_member(AnyRecipe& recipe, Visitor visit) {
   visit("autocast", recipe.autocast);
   visit("optimizer", recipe.optimizer);
   visit("compile", recipe.compile);
+  visit("without_kernel", recipe.without_kernel);
 }
 
 constexpr std::string_view seed_models = "seed-";
@@ -249,6 +251,7 @@ void validate(const Recipe& recipe) {
   require_number("--weight-decay", recipe.weight_decay, false, unlimited);
   require_number("--clip", recipe.clip, false, unlimited);
   require_range<std::int64_t>("--lr-warmup", recipe.lr_warmup, 0, 1'000'000'000);
+  kernels_left_out(recipe);
 }
 
 double learning_rate(const Recipe& recipe, std::int64_t step) {

@@ -71,6 +71,7 @@ struct Recipe {
   Autocast autocast = Autocast::off;
   Optimizer optimizer = Optimizer::adamw;
   Compile compile = Compile::off;
+  std::string without_kernel;  // parts of compile-max that LibTorch replaces (kernel_parts.h): "gelu+adamw"; or empty
 
   std::int64_t tokens_per_step() const;
   int padded_vocab() const;  // rows of the embedding and the head

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/files/data_error.h"
+#include "engine/kernel_parts.h"
 #include "engine/nearest.h"
 #include "engine/stage.h"
 
@@ -337,7 +338,11 @@ LadderPlan plan_ladder(const Recipe& base, std::span<const PlannedRung> rungs, c
   }
   Climber climber(lowest, report, climb, prepare);
   for (const auto& [rung, asked] : with_baseline_first(rungs)) climber.add(rung, asked);
-  return climber.take();
+  LadderPlan plan = climber.take();
+  const bool planned = std::any_of(plan.rungs.begin(), plan.rungs.end(),
+                                   [](const Rung& rung) { return rung.recipe.compile == Compile::max; });
+  if (!planned && !plan.rungs.empty()) require_kernels_to_leave_out(plan.rungs.back().recipe);
+  return plan;
 }
 
 }  // namespace stepladder

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/kernel_parts.h"
 #include "engine/nearest.h"
 
 namespace stepladder {
@@ -60,6 +61,7 @@ void apply_stages(Recipe& recipe, std::span<const std::string> ids, const Device
       throw RecipeError("--stage", id + " is not available here: " + why);
     stage.apply(recipe);
   }
+  require_kernels_to_leave_out(recipe);
 }
 
 }  // namespace stepladder

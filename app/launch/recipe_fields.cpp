@@ -45,6 +45,8 @@ constexpr RecipeField all_fields[] = {
     {"warmup", execution, "Timing warm-up", "Warm-up steps to exclude from timings (default: detected)"},
     {"threads", execution, "Threads", "CPU threads (default: one per core)"},
     {"nproc", execution, "Processes", "Processes that split each batch (and the threads)"},
+    {"without_kernel", execution, "Without kernel",
+     "Leave a kernel out of compile-max: products, add-norm, attention, gelu, softmax or adamw (several: gelu+adamw)"},
     {"attention", stages, "Attention", "How attention is computed", "explicit,scaled-dot-product"},
     {"matmul", stages, "Matmul precision", "Precision of float32 matrix products", "fp32,tf32,bf16"},
     {"autocast", stages, "Autocast", "Precision of autocast", "off,bf16"},

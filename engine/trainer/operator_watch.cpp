@@ -29,12 +29,12 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return text;
 }
 
-struct Product {
+struct WatchedProduct {
   std::string shapes;
   double flops = missing;
 };
 
-Product product_of(const at::RecordFunction& function, const std::string& name) {
+WatchedProduct product_of(const at::RecordFunction& function, const std::string& name) {
   if (name != "aten::mm" && name != "aten::addmm" && name != "aten::bmm" && name != "aten::baddbmm") return {};
   const auto facts = torch::profiler::impl::saveExtraArgs(function);
   const auto left = facts.find("mat1_size"), right = facts.find("mat2_size");
@@ -47,7 +47,7 @@ Product product_of(const at::RecordFunction& function, const std::string& name) 
 
 struct OperatorWatch::Call : at::ObserverContext {
   std::string name;
-  Product product;
+  WatchedProduct product;
   Call* caller = nullptr;
   Clock::time_point entered;  // before the watching
   Clock::time_point began;

@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "engine/kernel_parts.h"
+#include "engine/trainer/library_kernels.h"
 #include "engine/trainer/parallel/data_parallel.h"
 
 namespace stepladder {
@@ -65,17 +67,22 @@ PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimize
   std::int64_t all = 0;
   for (const auto& [name, parameter] : named_parameters(model)) all += parameter.numel();
   gradients_ = at::zeros({all}, at::kFloat);
-  plan_ = GptPlan::make({.layers = recipe.layers,
-                         .heads = recipe.heads,
-                         .width = recipe.d_model,
-                         .vocab = recipe.vocab,
-                         .padded_vocab = recipe.padded_vocab(),
-                         .sequences = sequences,
-                         .length = recipe.seq,
-                         .tied_head = recipe.tied_head,
-                         .half = recipe.autocast == Autocast::bf16,
-                         .workers = threads_per_process(recipe)},
-                        arranged(recipe, parameters_of(optimizer, gradients_)));
+  const PlanShape shape{.layers = recipe.layers,
+                        .heads = recipe.heads,
+                        .width = recipe.d_model,
+                        .vocab = recipe.vocab,
+                        .padded_vocab = recipe.padded_vocab(),
+                        .sequences = sequences,
+                        .length = recipe.seq,
+                        .tied_head = recipe.tied_head,
+                        .workers = threads_per_process(recipe)};
+  const PlanParameters parameters = arranged(recipe, parameters_of(optimizer, gradients_));
+  const std::set<std::string> left_out = kernels_left_out(recipe);
+  if (recipe.autocast == Autocast::bf16) {
+    plan_ = GptPlan::make(shape, parameters, kernels_without<Bf16>(left_out));
+  } else {
+    plan_ = GptPlan::make(shape, parameters, kernels_without<float>(left_out));
+  }
 }
 
 // The plan indexes its tables without another look.

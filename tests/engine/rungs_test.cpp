@@ -244,5 +244,24 @@ TEST(Ladder, ItStartsBelowTheStagesThatItClimbsTo) {
   EXPECT_EQ(maths.rungs[2].recipe.init, Init::gpt2);
 }
 
+TEST(LadderPlan, KernelsAreLeftOutOfRungsThatHaveThem) {
+  Recipe base;
+  base.device = "cpu";
+  base.without_kernel = "gelu+adamw";
+  const auto plan = [&](const char* stage) { return plan_ladder(base, planned({stage}), {}, Climb::together, {}); };
+  EXPECT_EQ(plan("compile-max").rungs.back().recipe.without_kernel, "gelu+adamw");
+  EXPECT_THROW(plan("compile"), RecipeError);
+  base.without_kernel = "gelu+";
+  EXPECT_THROW(validate(base), RecipeError);
+  base.without_kernel = "gelo";
+  try {
+    validate(base);
+    FAIL() << "there is no such kernel";
+  } catch (const RecipeError& error) {
+    EXPECT_EQ(error.option, "--without-kernel");
+    EXPECT_NE(std::string(error.what()).find("gelu"), std::string::npos) << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -6,15 +6,9 @@
 #include <numeric>
 #include <type_traits>
 
-#include "engine/trainer/kernels/add_norm_rows.h"
-#include "engine/trainer/kernels/gelu_rows.h"
-#include "engine/trainer/kernels/softmax_rows.h"
 #include "engine/trainer/plan/arena.h"
-#include "engine/trainer/plan/attention_tiles.h"
 #include "engine/trainer/plan/crew.h"
 #include "engine/trainer/plan/pair_products.h"
-#include "engine/trainer/plan/plan_loops.h"
-#include "engine/trainer/plan/products.h"
 
 namespace stepladder {
 namespace {
@@ -97,7 +91,7 @@ struct BlockBuffers {
 template <class T>
 class Plan : public GptPlan {
  public:
-  Plan(const PlanShape& shape, const PlanParameters& parameters);
+  Plan(const PlanShape& shape, const PlanParameters& parameters, const PlanKernels<T>& kernels);
 
   void weights_changed() override { packed_ = false; }
   double forward(const std::int64_t* inputs, const std::int64_t* targets, double share, bool add) override;
@@ -164,7 +158,7 @@ class Plan : public GptPlan {
   void rows_across(int worker, const char* kernel, const T* x, const PackedWeight<T>& weight, std::int64_t count,
                    const float* bias, T* y) {
     rows_times(worker, kernel, x, weight.in, weight.out, count, bias, y,
-               [&](const auto& product) { multiply(product, weight.across); });
+               [&](const auto& product) { multiply_weight(product, weight.across); });
   }
   void rows_along(int worker, const char* kernel, const T* d_y, const PackedWeight<T>& weight, std::int64_t count,
                   T* d_x) {
@@ -175,6 +169,8 @@ class Plan : public GptPlan {
   template <class Multiply>
   void rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, std::int64_t columns,
                   std::int64_t count, const float* bias, T* y, const Multiply& multiply_with);
+  void multiply_weight(const Product& product, const T* packed) const { kernels_.multiply_weight(product, packed); }
+  void multiply_weight(const PairProduct& product, const Bf16* panels) const { multiply(product, panels); }
   template <class AnyProduct>
   void multiply_along(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t first, std::int64_t column,
                       float* panels);
@@ -209,7 +205,8 @@ class Plan : public GptPlan {
   PlanParameters parameters_;
   const std::int64_t C_, N_;  // width; tokens
   const Pieces rows_;         // the tokens in blocks
-  const bool pairs_;          // products of pairs of bf16 (pair_products.h)
+  const PlanKernels<T> kernels_;
+  const bool pairs_;  // products of pairs of bf16 (pair_products.h)
   Crew crew_;
   KernelWatch* watch_ = nullptr;
   bool packed_ = false;
@@ -249,13 +246,14 @@ class Plan : public GptPlan {
 };
 
 template <class T>
-Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters)
+Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters, const PlanKernels<T>& kernels)
     : shape_(shape),
       parameters_(parameters),
       C_(shape.width),
       N_(shape.sequences * shape.length),
       rows_{N_, C_ <= small_width ? 64 : 128},
-      pairs_(std::is_same_v<T, Bf16> && pair_unit() != PairUnit::none),
+      kernels_(kernels),
+      pairs_(std::is_same_v<T, Bf16> && kernels.own_products && pair_unit() != PairUnit::none),
       crew_(shape.workers) {
   const auto once = [this](const PlanParameter& parameter) { all_.push_back(parameter); };
   const auto both = [&](const PlanLayer& layer) { once(layer.weight), once(layer.bias); };
@@ -370,7 +368,7 @@ void Plan<T>::multiply_along(const AnyProduct& product, const PackedWeight<T>& w
   if (weight.along) {
     AnyProduct whole = product;
     whole.panel_depth = weight.out;
-    return multiply(whole, weight.along + column * weight.along_depth + first * panel_columns);
+    return multiply_weight(whole, weight.along + column * weight.along_depth + first * panel_columns);
   }
   T* const packed = reinterpret_cast<T*>(panels);
   const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
@@ -380,7 +378,7 @@ void Plan<T>::multiply_along(const AnyProduct& product, const PackedWeight<T>& w
       if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
         pack_pairs(from, weight.in, depths.size(k), columns.size(i), packed);
       } else {
-        pack_panels(from, weight.in, depths.size(k), columns.size(i), packed);
+        kernels_.pack_weight(from, weight.in, depths.size(k), columns.size(i), packed);
       }
       AnyProduct piece = product;
       piece.columns = columns.size(i);
@@ -388,7 +386,7 @@ void Plan<T>::multiply_along(const AnyProduct& product, const PackedWeight<T>& w
       piece.left += depths.begin(k);
       piece.out += columns.begin(i);
       piece.add = product.add || k > 0;
-      multiply(piece, packed);
+      multiply_weight(piece, packed);
     }
   }
 }
@@ -438,8 +436,8 @@ void Plan<T>::begin_rows(std::int64_t first, std::int64_t count, int worker) {
     const PlanLayer& layer = parameters_.blocks.front().ln_1;
     float* const no_bias = scratch(worker);
     std::fill(no_bias, no_bias + C_, 0.0F);
-    add_norm_rows({count, C_}, norm.sum + first * C_, nothing_, no_bias, layer.weight.weight, layer.bias.weight,
-                  norm_eps, norm.sum + first * C_, norm.out + first * C_, norm.mean + first, norm.factor + first);
+    kernels_.add_norm({count, C_}, norm.sum + first * C_, nothing_, no_bias, layer.weight.weight, layer.bias.weight,
+                      norm_eps, norm.sum + first * C_, norm.out + first * C_, norm.mean + first, norm.factor + first);
   }
   attention_rows(0, first, count, worker);
 }
@@ -458,8 +456,8 @@ void Plan<T>::attention_task(std::int64_t layer, std::int64_t task, int worker) 
   const std::int64_t length = shape_.length, d = C_ / shape_.heads;
   const std::int64_t sequence = task / shape_.heads, head = task % shape_.heads;
   const T* const q = block.qkv + sequence * length * 3 * C_ + head * d;
-  attention_forward({length, d, 3 * C_, C_}, q, q + C_, q + 2 * C_, block.mixed + sequence * length * C_ + head * d,
-                    block.log_sums + task * length, scratch(worker));
+  kernels_.attention({length, d, 3 * C_, C_}, q, q + C_, q + 2 * C_, block.mixed + sequence * length * C_ + head * d,
+                     block.log_sums + task * length, scratch(worker));
 }
 
 // Everything of a layer after its attention, and the next layer up to its
@@ -473,15 +471,16 @@ void Plan<T>::block_rows(std::int64_t layer, std::int64_t first, std::int64_t co
   const auto norm = [&](const NormBuffers<T>& from, const PlanParameter& bias, const PlanLayer& weights,
                         const NormBuffers<T>& to) {
     const Kernel of(*this, worker, "plan::add_norm");
-    add_norm_rows({count, C_}, from.sum + first * C_, added, bias.weight, weights.weight.weight, weights.bias.weight,
-                  norm_eps, to.sum + first * C_, to.out + first * C_, to.mean + first, to.factor + first);
+    kernels_.add_norm({count, C_}, from.sum + first * C_, added, bias.weight, weights.weight.weight,
+                      weights.bias.weight, norm_eps, to.sum + first * C_, to.out + first * C_, to.mean + first,
+                      to.factor + first);
   };
   rows_across(worker, "plan::attention_out", block.mixed + first * C_, block.attention_out, count, nullptr, added);
   norm(block.ln_1, p.attention_out.bias, p.ln_2, block.ln_2);
   rows_across(worker, "plan::fc", block.ln_2.out + first * C_, block.fc, count, nullptr, block.slope + first * 4 * C_);
   {
     const Kernel of(*this, worker, "plan::gelu");
-    gelu_rows(block.slope + first * 4 * C_, p.fc.bias.weight, count, 4 * C_, block.after + first * 4 * C_);
+    kernels_.gelu(block.slope + first * 4 * C_, p.fc.bias.weight, count, 4 * C_, block.after + first * 4 * C_);
   }
   rows_across(worker, "plan::fc_out", block.after + first * 4 * C_, block.fc_out, count, nullptr, added);
   norm(block.ln_2, p.fc_out.bias,
@@ -511,9 +510,9 @@ void Plan<T>::norm_backward_rows(std::int64_t layer, std::int64_t block, int wor
   float* const unused = sums_at(block, shape_.layers, 2);
   const NormSums sums{sums_at(block, layer + 1, ln_1_weight), sums_at(block, layer + 1, ln_1_bias),
                       layer >= 0 ? sums_at(block, layer, fc_out_bias) : unused};
-  add_norm_backward_rows({count, C_}, d_out, last ? nullptr : d_stream_[1] + first * C_, norm.sum + first * C_,
-                         norm.mean + first, norm.factor + first, weights.weight.weight, d_stream_[0] + first * C_,
-                         d_added_[0] ? d_added_[0] + first * C_ : nullptr, sums);
+  kernels_.add_norm_backward({count, C_}, d_out, last ? nullptr : d_stream_[1] + first * C_, norm.sum + first * C_,
+                             norm.mean + first, norm.factor + first, weights.weight.weight, d_stream_[0] + first * C_,
+                             d_added_[0] ? d_added_[0] + first * C_ : nullptr, sums);
 }
 
 // The gradient through a layer's MLP, down to the output of its attention.
@@ -526,7 +525,7 @@ void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int wo
   rows_along(worker, "plan::fc_out_backward", d_added(0) + first * C_, buffers.fc_out, count, d_fc);
   {
     const Kernel of(*this, worker, "plan::gelu_backward");
-    gelu_backward_rows(buffers.slope + first * 4 * C_, count, 4 * C_, d_fc, sums_at(block, layer, fc_bias));
+    kernels_.gelu_backward(buffers.slope + first * 4 * C_, count, 4 * C_, d_fc, sums_at(block, layer, fc_bias));
   }
   rows_along(worker, "plan::fc_backward", d_fc, buffers.fc, count, d_in);
   {
@@ -534,9 +533,10 @@ void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int wo
     const NormBuffers<T>& norm = buffers.ln_2;
     const NormSums sums{sums_at(block, layer, ln_2_weight), sums_at(block, layer, ln_2_bias),
                         sums_at(block, layer, attention_out_bias)};
-    add_norm_backward_rows({count, C_}, d_in, d_stream_[0] + first * C_, norm.sum + first * C_, norm.mean + first,
-                           norm.factor + first, parameters_.blocks[static_cast<std::size_t>(layer)].ln_2.weight.weight,
-                           d_stream_[1] + first * C_, d_added_[1] ? d_added_[1] + first * C_ : nullptr, sums);
+    kernels_.add_norm_backward({count, C_}, d_in, d_stream_[0] + first * C_, norm.sum + first * C_, norm.mean + first,
+                               norm.factor + first,
+                               parameters_.blocks[static_cast<std::size_t>(layer)].ln_2.weight.weight,
+                               d_stream_[1] + first * C_, d_added_[1] ? d_added_[1] + first * C_ : nullptr, sums);
   }
   rows_along(worker, "plan::attention_out_backward", d_added(1) + first * C_, buffers.attention_out, count,
              d_mixed_ + first * C_);
@@ -549,17 +549,17 @@ void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int
   const std::int64_t length = shape_.length, d = C_ / shape_.heads;
   const std::int64_t sequence = task / shape_.heads, head = task % shape_.heads;
   const std::int64_t in_qkv = sequence * length * 3 * C_ + head * d, in_mixed = sequence * length * C_ + head * d;
-  attention_backward({length, d, 3 * C_, C_},
-                     HeadGradients<T>{.q = block.qkv + in_qkv,
-                                      .k = block.qkv + in_qkv + C_,
-                                      .v = block.qkv + in_qkv + 2 * C_,
-                                      .out = block.mixed + in_mixed,
-                                      .log_sums = block.log_sums + task * length,
-                                      .d_out = d_mixed_ + in_mixed,
-                                      .d_q = d_qkv_ + in_qkv,
-                                      .d_k = d_qkv_ + in_qkv + C_,
-                                      .d_v = d_qkv_ + in_qkv + 2 * C_},
-                     scratch(worker));
+  kernels_.attention_backward({length, d, 3 * C_, C_},
+                              HeadGradients<T>{.q = block.qkv + in_qkv,
+                                               .k = block.qkv + in_qkv + C_,
+                                               .v = block.qkv + in_qkv + 2 * C_,
+                                               .out = block.mixed + in_mixed,
+                                               .log_sums = block.log_sums + task * length,
+                                               .d_out = d_mixed_ + in_mixed,
+                                               .d_q = d_qkv_ + in_qkv,
+                                               .d_k = d_qkv_ + in_qkv + C_,
+                                               .d_v = d_qkv_ + in_qkv + 2 * C_},
+                              scratch(worker));
 }
 
 // A block of a weight's gradient, product.rows x product.columns, over product.depth tokens: `d_out` transposed times
@@ -587,13 +587,13 @@ void Plan<T>::gradient_block(const Left* d_out, std::int64_t d_out_stride, const
                       pairs);
     }
   }
-  pack_panels(in, in_stride, product.depth, product.columns, panels);
+  kernels_.pack_rows(in, in_stride, product.depth, product.columns, panels);
   copy_rows(d_out, d_out_stride, product.depth, product.rows, left, gradient_stride);
   Product copied = product;
   copied.left = left;
   copied.left_row = 1;
   copied.left_depth = gradient_stride;
-  multiply(copied, panels);
+  kernels_.multiply_rows(copied, panels);
 }
 
 template <class T>
@@ -718,7 +718,7 @@ void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
       if constexpr (std::is_same_v<T, Bf16>) {
         if (pairs_) return pack_pairs_transposed(from, packed.in, packed.in, columns, to);
       }
-      pack_transposed(from, packed.in, packed.in, columns, to);
+      kernels_.pack_weight_transposed(from, packed.in, packed.in, columns, to);
     } else {
       const std::int64_t first = along.begin(task - across.count()) * panel_columns;
       const std::int64_t columns = std::min(packed.in - first, along.size(task - across.count()) * panel_columns);
@@ -726,7 +726,7 @@ void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
       if constexpr (std::is_same_v<T, Bf16>) {
         if (pairs_) return pack_pairs(weight + first, packed.in, packed.out, columns, to);
       }
-      pack_panels(weight + first, packed.in, packed.out, columns, to);
+      kernels_.pack_weight(weight + first, packed.in, packed.out, columns, to);
     }
   };
   maker.add(across.count() + along.count(), pack);
@@ -779,8 +779,8 @@ void Plan<T>::make_phases() {
                        const Kernel of(*this, worker, "plan::adamw");
                        const Span& span = spans_[static_cast<std::size_t>(task)];
                        const PlanParameter& p = all_[span.parameter];
-                       adamw(numbers_[span.parameter], p.gradient + span.begin, span.size, p.weight + span.begin,
-                             p.average + span.begin, p.squared_average + span.begin);
+                       kernels_.adamw(numbers_[span.parameter], p.gradient + span.begin, span.size,
+                                      p.weight + span.begin, p.average + span.begin, p.squared_average + span.begin);
                      }});
 }
 
@@ -811,15 +811,15 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
     }
     float* const left = scratch(worker);
     copy_rows(hidden_rows, C_, size, C_, left, C_);
-    multiply(
+    multiply_weight(
         Product{.rows = size, .columns = width, .depth = C_, .left = left, .left_row = C_, .out = out, .out_row = V},
         panels);
   };
   const auto softmax = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::softmax");
     const std::int64_t row = few.begin(task);
-    softmax_rows(logits_ + row * V, few.size(task), V, shape_.vocab, targets_ + first + row, logit_scale_,
-                 losses_ + first + row);
+    kernels_.softmax(logits_ + row * V, few.size(task), V, shape_.vocab, targets_ + first + row, logit_scale_,
+                     losses_ + first + row);
   };
   const auto d_hidden = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::hidden_gradient");
@@ -935,9 +935,14 @@ void Plan<T>::update(const Update& u) {
 
 }  // namespace
 
-std::unique_ptr<GptPlan> GptPlan::make(const PlanShape& shape, const PlanParameters& parameters) {
-  if (shape.half) return std::make_unique<Plan<Bf16>>(shape, parameters);
-  return std::make_unique<Plan<float>>(shape, parameters);
+std::unique_ptr<GptPlan> GptPlan::make(const PlanShape& shape, const PlanParameters& parameters,
+                                       const PlanKernels<float>& kernels) {
+  return std::make_unique<Plan<float>>(shape, parameters, kernels);
+}
+
+std::unique_ptr<GptPlan> GptPlan::make(const PlanShape& shape, const PlanParameters& parameters,
+                                       const PlanKernels<Bf16>& kernels) {
+  return std::make_unique<Plan<Bf16>>(shape, parameters, kernels);
 }
 
 }  // namespace stepladder

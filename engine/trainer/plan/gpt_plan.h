@@ -12,6 +12,8 @@
 #include <memory>
 #include <vector>
 
+#include "engine/trainer/plan/plan_kernels.h"
+
 namespace stepladder {
 
 struct PlanShape {
@@ -19,8 +21,7 @@ struct PlanShape {
   std::int64_t vocab = 0, padded_vocab = 0;       // V, V'
   std::int64_t sequences = 0, length = 0;         // of a micro-batch: B, T
   bool tied_head = false;
-  bool half = false;  // bf16 products, with float32 sums, norms, softmax, residual stream and weights to be updated
-  int workers = 1;    // threads, the calling one included
+  int workers = 1;  // threads, the calling one included
 };
 
 // One parameter and what the optimiser keeps of it: float32, contiguous. The memory belongs to the caller, stays where
@@ -59,8 +60,12 @@ class KernelWatch {
 
 class GptPlan {
  public:
-  // Allocates everything, and starts the threads.
-  static std::unique_ptr<GptPlan> make(const PlanShape& shape, const PlanParameters& parameters);
+  // Allocates everything, and starts the threads. With kernels of bf16, products have bf16 inputs and outputs; sums,
+  // norms, softmax, the residual stream and the weights to be updated stay float32.
+  static std::unique_ptr<GptPlan> make(const PlanShape& shape, const PlanParameters& parameters,
+                                       const PlanKernels<float>& kernels);
+  static std::unique_ptr<GptPlan> make(const PlanShape& shape, const PlanParameters& parameters,
+                                       const PlanKernels<Bf16>& kernels);
   virtual ~GptPlan() = default;
 
   // Whoever writes weights other than by `update` calls this; the next forward pass packs them again.

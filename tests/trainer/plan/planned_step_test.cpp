@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "engine/kernel_parts.h"
 #include "engine/trainer/plan/pair_products.h"
 #include "engine/trainer/settings.h"
 #include "tests/trainer/trained.h"
@@ -109,6 +110,26 @@ TEST(PlannedStep, HasTheGradientsOfAutogradByPairs) {
   use_pair_unit(own);
 }
 
+TEST(PlannedStep, HasTheGradientsOfAutogradWithoutEachKernel) {
+  torch::manual_seed(9);
+  std::string all;
+  for (const KernelPart& part : kernel_parts()) all += (all.empty() ? "" : "+") + std::string(part.name);
+  std::vector<std::string> left_out = {all};
+  for (const KernelPart& part : kernel_parts()) left_out.emplace_back(part.name);
+  for (const std::string& parts : left_out) {
+    for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+      for (Recipe recipe : {odd_recipe(63, 65, 5, 65), odd_recipe(5, 264, 4, 1100)}) {
+        recipe.layers = 1;
+        recipe.vocab_multiple = 128;
+        recipe.autocast = autocast;
+        recipe.without_kernel = parts;
+        SCOPED_TRACE(parts);
+        expect_the_gradients_of_autograd(recipe);
+      }
+    }
+  }
+}
+
 // Everything that changes a step, so that one run tests it all.
 std::vector<Recipe> rich_recipes() {
   Recipe recipe = tiny_recipe();
@@ -131,6 +152,19 @@ std::vector<Recipe> rich_recipes() {
   rich.eval_every = 25;
   rich.eval_batches = 2;
   return {recipe, rich};
+}
+
+TEST(PlannedStep, TrainsWithoutItsKernels) {
+  Recipe recipe = rich_recipes().back();
+  recipe.compile = Compile::max;
+  const Trained own = train_here(recipe);
+  recipe.without_kernel = "products+add-norm+attention+gelu+softmax+adamw";
+  const Trained library = train_here(recipe);
+  ASSERT_EQ(library.endings.at(0).reason, "");
+  EXPECT_NE(library.losses(), own.losses());  // else nothing was replaced
+  ASSERT_EQ(library.steps.size(), own.steps.size());
+  for (std::size_t i = 0; i < own.steps.size(); ++i)
+    EXPECT_NEAR(library.steps[i].loss, own.steps[i].loss, 1e-4) << "step " << i + 1;
 }
 
 TEST(PlannedStep, TrainsLikeTheRungsBelowIt) {

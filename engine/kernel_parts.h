@@ -1,0 +1,28 @@
+// The parts of `compile-max` that can be left out one by one, so that what each of them brings can be measured:
+// LibTorch's operators take their place.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/recipe.h"
+
+namespace stepladder {
+
+struct KernelPart {
+  std::string_view name;
+  std::string_view does;
+};
+
+// In the order of a step.
+const std::vector<KernelPart>& kernel_parts();
+
+// Of Recipe::without_kernel. Throws RecipeError for a part that doesn't exist, with the nearest one that does.
+std::set<std::string> kernels_left_out(const Recipe& recipe);
+
+// Throws RecipeError if kernels are left out of a step that has none of them.
+void require_kernels_to_leave_out(const Recipe& recipe);
+
+}  // namespace stepladder

@@ -1,0 +1,15 @@
+// LibTorch's operators in the place of a plan's kernels, for runs that leave some out (Recipe::without_kernel).
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "engine/trainer/plan/plan_kernels.h"
+
+namespace stepladder {
+
+// The plan's own kernels but for the parts in `left_out` (kernel_parts.h).
+template <class T>
+PlanKernels<T> kernels_without(const std::set<std::string>& left_out);
+
+}  // namespace stepladder
