@@ -633,6 +633,23 @@ void refuse_strangers(Database& database, std::span<const char* const> steps) {
                      ". Import it to take its runs into your own file.");
 }
 
+// Throws MigrationError if the file has something of the user's with a name that a missing migration needs.
+void refuse_taken_names(Database& database, std::int64_t version, std::span<const char* const> steps) {
+  std::map<std::string, bool> names;  // whether it is ours already
+  for (std::size_t done = static_cast<std::size_t>(version); done <= steps.size(); ++done)
+    for (const SchemaObject& object : expected_objects(steps.first(done)))
+      names.try_emplace(object.name, done == static_cast<std::size_t>(version));
+  for (const SchemaObject& object : schema_objects(database)) {
+    const auto found = names.find(object.name);
+    if (found == names.end() || found->second) continue;
+    throw MigrationError(database.file().string() + " has a table or index `" + object.name +
+                         "` that isn't Stepladder's, and this version of Stepladder needs the name. Rename yours "
+                         "(ALTER TABLE " +
+                         object.name + " RENAME TO my_" + object.name +
+                         ";) and open the file again; nothing was changed");
+  }
+}
+
 // The file's version, if it is ours and nobody else has changed it.
 std::int64_t trusted_version(Database& database, std::span<const char* const> steps) {
   Transaction one_state(database, Transaction::Kind::read);
@@ -673,6 +690,7 @@ void prepare_schema(Database& database, std::span<const char* const> steps, Back
   database.use_write_ahead_log();
   database.execute("PRAGMA wal_autocheckpoint = " + std::to_string(longest_log / database.integer("PRAGMA page_size")));
   if (version < newest) {
+    if (version > 0) refuse_taken_names(database, version, steps);
     if (version > 0 && version != version_with_steps_to_move) {  // then they are being moved, and that was done before
       refuse_older_writers(database);
       if (back_up == BackUp::before_migrations) back_up_before_migration(database, version);

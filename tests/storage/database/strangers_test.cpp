@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cctype>
 #include <fstream>
 
 #include "../temporary_folder.h"
@@ -160,6 +162,40 @@ TEST(Strangers, files_of_every_earlier_version_open) {
     }
     EXPECT_EQ(refusal_of_stranger(file), "");
     EXPECT_EQ(refusal_of_stranger(file, Mode::read_only), "");
+  }
+}
+
+TEST(Strangers, an_older_file_with_a_table_whose_name_is_needed_says_what_to_do) {
+  for (const auto& [version, name] : {std::pair<std::size_t, std::string>{16, "machines"},
+                                      {16, "Far_Runs"},
+                                      {12, "metrics"},
+                                      {9, "machines"},
+                                      {3, "curation"}}) {
+    SCOPED_TRACE(name + " in version " + std::to_string(version));
+    TemporaryFolder folder;
+    const auto file = folder / "a.stepladder";
+    {
+      Database database(file, Database::Mode::read_write);
+      Transaction whole(database);
+      for (std::size_t i = 0; i < version; ++i) database.execute(migrations()[i]);
+      database.execute("PRAGMA application_id = " + std::to_string(application_id) +
+                       "; PRAGMA user_version = " + std::to_string(version));
+      database.execute("CREATE TABLE " + name + " (of_mine TEXT); INSERT INTO " + name + " VALUES ('kept')");
+      whole.commit();
+    }
+    const std::string refusal = refusal_of_stranger(file);
+    std::string lower = name;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+    EXPECT_NE(refusal.find("`" + lower + "`"), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("RENAME TO my_" + lower), std::string::npos) << refusal;
+    {
+      Database database(file, Database::Mode::read_write);
+      EXPECT_EQ(database.integer("PRAGMA user_version"), static_cast<std::int64_t>(version));
+      EXPECT_EQ(database.integer("SELECT count(*) FROM " + name + " WHERE of_mine = 'kept'"), 1);
+      database.execute("ALTER TABLE " + lower + " RENAME TO my_" + lower);
+    }
+    EXPECT_EQ(refusal_of_stranger(file), "") << "it opens once the table has another name";
+    EXPECT_EQ(Database(file, Database::Mode::read_only).integer("SELECT count(*) FROM my_" + lower), 1);
   }
 }
 
