@@ -15,6 +15,7 @@
 #include "app/exit_status.h"
 #include "app/launch/ladder_file.h"
 #include "app/launch/step_estimate.h"
+#include "app/machines/far_command.h"
 #include "app/open_store.h"
 #include "app/preset_ladder.h"
 #include "app/session.h"
@@ -241,10 +242,11 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, const Com
 int ladder(const LadderOptions& options, const CommonOptions& common) {
   if (options.on) {
     planned_rungs(options);  // reports mistakes before the machine is asked
-    if (!options.plan.empty() && is_saved(options.plan))
-      throw UsageError(
-          "--plan: another machine knows only the presets that ship with Stepladder; --stages lists rungs");
-    return train_on_machine(options.on, common);
+    if (options.plan.empty()) return train_on_machine(options.on, common);
+    check_plan(options.plan);
+    if (!is_saved(options.plan)) return train_on_machine(options.on, common);
+    // The machine doesn't have the user's own presets: it gets what this one says.
+    return train_on_machine(options.on, common, words_of(preset_request(options, {})));
   }
   if (!options.continued.empty()) return continue_ladder(options.continued, options.quiet_patience, common);
   if (!options.plan.empty()) {

@@ -69,6 +69,12 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+// As squeue writes it: "1234", or "1234_5" for the fifth task of an array.
+std::string job_of_slurm() {
+  const std::string array = variable("SLURM_ARRAY_JOB_ID");
+  return array.empty() ? variable("SLURM_JOB_ID") : array + "_" + variable("SLURM_ARRAY_TASK_ID");
+}
+
 class Keeper {
  public:
   Keeper(std::string path, Descriptor folder, Request request)
@@ -100,7 +106,7 @@ class Keeper {
   const std::string path_;
   const Descriptor folder_;
   const Request request_;
-  const std::string job_ = variable("SLURM_JOB_ID");
+  const std::string job_ = job_of_slurm();
   Descriptor keeper_folder_;
   std::optional<JournalFile> journal_;
   std::int64_t attempt_ = 1;
@@ -227,7 +233,9 @@ bool Keeper::start_program() {
   const bool is_unpacked = faccessat(keeper_folder_.get(), "unpacked", F_OK, 0) == 0;
   if (!request_.tree.empty() && !is_unpacked) {
     const int status =
-        run_child({.command = {"tar", "-xzf", path_ + "/files/" + request_.tree, "-C", path_ + "/work"}}, false);
+        run_child({.command = {"tar", "-xzf", path_ + "/../" + request_.leader() + "/files/" + request_.tree, "-C",
+                               path_ + "/work"}},
+                  false);
     if (status != 0 && asked_.empty()) {
       end("failed", 1, "The code that was sent could not be unpacked.");
       return false;

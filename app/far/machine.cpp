@@ -108,6 +108,19 @@ Json load_report(const std::string& folder) {
           {"disk_free", has_disk ? Json(static_cast<std::uint64_t>(disk.f_bavail) * disk.f_frsize) : Json(nullptr)}};
 }
 
+// systemd-logind's KillUserProcesses as it is in force, and whether the user lingers.
+std::vector<std::string> logout_question() {
+  return {"/bin/sh", "-c",
+          "busctl get-property org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager "
+          "KillUserProcesses; loginctl show-user \"$(id -u)\" --property=Linger --value"};
+}
+
+Json logout_in(const std::string& answer) {
+  const bool is_known = answer.starts_with("b true") || answer.starts_with("b false");
+  return {{"kills", is_known ? Json(answer.starts_with("b true")) : Json(nullptr)},
+          {"lingers", answer.find("\nyes") != std::string::npos}};
+}
+
 std::vector<std::string> gpu_question() {
   return {"nvidia-smi", "--query-gpu=index,uuid,utilization.gpu,memory.used,memory.total,temperature.gpu,name",
           "--format=csv,noheader,nounits"};

@@ -18,6 +18,10 @@ Json hello(const std::string& folder);
 // The answer to `report` but for the GPUs. Bytes, and parts of 1.
 Json load_report(const std::string& folder);
 
+// What a logout does to programs that go on: the question, and its answer as `logout`.
+std::vector<std::string> logout_question();
+Json logout_in(const std::string& answer);
+
 // What `nvidia-smi` is asked for, and its answer as `gpus`.
 std::vector<std::string> gpu_question();
 Json gpus_in(const std::string& answer);

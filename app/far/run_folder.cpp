@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <set>
 
 #include "storage/importers/journal/journal_line.h"
 
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t longest_request = 2 << 20;
 constexpr std::int64_t most_requests = 10'000;
 constexpr std::size_t most_journals = 10'000;
+constexpr std::size_t most_repeats = 1000;  // of an array; Slurm's own default is 1001
 
 const Json& field(const Json& json, const char* name) {
   static const Json null;
@@ -75,6 +77,7 @@ SlurmWish slurm_in(const Json& json) {
   wish.nodes = integer_field(json, "nodes", 1, 100'000, 1);
   wish.tasks_per_node = integer_field(json, "tasks_per_node", 1, 10'000, 1);
   wish.signal_s = integer_field(json, "signal_s", 0, 65'535, 120);
+  wish.at_once = integer_field(json, "at_once", 0, 100'000, 0);
   if (!field(json, "options").is_null()) wish.options = texts(json, "options");
   for (const std::string& option : wish.options)
     if (!option.starts_with("-")) throw Refusal("'" + option + "' isn't an option of sbatch: it must begin with '-'.");
@@ -84,7 +87,23 @@ SlurmWish slurm_in(const Json& json) {
 Json slurm_json(const SlurmWish& wish) {
   return {{"partition", wish.partition}, {"account", wish.account}, {"time", wish.time},
           {"gpus", wish.gpus},           {"nodes", wish.nodes},     {"tasks_per_node", wish.tasks_per_node},
-          {"signal_s", wish.signal_s},   {"options", wish.options}};
+          {"signal_s", wish.signal_s},   {"at_once", wish.at_once}, {"options", wish.options}};
+}
+
+std::vector<std::string> repeats_in(const Json& json, const Request& request) {
+  if (field(json, "repeats").is_null()) return {};
+  std::vector<std::string> repeats = texts(json, "repeats");
+  if (repeats.empty()) return repeats;
+  if (!request.slurm) throw Refusal("'repeats' are an array of Slurm's: 'slurm' is missing.");
+  if (request.number != 1) throw Refusal("'repeats' are started once; each of them is started again by itself.");
+  if (repeats.size() > most_repeats)
+    throw Refusal("'repeats' has more than " + std::to_string(most_repeats) + " runs.");
+  if (!std::all_of(repeats.begin(), repeats.end(), is_uuid))
+    throw Refusal("'repeats' must be a list of UUIDs of 32 lower-case hexadecimal digits.");
+  if (std::set(repeats.begin(), repeats.end()).size() != repeats.size()) throw Refusal("'repeats' names a run twice.");
+  if (std::find(repeats.begin(), repeats.end(), request.run) == repeats.end())
+    throw Refusal("'repeats' doesn't name 'run'.");
+  return repeats;
 }
 
 }  // namespace
@@ -104,16 +123,18 @@ Request request_in(const Json& json) {
   request.tree = text_field(json, "tree", "");
   if (!request.tree.empty()) parts_of(request.tree);
   if (!field(json, "slurm").is_null()) request.slurm = slurm_in(field(json, "slurm"));
+  request.repeats = repeats_in(json, request);
   return request;
 }
 
 Json as_json(const Request& request) {
   Json environment = Json::object();
   for (const auto& [name, value] : request.environment) environment[name] = value;
-  return {{"run", request.run},       {"number", request.number},
-          {"name", request.name},     {"command", request.command},
-          {"folder", request.folder}, {"env", environment},
-          {"tree", request.tree},     {"slurm", request.slurm ? slurm_json(*request.slurm) : Json(nullptr)}};
+  return {{"run", request.run},        {"number", request.number},
+          {"name", request.name},      {"command", request.command},
+          {"folder", request.folder},  {"env", environment},
+          {"tree", request.tree},      {"slurm", request.slurm ? slurm_json(*request.slurm) : Json(nullptr)},
+          {"repeats", request.repeats}};
 }
 
 Descriptor run_folder(const std::string& folder, const std::string& run, bool make) {

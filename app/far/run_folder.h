@@ -17,6 +17,7 @@ struct SlurmWish {
   std::int64_t nodes = 1;
   std::int64_t tasks_per_node = 1;
   std::int64_t signal_s = 120;  // before the time limit
+  std::int64_t at_once = 0;     // of an array's tasks; 0: as many as the cluster has room for
   std::vector<std::string> options;
 
   bool has_several_tasks() const { return nodes > 1 || tasks_per_node > 1; }
@@ -32,6 +33,12 @@ struct Request {
   std::map<std::string, std::string> environment;
   std::string tree;  // empty: none
   std::optional<SlurmWish> slurm;
+  // The UUIDs of all runs that one submission starts, this one among them, in the order of the array's tasks; empty:
+  // this run alone.
+  std::vector<std::string> repeats;
+
+  // The run in whose folder are what was sent and the submission: the first repeat.
+  const std::string& leader() const { return repeats.empty() ? run : repeats.front(); }
 };
 
 // Throws Refusal, a sentence that names the field.

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
-#include <sstream>
+#include <string_view>
 
 #include "app/far/machine.h"
+#include "app/far/texts.h"
 #include "storage/database/process.h"
 
 namespace stepladder::far {
@@ -22,18 +23,16 @@ constexpr auto ask_interval = 30s;
 constexpr auto least_interval = 2s;       // between two questions, when a job is new
 constexpr auto detail_interval = 600s;    // between two questions for a job that Slurm has forgotten
 constexpr std::size_t most_details = 16;  // at once
-constexpr std::size_t most_partitions = 1000;
-constexpr double stale_lock_s = 180;  // of a talker on another machine
+constexpr double stale_lock_s = 180;      // of a talker on another machine
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> fields;
-  std::istringstream stream(text);
-  for (std::string field; std::getline(stream, field, separator);) fields.push_back(field);
-  return fields;
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() < 20 && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+// "1234", or "1234_5" for an array's fifth task.
 bool is_job_id(const std::string& text) {
-  return !text.empty() && text.size() < 20 && text.find_first_not_of("0123456789") == std::string::npos;
+  const std::size_t task = text.find('_');
+  return is_number(text.substr(0, task)) && (task == std::string::npos || is_number(text.substr(task + 1)));
 }
 
 std::string first_word(const std::string& text) {
@@ -73,9 +72,40 @@ std::vector<std::string> sbatch_command(const std::string& path, const Request& 
   if (!wish.account.empty()) command.push_back("--account=" + wish.account);
   if (!wish.time.empty()) command.push_back("--time=" + wish.time);
   if (!wish.gpus.empty() && wish.gpus != "0") command.push_back("--gres=gpu:" + wish.gpus);
+  if (!request.repeats.empty())
+    command.push_back("--array=1-" + std::to_string(request.repeats.size()) +
+                      (wish.at_once > 0 ? "%" + std::to_string(wish.at_once) : ""));
   command.insert(command.end(), wish.options.begin(), wish.options.end());
   command.push_back(path + "/" + numbered("job", request.number, ".sh"));
   return command;
+}
+
+// What the job runs: the keeper of its run or, as a task of an array, of one of the repeats.
+std::string script_of(const std::string& path, const Request& request) {
+  std::string script = "#!/bin/sh\n";
+  std::string folder = for_shell(path);
+  if (!request.repeats.empty()) {
+    script += "case \"$SLURM_ARRAY_TASK_ID\" in\n";
+    std::size_t task = 0;
+    for (const std::string& run : request.repeats) script += std::to_string(++task) + ") run=" + run + ";;\n";
+    script += "esac\n";
+    folder = for_shell(path.substr(0, path.rfind('/') + 1)) + "\"$run\"";
+  }
+  return script + "exec " + for_shell(own_program()) + " keep " + folder + " --request " +
+         std::to_string(request.number) + "\n";
+}
+
+// Every job of the user whose name is ours, one a line and each task of an array by itself; and how many jobs of all
+// users each partition has in each state, counted there, since a cluster may have many thousand.
+std::vector<std::string> queue_question(bool of_all_users) {
+  const std::string user = std::to_string(::getuid());
+  const std::string question =
+      "{ squeue --noheader --array $2 '--format=%i|%T|%N|%P|%U|%j|%r'; echo \"end|$?\"; } | awk -F'|' -v me=\"$1\" '"
+      "$1 == \"end\" { status = $2; next } "
+      "$5 == me && index($6, \"stepladder-\") == 1 { print \"job|\" $0 } "
+      "{ count[$4 \"|\" $2]++ } "
+      "END { for (key in count) if (++n <= 5000) print \"count|\" key \"|\" count[key]; exit status }'";
+  return {"/bin/sh", "-c", question, "sh", user, of_all_users ? "" : "--user=" + user};
 }
 
 const char* slurm_signal(const std::string& name) {
@@ -158,11 +188,11 @@ void SlurmJobs::submit(const std::string& path, const Request& request, Done don
 
 void SlurmJobs::look_for_name(std::shared_ptr<Submission> submission) {
   children_.start({"squeue", "--noheader", "--states=all", "--user=" + std::to_string(::getuid()),
-                   "--name=" + job_name(submission->request), "--format=%i"},
+                   "--name=" + job_name(submission->request), "--format=%F"},
                   patience, [this, submission](const Outcome& outcome) {
                     if (!outcome.succeeded()) return finish(submission, outcome.sentence("squeue"));
                     const std::string id = first_word(outcome.output);
-                    if (is_job_id(id)) return keep_number(submission, id);
+                    if (is_number(id)) return keep_number(submission, id);
                     submit_now(submission);
                   });
 }
@@ -170,24 +200,27 @@ void SlurmJobs::look_for_name(std::shared_ptr<Submission> submission) {
 void SlurmJobs::submit_now(std::shared_ptr<Submission> submission) {
   const Request& request = submission->request;
   try {
-    replace(submission->folder.get(), numbered("job", request.number, ".sh"),
-            "#!/bin/sh\nexec " + for_shell(own_program()) + " keep " + for_shell(submission->path) + " --request " +
-                std::to_string(request.number) + "\n");
+    replace(submission->folder.get(), numbered("job", request.number, ".sh"), script_of(submission->path, request));
   } catch (const Refusal& refusal) {
     return finish(submission, refusal.what());
   }
   children_.start(sbatch_command(submission->path, request), submit_patience,
                   [this, submission](const Outcome& outcome) {
                     const std::string id = outcome.output.substr(0, outcome.output.find_first_of(";\n"));
-                    if (!outcome.succeeded() || !is_job_id(id)) return finish(submission, outcome.sentence("sbatch"));
+                    if (!outcome.succeeded() || !is_number(id)) return finish(submission, outcome.sentence("sbatch"));
                     keep_number(submission, id);
                   });
 }
 
 void SlurmJobs::keep_number(const std::shared_ptr<Submission>& submission, const std::string& id) {
+  const Request& request = submission->request;
   try {
-    create_once(submission->folder.get(), numbered("job", submission->request.number, ".json"),
-                as_text({{"id", id}, {"t", now()}}));
+    // The file of the first repeat says that all have theirs.
+    for (std::size_t task = request.repeats.size(); task > 1; --task)
+      create_once(run_folder(folder_, request.repeats[task - 1]).get(), "job.json",
+                  as_text({{"id", id + "_" + std::to_string(task)}, {"t", now()}}));
+    create_once(submission->folder.get(), numbered("job", request.number, ".json"),
+                as_text({{"id", request.repeats.empty() ? id : id + "_1"}, {"t", now()}}));
     finish(submission, "");
   } catch (const Refusal& refusal) {
     finish(submission, refusal.what());
@@ -219,16 +252,20 @@ void SlurmJobs::signal(const Job& job, const std::string& name, bool is_queued, 
 void SlurmJobs::look() {
   if (asks_) return;
   const auto since = Clock::now() - last_ask_;
-  if (last_ask_ != Clock::time_point() && since < (is_new_ ? Clock::duration(least_interval) : ask_interval)) return;
+  const bool is_soon = is_new_ || cluster_.awaits_queue();
+  if (last_ask_ != Clock::time_point() && since < (is_soon ? Clock::duration(least_interval) : ask_interval)) return;
   const bool any = std::any_of(known_.begin(), known_.end(), [](const auto& entry) {
     return entry.second.has_folder_entry && !entry.second.job.is_over() && Clock::now() >= entry.second.next_detail;
   });
-  if (!any) return;
+  const bool of_all_users = cluster_.is_asked();
+  if (!any && !of_all_users) return;
   asks_ = true;
   is_new_ = false;
   last_ask_ = Clock::now();
-  children_.start({"squeue", "--noheader", "--user=" + std::to_string(::getuid()), "--format=%i|%T|%N|%r"}, patience,
-                  [this](const Outcome& outcome) { take_queue(outcome); });
+  children_.start(queue_question(of_all_users), patience, [this, of_all_users](const Outcome& outcome) {
+    take_queue(outcome);
+    if (of_all_users) cluster_.take_queue(outcome);
+  });
 }
 
 void SlurmJobs::take_queue(const Outcome& outcome) {
@@ -236,8 +273,9 @@ void SlurmJobs::take_queue(const Outcome& outcome) {
   std::map<std::string, std::vector<std::string>> lines;
   for (const std::string& line : split(outcome.output, '\n')) {
     auto fields = split(line, '|');
-    fields.resize(4);
-    lines[fields[0]] = fields;
+    if (fields[0] != "job") continue;
+    fields.resize(8);  // as queue_question writes them
+    lines[fields[1]] = {fields[1], fields[2], fields[3], fields[7]};
   }
   std::size_t details = 0;
   for (auto& [run, known] : known_) {
@@ -295,83 +333,10 @@ void SlurmJobs::ask_accounting(const std::string& run) {
                     const auto fields = split(outcome.output.substr(0, outcome.output.find('\n')), '|');
                     // "CANCELLED by 1000"
                     if (outcome.succeeded() && fields.size() == 2)
-                      return set_state(run, first_word(fields[0]), "", fields[1]);
+                      return set_state(run, first_word(fields[0]), "", fields[1] == "None assigned" ? "" : fields[1]);
                     known_[run].next_detail = Clock::now() + detail_interval;
                     set_state(run, "", "Slurm has forgotten the job, and its accounting is off.", "");
                   });
-}
-
-namespace {
-
-// "gpu:a100:4(S:0-1),gpu:2" -> 6
-std::int64_t gpus_of(const std::string& resources) {
-  std::int64_t count = 0;
-  for (const std::string& entry : split(resources, ',')) {
-    if (!entry.starts_with("gpu")) continue;
-    const std::string plain = entry.substr(0, entry.find('('));
-    count += std::strtoll(plain.c_str() + plain.rfind(':') + 1, nullptr, 10);
-  }
-  return count;
-}
-
-// Lines of "%P|%l|%F|%G": a partition has one for each kind of node.
-Json partitions_in(const std::string& text) {
-  Json partitions = Json::array();
-  for (const std::string& line : split(text, '\n')) {
-    auto fields = split(line, '|');
-    if (fields.size() != 4 || fields[0].empty()) continue;
-    const bool is_default = fields[0].back() == '*';
-    if (is_default) fields[0].pop_back();
-    auto counts = split(fields[2], '/');  // allocated, idle, other, total
-    counts.resize(4);
-    const std::int64_t nodes = std::strtoll(counts[3].c_str(), nullptr, 10);
-    auto found =
-        std::find_if(partitions.begin(), partitions.end(), [&](const Json& p) { return p["name"] == fields[0]; });
-    if (found == partitions.end()) {
-      if (partitions.size() >= most_partitions) break;
-      partitions.push_back({{"name", fields[0]},
-                            {"default", is_default},
-                            {"time_limit", fields[1]},
-                            {"nodes", 0},
-                            {"idle", 0},
-                            {"gpus", 0}});
-      found = partitions.end() - 1;
-    }
-    (*found)["nodes"] = (*found)["nodes"].get<std::int64_t>() + nodes;
-    (*found)["idle"] = (*found)["idle"].get<std::int64_t>() + std::strtoll(counts[1].c_str(), nullptr, 10);
-    (*found)["gpus"] = (*found)["gpus"].get<std::int64_t>() + nodes * gpus_of(fields[3]);
-  }
-  return partitions;
-}
-
-}  // namespace
-
-void SlurmJobs::describe(std::function<void(const Json& answer)> done) {
-  auto answer = std::make_shared<Json>(Json{
-      {"available", false}, {"version", ""}, {"partitions", Json::array()}, {"accounting", false}, {"reason", ""}});
-  children_.start({"sinfo", "--version"}, patience, [this, answer, done](const Outcome& version) {
-    if (!version.succeeded()) {
-      (*answer)["reason"] = version.started ? version.sentence("sinfo") : "Slurm's commands aren't installed here.";
-      return done(*answer);
-    }
-    (*answer)["version"] = version.output.substr(0, version.output.find('\n'));
-    children_.start({"sinfo", "--noheader", "--format=%P|%l|%F|%G"}, patience,
-                    [this, answer, done](const Outcome& info) {
-                      if (!info.succeeded()) {
-                        (*answer)["reason"] = info.sentence("sinfo");
-                        return done(*answer);
-                      }
-                      (*answer)["available"] = true;
-                      (*answer)["partitions"] = partitions_in(info.output);
-                      children_.start({"scontrol", "show", "config"}, patience, [answer, done](const Outcome& config) {
-                        const std::size_t at = config.output.find("AccountingStorageType");
-                        const std::string line =
-                            at == std::string::npos ? "" : config.output.substr(at, config.output.find('\n', at) - at);
-                        (*answer)["accounting"] = !line.empty() && line.find("none") == std::string::npos;
-                        done(*answer);
-                      });
-                    });
-  });
 }
 
 }  // namespace stepladder::far

@@ -1,5 +1,5 @@
 // Slurm, asked through its own commands: submits jobs, and knows the state of those that somebody is interested in. One
-// `squeue` serves all of them, at most every 30 s.
+// `squeue` serves all of them, and whoever wants to see the queue, at most every 30 s.
 #pragma once
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include "app/far/process.h"
 #include "app/far/run_folder.h"
 #include "app/far/run_state.h"
+#include "app/far/slurm_cluster.h"
 
 namespace stepladder::far {
 
@@ -20,7 +21,8 @@ class SlurmJobs {
   using Done = std::function<void(const std::string& error)>;  // empty: done
 
   // `folder` holds runs/.
-  SlurmJobs(std::string folder, Children& children) : folder_(std::move(folder)), children_(children) {}
+  SlurmJobs(std::string folder, Children& children)
+      : folder_(std::move(folder)), children_(children), cluster_(children) {}
 
   // The job of a run's latest request, which is asked for from now on while it isn't over; null if the run has none.
   const Job* job_of(const std::string& run, int run_folder);
@@ -35,7 +37,7 @@ class SlurmJobs {
   void look();
 
   // What `slurm` answers.
-  void describe(std::function<void(const Json& answer)> done);
+  void describe(SlurmCluster::Done done) { cluster_.describe(std::move(done)); }
 
  private:
   struct Known {
@@ -59,6 +61,7 @@ class SlurmJobs {
 
   const std::string folder_;
   Children& children_;
+  SlurmCluster cluster_;
   std::map<std::string, Known> known_;
   Clock::time_point last_ask_{};
   bool asks_ = false;

@@ -198,6 +198,19 @@ void Talker::report(const Json& id) {
     found["gpus"] = outcome.succeeded() ? gpus_in(outcome.output) : Json::array();
     found["gpu_reason"] =
         outcome.succeeded() ? found["gpus"].empty() ? "nvidia-smi lists no GPU." : "" : outcome.sentence("nvidia-smi");
+    ask_about_logout(id, std::move(found));
+  });
+}
+
+// Once: it changes only when an administrator changes it.
+void Talker::ask_about_logout(const Json& id, Json found) {
+  if (logout_) {
+    found["logout"] = *logout_;
+    return answer(id, found);
+  }
+  children_.start(logout_question(), gpu_patience, [this, id, found](const Outcome& outcome) mutable {
+    logout_ = logout_in(outcome.output);
+    found["logout"] = *logout_;
     answer(id, found);
   });
 }
@@ -280,17 +293,17 @@ void Talker::start(const Json& id, const Json& json) {
     throw Refusal("The run was started " + std::to_string(latest) + " times; 'number' must be at most one more.");
   if (latest > 0 && request.number > latest && may_go_on(state(request.run)))
     throw Refusal("The run hasn't ended yet, so it can't be started again.");
-  if (request.number > latest) {
-    const Descriptor files = request.tree.empty() ? Descriptor() : folder_below(folder.get(), "files");
-    if (!request.tree.empty() && (!files || !open_below(files.get(), parts_of(request.tree), O_RDONLY)))
-      throw Refusal("files/" + request.tree + " was not sent.");
-    create_once(folder.get(), numbered("request", request.number, ".json"), as_text(as_json(request)));
-  }
+  if (request.number > latest) write_request(request);
   // Another talker may have been first: its request counts.
   const auto stored = read_request(folder.get(), request.number);
   if (!stored) throw Refusal("The request can't be read back.");
   if (!stored->slurm) return start_keeper_for(id, *stored, folder.get());
-  jobs_.submit(path_of(stored->run), *stored, [this, id, run = stored->run](const std::string& error) {
+  // All repeats are submitted as the first of them.
+  const auto submitted = stored->leader() == stored->run
+                             ? stored
+                             : read_request(run_folder(folder_, stored->leader()).get(), stored->number);
+  if (!submitted) throw Refusal("The request of the first repeat can't be read.");
+  jobs_.submit(path_of(submitted->run), *submitted, [this, id, run = stored->run](const std::string& error) {
     try {
       if (error.empty()) return answer(id, state(run));
       refuse(id, error);
@@ -298,6 +311,22 @@ void Talker::start(const Json& id, const Json& json) {
       refuse(id, refusal.what());
     }
   });
+}
+
+// That of each repeat before one of them is submitted. A request that is there already counts.
+void Talker::write_request(const Request& request) {
+  const Descriptor leader = run_folder(folder_, request.leader(), true);
+  const Descriptor files = request.tree.empty() ? Descriptor() : folder_below(leader.get(), "files");
+  if (!request.tree.empty() && (!files || !open_below(files.get(), parts_of(request.tree), O_RDONLY)))
+    throw Refusal("files/" + request.tree + " was not sent.");
+  Request each = request;
+  for (const std::string& run : request.repeats) {
+    if (run == request.run) continue;
+    each.run = run;
+    create_once(run_folder(folder_, run, true).get(), numbered("request", 1, ".json"), as_text(as_json(each)));
+  }
+  create_once(run_folder(folder_, request.run).get(), numbered("request", request.number, ".json"),
+              as_text(as_json(request)));
 }
 
 void Talker::start_keeper_for(const Json& id, const Request& request, int run_folder) {
@@ -363,6 +392,11 @@ void Talker::forget(const Json& id, const Json& request) {
     const auto force = request.find("force");
     const bool forced = force != request.end() && *force == true && found["phase"] == "unknown";
     if (may_go_on(found) && !forced) throw Refusal("The run hasn't ended, so it is kept.");
+    const auto first = read_request(folder.get(), 1);
+    if (first && first->leader() == run)  // the others' output and code are in its folder
+      for (const std::string& repeat : first->repeats)
+        if (repeat != run && open_folder(path_of(repeat)) && may_go_on(state(repeat)))
+          throw Refusal("Its repeat " + repeat + " hasn't ended, so it is kept.");
   }
   const Descriptor all = open_folder(folder_ + "/runs");
   if (!all || ::renameat(all.get(), run.c_str(), all.get(), (".forgotten-" + run).c_str()) != 0)

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "app/far/follower.h"
@@ -36,10 +37,12 @@ class Talker {
   void take(const Json& id, const std::string& what, const Json& request);
 
   void report(const Json& id);
+  void ask_about_logout(const Json& id, Json found);
   void installed(const Json& id, const Json& request);
   Json runs(const Json& request);
   Json put(const Json& request);
   void start(const Json& id, const Json& request);
+  void write_request(const Request& request);
   void start_keeper_for(const Json& id, const Request& request, int run_folder);
   void signal(const Json& id, const Json& request);
   void forget(const Json& id, const Json& request);
@@ -62,6 +65,7 @@ class Talker {
   SlurmJobs jobs_;
   Follower follower_;
   std::map<std::string, Attempt> attempts_;  // by run
+  std::optional<Json> logout_;               // what a logout does to programs here, once it was asked
 };
 
 }  // namespace stepladder::far

@@ -39,13 +39,17 @@ std::vector<std::string> words_of(std::string_view command_line) {
   return words;
 }
 
+std::vector<std::string> words_of(const LadderRequest& request, const std::vector<SweptValue>& swept) {
+  std::vector<std::string> words = words_of(swept.empty() ? command_line_of(request) : command_line_of(request, swept));
+  words.erase(words.begin());
+  return words;
+}
+
 FarLadder ladder_there(const Machine& machine, LadderRequest request, const std::vector<SweptValue>& swept,
                        const std::filesystem::path& shipped_text) {
   const bool sends_text = !request.base.data.empty() && request.base.data == shipped_text.string();
   if (sends_text) request.base.data = shipped_text.filename().string();
-  std::vector<std::string> words = words_of(swept.empty() ? command_line_of(request) : command_line_of(request, swept));
-  words.erase(words.begin());  // "stepladder"
-  FarLadder ladder{.command = stepladder_there(machine, words), .files = std::nullopt};
+  FarLadder ladder{.command = stepladder_there(machine, words_of(request, swept)), .files = std::nullopt};
   if (machine.uses_slurm) ladder.command.slurm = machine.slurm;
   if (!sends_text) return ladder;
   ladder.files.emplace(PackedFiles::of(shipped_text.parent_path(), shipped_text.filename().string() + '\0'));

@@ -18,6 +18,9 @@ FarCommand stepladder_there(const Machine& machine, const std::vector<std::strin
 // The words of a command line as command_line_of writes it, quoted for a POSIX shell.
 std::vector<std::string> words_of(std::string_view command_line);
 
+// Those that train the ladder there, without the program's own name.
+std::vector<std::string> words_of(const LadderRequest& request, const std::vector<SweptValue>& swept = {});
+
 // A ladder or sweep of the Launch view. The text that ships with Stepladder is sent with it, in an archive that lives
 // as long as the value; other data is the machine's.
 struct FarLadder {

@@ -13,6 +13,7 @@
 
 #include "app/format.h"
 #include "app/machines/base64.h"
+#include "app/machines/followed_run.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -23,14 +24,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_files = 4096;  // of one far run
 constexpr std::size_t most_state_bytes = 64 << 10;
-constexpr std::size_t tree_piece = 512 << 10;
 constexpr double between_notes_s = 20;
 constexpr std::chrono::seconds between_looks(2);
 constexpr std::chrono::seconds follow_again_after(3);
-
-fs::path mirror_folder(RunStore& store, const std::string& uid) {
-  return fs::path(store.file().string() + ".machines") / uid;
-}
 
 // "keeper/rank-0.1.jsonl", "journals/ID/rank-0.1.jsonl": nothing else becomes a file here.
 bool is_journal_name(const std::string& name) {
@@ -64,35 +60,6 @@ void write_at(const fs::path& file, std::uint64_t at, std::string_view bytes) {
   if (error != 0) throw std::runtime_error(file.string() + " can't be written: " + std::strerror(error));
 }
 
-Json request_of(const FarCommand& command) {
-  Json request = {{"name", command.name},
-                  {"command", command.command},
-                  {"folder", command.folder.empty() ? Json() : Json(command.folder)},
-                  {"env", command.environment},
-                  {"tree", command.tree.empty() ? Json() : Json("tree.tar.gz")},
-                  {"slurm", nullptr}};
-  if (command.slurm) {
-    const SlurmRequest& slurm = *command.slurm;
-    Json asked = Json::object();  // without what the cluster decides
-    for (const auto& [name, text] :
-         {std::pair{"partition", slurm.partition}, {"account", slurm.account}, {"time", slurm.time}})
-      if (!text.empty()) asked[name] = text;
-    if (slurm.gpus > 0) asked["gpus"] = slurm.gpus;
-    // Ladders and sweeps start the processes of each run themselves, on one node.
-    if (command.kind == "watch" || command.kind == "train") {
-      const std::int64_t each = slurm.tasks_per_node > 0 ? slurm.tasks_per_node : slurm.nodes > 1 ? slurm.gpus : 0;
-      if (slurm.nodes > 0) asked["nodes"] = slurm.nodes;
-      if (each > 0) asked["tasks_per_node"] = each;
-    }
-    request["slurm"] = std::move(asked);
-  }
-  const ImportOptions& options = command.options;
-  request["here"] = {{"tokens_per_step", options.tokens_per_step},  // for this side; the far one skips it
-                     {"params", options.params},
-                     {"hardware", options.hardware}};
-  return request;
-}
-
 ImportOptions options_in(const Json& request) {
   const auto here = request.find("here");
   if (here == request.end() || !here->is_object()) return {};
@@ -102,36 +69,6 @@ ImportOptions options_in(const Json& request) {
 }
 
 }  // namespace
-
-struct FarRuns::Followed {
-  FarRun row;
-  Json request;
-  fs::path folder;  // the copies
-  std::map<std::string, std::uint64_t> sizes;
-  OutputFile output;
-  std::unique_ptr<JournalFollower> keeper;    // of a watched program: its run
-  std::unique_ptr<JournalFollower> journals;  // of what it trains or logs
-  std::unique_ptr<TextFollower> text;
-  std::set<std::string> known;  // names that the followers have
-  RunId run = 0;                // of a watched program
-  std::string joined;           // the folder under journals/ that completes it
-  bool is_sending = false;
-  bool reads_text = false;
-  std::string phase = "asked";
-  std::string reason;
-  std::int64_t exit_status = 0;
-  bool is_all_here = false;  // it has ended, and the machine has sent all of it
-
-  Followed(FarRun far_run, fs::path mirror)
-      : row(std::move(far_run)),
-        request(Json::parse(row.request, nullptr, false)),
-        folder(std::move(mirror)),
-        output(folder / "output.log") {
-    if (!request.is_object()) request = Json::object();
-  }
-
-  bool is_watch() const { return row.kind == "watch"; }
-};
 
 FarRuns::FarRuns(RunStore& store, Ears ears, SshAsks asks)
     : store_(store), ears_(std::move(ears)), asks_(std::move(asks)), program_(far_program()) {}
@@ -153,40 +90,6 @@ Link& FarRuns::link(const Machine& machine) {
   return *link;
 }
 
-FarRun FarRuns::start(const Machine& machine, const FarCommand& command) {
-  FarRun run = store_.machines().add_run({.alias = machine.alias,
-                                          .kind = command.kind,
-                                          .name = command.name,
-                                          .request = request_of(command).dump(),
-                                          .sent = command.sent});
-  if (!command.tree.empty()) {
-    const fs::path folder = mirror_folder(store_, run.uid);
-    fs::create_directories(folder);
-    fs::copy_file(command.tree, folder / "tree.tar.gz");
-  }
-  follow(run);
-  if (Link& to = link(machine); to.is_up()) send_tree(*followed_[run.uid]);
-  return run;
-}
-
-FarRun FarRuns::start_again(const std::string& uid, const std::vector<std::string>& command) {
-  FarRun run = store_.machines().far_run(uid).value();
-  Json request = Json::parse(run.request, nullptr, false);
-  if (!request.is_object()) request = Json::object();
-  request["number"] = integer_in(request, "number", 1) + 1;
-  request["command"] = command;
-  request["tree"] = nullptr;  // it is there
-  run.request = request.dump();
-  run.state.clear();
-  run.is_started = run.is_over = false;
-  store_.machines().update(run);
-  ended_.erase(uid);
-  Followed& followed = follow(run);
-  const auto machine = store_.machines().machine(run.alias);
-  if (machine && link(*machine).is_up()) send_tree(followed);
-  return run;
-}
-
 FarRuns::Followed& FarRuns::follow(const FarRun& run) {
   auto& place = followed_[run.uid];
   if (place) return *place;
@@ -196,6 +99,10 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
   FollowRequest request{.is_far = true};
   request.created = [this, run](RunId id) { welcome(run, id); };
   followed.journals = std::make_unique<JournalFollower>(store_, request, tell);
+  request.created = [this, run](RunId id) {
+    welcome(run, id);
+    join_repeats(run, id);
+  };
   request.name = run.name;
   followed.keeper = std::make_unique<JournalFollower>(store_, request, tell);
   followed.text = std::make_unique<TextFollower>(store_, request, tell);
@@ -223,62 +130,6 @@ void FarRuns::look_for_work(bool at_all_machines) {
   for (const Machine& machine : store_.machines().machines()) link(machine);
 }
 
-// Piece by piece, then the request itself.
-void FarRuns::send_tree(Followed& followed) {
-  if (followed.is_sending) return;
-  followed.is_sending = true;
-  if (followed.request.value("tree", Json()).is_null()) return send_start(followed);
-  const std::string uid = followed.row.uid;
-  const fs::path tree = followed.folder / "tree.tar.gz";
-  const auto send = [this, uid, tree](const auto& self, std::uint64_t at) -> void {
-    const auto found = followed_.find(uid);
-    if (found == followed_.end()) return;
-    std::ifstream file(tree, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(at));
-    std::string bytes(tree_piece, '\0');
-    file.read(bytes.data(), std::ssize(bytes));
-    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
-    if (bytes.empty())
-      return at == 0 ? refuse(*found->second, "the tree to be sent is gone") : send_start(*found->second);
-    const std::uint64_t next = at + bytes.size();
-    links_.at(found->second->row.alias)
-        ->ask(
-            "put", {{"run", uid}, {"name", "tree.tar.gz"}, {"at", at}, {"data", to_base64(bytes)}},
-            [this, uid, next, self](const Json&, const std::string& error) {
-              const auto still = followed_.find(uid);
-              if (still == followed_.end()) return;
-              Followed& followed_now = *still->second;
-              if (error.empty()) return self(self, next);
-              followed_now.is_sending = false;  // when the link is up again, all of it is sent again
-              if (links_.at(followed_now.row.alias)->is_up()) refuse(followed_now, error);
-            },
-            Link::WhenLost::fail);
-  };
-  send(send, 0);
-}
-
-void FarRuns::send_start(Followed& followed) {
-  Json request = followed.request;
-  request.erase("here");
-  request["run"] = followed.row.uid;
-  links_.at(followed.row.alias)
-      ->ask(
-          "start", std::move(request),
-          [this, uid = followed.row.uid](const Json& state, const std::string& error) {
-            const auto found = followed_.find(uid);
-            if (found == followed_.end()) return;
-            Followed& started = *found->second;
-            started.is_sending = false;
-            if (error.ends_with("ask again.")) return;  // another process is just submitting it
-            const bool is_up = links_.at(started.row.alias)->is_up();
-            if (!error.empty()) return is_up ? refuse(started, error) : void();
-            started.row.is_started = true;
-            to_follow_.insert(started.row.alias);
-            hear_state(started, state);
-          },
-          Link::WhenLost::fail);
-}
-
 // In the transaction that creates the run, or first adds to it.
 void FarRuns::welcome(const FarRun& far_run, RunId id) {
   const auto members = store_.machines().members(far_run.uid);
@@ -295,6 +146,24 @@ void FarRuns::welcome(const FarRun& far_run, RunId id) {
   ears_.tell("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias);
 }
 
+// Repeats of a command are the repeats of one rung, the only one of a ladder with the first repeat's uid.
+void FarRuns::join_repeats(const FarRun& far_run, RunId id) {
+  const Json request = Json::parse(far_run.request, nullptr, false);
+  const std::vector<std::string> repeats = request.is_object() ? repeats_of(request) : std::vector<std::string>();
+  const auto at = std::find(repeats.begin(), repeats.end(), far_run.uid);
+  if (at == repeats.end()) return;
+  Run run = store_.existing_run(id);
+  if (run.ladder) return;
+  const std::string name = bounded(text_in(request, "name"), longest_name);
+  run.ladder = store_.following().ladder_with_uid(repeats.front());
+  if (!run.ladder)
+    run.ladder = store_.create_ladder(
+        {.uid = repeats.front(), .name = name, .source = "import", .source_path = run.source_path});
+  run.repeat = static_cast<int>(at - repeats.begin());
+  run.stage = run.title = name;
+  store_.update_run(run);
+}
+
 // What is known of runs whose machine is out of reach: their status is what it was.
 void FarRuns::say_in_runs(const std::string& alias, const std::string& reason) {
   for (const auto& [uid, followed] : followed_) {
@@ -306,15 +175,6 @@ void FarRuns::say_in_runs(const std::string& alias, const std::string& reason) {
       store_.update_run(*run);
     }
   }
-}
-
-// The machine will not run it: nothing was started.
-void FarRuns::refuse(Followed& followed, const std::string& why) {
-  followed.phase = "refused";
-  followed.reason = why;
-  followed.row.state = Json{{"phase", "refused"}, {"reason", why}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-  ears_.tell(followed.row.alias + " refuses: " + why);
-  end(followed);
 }
 
 void FarRuns::ask_to_follow(const std::string& alias) {
@@ -526,11 +386,15 @@ void FarRuns::note_links() {
   }
 }
 
-void FarRuns::turn(std::chrono::milliseconds patience) {
+void FarRuns::turn_links(std::chrono::milliseconds patience) {
   std::vector<pollfd> waiting;
   for (const auto& [alias, link] : links_) link->add_to(waiting);
   ::poll(waiting.data(), waiting.size(), static_cast<int>(patience.count()));
   for (const auto& [alias, link] : links_) link->turn();
+}
+
+void FarRuns::turn(std::chrono::milliseconds patience) {
+  turn_links(patience);
   if (Clock::now() >= ask_again_) {
     ask_again_ = Clock::now() + between_looks;
     std::vector<std::string> not_started;  // one that is refused is no longer followed

@@ -32,6 +32,7 @@ struct FarCommand {
   std::string folder;                // where it runs; empty: a new one, with the tree that was sent
   std::map<std::string, std::string> environment;
   std::optional<SlurmRequest> slurm;
+  std::int64_t at_once = 0;    // of repeats; 0: as many as the cluster has room for
   std::filesystem::path tree;  // here: a tar.gz that is unpacked there first; empty: none
   std::string sent;            // JSON: what the tree is, recorded with the run
   ImportOptions options;       // of a watched program's output
@@ -46,6 +47,9 @@ struct FarProgress {
   std::vector<RunId> runs;
   std::string output_tail;  // the last 4 KiB of what it printed
 };
+
+// What a machine is asked to stop, pause or continue if it is asked so of one run: "the run", or all runs of a ladder.
+std::string asked_of(RunStore& store, const FarPlace& place);
 
 // Used by one thread, as its store. Two processes may follow the same runs.
 class FarRuns {
@@ -64,12 +68,18 @@ class FarRuns {
   // StorageError, or std::runtime_error for a tree that can't be read.
   FarRun start(const Machine& machine, const FarCommand& command);
 
+  // The same, `count` times, as one array of a cluster's jobs: `slurm` is set. The repeats of one rung, in their order.
+  std::vector<FarRun> start_repeats(const Machine& machine, const FarCommand& command, std::int64_t count);
+
   // Once it is over there: starts this command in the same folder, as its next attempt. Its runs go on as they were.
   FarRun start_again(const std::string& uid, const std::vector<std::string>& command);
 
   // Links, and whatever has arrived. Waits at most `patience` for something to happen. Never throws for an error of a
   // machine or the database: tells it once, and tries again.
   void turn(std::chrono::milliseconds patience);
+
+  // The links alone, for questions: what was started on machines isn't followed.
+  void turn_links(std::chrono::milliseconds patience);
 
   // Opens links also to machines on which nothing was started, and those that open_runs names anew.
   void look_for_work(bool at_all_machines);
@@ -90,6 +100,7 @@ class FarRuns {
 
   Followed& follow(const FarRun& run);
   void send_start(Followed& followed);
+  bool may_be_sent(Followed& followed);
   void send_tree(Followed& followed);
   void ask_to_follow(const std::string& alias);
   void hear(const std::string& alias, const Json& line);
@@ -101,6 +112,7 @@ class FarRuns {
   void end(Followed& followed);
   void refuse(Followed& followed, const std::string& why);
   void welcome(const FarRun& far_run, RunId run);
+  void join_repeats(const FarRun& far_run, RunId run);
   void say_in_runs(const std::string& alias, const std::string& reason);
   void note_links();
 

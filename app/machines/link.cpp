@@ -47,6 +47,17 @@ std::string beginning(const Machine& machine, const FarProgram& program) {
          "-c1-64; }; ";
 }
 
+// A condition for `if`: stores in p what `reader` reads, whole or not at all; t is the file meanwhile.
+std::string storing(const std::string& reader, const FarProgram& program) {
+  return "t=\"$d/bin/new.$$\"; if ( umask 077; mkdir -p \"$d/bin\" && " + reader +
+         " > \"$t\" && test \"$(h \"$t\")\" = " + program.sha256 + " && chmod 700 \"$t\" && mv \"$t\" \"$p\" )";
+}
+
+std::string bytes_of(const FarProgram& program) {
+  std::ifstream file(program.file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
 std::string random_mark() {
   std::random_device random;
   std::string mark = "stepladder-";
@@ -86,7 +97,10 @@ FarProgram far_program() {
     throw std::runtime_error("the checksum of " + file.string() + " can't be computed: " + last_line(sum.errors()));
   utsname system{};
   ::uname(&system);
-  return {file, output.substr(0, 64), std::string(system.sysname) + " " + system.machine};
+  return {.file = file,
+          .sha256 = output.substr(0, 64),
+          .platform = std::string(system.sysname) + " " + system.machine,
+          .bytes = fs::file_size(file)};
 }
 
 std::string refused_alias(std::string_view alias) {
@@ -120,7 +134,7 @@ std::vector<std::string> Link::command(const std::string& script) const {
       ssh && *ssh ? ssh : "ssh", "-T", "-a", "-x", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=5", "-o",
       "ServerAliveCountMax=3"};
   const bool can_ask = asks_.on_terminal || !asks_.environment.empty() || std::getenv("SSH_ASKPASS");
-  if (!can_ask) words.insert(words.end(), {"-o", "BatchMode=yes"});
+  if (!can_ask || asks_nothing_) words.insert(words.end(), {"-o", "BatchMode=yes"});
   words.insert(words.end(), {"--", machine_.alias, quoted(script)});
   return words;
 }
@@ -135,13 +149,13 @@ void Link::connect() {
   is_marked_ = false;
   input_.clear();
   ++tries_;
-  const std::string script = "echo; echo " + mark_ + " begin $(uname -s) $(uname -m); " +
-                             beginning(machine_, program_) +
-                             "if test -f \"$p\"; then s=$(h \"$p\"); if test \"$s\" = " + program_.sha256 +
-                             "; then exec \"$p\" talk --folder \"$d\"; fi; if test -z \"$s\"; then echo " + mark_ +
-                             " unverified; exit 0; fi; fi; "
-                             "echo " +
-                             mark_ + " need";
+  const std::string script =
+      "echo; echo " + mark_ + " begin $(uname -s) $(uname -m); " + beginning(machine_, program_) +
+      "if test -f \"$p\"; then s=$(h \"$p\"); if test \"$s\" = " + program_.sha256 +
+      "; then exec \"$p\" talk --folder \"$d\"; fi; if test -z \"$s\"; then echo " + mark_ +
+      " unverified; exit 0; fi; fi; echo " + mark_ + " need; " +
+      storing("head -c " + std::to_string(program_.bytes), program_) +
+      "; then exec \"$p\" talk --folder \"$d\"; else rm -f \"$t\"; echo " + mark_ + " unsent; fi";
   try {
     child_ = std::make_unique<ChildProcess>(command(script), asks_.on_terminal, environment());
   } catch (const std::exception& error) {
@@ -151,24 +165,26 @@ void Link::connect() {
   began_ = heard_ = Clock::now();
 }
 
-// Everything until the end of the file: no tool there has to count bytes.
+// Through the connection that is there, since ssh may ask for a code at each.
+void Link::send_program_here() {
+  child_->write(bytes_of(program_));
+  state_ = State::sending;
+  began_ = Clock::now();
+}
+
+// Through a connection of its own, until the end of the file: no tool there has to count bytes.
 void Link::send_program() {
-  std::ifstream file(program_.file, std::ios::binary);
-  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   mark_ = random_mark();
   is_marked_ = false;
   input_.clear();
-  const std::string script =
-      "echo; " + beginning(machine_, program_) +
-      "umask 077; t=\"$d/bin/new.$$\"; if mkdir -p \"$d/bin\" && cat > \"$t\" && test \"$(h \"$t\")\" = " +
-      program_.sha256 + " && chmod 700 \"$t\" && mv \"$t\" \"$p\"; then echo " + mark_ +
-      " stored; else rm -f \"$t\"; echo " + mark_ + " failed; fi";
+  const std::string script = "echo; " + beginning(machine_, program_) + storing("cat", program_) + "; then echo " +
+                             mark_ + " stored; else rm -f \"$t\"; echo " + mark_ + " failed; fi";
   try {
     child_ = std::make_unique<ChildProcess>(command(script), asks_.on_terminal, environment());
   } catch (const std::exception& error) {
     return lose(error.what());
   }
-  child_->write(bytes);
+  child_->write(bytes_of(program_));
   child_->close_input();
   state_ = State::sending;
   sent_program_ = true;
@@ -245,8 +261,9 @@ void Link::take_mark(std::string_view words) {
   }
   if (words == "need") {
     if (sent_program_) return lose("the far program was sent, but is not there or was changed", true);
-    return send_program();
+    return send_program_here();
   }
+  if (words == "unsent") return send_program();
   if (words == "stored") return connect();
   if (words == "failed") return lose("the far program can't be stored there: " + last_line(child_->errors()), true);
   if (words == "unverified")
@@ -268,7 +285,7 @@ void Link::take_json(const Json& line) {
 }
 
 void Link::begin_talk(const Json& greeting) {
-  if (state_ != State::connecting) return;
+  if (state_ != State::connecting && state_ != State::sending) return;
   if (integer_in(greeting, "stepladder-far") != protocol)
     return lose("the far program there speaks another version of our protocol", true);
   Question hello{.request = {{"do", "hello"}, {"version", protocol}}, .answer = {}, .when_lost = WhenLost::fail};

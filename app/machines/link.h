@@ -25,6 +25,7 @@ struct FarProgram {
   std::filesystem::path file;
   std::string sha256;
   std::string platform;  // "Linux x86_64"
+  std::uintmax_t bytes = 0;
 };
 
 // Throws std::runtime_error with a remedy if the file isn't there.
@@ -81,7 +82,12 @@ class Link {
   // It will fail again until somebody changes something: another architecture, a program that can't be run.
   bool is_hopeless() const { return is_hopeless_; }
   int tries() const { return tries_; }  // since it was up
-  void try_now() { next_try_ = {}; }
+  void try_now() {
+    next_try_ = {};
+    asks_nothing_ = false;
+  }
+  // Somebody has refused an answer: it is tried again without questions, until try_now.
+  void ask_nothing() { asks_nothing_ = true; }
 
  private:
   struct Question {
@@ -92,6 +98,7 @@ class Link {
   };
 
   void connect();
+  void send_program_here();
   void send_program();
   void read_lines();
   void take_line(std::string_view line);
@@ -119,6 +126,7 @@ class Link {
   double lost_at_ = missing;
   std::string why_;
   bool is_hopeless_ = false;
+  bool asks_nothing_ = false;
   bool sent_program_ = false;  // since the link was lost
   int tries_ = 0;
   Clock::time_point next_try_{};

@@ -47,6 +47,11 @@ void take_state(const Json& ok, MachineReport& report) {
   report.memory_bytes = integer_in(ok, "memory_total");
   report.free_memory_bytes = integer_in(ok, "memory_free");
   report.free_disk_bytes = integer_in(ok, "disk_free");
+  report.logout_kills.reset();
+  if (const auto logout = ok.find("logout"); logout != ok.end() && logout->is_object()) {
+    const Json kills = logout->value("kills", Json());
+    if (kills.is_boolean()) report.logout_kills = kills == Json(true) && logout->value("lingers", Json()) != Json(true);
+  }
   report.no_gpu_because = said(ok, "gpu_reason");
   report.gpus.clear();
   for (const Json& gpu : listed(ok, "gpus"))
@@ -62,13 +67,44 @@ void take_slurm(const Json& ok, MachineReport& report) {
   report.slurm_keeps_accounts = ok.value("accounting", Json()) == Json(true);
   report.no_slurm_because = said(ok, "reason");
   report.partitions.clear();
-  for (const Json& partition : listed(ok, "partitions")) report.partitions.push_back(said(partition, "name"));
+  for (const Json& partition : listed(ok, "partitions"))
+    report.partitions.push_back({.name = said(partition, "name"),
+                                 .is_default = partition.value("default", Json()) == Json(true),
+                                 .time_limit = said(partition, "time_limit"),
+                                 .nodes = integer_in(partition, "nodes"),
+                                 .idle_nodes = integer_in(partition, "idle"),
+                                 .allocated_nodes = integer_in(partition, "allocated"),
+                                 .gpus = integer_in(partition, "gpus"),
+                                 .running_jobs = integer_in(partition, "running", -1),
+                                 .pending_jobs = integer_in(partition, "pending", -1)});
+  report.running_jobs = integer_in(ok, "running", -1);
+  report.pending_jobs = integer_in(ok, "pending", -1);
+  // Its clock may be wrong; how long ago it was isn't.
+  const double age_s = number_in(ok, "now") - number_in(ok, "time");
+  report.queue_read_at = unix_now() - std::max(0.0, is_missing(age_s) ? 0 : age_s);
 }
 
-std::string joined(const std::vector<std::string>& texts) {
+std::string partitions_text(const std::vector<MachinePartition>& partitions) {
   std::string all;
-  for (const std::string& text : texts) all += (all.empty() ? "" : ", ") + text;
+  for (const MachinePartition& each : partitions)
+    all += (all.empty() ? "" : ", ") + each.name + " (" + std::to_string(each.idle_nodes) + " of " +
+           std::to_string(each.nodes) + " nodes idle)";
   return all;
+}
+
+std::string slurm_text(const MachineReport& report) {
+  if (!report.has_slurm) return "none: " + report.no_slurm_because;
+  std::string text = report.slurm_version + ", partitions " + partitions_text(report.partitions);
+  if (const std::string queue = queue_text(report); !queue.empty()) text += "; " + queue;
+  return text + (report.slurm_keeps_accounts ? "" : "; accounting is off");
+}
+
+MachineCheck logout_check(const MachineReport& report) {
+  if (!report.logout_kills) return {"Logout", Result::good, "no systemd-logind that ends programs was found"};
+  if (!*report.logout_kills) return {"Logout", Result::good, "programs there go on after a logout"};
+  return {"Logout", Result::warning,
+          "systemd-logind ends your programs there at a logout (KillUserProcesses=yes), so runs end with the "
+          "connection: `loginctl enable-linger` there prevents it, or `machines add --slurm` if it is a cluster"};
 }
 
 std::string gpus_text(const std::vector<MachineGpu>& gpus) {
@@ -113,6 +149,13 @@ std::string explained(const std::string& why, const std::string& alias) {
   for (const Known& known : all)
     if (why.find(known.part) != std::string::npos) return why + ". " + known.remedy;
   return why;
+}
+
+std::string queue_text(const MachineReport& report) {
+  if (report.running_jobs < 0 || report.pending_jobs < 0) return {};
+  const auto jobs = [](std::int64_t count) { return grouped(count) + (count == 1 ? " job" : " jobs"); };
+  return jobs(report.running_jobs) + " running, " + grouped(report.pending_jobs) + " waiting, as of " +
+         local_time_text(report.queue_read_at);
 }
 
 void ask_for_report(Link& link, MachineReport& report) {
@@ -189,10 +232,8 @@ std::vector<MachineCheck> checks_of(const MachineReport& report, const Machine& 
   checks.push_back(
       {"GPUs", Result::good, report.gpus.empty() ? "none: " + report.no_gpu_because : gpus_text(report.gpus)});
   const bool lacks_slurm = machine.uses_slurm && !report.has_slurm;
-  checks.push_back({"Slurm", lacks_slurm ? Result::bad : Result::good,
-                    report.has_slurm ? report.slurm_version + ", partitions " + joined(report.partitions) +
-                                           (report.slurm_keeps_accounts ? "" : "; accounting is off")
-                                     : "none: " + report.no_slurm_because});
+  checks.push_back({"Slurm", lacks_slurm ? Result::bad : Result::good, slurm_text(report)});
+  if (!machine.uses_slurm) checks.push_back(logout_check(report));
   checks.push_back({"Stepladder", report.version.empty() ? Result::warning : Result::good,
                     report.version.empty() ? "not installed, which `ladder --on` and `train --on` need (`watch --on` "
                                              "doesn't): `machines setup " +

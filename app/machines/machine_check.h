@@ -16,6 +16,9 @@ std::string explained(const std::string& why, const std::string& alias);
 void ask_for_report(Link& link, MachineReport& report);
 MachineReport unreachable(const Link& link);
 
+// "12 jobs running, 3 waiting, as of 2026-11-21 13:20"; empty: the queue isn't known.
+std::string queue_text(const MachineReport& report);
+
 std::vector<MachineCheck> checks_of(const MachineReport& report, const Machine& machine);
 
 }  // namespace stepladder

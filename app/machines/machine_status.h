@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,16 @@ struct MachineGpu {
   double load = missing;              // 0..1
   std::int64_t memory_bytes = 0;      // in use
   std::int64_t all_memory_bytes = 0;  // 0: not known
+};
+
+// A partition of a cluster, and the jobs of all users there. A count that Slurm didn't tell is -1.
+struct MachinePartition {
+  std::string name;
+  bool is_default = false;
+  std::string time_limit;  // as Slurm writes it
+  std::int64_t nodes = 0, idle_nodes = 0, allocated_nodes = 0;
+  std::int64_t gpus = 0;  // of all its nodes
+  std::int64_t running_jobs = -1, pending_jobs = -1;
 };
 
 // What is known of a machine after a question; texts are fit for a terminal.
@@ -31,9 +42,12 @@ struct MachineReport {
   std::int64_t memory_bytes = 0, free_memory_bytes = 0, free_disk_bytes = 0;
   std::vector<MachineGpu> gpus;
   std::string no_gpu_because;
+  std::optional<bool> logout_kills;  // systemd-logind ends the user's programs at a logout; empty: not known
   bool has_slurm = false;
   std::string slurm_version;
-  std::vector<std::string> partitions;
+  std::vector<MachinePartition> partitions;
+  std::int64_t running_jobs = -1, pending_jobs = -1;  // a job that waits for two partitions counts once
+  double queue_read_at = missing;                     // unix seconds, by our clock
   bool slurm_keeps_accounts = false;
   std::string no_slurm_because;
   bool is_complete = false;  // every question was answered
@@ -49,6 +63,7 @@ struct MachineCheck {
 // Something that was started there and isn't over.
 struct FarWork {
   std::string uid;
+  std::string kind;  // as FarRun::kind
   std::string name;
   std::string phase;  // docs/far.md
   std::string job;    // Slurm's number; empty: none

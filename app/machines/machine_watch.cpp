@@ -117,7 +117,12 @@ std::optional<std::vector<SshQuestion>> MachineWatch::take_questions() {
 }
 
 void MachineWatch::answer(const std::string& id, std::optional<std::string> text) {
-  post([this, id, text = std::move(text)](RunStore&, FarRuns&) { questions_->answer(id, text); });
+  post([this, id, text = std::move(text)](RunStore&, FarRuns& runs) {
+    questions_->answer(id, text);
+    if (text) return;
+    for (const auto& [alias, link] : runs.links())
+      if (!link->is_up()) link->ask_nothing();
+  });
 }
 
 void MachineWatch::bring_questions() {
@@ -184,6 +189,7 @@ void MachineWatch::publish(RunStore& store, FarRuns& runs) {
   for (const FarRun& run : store.machines().open_runs())
     if (const auto progress = runs.progress(run.uid); progress && statuses_.contains(run.alias))
       statuses_[run.alias].work.push_back({.uid = run.uid,
+                                           .kind = run.kind,
                                            .name = run.name,
                                            .phase = progress->phase,
                                            .job = job_in(progress->run),

@@ -40,6 +40,7 @@ class MachineWatch {
 
   // What ssh asks; nullopt: nothing has changed since the last call.
   std::optional<std::vector<SshQuestion>> take_questions();
+  // nullopt: refused; machines that can't be reached without an answer are asked again when the user tries them.
   void answer(const std::string& id, std::optional<std::string> text);
 
   // What has changed since the last call; nullopt: nothing.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -24,8 +25,17 @@ namespace {
 constexpr const char* variable = "STEPLADDER_ASKS_IN";
 constexpr std::string_view question_begin = "question-", answer_begin = "answer-";
 constexpr int patience_ms = 300'000;
+constexpr int look_interval_ms = 500;
 constexpr std::size_t longest_answer = 4096;
 constexpr std::size_t longest_question = 2000;
+
+// Whether something can be read before the patience is over or the process that asked, ssh, has ended.
+bool is_answered(int pipe, pid_t asker) {
+  pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
+  for (int waited_ms = 0; waited_ms < patience_ms && ::getppid() == asker; waited_ms += look_interval_ms)
+    if (::poll(&waiting, 1, look_interval_ms) == 1) return true;
+  return false;
+}
 
 bool is_id(const std::string& id) {
   return !id.empty() && id.size() < 20 && id.find_first_not_of("0123456789") == std::string::npos;
@@ -69,6 +79,7 @@ std::vector<SshQuestion> SshQuestions::open() const {
     std::getline(file, kind);
     const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
     if (!is_id(question.id) || !file) continue;
+    if (::kill(static_cast<pid_t>(std::stol(question.id)), 0) != 0 && errno == ESRCH) continue;  // it was killed
     question.text = bounded(harmless(text), longest_question);
     question.is_notice = kind == "none";
     question.is_secret = kind != "confirm" && text.find("yes/no") == std::string::npos;
@@ -94,6 +105,7 @@ void SshQuestions::answer(const std::string& id, const std::optional<std::string
 std::optional<int> ask_for_ssh(int argc, char** argv) {
   const char* folder = std::getenv(variable);
   if (!folder || !*folder || argc != 2 || argv[1][0] == '-') return std::nullopt;
+  const pid_t asker = ::getppid();
   const std::string id = std::to_string(::getpid());
   const fs::path answer = fs::path(folder) / (std::string(answer_begin) + id);
   const fs::path question = fs::path(folder) / (std::string(question_begin) + id);
@@ -109,8 +121,7 @@ std::optional<int> ask_for_ssh(int argc, char** argv) {
   fs::rename(question.string() + ".part", question, error);
   std::array<char, longest_answer> bytes{};
   ssize_t count = 0;
-  pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
-  if (!error && pipe >= 0 && ::poll(&waiting, 1, patience_ms) == 1) count = ::read(pipe, bytes.data(), bytes.size());
+  if (!error && pipe >= 0 && is_answered(pipe, asker)) count = ::read(pipe, bytes.data(), bytes.size());
   fs::remove(question, error);
   fs::remove(answer, error);
   const bool is_given = count > 1 && bytes[0] == 'y';

@@ -136,6 +136,85 @@ class FarTest(unittest.TestCase):
         report = talk.do("report")
         self.assertEqual((report["gpus"], report["gpu_reason"]), ([], "nvidia-smi: no driver"))
 
+    def programs(self, **scripts):
+        """The environment of a talker that finds these programs first: the texts of shell scripts."""
+        folder = self.path / "programs"
+        folder.mkdir(exist_ok=True)
+        for name, text in scripts.items():
+            (folder / name).write_text("#!/bin/sh\n" + text + "\n")
+            (folder / name).chmod(0o755)
+        return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+    def test_reports_what_a_logout_does(self):
+        for busctl, linger, said in (("echo b true", "no", {"kills": True, "lingers": False}),
+                                     ("echo b true", "yes", {"kills": True, "lingers": True}),
+                                     ("echo b false", "no", {"kills": False, "lingers": False}),
+                                     ("echo no bus >&2; exit 1", "no", {"kills": None, "lingers": False})):
+            talk = self.talk(environment=self.programs(busctl=busctl, loginctl=f"echo {linger}"))
+            self.assertEqual(talk.do("report")["logout"], said)
+            talk.close()
+
+    # ---- Slurm's commands, by stand-ins: slurm_test.py has the real ones ----------------------------------------------
+
+    SINFO = '[ "$1" = --version ] && echo slurm 23.02.1 && exit\necho "gpu*|2-00:00:00|3/4/1/8|gpu:a100:4(S:0-1)"\n' \
+            'echo "gpu*|2-00:00:00|0/2/0/2|gpu:h100:8"\necho "cpu|infinite|10/0/0/10|(null)"'
+
+    def test_a_busy_cluster_is_counted_there_and_asked_seldom(self):
+        squeue = f'echo "$@" >>{self.path}/asked\n' \
+                 'awk \'BEGIN { for (i = 0; i < 50000; i++) print i "|" (i % 5 ? "RUNNING" : "PENDING") "|n1|" ' \
+                 '(i % 10 ? "gpu" : "gpu,cpu") "|" 4242 "|a|strange|name|Priority" }\''
+        environment = self.programs(sinfo=self.SINFO, squeue=squeue, scontrol="echo 'AccountingStorageType = accounting_storage/slurmdbd'")
+        talk = self.talk(environment=environment)
+        numbers = [talk.send("slurm") for _ in range(20)]
+        found = [talk.answer(number) for number in numbers]
+        self.assertEqual((self.path / "asked").read_text().count("\n"), 1)
+        for each in found:
+            self.assertEqual((each["available"], each["version"], each["accounting"]), (True, "slurm 23.02.1", True))
+            self.assertEqual((each["running"], each["pending"]), (40000, 10000))
+            self.assertLess(abs(each["now"] - each["time"]), PATIENCE_S)
+            gpu, cpu = each["partitions"]
+            self.assertEqual(gpu, {"name": "gpu", "default": True, "time_limit": "2-00:00:00", "nodes": 10, "idle": 6, "allocated": 3,
+                                   "gpus": 48, "running": 40000, "pending": 10000})
+            self.assertEqual((cpu["nodes"], cpu["gpus"], cpu["running"], cpu["pending"]), (10, 0, 0, 5000))
+        talk.close()
+        talk = self.talk(environment=self.programs(squeue="echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1"))
+        found = talk.do("slurm")
+        self.assertEqual((found["available"], found["running"], found["partitions"][0]["pending"]), (True, None, None))
+        self.assertIn("Unable to contact", found["reason"])
+
+    def test_the_end_of_a_job_as_the_accounting_tells_it(self):
+        for text, state, nodes in (("CANCELLED by 1000|None assigned", "CANCELLED", ""), ("OUT_OF_MEMORY|gpu[03-04]", "OUT_OF_MEMORY", "gpu[03-04]"),
+                                   ("TIMEOUT|n1\nTIMEOUT|n1", "TIMEOUT", "n1"), ("NODE_FAIL|n7", "NODE_FAIL", "n7")):
+            environment = self.programs(sbatch="echo '77;cluster'", squeue="true", scontrol="echo Invalid job id specified >&2; exit 1",
+                                        sacct=f"case \"$*\" in *--jobs=77*) printf '%b\\n' '{text}';; esac")
+            talk = self.talk(environment=environment)
+            run = talk.start(["true"], slurm={})
+            found = talk.ended(run)
+            self.assertEqual((found["phase"], found["job"]["id"], found["job"]["state"], found["job"]["nodes"]), ("gone", "77", state, nodes))
+            talk.close()
+        talk = self.talk(environment=self.programs(sacct="echo 'Slurm accounting storage is disabled' >&2; exit 1"))
+        run = talk.start(["true"], slurm={})
+        found = wait_for(lambda: (lambda s: s if s["reason"] else None)(talk.state(run)))
+        self.assertEqual((found["phase"], found["reason"]), ("unknown", "Slurm has forgotten the job, and its accounting is off."))
+
+    def test_repeats_are_one_submission(self):
+        environment = self.programs(sbatch=f'echo "$@" >>{self.path}/submitted; echo 500', scontrol="exit 1", sacct="exit 1",
+                                    squeue="printf '500_%s|PENDING||main|'$(id -u)'|stepladder-x-1|Priority\\n' 1 2 3")
+        talk = self.talk(environment=environment)
+        repeats = [new_run() for _ in range(3)]
+        fields = dict(name="", command=["true"], slurm={"at_once": 2}, repeats=repeats)
+        for run in (repeats[0], *repeats):  # the first one twice
+            self.assertEqual(talk.do("start", run=run, **fields)["run"], run)
+        ((submitted,),) = [[line] for line in (self.path / "submitted").read_text().splitlines()]
+        self.assertIn("--array=1-3%2", submitted)
+        for task, run in enumerate(repeats, 1):
+            found = wait_for(lambda run=run: (lambda s: s if s["job"]["state"] else None)(talk.state(run)))
+            self.assertEqual((found["job"]["id"], found["phase"]), (f"500_{task}", "queued"))
+            self.assertIn(f"\n{task}) run={run};;\n", (self.run_folder(repeats[0]) / "job.sh").read_text())
+        for wrong in ({"repeats": [new_run()]}, {"repeats": repeats[:1] * 2}, {"repeats": ["../x"]}, {"repeats": 1}, {"slurm": None}, {"number": 2}):
+            with self.assertRaises(Refused, msg=wrong):
+                talk.do("start", **{"run": repeats[0], **fields, **wrong})
+
     # ---- Runs ---------------------------------------------------------------------------------------------------------
 
     def test_keeps_what_a_program_prints_and_how_it_ends(self):
@@ -508,6 +587,7 @@ class FarTest(unittest.TestCase):
             {"id": 4, "do": "put", "run": run, "name": "a/b", "at": 0, "data": "QUJD"}, {"id": 5, "do": "state", "run": run},
             {"id": 6, "do": "follow", "runs": {run: {"keeper/rank-0.1.jsonl": 7}}},
             {"id": 7, "do": "start", "run": run, "command": [], "env": {"A": "b"}, "folder": "/", "slurm": {"nodes": 2, "options": ["-x"]}},
+            {"id": 8, "do": "start", "run": run, "command": [], "slurm": {"at_once": 3}, "repeats": [run, new_run()]},
             {"id": 8, "do": "signal", "run": run, "signal": "stop"}, {"id": 9, "do": "forget", "run": run})]
         pieces = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\\ud800", b"\0", b"\xff", b"null", b"1e999", b"-1", b"../", run.encode(),
                   b"99999999999999999999", b'"do"', b'"start"', b'"forget"', b"true"]

@@ -211,6 +211,10 @@ while :; do wait || true; sleep 0.2; done
         return subprocess.run([self.ssh, "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", self.alias, *command],
                               capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
+    def lock(self, passphrase):
+        """This side's key needs a passphrase from now on."""
+        subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", passphrase, "-f", self.path / "user_key"], check=True)
+
     def link_down(self):
         """Packets are lost from now on; nobody is told."""
         self.in_near("ip", "link", "set", "v0", "down")

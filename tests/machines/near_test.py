@@ -152,6 +152,37 @@ def check_a_printed_run(box):
     assert not any((box.database.parent / (box.database.name + ".machines")).iterdir()), "copies are removed"
 
 
+def check_the_list_follows_nothing(box):
+    box.succeeds("watch", "--on", "box", "--there", str(box.path), "--name", "left alone", "--detach", "--", sys.executable,
+                 "printer.py", "5", "0")
+    box.wait("its end there", lambda: not box.keepers())
+    for arguments in (["machines"], ["machines", "check", "box"]):
+        box.json(*arguments)
+        assert box.rows("SELECT count(*) FROM runs WHERE name = 'left alone'") == [(0,)], arguments
+    box.succeeds("machines", "follow")
+    assert box.rows("SELECT status FROM runs WHERE name = 'left alone'") == [("finished",)]
+
+
+def check_repeats_need_slurm(box):
+    status, _, err = box.run("watch", "--on", "box", "--repeats", "3", "--", "true")
+    assert status == 2 and "needs Slurm" in err and "call it again" in err, (status, err)
+    assert box.run("watch", "--repeats", "3", "--", "true")[0] == 2, "not without --on"
+
+
+def check_a_logout_that_kills(box):
+    programs = box.path / "programs"
+    programs.mkdir()
+    for name, text in (("busctl", "echo b true"), ("loginctl", "echo no")):
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    before = box.environment["PATH"]
+    box.environment["PATH"] = f"{programs}:{before}"
+    (checked,) = box.json("machines", "check", "box")
+    (logout,) = [each for each in checked["checks"] if each["name"] == "Logout"]
+    assert checked["logout_kills"] is True and logout["result"] == "warning" and "enable-linger" in logout["text"], checked
+    box.environment["PATH"] = before
+
+
 def check_killed_trackers(box):
     """This side is killed 20 times, and the far talker now and then."""
     steps = 400
@@ -201,7 +232,7 @@ def check_a_lost_link(box):
 
 def check_noisy_logins(box):
     (box.ssh / "noise").write_text("Welcome!\n{\"stepladder-far\":1}\n{\"id\":1,\"ok\":{}}\n" + "x" * 5000 + "\n")
-    shells = [shell for shell in ("/bin/tcsh", "/usr/bin/fish", "/bin/dash") if os.path.exists(shell)]
+    shells = [shell for shell in ("/bin/tcsh", "/usr/bin/fish", "/usr/bin/zsh", "/bin/dash") if os.path.exists(shell)]
     for shell in shells:
         (box.ssh / "shell").write_text(shell)
         assert box.json("machines")[0]["reachable"] is True, shell
@@ -271,10 +302,65 @@ def check_a_ladder(box):
     assert box.rows("SELECT count(*) FROM far_members JOIN far_runs ON uid = far_uid WHERE kind = 'ladder'") == [(4,)]
     (environment,) = box.rows("SELECT environment FROM runs WHERE id = ?", runs[0]["id"])[0]
     assert json.loads(environment)["machine"] == "box", environment
+    # One of the user's own presets: there is none of that name there, so what it says is sent.
+    presets = pathlib.Path(box.environment["XDG_CONFIG_HOME"]) / "stepladder" / "ladders"
+    presets.mkdir(parents=True, exist_ok=True)
+    recipe = {"model": "nano", "layers": 1, "heads": 1, "d_model": 16, "vocab": 256, "seq": 16, "batch": 2, "steps": 6, "device": "cpu", "threads": 1}
+    (presets / "mine.json").write_text(json.dumps({"stepladder": "ladder", "recipe": recipe, "rungs": ["baseline", "bf16:lr=0.002"]}))
+    ladder = box.json("ladder", "--on", "box", "--plan", "mine", "--steps", "7", "--name", "from mine")
+    assert [rung["stage"] for rung in ladder["rungs"]] == ["baseline", "bf16"], ladder
+    ran = box.rows("SELECT steps, recipe FROM runs JOIN summaries ON run_id = runs.id JOIN ladders ON ladders.id = ladder_id "
+                   "WHERE ladders.name = 'from mine' ORDER BY rung")
+    assert [row[0] for row in ran] == [7, 7] and [json.loads(row[1])["lr"] for row in ran][1] == 0.002, ran
     status, _, err = box.run("train", "--on", "box", *TINY, "--steps", "5", "--data", "/nowhere.txt")
     assert status == 1 and "/nowhere.txt" in err, (status, err)
     run = box.json("train", "--on", "box", *TINY, "--steps", "5", "--device", "cpu", "--threads", "1")
     assert (run["status"], run["steps"]) == ("finished", 5), run
+
+
+# In the place of the far side's python3: what `python3 -m venv` and pip leave, without LibTorch's 3 GB.
+PYTHON3 = """#!/bin/sh
+[ "$1 $2" = "-m venv" ] || exit 9
+mkdir -p "$3/bin"
+cat >"$3/bin/pip" <<'END'
+#!/bin/sh
+echo "pip $*"
+ls *.whl | grep -q good || { echo "ERROR: not a supported wheel" >&2; exit 4; }
+printf '#!/bin/sh\\nexec %s "$@"\\n' PROGRAM >"${0%/pip}/stepladder"
+chmod +x "${0%/pip}/stepladder"
+END
+chmod +x "$3/bin/pip"
+"""
+
+
+def check_the_setup(box):
+    box.succeeds("machines", "add", "fresh")
+    assert box.json("machines", "check", "fresh")[0]["version"] is None, "nothing is installed there"
+    programs = box.path / "python"
+    programs.mkdir()
+    (programs / "python3").write_text(PYTHON3.replace("PROGRAM", str(PROGRAM)))
+    (programs / "python3").chmod(0o755)
+    dist = box.path / "dist"
+    dist.mkdir()
+    good, bad = dist / "stepladder-0.1.0-good.whl", dist / "stepladder-0.1.0-bad.whl"
+    good.write_bytes(os.urandom(2 << 20))  # more than a piece
+    bad.write_bytes(b"bad")
+    status, _, err = box.run("machines", "setup", "fresh", "--wheel", good)
+    assert status == 2 and "--yes" in err and "3 GB" in err and "2.10 MB" in err, (status, err)
+    assert box.run("machines", "setup", "fresh", "--yes", "--wheel", dist / "none.whl")[0] == 2
+    before = box.environment["PATH"]
+    box.environment["PATH"] = f"{programs}:{before}"
+    status, out, err = box.run("machines", "setup", "fresh", "--yes", "--wheel", bad)
+    assert status == 1 and "not a supported wheel" in out and "could not be installed at fresh" in err, (status, out, err)
+    out, _ = box.succeeds("machines", "setup", "fresh", "--yes", "--wheel", good)
+    assert "pip install --no-input" in out and "stepladder 0." in out, out
+    box.environment["PATH"] = before
+    assert box.json("machines", "check", "fresh")[0]["version"], "what was installed is found"
+    if list(BUILD.glob("libstepladder_trainer.*")):
+        run = box.json("train", "--on", "fresh", *TINY, "--steps", "3", "--device", "cpu", "--threads", "1")
+        assert (run["status"], run["steps"]) == ("finished", 3), run
+    assert box.rows("SELECT count(*) FROM runs JOIN far_members ON run_id = id JOIN far_runs ON far_runs.uid = far_uid WHERE kind = 'setup'") == [(0,)]
+    box.succeeds("machines", "remove", "fresh")
 
 
 HOSTILE = r"""
@@ -292,6 +378,28 @@ for line in sys.stdin:
         say({"id": request["id"], "ok": {"run": uid, "phase": "running"}})
     elif what == "follow":
         say({"id": request["id"], "ok": {}})
+        if mode == "mutated":
+            # Valid lines with other values in other places; the last one ends the run.
+            import random
+            chance = random.Random(11)
+            journal = base64.b64encode(b'{"e":"run","v":1}\t00000000\n').decode()
+            strange = [None, True, -1, 0, 7, 1 << 62, -(1 << 62), 1e308, 0.5, "", "x", uid, "../" * 50, "\u001b[2J",
+                       [], {}, [[[]]], {"run": uid}, "A" * 5000, journal, "keeper/rank-0.1.jsonl", "journals/a/rank-0.1.jsonl"]
+            def mutate(value):
+                if chance.random() < 0.15: return chance.choice(strange)
+                if isinstance(value, dict):
+                    return {(chance.choice(["run", "name", "at", "data", "state", "file", "id", "phase", key]) if chance.random() < 0.1 else key): mutate(each)
+                            for key, each in value.items()}
+                if isinstance(value, list): return [mutate(each) for each in value] * chance.choice([0, 1, 1, 1, 2])
+                return value
+            for i in range(3000):
+                state = {"run": uid, "name": "x", "number": 1, "attempt": 1, "phase": "running", "pid": 5, "host": "box", "code": None, "status": None,
+                         "reason": "", "last_alive": 1.0, "paused": False, "job": {"id": "7", "state": "RUNNING", "reason": "", "nodes": "n[1-2]"}}
+                line = chance.choice([{"file": {"run": uid, "name": "keeper/rank-0.1.jsonl", "at": chance.randrange(100), "data": journal}},
+                                      {"state": state}, {"alive": 5.0}, {"id": request["id"], "ok": {"runs": [state], "more": False}},
+                                      {"id": 3, "error": "no"}, {"stepladder-far": 1, "version": "9"}])
+                say({key: mutate(value) for key, value in line.items()})
+            say({"state": {"run": uid, "phase": "gone", "reason": "bye"}})
         if mode == "long": sys.stdout.write("x" * (8 << 20)); sys.stdout.flush()
         if mode == "deep": say("[" * 100000)
         if mode == "words": say("not json at all")
@@ -314,7 +422,7 @@ def check_hostile_machines(box):
     hostile = box.path / "hostile.py"
     hostile.write_text(HOSTILE)
     ssh = box.ssh / "hostile-ssh"
-    for mode in ("names", "long", "deep", "words"):
+    for mode in ("names", "mutated", "long", "deep", "words"):
         ssh.write_text(f"""#!{sys.executable}
 import os, re, sys
 mark = re.search(r"echo (stepladder-\\d+) begin", sys.argv[-1])
@@ -325,7 +433,7 @@ os.execv({sys.executable!r}, [{sys.executable!r}, {str(hostile)!r}, {mode!r}])
         process = subprocess.Popen([PROGRAM, "watch", "--on", "box", "--there", "/", "--name", mode, "--", "true"],
                                    env={**box.environment, "STEPLADDER_SSH": str(ssh)}, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        if mode == "names":
+        if mode in ("names", "mutated"):
             _, err = process.communicate(timeout=PATIENCE_S)
             assert process.returncode == 1 and "\x1b" not in err, err
         else:
@@ -343,8 +451,9 @@ def main():
     box = Box()
     try:
         wanted = sys.argv[1:]
-        for check in (check_the_list, check_a_printed_run, check_killed_trackers, check_a_lost_link, check_noisy_logins,
-                      check_requests, check_a_sent_tree, check_a_ladder, check_hostile_machines):
+        for check in (check_the_list, check_a_printed_run, check_the_list_follows_nothing, check_repeats_need_slurm,
+                      check_a_logout_that_kills, check_killed_trackers, check_a_lost_link, check_noisy_logins, check_requests,
+                      check_a_sent_tree, check_the_setup, check_a_ladder, check_hostile_machines):
             if wanted and check.__name__ not in wanted and check is not check_the_list:
                 continue
             begun = time.monotonic()

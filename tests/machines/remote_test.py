@@ -128,6 +128,47 @@ class SlurmHere(unittest.TestCase):
         ((environment,),) = self.here.rows("SELECT environment FROM runs")
         self.assertTrue(json.loads(environment)["job"], environment)
 
+    def test_repeats_are_one_array_and_one_rung(self):
+        script = self.here.path / "repeat.sh"
+        script.write_text("#!/bin/sh\nfor i in 1 2 3 4 5; do echo \"step $i | loss $SLURM_ARRAY_TASK_ID.$i | dt 10.0ms\"; done\n"
+                          "[ $SLURM_ARRAY_TASK_ID != 3 ] || exit 7\n")
+        script.chmod(0o755)
+        status, _, err = self.here.run("watch", "--on", "cluster", "--repeats", "3", "--at-once", "2", "--there", self.here.path, "--",
+                                       "./repeat.sh")
+        self.assertEqual(status, 7, err)  # the exit status of the repeat that failed
+        self.assertEqual(self.here.rows("SELECT name, rung, repeat, status FROM runs ORDER BY repeat"),
+                         [("repeat.sh #1", 0, 0, "finished"), ("repeat.sh #2", 0, 1, "finished"), ("repeat.sh #3", 0, 2, "failed")])
+        self.assertEqual(self.here.rows("SELECT name FROM ladders"), [("repeat.sh",)])
+        for repeat in (1, 2, 3):
+            self.assertEqual(self.here.losses(f"repeat.sh #{repeat}"), {i: repeat + i / 10 for i in range(1, 6)})
+        jobs = [json.loads(row[0])["job"] for row in self.here.rows("SELECT environment FROM runs ORDER BY repeat")]
+        array = jobs[0].split("_")[0]
+        self.assertEqual(jobs, [f"{array}_1", f"{array}_2", f"{array}_3"])
+        self.assertEqual(self.here.rows("SELECT count(*) FROM far_runs WHERE is_over = 0"), [(0,)])
+        status, _, err = self.here.run("watch", "--on", "cluster", "--repeats", "2", "--partition", "none", "--", "true")
+        self.assertEqual(status, 1, err)
+        self.assertEqual(err.count("refuses: sbatch"), 2, err)  # both say why
+        self.assertEqual(self.here.rows("SELECT count(*) FROM far_runs WHERE is_over = 0"), [(0,)])
+
+    def test_repeats_are_taken_in_by_the_next_process(self):
+        self.here.succeeds("watch", "--on", "cluster", "--repeats", "3", "--detach", "--name", "later", "--there", self.here.path, "--",
+                           sys.executable, "logger.py", "30", "0.02")
+        self.here.succeeds("machines", "follow")
+        for repeat in (1, 2, 3):
+            self.assertEqual(self.here.losses(f"later #{repeat}"), logged(30))
+
+    def test_the_queue_is_told(self):
+        (checked,) = self.here.json("machines", "check", "cluster")
+        self.assertEqual((checked["slurm"], checked["partitions"]), (True, ["main", "single"]))
+        queue = checked["queue"]
+        self.assertEqual((queue["running_jobs"], queue["pending_jobs"]), (0, 0), queue)
+        main = queue["partitions"][0]
+        self.assertEqual((main["partition"], main["default"], main["nodes"], main["running_jobs"]), ("main", True, 2, 0))
+        self.assertEqual(main["idle_nodes"] + main["allocated_nodes"], 2)
+        self.assertLess(abs(queue["read_at"] - time.time()), PATIENCE_S)
+        text = [each["text"] for each in checked["checks"] if each["name"] == "Slurm"][0]
+        self.assertIn("0 jobs running, 0 waiting, as of", text)
+
     @unittest.skipUnless(HAS_TRAINER, "this build can't train")
     def test_two_nodes_train_as_one_process_does(self):
         recipe = [*TINY, "--steps", "8", "--seed", "7", *CPU]

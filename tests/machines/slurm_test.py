@@ -44,6 +44,13 @@ class SlurmTest(unittest.TestCase):
         main, single = found["partitions"]
         self.assertEqual((main["name"], main["default"], main["nodes"], main["gpus"]), ("main", True, 2, 0))
         self.assertEqual((main["time_limit"], single["default"], single["nodes"]), ("1:00:00", False, 1))
+        self.assertIsNotNone(main["running"])
+        run = self.slow.start(["sh", "-c", "while :; do sleep 0.1; done"], slurm={"partition": "single"})
+        wait_for(lambda: self.slow.state(run)["phase"] == "running")
+        found = wait_for(lambda: (lambda s: s if s["partitions"][1]["running"] else None)(self.slow.do("slurm")))  # read within 30 s
+        self.assertEqual((found["running"], found["pending"], found["partitions"][1]["running"]), (1, 0, 1))
+        self.slow.do("signal", run=run, signal="kill")
+        self.slow.ended(run)
 
     def test_runs_a_job(self):
         talk = self.slow
@@ -67,6 +74,32 @@ class SlurmTest(unittest.TestCase):
         self.assertEqual([line.split()[:2] for line in lines], [["0/4", "0/2"], ["1/4", "1/2"], ["2/4", "0/2"], ["3/4", "1/2"]])
         self.assertEqual(len({tuple(line.split()[2:]) for line in lines}), 1)
         self.assertEqual(lines[0].split()[2], "node1")
+
+    def test_repeats_are_one_array(self):
+        repeats = [new_run() for _ in range(3)]
+        fields = dict(name="", command=["sh", "-c", f"echo task $SLURM_ARRAY_TASK_ID; {TRAP}"], slurm={"at_once": 2}, repeats=repeats)
+        for run in repeats:
+            self.slow.do("start", run=run, **fields)
+        wait_for(lambda: all(b"ready" in self.output(run) for run in repeats[:2]))
+        states = [wait_for(lambda run=run: (lambda s: s if s["job"]["state"] else None)(self.slow.state(run))) for run in repeats]
+        array = states[0]["job"]["id"].split("_")[0]
+        self.assertEqual([state["job"]["id"] for state in states], [f"{array}_{task}" for task in (1, 2, 3)])
+        self.assertEqual(self.slow.state(repeats[2])["phase"], "queued")  # two at once
+        self.slow.do("signal", run=repeats[0], signal="stop")
+        self.assertEqual(self.slow.ended(repeats[0])["status"], "stopped")
+        self.assertEqual(self.output(repeats[0]), b"task 1\nready\nsaved\n")
+        wait_for(lambda: b"task 3\nready" in self.output(repeats[2]))  # now it has room
+        self.assertEqual(self.slow.state(repeats[1])["phase"], "running")  # a stop is of one repeat
+        started = of_kind(events_of((self.folder / "runs" / repeats[2] / "keeper" / "rank-0.1.jsonl").read_bytes())[0], "run")[0]
+        self.assertEqual((started["uid"], started["job"]), (repeats[2], f"{array}_3"))
+        for run in repeats[1:]:
+            self.slow.do("signal", run=run, signal="stop")
+        for run in repeats[1:]:
+            self.assertEqual(self.slow.ended(run)["status"], "stopped")
+        # Each is started again by itself, as a job of its own.
+        self.slow.do("start", run=repeats[1], name="", command=["echo", "again"], slurm={}, number=2)
+        self.assertEqual(self.slow.ended(repeats[1])["number"], 2)
+        self.assertEqual(self.output(repeats[1], 2), b"again\n")
 
     def test_stop_reaches_the_program(self):
         for wish, readers in ({}, 1), ({"nodes": 2}, 2):

@@ -40,7 +40,7 @@ std::map<std::string, MachineReport> reports_of(RunStore& store, const std::vect
     return report != reports.end() && (!report->second.is_reachable || report->second.is_complete);
   };
   while (!interrupted() && !std::all_of(machines.begin(), machines.end(), is_done) && Clock::now() < give_up) {
-    runs.turn(between_turns);
+    runs.turn_links(between_turns);
     for (const Machine& machine : machines) {
       Link& link = runs.link(machine);
       if (reports.contains(machine.alias)) continue;
@@ -56,6 +56,30 @@ std::map<std::string, MachineReport> reports_of(RunStore& store, const std::vect
   return reports;
 }
 
+Json told_or_null(std::int64_t count) {
+  return count < 0 ? Json() : Json(count);
+}
+
+// What the cluster has and does, of all users; null without Slurm.
+Json queue_json(const MachineReport& report) {
+  if (!report.has_slurm) return nullptr;
+  Json partitions = Json::array();
+  for (const MachinePartition& each : report.partitions)
+    partitions.push_back({{"partition", each.name},
+                          {"default", each.is_default},
+                          {"time_limit", text_or_null(each.time_limit)},
+                          {"nodes", each.nodes},
+                          {"idle_nodes", each.idle_nodes},
+                          {"allocated_nodes", each.allocated_nodes},
+                          {"gpus", each.gpus},
+                          {"running_jobs", told_or_null(each.running_jobs)},
+                          {"pending_jobs", told_or_null(each.pending_jobs)}});
+  return {{"read_at", number(report.queue_read_at)},
+          {"running_jobs", told_or_null(report.running_jobs)},
+          {"pending_jobs", told_or_null(report.pending_jobs)},
+          {"partitions", partitions}};
+}
+
 Json machine_json(const Machine& machine, const MachineReport& report) {
   Json gpus = Json::array();
   for (const MachineGpu& gpu : report.gpus)
@@ -63,6 +87,8 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
                     {"load", number(gpu.load)},
                     {"memory_bytes", count_or_null(gpu.memory_bytes)},
                     {"memory_total_bytes", count_or_null(gpu.all_memory_bytes)}});
+  std::vector<std::string> partitions;
+  for (const MachinePartition& each : report.partitions) partitions.push_back(each.name);
   return {{"alias", machine.alias},
           {"reachable", report.is_reachable},
           {"version", text_or_null(report.version)},
@@ -76,7 +102,9 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
           {"load", number(report.load)},
           {"cores", count_or_null(report.cores)},
           {"clock_ahead_s", number(report.clock_ahead_s)},
-          {"partitions", report.partitions}};
+          {"partitions", partitions},
+          {"queue", report.is_reachable ? queue_json(report) : Json()},
+          {"logout_kills", report.logout_kills ? Json(*report.logout_kills) : Json()}};
 }
 
 const char* word(MachineCheck::Result result) {

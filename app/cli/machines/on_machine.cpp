@@ -102,6 +102,13 @@ int report_end(RunStore& store, const FarProgress& progress, const CommonOptions
   return status == exit_done ? exit_failed : status;
 }
 
+// A watched command's exit status, or why its run didn't finish.
+int status_of(RunStore& store, const FarProgress& progress) {
+  if (progress.runs.empty()) return exit_failed;
+  if (store.existing_run(progress.runs.front()).status == RunStatus::finished) return exit_done;
+  return progress.exit_status != 0 ? static_cast<int>(progress.exit_status & 255) : exit_failed;
+}
+
 }  // namespace
 
 FarRuns::Ears ears_of_terminal(bool shows_output) {
@@ -151,18 +158,26 @@ void add_on_options(CLI::App& command, OnMachine& on, bool watches) {
   command.add_option("--there", on.folder, "Folder of that machine to run it in")->needs(where);
   command.add_flag("--detach", on.detaches, "End when the machine has taken it, without following it")->needs(where);
   command.add_flag("--slurm", on.uses_slurm, "As a job of that machine's Slurm")->needs(where);
-  if (watches)
+  if (watches) {
     command.add_flag("--send", on.sends_tree, "Send this git checkout's files, changed ones too, and run it in them")
         ->needs(where);
+    CLI::Option* repeats =
+        command
+            .add_option("--repeats", on.repeats, "Run it this often, as one array of Slurm jobs: repeats of one rung")
+            ->check(between(1, 1000))
+            ->needs(where);
+    command.add_option("--at-once", on.at_once, "Repeats that run at the same time (default: as many as have room)")
+        ->check(between(1, 1000))
+        ->needs(repeats);
+  }
   for (CLI::Option* option : add_slurm_options(command, on.slurm)) option->needs(where);
 }
 
-int train_on_machine(const OnMachine& on, const CommonOptions& common) {
+int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words) {
   RunStore store = RunStore::open(common.database);
   const Machine machine = find_machine(store, on.alias);
-  std::vector<std::string> words = words_for_there(command_words());
   FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
-  FarCommand asked = stepladder_there(machine, words);
+  FarCommand asked = stepladder_there(machine, words.empty() ? words_for_there(command_words()) : words);
   asked.folder = on.folder;
   asked.slurm = slurm_of(on, machine);
   const FarRun run = runs.start(machine, asked);
@@ -200,7 +215,11 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
                    .command = command,
                    .folder = on.folder,
                    .slurm = slurm_of(on, machine),
+                   .at_once = on.at_once,
                    .options = options};
+  if (on.repeats > 1 && !asked.slurm)
+    throw UsageError("--repeats needs Slurm, which starts them as one array of jobs; " + machine.alias +
+                     " runs one command at a time: call it again for each repeat, or give --slurm");
   std::optional<PackedFiles> tree;
   if (on.sends_tree) {
     tree.emplace(PackedFiles::working_tree());
@@ -209,17 +228,19 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
   } else if (on.folder.empty()) {
     asked.folder = std::filesystem::current_path().string();
   }
-  FarRuns runs(store, ears_of_terminal(!common.json), asks_on_terminal());
-  const FarRun run = runs.start(machine, asked);
-  const auto progress = follow_to_end(runs, run, on.detaches);
-  if (!progress) {
-    say_how_to_come_back(run);
-    return on.detaches && !interrupted() ? exit_done : exit_interrupted;
+  FarRuns runs(store, ears_of_terminal(!common.json && on.repeats == 1), asks_on_terminal());
+  int status = exit_done;  // of the first repeat that failed
+  for (const FarRun& run : runs.start_repeats(machine, asked, on.repeats)) {
+    const auto progress = follow_to_end(runs, run, on.detaches);
+    if (!progress && on.detaches && !interrupted()) continue;
+    if (!progress) {
+      say_how_to_come_back(run);
+      return exit_interrupted;
+    }
+    if (status == exit_done) status = status_of(store, *progress);
   }
-  if (progress->runs.empty()) return exit_failed;
-  const Run recorded = store.existing_run(progress->runs.front());
-  if (recorded.status == RunStatus::finished) return exit_done;
-  return progress->exit_status != 0 ? static_cast<int>(progress->exit_status & 255) : exit_failed;
+  if (on.detaches) say_how_to_come_back({.alias = on.alias});
+  return status;
 }
 
 std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest request) {
@@ -233,15 +254,18 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
   Link& link = runs.link(*machine);
   const auto give_up = std::chrono::steady_clock::now() + patience_with_requests;
   while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
-    runs.turn(turn_patience);
+    runs.turn_links(turn_patience);
   if (!link.is_up()) {
     say(place->alias + " can't be reached: " + link.why() + "; the run was not asked");
     return exit_failed;
   }
   const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
   runs.signal(place->far_uid, signal, [&](const std::string& error) { answer = error; });
-  while (!answer && !interrupted()) runs.turn(turn_patience);
-  if (answer && answer->empty()) return exit_done;
+  while (!answer && !interrupted()) runs.turn_links(turn_patience);
+  if (answer && answer->empty()) {
+    say(place->alias + " was asked to " + signal + " " + asked_of(store, *place));
+    return exit_done;
+  }
   say(answer ? *answer : "interrupted before " + place->alias + " has answered");
   return exit_failed;
 }

@@ -17,16 +17,19 @@ struct OnMachine {
   bool detaches = false;
   bool uses_slurm = false;
   SlurmRequest slurm;
+  std::int64_t repeats = 1;  // of a watched command, as one array of jobs
+  std::int64_t at_once = 0;  // of them; 0: as many as the cluster has room for
 
   explicit operator bool() const { return !alias.empty(); }
 };
 
-// --on, --there, --detach, --slurm and what Slurm is asked for; for `watch` also --send.
+// --on, --there, --detach, --slurm and what Slurm is asked for; for `watch` also --send and --repeats.
 void add_on_options(CLI::App& command, OnMachine& on, bool watches);
 std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slurm);
 
-// Runs this process's own command line there, and follows it: its exit status.
-int train_on_machine(const OnMachine& on, const CommonOptions& common);
+// Runs a command line of this program there, and follows it: its exit status. `words` are those after the program's
+// name; without them this process's own.
+int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words = {});
 int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
                      const ImportOptions& options, const CommonOptions& common);
 

@@ -27,7 +27,7 @@ bool DesktopApp::asks_machine(RunId run, const char* signal) {
   const auto place = store_.machines().place_of(run);
   if (!place || !machines_) return false;
   machines_->signal(run, signal);
-  notice("Asked " + place->alias);
+  notice("Asked " + place->alias + " to " + signal + " " + asked_of(store_, *place));
   return true;
 }
 

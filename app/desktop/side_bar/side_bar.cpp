@@ -85,9 +85,20 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
   ImGui::PopID();
 }
 
-// The machine's state: "no GPU – idle", "training, 2 min left".
+// The other machine that a run is on; empty: this one.
+std::string machine_of(RunId run, const Workspace& workspace) {
+  for (const MachineStatus& status : workspace.machines)
+    for (const FarWork& work : status.work)
+      if (std::find(work.runs.begin(), work.runs.end(), run) != work.runs.end()) return status.machine.alias;
+  return {};
+}
+
+// The machine's state: "no GPU – idle", "training, 2 min left"; of a run elsewhere, "idle; box trains".
 std::string state_text(const Workspace& workspace) {
   const std::optional<DeviceReport>& device = workspace.device;
+  if (const RunEntry* const running = workspace.running())
+    if (const std::string machine = machine_of(running->run.id, workspace); !machine.empty())
+      return "idle; " + machine + (workspace.is_paused ? " is paused" : " trains");
   if (!workspace.running())
     return std::string(!device ? "" : device->gpus.empty() ? "no GPU  \xE2\x80\x93  " : "GPU  \xE2\x80\x93  ") + "idle";
   const double seconds = workspace.seconds_left_of_all();

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/machines/machine_check.h"
 #include "app/panels/machines/machine_form.h"
 
 namespace stepladder {
@@ -85,6 +87,42 @@ std::string facts_of(const MachineStatus& status) {
             " memory free";
   if (report.free_disk_bytes > 0) text += "; " + bytes_text(double(report.free_disk_bytes)) + " disk free";
   return text;
+}
+
+void column_text(const std::string& text, bool is_quiet = false) {
+  ImGui::TableNextColumn();
+  is_quiet ? text_quiet(text) : ImGui::TextUnformatted(text.c_str());
+}
+
+std::string count_text(std::int64_t count) {
+  return count < 0 ? "-" : grouped(count);
+}
+
+// The cluster's partitions, and the jobs of all its users.
+void draw_queue(const MachineReport& report) {
+  constexpr std::size_t most = 12;
+  if (const std::string queue = queue_text(report); !queue.empty()) text_quiet("Queue: " + queue);
+  if (report.partitions.empty()) return;
+  if (!ImGui::BeginTable("##queue", 6, ImGuiTableFlags_SizingFixedFit)) return;
+  ImGui::TableSetupColumn("partition", ImGuiTableColumnFlags_WidthFixed, px(150));
+  for (const char* const name : {"nodes", "GPUs", "running", "waiting", "limit"})
+    ImGui::TableSetupColumn(name, ImGuiTableColumnFlags_WidthFixed, px(name == std::string_view("nodes") ? 170 : 90));
+  for (const char* const title : {"Partition", "Nodes", "GPUs", "Running", "Waiting", "Time limit"})
+    column_text(title, true);
+  for (std::size_t i = 0; i < std::min(report.partitions.size(), most); ++i) {
+    const MachinePartition& each = report.partitions[i];
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    text_cut(each.name + (each.is_default ? " (default)" : ""), px(150), palette().text, fonts().regular, text_size);
+    column_text(grouped(each.idle_nodes) + " idle, " + grouped(each.allocated_nodes) + " busy of " +
+                grouped(each.nodes));
+    column_text(each.gpus > 0 ? grouped(each.gpus) : "-");
+    column_text(count_text(each.running_jobs));
+    column_text(count_text(each.pending_jobs));
+    column_text(each.time_limit);
+  }
+  ImGui::EndTable();
+  if (report.partitions.size() > most) text_quiet("and " + std::to_string(report.partitions.size() - most) + " more");
 }
 
 void draw_checks(const std::vector<MachineCheck>& checks) {
@@ -193,9 +231,13 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
       text_quiet("No GPU: " + status.report.no_gpu_because);
     else
       draw_gpus(status.report.gpus);
-    if (status.report.has_slurm)
+    if (status.report.has_slurm) {
       text_quiet_wrapped(status.report.slurm_version +
                          (status.machine.uses_slurm ? ": what is launched here becomes a job" : ""));
+      draw_queue(status.report);
+    }
+    if (status.report.logout_kills.value_or(false) && !status.machine.uses_slurm)
+      text_sentence("Runs there end with the connection: `loginctl enable-linger` there prevents it", Tone::warning);
     if (status.report.version.empty())
       text_quiet_wrapped("Stepladder isn't installed there, which ladders need: `stepladder machines setup " +
                          status.machine.alias + "`");

@@ -1,0 +1,50 @@
+// What a cluster has: its partitions, their nodes, and how many jobs run and wait there.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/far/process.h"
+#include "app/far/wire.h"
+
+namespace stepladder::far {
+
+// Slurm is asked at most every 30 s, however often this is.
+class SlurmCluster {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Done = std::function<void(const Json& answer)>;
+
+  explicit SlurmCluster(Children& children) : children_(children) {}
+
+  void describe(Done done);  // what `slurm` answers
+
+  // The owner asks squeue. Whether it is to count the jobs of all users, and whether somebody waits for it.
+  bool is_asked() const { return is_described_ && Clock::now() < asked_until_; }
+  bool awaits_queue() const { return is_described_ && !waiting_.empty(); }
+  void take_queue(const Outcome& outcome);
+
+ private:
+  void ask_version();
+  void ask_partitions();
+  void ask_config();
+  void end_of_questions();
+  void answer();
+
+  Children& children_;
+  std::vector<Done> waiting_;
+  Json answer_;                // the latest; without counts until there was a queue
+  bool asks_ = false;          // sinfo
+  bool is_described_ = false;  // the partitions are known
+  std::string version_;        // empty: not known yet
+  bool keeps_accounts_ = false;
+  bool knows_config_ = false;
+  Clock::time_point asked_until_{};
+  Clock::time_point described_{};
+  Clock::time_point counted_{};
+};
+
+}  // namespace stepladder::far

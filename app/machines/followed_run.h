@@ -1,0 +1,54 @@
+// What FarRuns knows of one thing that was started on a machine. Only FarRuns includes it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/machines/far_runs.h"
+
+namespace stepladder {
+
+// DATABASE.machines/UID: the copies of its journals, and what is to be sent.
+std::filesystem::path mirror_folder(RunStore& store, const std::string& uid);
+
+// The UUIDs of all runs of its submission, of which it is one; empty: it was asked for alone.
+std::vector<std::string> repeats_of(const nlohmann::ordered_json& request);
+
+struct FarRuns::Followed {
+  FarRun row;
+  Json request;
+  std::filesystem::path folder;  // the copies
+  std::map<std::string, std::uint64_t> sizes;
+  OutputFile output;
+  std::unique_ptr<JournalFollower> keeper;    // of a watched program: its run
+  std::unique_ptr<JournalFollower> journals;  // of what it trains or logs
+  std::unique_ptr<TextFollower> text;
+  std::set<std::string> known;  // names that the followers have
+  RunId run = 0;                // of a watched program
+  std::string joined;           // the folder under journals/ that completes it
+  bool is_sending = false;
+  bool reads_text = false;
+  std::string phase = "asked";
+  std::string reason;
+  std::int64_t exit_status = 0;
+  bool is_all_here = false;  // it has ended, and the machine has sent all of it
+
+  Followed(FarRun far_run, std::filesystem::path mirror)
+      : row(std::move(far_run)),
+        request(Json::parse(row.request, nullptr, false)),
+        folder(std::move(mirror)),
+        output(folder / "output.log") {
+    if (!request.is_object()) request = Json::object();
+  }
+
+  bool is_watch() const { return row.kind == "watch"; }
+};
+
+}  // namespace stepladder
