@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -21,10 +22,17 @@ float* elements_of(const at::Tensor& tensor) {
 // The plan's view of each parameter, by the parameter's name.
 using Parameters = std::map<std::string, PlanParameter>;
 
-Parameters parameters_of(const AdamW& optimizer, const at::Tensor& gradients) {
+// "h.3.": the parameters of layer 3.
+std::string prefix_of(int layer) {
+  return "h." + std::to_string(layer) + ".";
+}
+
+// Gradients lie in the order in which the backward pass computes them. Sets the end of each layer's.
+Parameters parameters_of(const AdamW& optimizer, const at::Tensor& gradients, std::vector<std::int64_t>& layer_end) {
   Parameters parameters;
   std::int64_t offset = 0;
-  for (const AdamW::Slot& slot : optimizer.slots()) {
+  std::vector<AdamW::Slot> slots = optimizer.slots();
+  const auto place = [&](const AdamW::Slot& slot) {
     const std::int64_t size = slot.parameter.numel();
     const at::Tensor gradient = gradients.narrow(0, offset, size).view(slot.parameter.sizes());
     at::Tensor(slot.parameter).mutable_grad() = gradient;
@@ -35,7 +43,17 @@ Parameters parameters_of(const AdamW& optimizer, const at::Tensor& gradients) {
                              .elements = size,
                              .weight_decay = slot.weight_decay};
     offset += size;
+  };
+  for (int layer = static_cast<int>(layer_end.size()) - 1; layer >= 0; --layer) {
+    const std::string prefix = prefix_of(layer);
+    std::erase_if(slots, [&](const AdamW::Slot& slot) {
+      if (!slot.name.starts_with(prefix)) return false;
+      place(slot);
+      return true;
+    });
+    layer_end[static_cast<std::size_t>(layer)] = offset;
   }
+  for (const AdamW::Slot& slot : slots) place(slot);
   return parameters;
 }
 
@@ -48,7 +66,7 @@ PlanParameters arranged(const Recipe& recipe, const Parameters& parameters) {
                       .head = parameters.at(recipe.tied_head ? "wte.weight" : "lm_head.weight"),
                       .ln_f = layer("ln_f")};
   for (int i = 0; i < recipe.layers; ++i) {
-    const std::string block = "h." + std::to_string(i) + ".";
+    const std::string block = prefix_of(i);
     plan.blocks.push_back({.ln_1 = layer(block + "ln_1"),
                            .attention = layer(block + "attn.c_attn"),
                            .attention_out = layer(block + "attn.c_proj"),
@@ -62,7 +80,7 @@ PlanParameters arranged(const Recipe& recipe, const Parameters& parameters) {
 }  // namespace
 
 PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences)
-    : recipe_(recipe), optimizer_(optimizer) {
+    : recipe_(recipe), optimizer_(optimizer), layer_end_(static_cast<std::size_t>(recipe.layers)) {
   const at::NoGradGuard no_grad;
   std::int64_t all = 0;
   for (const auto& [name, parameter] : named_parameters(model)) all += parameter.numel();
@@ -76,7 +94,7 @@ PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimize
                         .length = recipe.seq,
                         .tied_head = recipe.tied_head,
                         .workers = threads_per_process(recipe)};
-  const PlanParameters parameters = arranged(recipe, parameters_of(optimizer, gradients_));
+  const PlanParameters parameters = arranged(recipe, parameters_of(optimizer, gradients_, layer_end_));
   const std::set<std::string> left_out = kernels_left_out(recipe);
   if (recipe.autocast == Autocast::bf16) {
     plan_ = GptPlan::make(shape, parameters, kernels_without<Bf16>(left_out));
@@ -108,8 +126,18 @@ double PlannedStep::forward(const Tokens& tokens, int micro) {
                                 tokens_.targets.const_data_ptr<std::int64_t>(), share, micro > 0);
 }
 
-void PlannedStep::backward(int micro) {
-  plan_->backward(micro > 0);
+void PlannedStep::backward(int micro, const Ready& ready, std::int64_t piece) {
+  if (!ready) return plan_->backward(micro > 0, {});
+  std::int64_t given = 0;
+  const auto give = [&](std::int64_t end, bool all) {
+    while (end - given >= piece || (all && end > given)) {
+      const std::int64_t size = std::min(piece, end - given);
+      ready(gradients_.narrow(0, given, size));
+      given += size;
+    }
+  };
+  plan_->backward(micro > 0, [&](std::int64_t layer) { give(layer_end_[static_cast<std::size_t>(layer)], false); });
+  give(gradients_.numel(), true);
 }
 
 void PlannedStep::update(double gradient_factor) {

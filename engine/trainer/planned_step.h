@@ -6,7 +6,9 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "engine/recipe.h"
 #include "engine/trainer/captured_step.h"
@@ -29,8 +31,10 @@ class PlannedStep {
   // returns when the work is done. `forward` returns the micro-batch's share of the step's loss.
   void begin_step(double lr);
   double forward(const Tokens& tokens, int micro);
-  void backward(int micro);
-  at::Tensor gradients() const { return gradients_; }  // of all parameters, one after the other
+  // `ready`, if there is one, is called with pieces of all gradients, (n), of `piece` elements (DDP sends 25 MiB at
+  // once), the last one smaller, as soon as nothing more is added to them.
+  using Ready = std::function<void(const at::Tensor& gradients)>;
+  void backward(int micro, const Ready& ready = {}, std::int64_t piece = (25 << 20) / 4);
   double gradient_norm() { return plan_->gradient_norm(); }
   void update(double gradient_factor);
 
@@ -57,8 +61,9 @@ class PlannedStep {
   const Recipe recipe_;
   AdamW& optimizer_;
   double lr_ = 0;
-  Tokens tokens_;  // of the forward pass under way; the backward pass reads them again
-  at::Tensor gradients_;
+  Tokens tokens_;         // of the forward pass under way; the backward pass reads them again
+  at::Tensor gradients_;  // of all parameters: the last layer's first, then in the order of the backward pass
+  std::vector<std::int64_t> layer_end_;  // of each layer: how many of them are ready when its own are
   std::unique_ptr<GptPlan> plan_;
 };
 

@@ -325,8 +325,12 @@ StepTensors Training::compute_planned(const TokensOf& tokens_of, const Mark& mar
     mark(&StepParts::data_ms);
     loss += planned_->forward(tokens, micro);
     mark(&StepParts::forward_ms);
-    planned_->backward(micro);
-    if (micro == recipe_.grad_accum - 1) parallel_.average(planned_->gradients());
+    if (recipe_.nproc > 1 && micro == recipe_.grad_accum - 1) {
+      planned_->backward(micro, [this](const at::Tensor& gradients) { parallel_.begin_average(gradients); });
+      parallel_.finish_averages();
+    } else {
+      planned_->backward(micro);
+    }
     mark(&StepParts::backward_ms);
   }
   StepTensors result{.loss = at::scalar_tensor(loss, at::kDouble)};

@@ -87,7 +87,8 @@ struct DataParallel::Group {
   bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done,
                Gradients gradients, const std::stop_token& stop);
   void backward(const at::Tensor& loss, bool average);
-  void average(const at::Tensor& gradients);
+  void begin_average(const at::Tensor& gradients);
+  void finish_averages();
   void exchange(double& loss, RunControl& control);
 
   bool is_rank0() const { return placement.rank == 0; }
@@ -108,9 +109,10 @@ struct DataParallel::Group {
   c10::intrusive_ptr<c10d::ProcessGroup> processes;
   bool connected = false;  // all processes have the same state
   Clock::time_point last_sent{};
-  std::unique_ptr<c10d::Reducer> reducer;  // refers to last_sent
-  double waited_ms = missing;              // in the last backward pass; unknown on a GPU
-  bool stop_agreed = false;                // the same on all ranks, as of the last exchange
+  std::unique_ptr<c10d::Reducer> reducer;                // refers to last_sent
+  std::vector<c10::intrusive_ptr<c10d::Work>> averages;  // under way
+  double waited_ms = missing;                            // in the last backward pass; unknown on a GPU
+  bool stop_agreed = false;                              // the same on all ranks, as of the last exchange
   bool pause_agreed = false;
   int exceptions_before = std::uncaught_exceptions();
 };
@@ -214,19 +216,19 @@ void DataParallel::Group::backward(const at::Tensor& loss, bool average) {
   });
 }
 
-// In pieces of a bucket's size, all of which are under way at once.
-void DataParallel::Group::average(const at::Tensor& gradients) {
+void DataParallel::Group::begin_average(const at::Tensor& gradients) {
   const at::NoGradGuard no_grad;
   last_sent = Clock::now();
-  at::Tensor(gradients).div_(placement.world_size);
+  std::vector<at::Tensor> sums = {gradients};
+  sums.front().div_(placement.world_size);
+  guarded([&] { averages.push_back(processes->allreduce(sums)); });
+}
+
+void DataParallel::Group::finish_averages() {
   guarded([&] {
-    std::vector<c10::intrusive_ptr<c10d::Work>> sent;
-    for (const at::Tensor& piece : gradients.split(c10d::kDefaultBucketBytesCap / 4)) {
-      std::vector<at::Tensor> sums = {piece};
-      sent.push_back(processes->allreduce(sums));
-    }
-    for (const auto& work : sent) work->wait();
+    for (const auto& work : averages) work->wait();
   });
+  averages.clear();
   waited_ms = std::chrono::duration<double, std::milli>(Clock::now() - last_sent).count();
 }
 
@@ -332,8 +334,12 @@ void DataParallel::backward(const at::Tensor& loss, bool average) {
   group_->backward(loss, average);
 }
 
-void DataParallel::average(const at::Tensor& gradients) {
-  if (group_) group_->average(gradients);
+void DataParallel::begin_average(const at::Tensor& gradients) {
+  if (group_) group_->begin_average(gradients);
+}
+
+void DataParallel::finish_averages() {
+  if (group_) group_->finish_averages();
 }
 
 double DataParallel::mean(double loss) {

@@ -26,7 +26,7 @@ class DataParallel {
   DataParallel& operator=(const DataParallel&) = delete;
 
   // Waits for the other processes and sends them rank 0's parameters, its last step and, after a step, its moments.
-  // From then on gradients are averaged: those of autograd by `backward`, those of a planned step by `average`. False
+  // From then on gradients are averaged: those of autograd by `backward`, those of a planned step by `begin_average`. False
   // if a stop was requested before all had joined.
   enum class Gradients { autograd, planned };
   bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done,
@@ -45,8 +45,10 @@ class DataParallel {
   // which overlaps with the rest of the backward pass.
   void backward(const at::Tensor& loss, bool average);
 
-  // Replaces all gradients, (n), float32, on the CPU, by their mean over all processes.
-  void average(const at::Tensor& gradients);
+  // Begins to replace a piece of the gradients, (n), float32, on the CPU, by its mean over all processes, which all
+  // begin the same pieces in the same order. Nobody else may touch it until `finish_averages` returns.
+  void begin_average(const at::Tensor& gradients);
+  void finish_averages();
 
   // How long the last backward pass waited for other processes after it had sent everything; `missing` with one
   // process, and on GPUs, since the host doesn't wait.

@@ -39,7 +39,7 @@ Crew::~Crew() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Crew::run(const std::vector<Phase>& phases) {
+void Crew::run(std::span<const Phase> phases) {
   if (phases.size() > capacity_) {
     counters_ = std::make_unique<Counter[]>(phases.size());
     capacity_ = phases.size();
@@ -48,7 +48,7 @@ void Crew::run(const std::vector<Phase>& phases) {
     counters_[i].next = 0;
     counters_[i].done = 0;
   }
-  phases_ = &phases;
+  phases_ = phases;
   if (!threads_.empty()) {
     open_ = true;
     ++round_;
@@ -75,8 +75,8 @@ void Crew::serve(int worker) {
 }
 
 void Crew::take_part(int worker) {
-  for (std::size_t i = 0; i < phases_->size(); ++i) {
-    const Phase& phase = (*phases_)[i];
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    const Phase& phase = phases_[i];
     Counter& counter = counters_[i];
     while (true) {
       const std::int64_t task = counter.next.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -31,7 +32,7 @@ class Crew {
 
   // Runs all phases and returns when the last task has ended. The calling
   // thread works too. Not reentrant.
-  void run(const std::vector<Phase>& phases);
+  void run(std::span<const Phase> phases);
 
  private:
   // On lines of the cache of their own, since all threads write them.
@@ -44,8 +45,8 @@ class Crew {
   void take_part(int worker);
 
   const int workers_;
-  const std::vector<Phase>* phases_ = nullptr;  // while open
-  std::unique_ptr<Counter[]> counters_;         // of each phase
+  std::span<const Phase> phases_;        // while open
+  std::unique_ptr<Counter[]> counters_;  // of each phase
   std::size_t capacity_ = 0;
   std::atomic<std::uint32_t> round_{0};  // changes when there is work, or when the threads are to end
   std::atomic<bool> open_{false};        // whether threads may enter the round

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <type_traits>
 
 #include "engine/trainer/plan/arena.h"
@@ -27,10 +28,9 @@ constexpr std::int64_t logit_columns = 1024;       // a task of the classifier's
 constexpr std::int64_t logit_bytes = 64 << 20;     // at most so much of (B T, V') is in memory
 constexpr std::int64_t embedding_columns = 32;     // a task of the embedding's gradient
 constexpr std::int64_t softmax_task_rows = 8;
-constexpr std::int64_t small_width =
-    256;  // up to which rows are in blocks of 64, and weights packed for both directions
-// Of a wider model's weight so much is packed at a time for d_x = d_y W, by each block of rows again: a copy, where a
-// second packed weight would cost memory.
+constexpr std::int64_t small_width = 256;  // up to which rows are in blocks of 64, and weights are packed once a step
+// Of a wider model's weight so much is packed at a time, by each block of rows again: a copy, where packed weights
+// would cost memory.
 constexpr std::int64_t copied_columns = 64, copied_depth = 1024;
 
 // The work on [0, all) in pieces of `each`.
@@ -62,7 +62,7 @@ class PhaseMaker {
   std::vector<Phase> parts_;
 };
 
-// A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W (null: packed where it is needed).
+// A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W. Null: packed where it is needed.
 template <class T>
 struct PackedWeight {
   std::int64_t out = 0, in = 0;
@@ -95,7 +95,7 @@ class Plan : public GptPlan {
 
   void weights_changed() override { packed_ = false; }
   double forward(const std::int64_t* inputs, const std::int64_t* targets, double share, bool add) override;
-  void backward(bool add) override;
+  void backward(bool add, const LayerDone& done) override;
   double gradient_norm() override;
   void update(const Update& update) override;
   void watch(KernelWatch* watch) override { watch_ = watch; }
@@ -121,6 +121,7 @@ class Plan : public GptPlan {
   // Sums over the rows of one block of tokens, one after the other for each
   // bias and norm; they are added up at the end.
   struct RowSums {
+    std::int64_t layer;  // of the parameter; of the last norm: how many layers there are
     PlanParameter parameter;
     std::int64_t offset, width;
   };
@@ -153,12 +154,14 @@ class Plan : public GptPlan {
   void token_gradient(std::int64_t task);
   void position_gradient(std::int64_t task);
   void collect_sums(const RowSums& sums);
+  void add_row_sums(PhaseMaker& maker, std::int64_t layer);
 
   // y = x W^T (+ bias) of `count` rows, and d_x = d_y W.
   void rows_across(int worker, const char* kernel, const T* x, const PackedWeight<T>& weight, std::int64_t count,
                    const float* bias, T* y) {
-    rows_times(worker, kernel, x, weight.in, weight.out, count, bias, y,
-               [&](const auto& product) { multiply_weight(product, weight.across); });
+    rows_times(worker, kernel, x, weight.in, weight.out, count, bias, y, [&](const auto& product) {
+      multiply_across(product, weight, 0, scratch(worker) + rows_.each * 9 * C_);
+    });
   }
   void rows_along(int worker, const char* kernel, const T* d_y, const PackedWeight<T>& weight, std::int64_t count,
                   T* d_x) {
@@ -171,6 +174,10 @@ class Plan : public GptPlan {
                   std::int64_t count, const float* bias, T* y, const Multiply& multiply_with);
   void multiply_weight(const Product& product, const T* packed) const { kernels_.multiply_weight(product, packed); }
   void multiply_weight(const PairProduct& product, const Bf16* panels) const { multiply(product, panels); }
+  template <class AnyProduct, class Pack>
+  void multiply_packing(const AnyProduct& product, float* panels, const Pack& pack);
+  template <class AnyProduct>
+  void multiply_across(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t column, float* panels);
   template <class AnyProduct>
   void multiply_along(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t first, std::int64_t column,
                       float* panels);
@@ -243,6 +250,7 @@ class Plan : public GptPlan {
   std::vector<double> squares_;     // of each span
 
   std::vector<Phase> packing_, forward_, loss_, loss_and_gradient_, backward_, norm_, update_;
+  std::vector<std::size_t> layer_ends_;  // of each layer: the number of backward_'s phases after which it is done
 };
 
 template <class T>
@@ -285,8 +293,9 @@ void Plan<T>::place_packed(PackedWeight<T>& packed, const PlanParameter& paramet
   packed.across_depth = pairs_ ? pair_depth(in) : in;
   packed.along_depth = pairs_ ? pair_depth(out) : out;
   packed.weight = parameter.weight;
+  if (C_ > small_width) return;
   arena_.want(packed.across, panel_elements(packed.across_depth, out));
-  if (C_ <= small_width) arena_.want(packed.along, panel_elements(packed.along_depth, in));
+  arena_.want(packed.along, panel_elements(packed.along_depth, in));
 }
 
 template <class T>
@@ -297,9 +306,9 @@ void Plan<T>::place() {
     arena_.want(norm.factor, N_);
     arena_.want(norm.out, N_ * C_);
   };
-  std::int64_t offset = 0;
+  std::int64_t offset = 0, layer_of_sums = 0;
   const auto sum_of = [&](const PlanParameter& parameter, std::int64_t width) {
-    if (parameter.gradient) sums_.push_back({parameter, offset, width});
+    if (parameter.gradient) sums_.push_back({layer_of_sums, parameter, offset, width});
     sum_offsets_.push_back(offset);
     offset += width;
   };
@@ -319,10 +328,12 @@ void Plan<T>::place() {
     place_packed(block.fc, p.fc.weight, 4 * C_, C_);
     place_packed(block.fc_out, p.fc_out.weight, C_, 4 * C_);
 
+    layer_of_sums = static_cast<std::int64_t>(layer);
     sum_of(p.ln_1.weight, C_), sum_of(p.ln_1.bias, C_), sum_of(p.attention.bias, 3 * C_);
     sum_of(p.attention_out.bias, C_), sum_of(p.ln_2.weight, C_), sum_of(p.ln_2.bias, C_);
     sum_of(p.fc.bias, 4 * C_), sum_of(p.fc_out.bias, C_);
   }
+  layer_of_sums = shape_.layers;
   sum_of(parameters_.ln_f.weight, C_), sum_of(parameters_.ln_f.bias, C_);
   sum_of({}, C_);  // no bias is added below the first norm
   row_sums_each_ = offset;
@@ -352,12 +363,50 @@ std::int64_t Plan<T>::scratch_elements() const {
   const std::int64_t chain = rows_.each * (4 * C_ + 4 * C_ + C_);  // left and result of a product, and one more row
   const std::int64_t gradient = gradient_depth * (gradient_columns + gradient_stride);
   const std::int64_t copied = copied_columns * copied_depth;
-  const std::int64_t logits = 64 * (C_ + gradient_columns + copied_depth / 2);
+  const std::int64_t logits = rows_.each * (C_ + gradient_columns + copied_depth / 2);
   return (std::max({attention_scratch(head), chain + copied, gradient, logits + copied}) + 15) / 16 * 16;
 }
 
 // --- what the phases do
 // -----------------------------------------------------------------------------------------------
+
+// The product in pieces, for each of which pack(first of the depth, depth, first column, columns, to) packs the right
+// factor.
+template <class T>
+template <class AnyProduct, class Pack>
+void Plan<T>::multiply_packing(const AnyProduct& product, float* panels, const Pack& pack) {
+  T* const packed = reinterpret_cast<T*>(panels);
+  const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
+  for (std::int64_t i = 0; i < columns.count(); ++i) {
+    for (std::int64_t k = 0; k < depths.count(); ++k) {
+      pack(depths.begin(k), depths.size(k), columns.begin(i), columns.size(i), packed);
+      AnyProduct piece = product;
+      piece.columns = columns.size(i);
+      piece.depth = depths.size(k);
+      piece.left += depths.begin(k);
+      piece.out += columns.begin(i);
+      piece.add = product.add || k > 0;
+      multiply_weight(piece, packed);
+    }
+  }
+}
+
+// y = x W^T for some columns of y, the first of which is `column`. `panels` is scratch memory.
+template <class T>
+template <class AnyProduct>
+void Plan<T>::multiply_across(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t column,
+                              float* panels) {
+  if (weight.across) return multiply_weight(product, weight.across + column * weight.across_depth);
+  const auto pack = [&](std::int64_t k, std::int64_t depth, std::int64_t first, std::int64_t columns, T* to) {
+    const float* const from = weight.weight + (column + first) * weight.in + k;
+    if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
+      pack_pairs_transposed(from, weight.in, depth, columns, to);
+    } else {
+      kernels_.pack_weight_transposed(from, weight.in, depth, columns, to);
+    }
+  };
+  multiply_packing(product, panels, pack);
+}
 
 // d_x = d_y W for some columns of d_x, the first of which is `column`, over a piece of the depth, which begins with
 // `first`. `panels` is scratch memory.
@@ -370,25 +419,15 @@ void Plan<T>::multiply_along(const AnyProduct& product, const PackedWeight<T>& w
     whole.panel_depth = weight.out;
     return multiply_weight(whole, weight.along + column * weight.along_depth + first * panel_columns);
   }
-  T* const packed = reinterpret_cast<T*>(panels);
-  const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
-  for (std::int64_t i = 0; i < columns.count(); ++i) {
-    for (std::int64_t k = 0; k < depths.count(); ++k) {
-      const float* const from = weight.weight + (first + depths.begin(k)) * weight.in + column + columns.begin(i);
-      if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
-        pack_pairs(from, weight.in, depths.size(k), columns.size(i), packed);
-      } else {
-        kernels_.pack_weight(from, weight.in, depths.size(k), columns.size(i), packed);
-      }
-      AnyProduct piece = product;
-      piece.columns = columns.size(i);
-      piece.depth = depths.size(k);
-      piece.left += depths.begin(k);
-      piece.out += columns.begin(i);
-      piece.add = product.add || k > 0;
-      multiply_weight(piece, packed);
+  const auto pack = [&](std::int64_t k, std::int64_t depth, std::int64_t i, std::int64_t columns, T* to) {
+    const float* const from = weight.weight + (first + k) * weight.in + column + i;
+    if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
+      pack_pairs(from, weight.in, depth, columns, to);
+    } else {
+      kernels_.pack_weight(from, weight.in, depth, columns, to);
     }
-  }
+  };
+  multiply_packing(product, panels, pack);
 }
 
 template <class T>
@@ -639,7 +678,7 @@ void Plan<T>::hidden_gradient(std::int64_t row, std::int64_t rows, std::int64_t 
                               int worker) {
   const std::int64_t V = shape_.padded_vocab;
   float* const out = scratch(worker);
-  float* const panels = out + 64 * gradient_columns;
+  float* const panels = out + rows_.each * gradient_columns;
   if (!pairs_) {
     return multiply_along(Product{.rows = rows,
                                   .columns = columns,
@@ -705,7 +744,7 @@ void Plan<T>::collect_sums(const RowSums& sums) {
 
 template <class T>
 void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
-  const Pieces across{panel_count(packed.out), packed_panels};
+  const Pieces across{packed.across ? panel_count(packed.out) : 0, packed_panels};
   const Pieces along{packed.along ? panel_count(packed.in) : 0, packed_panels};
   const float* const weight = packed.weight;
   const auto pack = [=, this](std::int64_t task, int worker) {
@@ -789,31 +828,32 @@ void Plan<T>::make_phases() {
 template <class T>
 void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
   const std::int64_t V = shape_.padded_vocab;
-  const Pieces rows{count, 64}, columns{V, logit_columns}, hidden{C_, gradient_columns}, few{count, softmax_task_rows};
+  const Pieces rows{count, rows_.each}, columns{V, logit_columns}, hidden{C_, gradient_columns},
+      few{count, softmax_task_rows};
   const auto logits = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::logits");
     const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
     const std::int64_t size = rows.size(task / columns.count()), width = columns.size(task % columns.count());
     const T* const hidden_rows = ln_f_.out + (first + row) * C_;
     float* const out = logits_ + row * V + column;
-    const T* const panels = head_.across + column * head_.across_depth;
+    float* const left = scratch(worker);
+    float* const panels = left + rows_.each * C_;
     if constexpr (std::is_same_v<T, Bf16>) {
       if (pairs_) {
-        return multiply(PairProduct{.rows = size,
-                                    .columns = width,
-                                    .depth = C_,
-                                    .left = hidden_rows,
-                                    .left_row = C_,
-                                    .out = out,
-                                    .out_row = V},
-                        panels);
+        return multiply_across(PairProduct{.rows = size,
+                                           .columns = width,
+                                           .depth = C_,
+                                           .left = hidden_rows,
+                                           .left_row = C_,
+                                           .out = out,
+                                           .out_row = V},
+                               head_, column, panels);
       }
     }
-    float* const left = scratch(worker);
     copy_rows(hidden_rows, C_, size, C_, left, C_);
-    multiply_weight(
+    multiply_across(
         Product{.rows = size, .columns = width, .depth = C_, .left = left, .left_row = C_, .out = out, .out_row = V},
-        panels);
+        head_, column, panels);
   };
   const auto softmax = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::softmax");
@@ -843,8 +883,22 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
 }
 
 template <class T>
+void Plan<T>::add_row_sums(PhaseMaker& maker, std::int64_t layer) {
+  for (const RowSums& sums : sums_) {
+    if (sums.layer != layer) continue;
+    maker.add(1, [&sums, this](std::int64_t, int worker) {
+      const Kernel of(*this, worker, "plan::bias_gradients");
+      collect_sums(sums);
+    });
+  }
+}
+
+// A layer's own phases, and the next one's first, compute its gradients: the row sums of its first norm and of its
+// attention's bias come from the rows of the layer below.
+template <class T>
 void Plan<T>::make_backward_phases() {
   const std::int64_t heads = shape_.sequences * shape_.heads;
+  layer_ends_.resize(static_cast<std::size_t>(shape_.layers));
   for (std::int64_t layer = shape_.layers - 1; layer >= -1; --layer) {
     PhaseMaker rows;
     if (layer + 1 < shape_.layers) {
@@ -861,30 +915,28 @@ void Plan<T>::make_backward_phases() {
       if (layer >= 0) block_backward_rows(layer, block, worker);
     });
     backward_.push_back(std::move(rows).phase());
-    if (layer < 0) break;
     PhaseMaker mixed;
-    const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
-    const PlanBlock& p = parameters_.blocks[static_cast<std::size_t>(layer)];
-    add_weight_gradient(mixed, p.fc_out.weight, block.fc_out, d_added(0), block.after);
-    add_weight_gradient(mixed, p.fc.weight, block.fc, d_fc_, block.ln_2.out);
-    add_weight_gradient(mixed, p.attention_out.weight, block.attention_out, d_added(1), block.mixed);
-    mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
+    add_row_sums(mixed, layer + 1);
+    if (layer >= 0) {
+      const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
+      const PlanBlock& p = parameters_.blocks[static_cast<std::size_t>(layer)];
+      add_weight_gradient(mixed, p.fc_out.weight, block.fc_out, d_added(0), block.after);
+      add_weight_gradient(mixed, p.fc.weight, block.fc, d_fc_, block.ln_2.out);
+      add_weight_gradient(mixed, p.attention_out.weight, block.attention_out, d_added(1), block.mixed);
+      mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
+    } else {
+      mixed.add(Pieces{C_, embedding_columns}.count(), [this](std::int64_t task, int worker) {
+        const Kernel of(*this, worker, "plan::embedding_backward");
+        token_gradient(task);
+      });
+      mixed.add(shape_.length, [this](std::int64_t task, int worker) {
+        const Kernel of(*this, worker, "plan::embedding_backward");
+        position_gradient(task);
+      });
+    }
     backward_.push_back(std::move(mixed).phase());
+    if (layer + 1 < shape_.layers) layer_ends_[static_cast<std::size_t>(layer + 1)] = backward_.size();
   }
-  PhaseMaker rest;
-  rest.add(Pieces{C_, embedding_columns}.count(), [this](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::embedding_backward");
-    token_gradient(task);
-  });
-  rest.add(shape_.length, [this](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::embedding_backward");
-    position_gradient(task);
-  });
-  rest.add(std::ssize(sums_), [this](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::bias_gradients");
-    collect_sums(sums_[static_cast<std::size_t>(task)]);
-  });
-  backward_.push_back(std::move(rest).phase());
 }
 
 // --- the step
@@ -904,9 +956,18 @@ double Plan<T>::forward(const std::int64_t* inputs, const std::int64_t* targets,
 }
 
 template <class T>
-void Plan<T>::backward(bool add) {
+void Plan<T>::backward(bool add, const LayerDone& done) {
   add_ = add;
-  crew_.run(backward_);
+  if (!done) return crew_.run(backward_);
+  // The phases from one layer's end to the next one's.
+  std::size_t from = 0;
+  for (std::int64_t layer = shape_.layers - 1; layer >= 0; --layer) {
+    const std::size_t end = layer_ends_[static_cast<std::size_t>(layer)];
+    crew_.run(std::span(backward_).subspan(from, end - from));
+    done(layer);
+    from = end;
+  }
+  crew_.run(std::span(backward_).subspan(from));
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -76,8 +77,11 @@ class GptPlan {
   // too: added to what is there if `add`, else written.
   virtual double forward(const std::int64_t* inputs, const std::int64_t* targets, double share, bool add) = 0;
 
-  // The gradients of that forward pass's parameters, once: added or written.
-  virtual void backward(bool add) = 0;
+  // The gradients of that forward pass's parameters, once: added or written. `done`, if there is one, is called on this
+  // thread when all gradients of a layer's parameters have been computed, from the last layer to the first; the other
+  // parameters' are ready when this returns.
+  using LayerDone = std::function<void(std::int64_t layer)>;
+  virtual void backward(bool add, const LayerDone& done) = 0;
 
   // L2 norm over all gradients.
   virtual double gradient_norm() = 0;

@@ -330,7 +330,8 @@ TEST(Crew, RunsEveryTaskOfAPhaseBeforeTheNextOne) {
       const auto check = [&](std::int64_t, int) {
         for (const auto& each : calls) early += each != 1;
       };
-      crew.run({{17, count}, {3, check}, {0, count}, {1, check}});
+      const std::vector<Phase> phases = {{17, count}, {3, check}, {0, count}, {1, check}};
+      crew.run(phases);
       EXPECT_EQ(early, 0);
       for (const auto& each : calls) EXPECT_EQ(each, 1);
     }

@@ -200,6 +200,43 @@ TEST(PlannedStep, TrainsLikeTheRungsBelowIt) {
   }
 }
 
+// What other processes are sent while the backward pass runs.
+TEST(PlannedStep, HandsOverGradientsThatAreFinal) {
+  torch::manual_seed(10);
+  for (const bool tied : {false, true}) {
+    Recipe recipe = odd_recipe(17, 36, 3, 257);
+    recipe.layers = 3;
+    recipe.grad_accum = 2;
+    recipe.decay = Decay::matrices;  // two groups of parameters
+    recipe.tied_head = tied;
+    recipe.compile = Compile::max;
+    const std::shared_ptr<Gpt> model = build_model(recipe);
+    const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
+    PlannedStep planned(recipe, *model, *optimizer, recipe.batch);
+    std::vector<at::Tensor> given, then;
+    for (int micro = 0; micro < recipe.grad_accum; ++micro) {
+      planned.forward(random_tokens(recipe), micro);
+      if (micro == 0) {
+        planned.backward(micro);
+        continue;
+      }
+      const auto ready = [&](const at::Tensor& gradients) {
+        given.push_back(gradients);
+        then.push_back(gradients.clone());
+      };
+      planned.backward(micro, ready, 1000);
+    }
+    std::int64_t all = 0;
+    for (const auto& [name, parameter] : named_parameters(*model)) all += parameter.numel();
+    EXPECT_EQ(std::ssize(given), (all + 999) / 1000);
+    EXPECT_EQ(at::cat(given).numel(), all);
+    EXPECT_TRUE(at::equal(at::cat(given), at::cat(then)));
+    double squares = 0;
+    for (const at::Tensor& piece : given) squares += piece.to(at::kDouble).square().sum().item<double>();
+    EXPECT_NEAR(planned.gradient_norm(), std::sqrt(squares), 1e-6 * std::sqrt(squares));
+  }
+}
+
 TEST(PlannedStep, HasTheSameBitsOnAnyNumberOfThreads) {
   for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
     Recipe recipe = rich_recipes().back();
