@@ -26,8 +26,8 @@ class DataParallel {
   DataParallel& operator=(const DataParallel&) = delete;
 
   // Waits for the other processes and sends them rank 0's parameters, its last step and, after a step, its moments.
-  // From then on gradients are averaged: those of autograd by `backward`, those of a planned step by `begin_average`. False
-  // if a stop was requested before all had joined.
+  // From then on gradients are averaged: those of autograd by `backward`, those of a planned step by `begin_average`.
+  // False if a stop was requested before all had joined.
   enum class Gradients { autograd, planned };
   bool connect(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& moments, std::int64_t& done,
                Gradients gradients = Gradients::autograd);

@@ -9,37 +9,17 @@
 
 #include "engine/trainer/plan/arena.h"
 #include "engine/trainer/plan/crew.h"
-#include "engine/trainer/plan/pair_products.h"
+#include "engine/trainer/plan/weight_products.h"
 
 namespace stepladder {
 namespace {
 
 constexpr float norm_eps = 1e-5F;
-// A task of a weight gradient: so many of its rows and columns, over so many
-// tokens at a time. The packed block of the right factor, 256 KB, stays in a
-// core's second-level cache.
-constexpr std::int64_t gradient_rows = 128, gradient_columns = 256, gradient_depth = 256;
-// The left factor's rows are so far apart: a power of two would put them all
-// into a few sets of the first-level cache.
-constexpr std::int64_t gradient_stride = gradient_rows + panel_columns;
-constexpr std::int64_t packed_panels = 16;         // a task of packing: so many panels
 constexpr std::int64_t update_elements = 1 << 15;  // a task of the optimiser
 constexpr std::int64_t logit_columns = 1024;       // a task of the classifier's product
 constexpr std::int64_t logit_bytes = 64 << 20;     // at most so much of (B T, V') is in memory
 constexpr std::int64_t embedding_columns = 32;     // a task of the embedding's gradient
 constexpr std::int64_t softmax_task_rows = 8;
-constexpr std::int64_t small_width = 256;  // up to which rows are in blocks of 64, and weights are packed once a step
-// Of a wider model's weight so much is packed at a time, by each block of rows again: a copy, where packed weights
-// would cost memory.
-constexpr std::int64_t copied_columns = 64, copied_depth = 1024;
-
-// The work on [0, all) in pieces of `each`.
-struct Pieces {
-  std::int64_t all, each;
-  std::int64_t count() const { return (all + each - 1) / each; }
-  std::int64_t begin(std::int64_t i) const { return i * each; }
-  std::int64_t size(std::int64_t i) const { return std::min(each, all - i * each); }
-};
 
 // The tasks of a phase that is made of several kinds of work.
 class PhaseMaker {
@@ -60,15 +40,6 @@ class PhaseMaker {
 
  private:
   std::vector<Phase> parts_;
-};
-
-// A weight, (out, in), as products read it: for y = x W^T, and for d_x = d_y W. Null: packed where it is needed.
-template <class T>
-struct PackedWeight {
-  std::int64_t out = 0, in = 0;
-  std::int64_t across_depth = 0, along_depth = 0;  // of the panels: `in` and `out`, for pairs filled up
-  T *across = nullptr, *along = nullptr;
-  const float* weight = nullptr;
 };
 
 // A LayerNorm's input (the residual stream), output, and what its backward pass
@@ -127,7 +98,6 @@ class Plan : public GptPlan {
   };
 
   void place();
-  void place_packed(PackedWeight<T>& packed, const PlanParameter& parameter, std::int64_t out, std::int64_t in);
   std::int64_t scratch_elements() const;
   void make_phases();
   void make_classifier_phases(std::int64_t first, std::int64_t count);
@@ -147,9 +117,6 @@ class Plan : public GptPlan {
   void weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
                        std::int64_t task, int worker);
   void head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker);
-  template <class Left>
-  void gradient_block(const Left* d_out, std::int64_t d_out_stride, const T* in, std::int64_t in_stride,
-                      const Product& product, int worker);
   void hidden_gradient(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns, int worker);
   void token_gradient(std::int64_t task);
   void position_gradient(std::int64_t task);
@@ -159,30 +126,21 @@ class Plan : public GptPlan {
   // y = x W^T (+ bias) of `count` rows, and d_x = d_y W.
   void rows_across(int worker, const char* kernel, const T* x, const PackedWeight<T>& weight, std::int64_t count,
                    const float* bias, T* y) {
-    rows_times(worker, kernel, x, weight.in, weight.out, count, bias, y, [&](const auto& product) {
-      multiply_across(product, weight, 0, scratch(worker) + rows_.each * 9 * C_);
-    });
+    const Kernel of(*this, worker, kernel);
+    products_.rows_across(x, weight, count, bias, y, product_scratch(worker));
   }
   void rows_along(int worker, const char* kernel, const T* d_y, const PackedWeight<T>& weight, std::int64_t count,
                   T* d_x) {
-    rows_times(worker, kernel, d_y, weight.out, weight.in, count, nullptr, d_x, [&](const auto& product) {
-      multiply_along(product, weight, 0, 0, scratch(worker) + rows_.each * 9 * C_);
-    });
+    const Kernel of(*this, worker, kernel);
+    products_.rows_along(d_y, weight, count, d_x, product_scratch(worker));
   }
-  template <class Multiply>
-  void rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, std::int64_t columns,
-                  std::int64_t count, const float* bias, T* y, const Multiply& multiply_with);
-  void multiply_weight(const Product& product, const T* packed) const { kernels_.multiply_weight(product, packed); }
-  void multiply_weight(const PairProduct& product, const Bf16* panels) const { multiply(product, panels); }
-  template <class AnyProduct, class Pack>
-  void multiply_packing(const AnyProduct& product, float* panels, const Pack& pack);
-  template <class AnyProduct>
-  void multiply_across(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t column, float* panels);
-  template <class AnyProduct>
-  void multiply_along(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t first, std::int64_t column,
-                      float* panels);
 
   float* scratch(int worker) { return scratch_ + worker * scratch_each_; }
+  // Between its results and its panels a chain of kernels keeps one more row of the block's width.
+  ProductScratch product_scratch(int worker) {
+    float* const left = scratch(worker);
+    return {.left = left, .out = left + rows_.each * 4 * C_, .panels = left + rows_.each * 9 * C_};
+  }
   float* sums_at(std::int64_t block, std::int64_t layer, std::int64_t which) {
     return row_sums_ + block * row_sums_each_ + sum_offsets_[static_cast<std::size_t>(layer * sum_kinds + which)];
   }
@@ -213,7 +171,7 @@ class Plan : public GptPlan {
   const std::int64_t C_, N_;  // width; tokens
   const Pieces rows_;         // the tokens in blocks
   const PlanKernels<T> kernels_;
-  const bool pairs_;  // products of pairs of bf16 (pair_products.h)
+  const WeightProducts<T> products_;
   Crew crew_;
   KernelWatch* watch_ = nullptr;
   bool packed_ = false;
@@ -261,7 +219,7 @@ Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters, const Pl
       N_(shape.sequences * shape.length),
       rows_{N_, C_ <= small_width ? 64 : 128},
       kernels_(kernels),
-      pairs_(std::is_same_v<T, Bf16> && kernels.own_products && pair_unit() != PairUnit::none),
+      products_(kernels),
       crew_(shape.workers) {
   const auto once = [this](const PlanParameter& parameter) { all_.push_back(parameter); };
   const auto both = [&](const PlanLayer& layer) { once(layer.weight), once(layer.bias); };
@@ -284,18 +242,6 @@ Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters, const Pl
   numbers_.resize(all_.size());
   place();
   make_phases();
-}
-
-template <class T>
-void Plan<T>::place_packed(PackedWeight<T>& packed, const PlanParameter& parameter, std::int64_t out, std::int64_t in) {
-  packed.out = out;
-  packed.in = in;
-  packed.across_depth = pairs_ ? pair_depth(in) : in;
-  packed.along_depth = pairs_ ? pair_depth(out) : out;
-  packed.weight = parameter.weight;
-  if (C_ > small_width) return;
-  arena_.want(packed.across, panel_elements(packed.across_depth, out));
-  arena_.want(packed.along, panel_elements(packed.along_depth, in));
 }
 
 template <class T>
@@ -323,10 +269,10 @@ void Plan<T>::place() {
     arena_.want(block.after, N_ * 4 * C_);
     arena_.want(block.log_sums, N_ * shape_.heads);
     const PlanBlock& p = parameters_.blocks[layer];
-    place_packed(block.attention, p.attention.weight, 3 * C_, C_);
-    place_packed(block.attention_out, p.attention_out.weight, C_, C_);
-    place_packed(block.fc, p.fc.weight, 4 * C_, C_);
-    place_packed(block.fc_out, p.fc_out.weight, C_, 4 * C_);
+    products_.place(arena_, block.attention, p.attention.weight.weight, 3 * C_, C_);
+    products_.place(arena_, block.attention_out, p.attention_out.weight.weight, C_, C_);
+    products_.place(arena_, block.fc, p.fc.weight.weight, 4 * C_, C_);
+    products_.place(arena_, block.fc_out, p.fc_out.weight.weight, C_, 4 * C_);
 
     layer_of_sums = static_cast<std::int64_t>(layer);
     sum_of(p.ln_1.weight, C_), sum_of(p.ln_1.bias, C_), sum_of(p.attention.bias, 3 * C_);
@@ -338,7 +284,7 @@ void Plan<T>::place() {
   sum_of({}, C_);  // no bias is added below the first norm
   row_sums_each_ = offset;
   want_norm(ln_f_);
-  place_packed(head_, parameters_.head, shape_.padded_vocab, C_);
+  products_.place(arena_, head_, parameters_.head.weight, shape_.padded_vocab, C_);
   arena_.want(d_hidden_, N_ * C_);
   arena_.want(d_qkv_, N_ * 3 * C_);
   arena_.want(d_fc_, N_ * 4 * C_);
@@ -361,106 +307,15 @@ template <class T>
 std::int64_t Plan<T>::scratch_elements() const {
   const HeadShape head{shape_.length, C_ / shape_.heads, 3 * C_, C_};
   const std::int64_t chain = rows_.each * (4 * C_ + 4 * C_ + C_);  // left and result of a product, and one more row
-  const std::int64_t gradient = gradient_depth * (gradient_columns + gradient_stride);
-  const std::int64_t copied = copied_columns * copied_depth;
-  const std::int64_t logits = rows_.each * (C_ + gradient_columns + copied_depth / 2);
-  return (std::max({attention_scratch(head), chain + copied, gradient, logits + copied}) + 15) / 16 * 16;
+  const std::int64_t logits = rows_.each * (C_ + gradient_columns);
+  return (std::max({attention_scratch(head), std::max(chain, logits) + products_.panel_scratch(rows_.each),
+                    gradient_scratch}) +
+          15) /
+         16 * 16;
 }
 
 // --- what the phases do
 // -----------------------------------------------------------------------------------------------
-
-// The product in pieces, for each of which pack(first of the depth, depth, first column, columns, to) packs the right
-// factor.
-template <class T>
-template <class AnyProduct, class Pack>
-void Plan<T>::multiply_packing(const AnyProduct& product, float* panels, const Pack& pack) {
-  T* const packed = reinterpret_cast<T*>(panels);
-  const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
-  for (std::int64_t i = 0; i < columns.count(); ++i) {
-    for (std::int64_t k = 0; k < depths.count(); ++k) {
-      pack(depths.begin(k), depths.size(k), columns.begin(i), columns.size(i), packed);
-      AnyProduct piece = product;
-      piece.columns = columns.size(i);
-      piece.depth = depths.size(k);
-      piece.left += depths.begin(k);
-      piece.out += columns.begin(i);
-      piece.add = product.add || k > 0;
-      multiply_weight(piece, packed);
-    }
-  }
-}
-
-// y = x W^T for some columns of y, the first of which is `column`. `panels` is scratch memory.
-template <class T>
-template <class AnyProduct>
-void Plan<T>::multiply_across(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t column,
-                              float* panels) {
-  if (weight.across) return multiply_weight(product, weight.across + column * weight.across_depth);
-  const auto pack = [&](std::int64_t k, std::int64_t depth, std::int64_t first, std::int64_t columns, T* to) {
-    const float* const from = weight.weight + (column + first) * weight.in + k;
-    if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
-      pack_pairs_transposed(from, weight.in, depth, columns, to);
-    } else {
-      kernels_.pack_weight_transposed(from, weight.in, depth, columns, to);
-    }
-  };
-  multiply_packing(product, panels, pack);
-}
-
-// d_x = d_y W for some columns of d_x, the first of which is `column`, over a piece of the depth, which begins with
-// `first`. `panels` is scratch memory.
-template <class T>
-template <class AnyProduct>
-void Plan<T>::multiply_along(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t first,
-                             std::int64_t column, float* panels) {
-  if (weight.along) {
-    AnyProduct whole = product;
-    whole.panel_depth = weight.out;
-    return multiply_weight(whole, weight.along + column * weight.along_depth + first * panel_columns);
-  }
-  const auto pack = [&](std::int64_t k, std::int64_t depth, std::int64_t i, std::int64_t columns, T* to) {
-    const float* const from = weight.weight + (first + k) * weight.in + column + i;
-    if constexpr (std::is_same_v<AnyProduct, PairProduct>) {
-      pack_pairs(from, weight.in, depth, columns, to);
-    } else {
-      kernels_.pack_weight(from, weight.in, depth, columns, to);
-    }
-  };
-  multiply_packing(product, panels, pack);
-}
-
-template <class T>
-template <class Multiply>
-void Plan<T>::rows_times(int worker, const char* kernel, const T* x, std::int64_t depth, std::int64_t columns,
-                         std::int64_t count, const float* bias, T* y, const Multiply& multiply_with) {
-  const Kernel of(*this, worker, kernel);
-  Product product{.rows = count, .columns = columns, .depth = depth, .left_row = depth, .out_row = columns};
-  if constexpr (std::is_same_v<T, float>) {
-    product.left = x;
-    product.out = y;
-    multiply_with(product);
-    if (bias) add_bias(y, bias, count, columns, y);
-  } else {
-    float* const left = scratch(worker);
-    float* const out = left + rows_.each * 4 * C_;
-    if (pairs_) {
-      multiply_with(PairProduct{.rows = count,
-                                .columns = columns,
-                                .depth = depth,
-                                .left = x,
-                                .left_row = depth,
-                                .out = out,
-                                .out_row = columns});
-    } else {
-      widen(x, count * depth, left);
-      product.left = left;
-      product.out = out;
-      multiply_with(product);
-    }
-    add_bias(out, bias, count, columns, y);
-  }
-}
 
 // Embeddings, the first norm, the first queries, keys and values.
 template <class T>
@@ -601,40 +456,6 @@ void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int
                               scratch(worker));
 }
 
-// A block of a weight's gradient, product.rows x product.columns, over product.depth tokens: `d_out` transposed times
-// `in`.
-template <class T>
-template <class Left>
-void Plan<T>::gradient_block(const Left* d_out, std::int64_t d_out_stride, const T* in, std::int64_t in_stride,
-                             const Product& product, int worker) {
-  float* const panels = scratch(worker);
-  float* const left = panels + gradient_depth * gradient_columns;
-  if constexpr (std::is_same_v<T, Bf16>) {
-    if (pairs_) {
-      auto* const pairs = reinterpret_cast<Bf16*>(panels);
-      auto* const half_left = reinterpret_cast<Bf16*>(left);
-      pack_pairs(in, in_stride, product.depth, product.columns, pairs);
-      transpose_to_half(d_out, d_out_stride, product.depth, product.rows, half_left, gradient_depth);
-      return multiply(PairProduct{.rows = product.rows,
-                                  .columns = product.columns,
-                                  .depth = product.depth,
-                                  .left = half_left,
-                                  .left_row = gradient_depth,
-                                  .out = product.out,
-                                  .out_row = product.out_row,
-                                  .add = product.add},
-                      pairs);
-    }
-  }
-  kernels_.pack_rows(in, in_stride, product.depth, product.columns, panels);
-  copy_rows(d_out, d_out_stride, product.depth, product.rows, left, gradient_stride);
-  Product copied = product;
-  copied.left = left;
-  copied.left_row = 1;
-  copied.left_depth = gradient_stride;
-  kernels_.multiply_rows(copied, panels);
-}
-
 template <class T>
 void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
                               std::int64_t task, int worker) {
@@ -648,8 +469,8 @@ void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight
     const std::int64_t token = depths.begin(i);
     product.depth = depths.size(i);
     product.add = add_ || i > 0;
-    gradient_block(d_out + token * shape.out + row, shape.out, in + token * shape.in + column, shape.in, product,
-                   worker);
+    products_.gradient(d_out + token * shape.out + row, shape.out, in + token * shape.in + column, shape.in, product,
+                       scratch(worker));
   }
 }
 
@@ -668,45 +489,25 @@ void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t
     const std::int64_t token = depths.begin(i);
     product.depth = depths.size(i);
     product.add = add_ || first + i > 0;
-    gradient_block(logits_ + token * V + row, V, ln_f_.out + (first + token) * C_ + column, C_, product, worker);
+    products_.gradient(logits_ + token * V + row, V, ln_f_.out + (first + token) * C_ + column, C_, product,
+                       scratch(worker));
   }
 }
 
-// Some columns of what comes back through the head, for some rows of logits_, into d_hidden_ at `to`.
+// Some columns of what comes back through the head, for some rows of logits_, into scratch memory: (rows, columns).
 template <class T>
 void Plan<T>::hidden_gradient(std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns,
                               int worker) {
   const std::int64_t V = shape_.padded_vocab;
   float* const out = scratch(worker);
-  float* const panels = out + rows_.each * gradient_columns;
-  if (!pairs_) {
-    return multiply_along(Product{.rows = rows,
-                                  .columns = columns,
-                                  .depth = V,
-                                  .left = logits_ + row * V,
-                                  .left_row = V,
-                                  .out = out,
-                                  .out_row = columns},
-                          head_, 0, column, panels);
-  }
-  if constexpr (std::is_same_v<T, Bf16>) {
-    // The logits' gradients become bf16 a piece at a time.
-    auto* const left = reinterpret_cast<Bf16*>(panels + copied_columns * copied_depth);
-    const Pieces depths{V, copied_depth};
-    for (std::int64_t i = 0; i < depths.count(); ++i) {
-      for (std::int64_t r = 0; r < rows; ++r)
-        add_bias(logits_ + (row + r) * V + depths.begin(i), nullptr, 1, depths.size(i), left + r * copied_depth);
-      multiply_along(PairProduct{.rows = rows,
-                                 .columns = columns,
-                                 .depth = depths.size(i),
-                                 .left = left,
-                                 .left_row = copied_depth,
-                                 .out = out,
-                                 .out_row = columns,
-                                 .add = i > 0},
-                     head_, depths.begin(i), column, panels);
-    }
-  }
+  const Product product{.rows = rows,
+                        .columns = columns,
+                        .depth = V,
+                        .left = logits_ + row * V,
+                        .left_row = V,
+                        .out = out,
+                        .out_row = columns};
+  products_.along(product, head_, column, out + rows_.each * gradient_columns);
 }
 
 // Some columns of the token embedding's gradient, token by token, so that equal
@@ -744,31 +545,10 @@ void Plan<T>::collect_sums(const RowSums& sums) {
 
 template <class T>
 void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
-  const Pieces across{packed.across ? panel_count(packed.out) : 0, packed_panels};
-  const Pieces along{packed.along ? panel_count(packed.in) : 0, packed_panels};
-  const float* const weight = packed.weight;
-  const auto pack = [=, this](std::int64_t task, int worker) {
+  maker.add(packed.pack_tasks(), [this, &packed](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::pack");
-    if (task < across.count()) {
-      const std::int64_t first = across.begin(task) * panel_columns;
-      const std::int64_t columns = std::min(packed.out - first, across.size(task) * panel_columns);
-      const float* const from = weight + first * packed.in;
-      T* const to = packed.across + first * packed.across_depth;
-      if constexpr (std::is_same_v<T, Bf16>) {
-        if (pairs_) return pack_pairs_transposed(from, packed.in, packed.in, columns, to);
-      }
-      kernels_.pack_weight_transposed(from, packed.in, packed.in, columns, to);
-    } else {
-      const std::int64_t first = along.begin(task - across.count()) * panel_columns;
-      const std::int64_t columns = std::min(packed.in - first, along.size(task - across.count()) * panel_columns);
-      T* const to = packed.along + first * packed.along_depth;
-      if constexpr (std::is_same_v<T, Bf16>) {
-        if (pairs_) return pack_pairs(weight + first, packed.in, packed.out, columns, to);
-      }
-      kernels_.pack_weight(weight + first, packed.in, packed.out, columns, to);
-    }
-  };
-  maker.add(across.count() + along.count(), pack);
+    products_.pack(packed, task);
+  });
 }
 
 template <class T>
@@ -837,23 +617,8 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
     const T* const hidden_rows = ln_f_.out + (first + row) * C_;
     float* const out = logits_ + row * V + column;
     float* const left = scratch(worker);
-    float* const panels = left + rows_.each * C_;
-    if constexpr (std::is_same_v<T, Bf16>) {
-      if (pairs_) {
-        return multiply_across(PairProduct{.rows = size,
-                                           .columns = width,
-                                           .depth = C_,
-                                           .left = hidden_rows,
-                                           .left_row = C_,
-                                           .out = out,
-                                           .out_row = V},
-                               head_, column, panels);
-      }
-    }
-    copy_rows(hidden_rows, C_, size, C_, left, C_);
-    multiply_across(
-        Product{.rows = size, .columns = width, .depth = C_, .left = left, .left_row = C_, .out = out, .out_row = V},
-        head_, column, panels);
+    products_.across(hidden_rows, C_, {.rows = size, .columns = width, .depth = C_, .out = out, .out_row = V}, head_,
+                     column, {.left = left, .out = nullptr, .panels = left + rows_.each * C_});
   };
   const auto softmax = [=, this](std::int64_t task, int worker) {
     const Kernel of(*this, worker, "plan::softmax");

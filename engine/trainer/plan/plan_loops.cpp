@@ -39,11 +39,6 @@ STEPLADDER_IN_LOOP void summed(const T* from, std::int64_t rows, std::int64_t wi
 }  // namespace
 
 STEPLADDER_FOR_EACH_CPU
-void widen(const Bf16* from, std::int64_t elements, float* to) {
-  copied(from, elements, 1, elements, to, elements);
-}
-
-STEPLADDER_FOR_EACH_CPU
 void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t to_stride) {
   copied(from, from_stride, rows, width, to, to_stride);

@@ -8,7 +8,6 @@
 namespace stepladder {
 
 // to = from, as float32.
-void widen(const Bf16* from, std::int64_t elements, float* to);
 void copy_rows(const float* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
                std::int64_t to_stride);
 void copy_rows(const Bf16* from, std::int64_t from_stride, std::int64_t rows, std::int64_t width, float* to,
