@@ -91,7 +91,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   }
   for (const std::string& id : settings_.panels) {  // skips panels that this version doesn't have
     const bool known = std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.id == id; });
-    if (known && std::find(open_.begin(), open_.end(), id) == open_.end()) open_.push_back(id);
+    if (known && !is_open(id)) open_.push_back(id);
   }
   if (open_.empty()) open_ = {panels_.front().id};
   if (!settings_.layout.empty()) {
@@ -118,6 +118,10 @@ DesktopSettings DesktopApp::settings() {
              .runs = {workspace_.selected_runs.begin(), workspace_.selected_runs.end()}};
   for (const auto& [run, colour] : workspace_.run_colours) project.colours[std::to_string(run)] = colour;
   return settings_;
+}
+
+bool DesktopApp::is_open(const std::string& panel) const {
+  return std::find(open_.begin(), open_.end(), panel) != open_.end();
 }
 
 void DesktopApp::show(const std::string& panel_id) {
@@ -209,7 +213,7 @@ void DesktopApp::ingest() {
   import_job_.tell_progress(workspace_.import);
   if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
   read_project_metrics();
-  records_.update(workspace_.record, workspace_.database, workspace_.patience);
+  records_.update(workspace_.record, workspace_.database, is_open("record"), workspace_.patience);
   hear_machines();
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
@@ -262,8 +266,7 @@ bool DesktopApp::take_curves(std::chrono::milliseconds patience) {
 
 // Only History shows figures of all runs.
 void DesktopApp::read_project_metrics() {
-  const bool is_shown = std::find(open_.begin(), open_.end(), "history") != open_.end();
-  if (is_shown || metrics_reader_.is_pending()) metrics_reader_.update(store_, workspace_);
+  if (is_open("history") || metrics_reader_.is_pending()) metrics_reader_.update(store_, workspace_);
   const std::string problem = workspace_.project_metrics ? workspace_.project_metrics->problem : "";
   if (problem != std::exchange(metrics_problem_, problem) && !problem.empty()) complain(problem);
 }

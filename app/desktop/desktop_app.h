@@ -62,6 +62,7 @@ class DesktopApp {
   Workspace& workspace() { return workspace_; }
 
  private:
+  bool is_open(const std::string& panel) const;
   void take_import(ImportPreview read);
   void hear_machines();
   bool asks_machine(RunId run, const char* signal);  // whether the run trains on one

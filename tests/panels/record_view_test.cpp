@@ -1,9 +1,12 @@
 // The view Record: empty, judged, failed, very large, and the published records.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include "tests/panels/headless.h"
 #include "tests/storage/speedrun/speedrun_text.h"
@@ -32,9 +35,16 @@ fs::path pool_of(const fs::path& folder, int runs, double loss, double step_ms, 
 class RecordPanel : public testing::Test {
  protected:
   RecordPanel() : store_(RunStore::in_memory()) {
+    if (const char* const before = std::getenv("STEPLADDER_ASSETS")) assets_before_ = before;
     ::setenv("STEPLADDER_ASSETS", (std::string(STEPLADDER_SOURCE_DIR) + "/assets").c_str(), 1);
   }
-  ~RecordPanel() override { ::unsetenv("STEPLADDER_ASSETS"); }
+  ~RecordPanel() override {
+    if (assets_before_) {
+      ::setenv("STEPLADDER_ASSETS", assets_before_->c_str(), 1);
+    } else {
+      ::unsetenv("STEPLADDER_ASSETS");
+    }
+  }
 
   DesktopSettings asking(const fs::path& pool, const fs::path& baseline, const std::string& rule) {
     return {.panels = {"record"},
@@ -47,9 +57,28 @@ class RecordPanel : public testing::Test {
                               [&] { return app.workspace().record && !app.workspace().record->asked.pool.empty(); });
   }
 
+  std::optional<std::string> assets_before_;
   const TemporaryFolder folder_;
   RunStore store_;
 };
+
+TEST_F(RecordPanel, runs_that_arrive_are_judged_without_asking) {
+  const fs::path runs = pool_of(folder_ / "runs", 3, 3.2770, 97.5, 0);
+  Headless imgui;
+  DesktopApp app(store_, nullptr, asking(runs, "", "modded-nanogpt-1"));
+  ASSERT_TRUE(is_judged(imgui, app));
+  ASSERT_EQ(app.workspace().record->dots.size(), 3u);
+  pool_of(runs, 5, 3.2770, 97.5, 0);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().record->dots.size() == 5; }));
+  const auto last = app.workspace().record;
+  // Nothing has changed, so nothing is judged.
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2'500);
+  while (std::chrono::steady_clock::now() < end) {
+    imgui.frame(app);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(app.workspace().record, last);
+}
 
 TEST_F(RecordPanel, says_what_will_appear_and_how) {
   Headless imgui;

@@ -7,6 +7,7 @@
 #include "app/exit_status.h"
 #include "app/record/pool_source.h"
 #include "app/run_filter.h"
+#include "storage/errors.h"
 
 namespace stepladder {
 namespace {
@@ -38,6 +39,33 @@ std::vector<std::string> rule_names(const std::filesystem::path& assets) {
   return names;
 }
 
+// Changes whenever a log or the database is written, a log is added or goes.
+std::size_t stamp_of(const RecordQuestion& question, const std::filesystem::path& database) {
+  std::size_t stamp = 0;
+  const auto add = [&stamp](std::size_t part) { stamp = stamp * 1'000'003 + part; };
+  const auto look = [&](const std::filesystem::path& file) {
+    std::error_code error;
+    add(std::hash<std::string>{}(file.string()));
+    add(static_cast<std::size_t>(std::filesystem::file_size(file, error)));
+    add(static_cast<std::size_t>(std::filesystem::last_write_time(file, error).time_since_epoch().count()));
+  };
+  for (const std::string& name : {question.pool, question.baseline}) {
+    std::error_code error;
+    if (name.empty()) continue;
+    if (std::filesystem::exists(name, error)) {
+      try {
+        for (const std::filesystem::path& file : log_files(name)) look(file);
+      } catch (const StorageError&) {
+        add(1);  // a folder without a log
+      }
+    } else {
+      look(database);
+      look(database.string() + "-wal");
+    }
+  }
+  return stamp;
+}
+
 void judge(RecordView& view, const std::filesystem::path& database, const std::filesystem::path& assets) {
   if (!view.asked.rule.empty()) view.rule = find_record_rule(view.asked.rule, assets);
   const std::optional<RecordRule>& rule = view.rule;
@@ -65,6 +93,7 @@ RecordView record_view(const RecordQuestion& question, const std::filesystem::pa
     view.published_problem = error.what();
   }
   if (question.pool.empty()) return view;
+  view.stamp = stamp_of(question, database);  // before reading: what is written meanwhile is read again
   try {
     judge(view, database, assets);
   } catch (const std::exception& error) {  // UsageError, FilterError, RuleError, StorageError
@@ -73,15 +102,22 @@ RecordView record_view(const RecordQuestion& question, const std::filesystem::pa
   return view;
 }
 
-bool RecordReader::update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database,
+bool RecordReader::update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database, bool is_shown,
                           std::chrono::milliseconds patience) {
-  if (asked_ != started_ && !background_.is_pending()) {
+  constexpr std::chrono::seconds between_looks(1);
+  const bool is_new = asked_ != started_;
+  const bool looks = is_shown && into && !into->asked.pool.empty() && Clock::now() >= next_look_;
+  if ((is_new || looks) && !background_.is_pending()) {
     started_ = asked_;
-    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, database] {
+    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, database, is_new, before = into] {
+      if (!is_new && stamp_of(question, database) == before->stamp) return before;
       return std::make_shared<const RecordView>(record_view(question, database, assets_folder()));
     });
   }
-  return background_.take(into, patience) && asked_ == started_;
+  const RecordView* const before = into.get();
+  if (!background_.take(into, patience)) return false;
+  next_look_ = Clock::now() + between_looks;
+  return into.get() != before && asked_ == started_;
 }
 
 }  // namespace stepladder

@@ -41,6 +41,7 @@ struct RecordView {
   std::vector<RecordDot> dots;  // in order of the runs' dates
   PublishedRecords published;
   std::string published_problem;
+  std::size_t stamp = 0;  // of the logs and the database as they were when they were read
 
   bool has_claim() const { return !asked.pool.empty() && problem.empty(); }
 };
@@ -57,12 +58,15 @@ class RecordReader {
   }
   bool is_pending() const { return background_.is_pending(); }
 
-  // Call in every frame. Starts what is wanted, and returns whether `into` was replaced.
-  bool update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database,
+  // Call in every frame. Starts what is wanted, and returns whether `into` was replaced. While the view is shown, it
+  // also looks every second whether logs or the database have changed, and judges again if they have.
+  bool update(std::shared_ptr<const RecordView>& into, const std::filesystem::path& database, bool is_shown,
               std::chrono::milliseconds patience);
 
  private:
+  using Clock = std::chrono::steady_clock;
   RecordQuestion wanted_;
+  Clock::time_point next_look_{};
   std::int64_t asked_ = 0, started_ = 0;
   Background<std::shared_ptr<const RecordView>> background_;
 };
