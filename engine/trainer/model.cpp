@@ -116,7 +116,8 @@ Gpt::Gpt(const Recipe& recipe)
       wpe(register_module("wpe", std::make_shared<Embedding>(recipe, recipe.seq, recipe.seq))),
       vocab_(recipe.vocab),
       fused_on_cpu_(recipe.compile != Compile::off && recipe.device == "cpu"),
-      planned_on_cpu_(recipe.compile == Compile::max && recipe.device == "cpu") {
+      planned_on_cpu_(recipe.compile == Compile::max && recipe.device == "cpu"),
+      fused_on_gpu_(recipe.compile == Compile::max && recipe.device == "cuda") {
   auto list = register_module("h", std::make_shared<torch::nn::ModuleListImpl>());
   for (int layer = 0; layer < recipe.layers; ++layer) {
     blocks.push_back(std::make_shared<Block>(recipe));
@@ -158,7 +159,7 @@ at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const 
 std::string Gpt::attention_backend(int batch, int seq) const {
   const SelfAttention& attention = *blocks.front()->attn;
   if (planned_on_cpu_) return "flash";  // whatever the recipe says: plan/attention_tiles.h
-  if (attention.way == Attention::explicit_scores) return "explicit";
+  if (attention.way == Attention::explicit_scores && !fused_on_gpu_) return "explicit";
   const at::NoGradGuard no_grad;
   const at::Tensor& weight = attention.c_attn->weight;
   const auto C = weight.size(1);

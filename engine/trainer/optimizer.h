@@ -34,8 +34,8 @@ class AdamW {
   at::Tensor gradient_norm() const;
 
   // Scales all gradients by the same factor if their norm is above `highest` (Pascanu et al. 2013). Returns the norm
-  // before scaling.
-  at::Tensor clip_gradients(double highest);
+  // before scaling. `update` must follow.
+  virtual at::Tensor clip_gradients(double highest);
 
   // State for a checkpoint: both moments by their parameter's name ("average.h.0.ln_1.weight",
   // "squared_average.h.0.ln_1.weight"), and the updates so far. The tensors are the optimiser's own.

@@ -14,6 +14,8 @@
 #include "engine/trainer/checkpoint.h"
 #include "engine/trainer/cuda/cuda_parts.h"
 #include "engine/trainer/cuda_library.h"
+#include "engine/trainer/device/kernel_module.h"
+#include "engine/trainer/device/lt_products.h"
 #include "engine/trainer/device_probe.h"
 #include "engine/trainer/host_copies.h"
 #include "engine/trainer/model.h"
@@ -31,6 +33,7 @@ namespace stepladder {
 namespace {
 
 using Emit = std::function<void(const RunEvent&)>;
+using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t most_watched_steps = 5;
 
@@ -68,11 +71,17 @@ std::shared_ptr<Gpt> model_on(at::Device device, const Recipe& recipe) {
   return model;
 }
 
+std::unique_ptr<DeviceStep> device_step_of(const Recipe& recipe, const Gpt& model, const StepDeviceMaker& make) {
+  if (recipe.compile != Compile::max) return nullptr;
+  DeviceStep::Device device = make(recipe);
+  return device.launcher ? std::make_unique<DeviceStep>(recipe, model, std::move(device)) : nullptr;
+}
+
 // One run: its model and everything that trains it. The functions below are in the order in which a run calls them.
 class Training {
  public:
   Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control, const Emit& emit,
-           const StepGraphMaker& make_graph);
+           const StepGraphMaker& make_graph, const StepDeviceMaker& make_device);
 
   Outcome run();
 
@@ -81,7 +90,9 @@ class Training {
   bool connect();
   double capture_step();
   void plan_step();
-  bool is_planned() const { return recipe_.compile == Compile::max && device_.is_cpu(); }
+  bool is_planned() const { return recipe_.compile == Compile::max && device_.is_cpu() && !device_step_; }
+  void prepare_device_step();
+  void tell_choices();
   void announce(double setup_ms);
   StepRecord train_step(std::int64_t step);
   template <class Mark>
@@ -114,6 +125,8 @@ class Training {
   DataParallel parallel_;  // before the model: the other processes load while this one builds it
   const c10::OptionalDeviceGuard own_gpu_;
   const std::shared_ptr<Gpt> model_;
+  const Clock::time_point began_ = Clock::now();
+  const std::unique_ptr<DeviceStep> device_step_;  // null: the model's own operations, or the plan, compute the step
   const std::unique_ptr<AdamW> optimizer_;
   std::optional<Tokenizer> tokenizer_;  // for text samples
   CheckpointSaver saver_;
@@ -128,7 +141,7 @@ class Training {
 };
 
 Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
-                   const Emit& emit, const StepGraphMaker& make_graph)
+                   const Emit& emit, const StepGraphMaker& make_graph, const StepDeviceMaker& make_device)
     : job_(job),
       report_(report),
       control_(control),
@@ -142,7 +155,8 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       parallel_(recipe_, control),
       own_gpu_(parallel_.own_gpu()),
       model_(model_on(device_, recipe_)),
-      optimizer_(make_optimizer(recipe_, named_parameters(*model_))),
+      device_step_(device_step_of(recipe_, *model_, make_device)),
+      optimizer_(device_step_ ? device_step_->make_optimizer() : make_optimizer(recipe_, named_parameters(*model_))),
       saver_(job.run, job.checkpoints, recipe_),
       timer_(device_),
       feed_(device_, recipe_.seq),
@@ -151,9 +165,11 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
 Outcome Training::run() {
   load_state();
   if (!connect()) return {RunStatus::stopped, "stopped before the first step"};
+  prepare_device_step();
   const double setup_ms = capture_step();
   plan_step();
   announce(setup_ms);
+  tell_choices();
 
   Outcome outcome;
   while (done_ < recipe_.steps && outcome.status == RunStatus::finished) {
@@ -203,16 +219,37 @@ bool Training::connect() {
   return connected;
 }
 
+// Compares it with the model's own operations on one sequence, since its kernels were compiled for this card just now.
+void Training::prepare_device_step() {
+  if (!device_step_) return;
+  device_step_->weights_changed();
+  Batch batch = train_batch(done_ + 1, 0);
+  batch.inputs.resize(static_cast<std::size_t>(recipe_.seq));
+  batch.targets.resize(static_cast<std::size_t>(recipe_.seq));
+  device_step_->verify(feed_.to_device(batch));
+  optimizer_->clear_gradients();
+}
+
+// What the products' timing has chosen, as the run's console output.
+void Training::tell_choices() {
+  if (!device_step_ || !parallel_.is_rank0()) return;
+  std::string text;
+  for (const std::string& choice : device_step_->products().choices()) text += "product " + choice + "\n";
+  if (!text.empty()) emit_(ConsoleText{.run = run_, .at = unix_now(), .text = std::move(text)});
+}
+
 // Captures the step if the recipe asks for it and the device can. Returns the milliseconds until the device had
-// finished; missing without a capture.
+// finished, with those for compiling kernels; missing without a capture.
 double Training::capture_step() {
-  if (recipe_.compile != Compile::on) return missing;
+  if (recipe_.compile == Compile::off || is_planned()) return missing;
   std::unique_ptr<StepGraph> graph = make_graph_(device_);
   if (!graph) return missing;
-  using Clock = std::chrono::steady_clock;
-  const auto started = Clock::now();
+  const auto started = device_step_ ? began_ : Clock::now();
   std::vector<at::Tensor> state = tensors_of(named_parameters(*model_));
   for (at::Tensor& moment : tensors_of(optimizer_->state())) state.push_back(std::move(moment));
+  if (device_step_) {
+    for (at::Tensor& copy : device_step_->state()) state.push_back(std::move(copy));
+  }
   const auto unmarked = [](double StepParts::*) {};  // a graph's parts cannot be timed
   captured_ = std::make_unique<CapturedStep>(std::move(graph), recipe_, device_, *optimizer_,
                                              [=, this](const TokensOf& tokens) { return compute(tokens, unmarked); });
@@ -249,7 +286,6 @@ StepRecord Training::train_step(std::int64_t step) {
   StepRecord record{.run = run_, .step = step, .tokens = recipe_.tokens_per_step(), .lr = learning_rate(recipe_, step)};
   StepTensors result;
   const auto mark = [this](double StepParts::*part) { timer_.mark(part); };
-  using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
 
   timer_.start();  // ----------------------------------------------------------------------------- dt begins
@@ -313,6 +349,7 @@ StepTensors Training::compute(const TokensOf& tokens_of, const Mark& mark) {
   }
   if (recipe_.clip > 0) result.norm = optimizer_->clip_gradients(recipe_.clip);
   optimizer_->update();
+  if (device_step_) device_step_->updated();
   mark(&StepParts::optimizer_ms);
   return result;
 }
@@ -352,6 +389,7 @@ Batch Training::train_batch(std::int64_t step, int micro) const {
 }
 
 at::Tensor Training::forward_loss(const Tokens& tokens) {
+  if (device_step_) return device_step_->loss(tokens);
   const AutocastScope autocast(recipe_.autocast, device_.type());
   return model_->loss(tokens.inputs, tokens.targets);
 }
@@ -416,13 +454,14 @@ void Training::watch_operators() try {
 } catch (const std::exception&) {
 }
 
-Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph) {
+Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
+                     const StepDeviceMaker& make_device) {
   const DeviceReport& report = device_report();
   Prepared prepared = prepare(job.recipe, job.start_from.empty() ? Start::fresh : Start::checkpoint);
   prepared.recipe = resolve(std::move(prepared.recipe), report);
   require_memory(prepared.recipe);
   reset_peak_memory(at::Device(prepared.recipe.device));
-  return Training(job, std::move(prepared), report, control, emit, make_graph).run();
+  return Training(job, std::move(prepared), report, control, emit, make_graph, make_device).run();
 }
 
 // The first line of LibTorch's message, without the place in its source.
@@ -453,10 +492,28 @@ std::unique_ptr<StepGraph> make_step_graph(at::Device device) {
   return parts ? parts->make_step_graph() : nullptr;
 }
 
-void train(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph) {
+// Its kernels are compiled for the first GPU, or another of the same kind.
+DeviceStep::Device make_step_device(const Recipe& recipe) {
+  const CudaParts* const parts = recipe.device == "cuda" ? cuda_library().parts : nullptr;
+  if (!parts) return {};
+  const Gpu& gpu = cuda_library().gpus.front();
+  const std::string module = kernel_module({.compute_major = gpu.compute_major,
+                                            .compute_minor = gpu.compute_minor,
+                                            .half = recipe.autocast == Autocast::bf16,
+                                            .width = recipe.d_model,
+                                            .vocab = recipe.vocab,
+                                            .padded_vocab = recipe.padded_vocab()});
+  const bool tf32 = recipe.matmul == MatmulPrecision::tf32;
+  return {.launcher = parts->make_launcher(module), .make_products = [parts, tf32](const DeviceKernels& kernels) {
+            return std::make_unique<LtProducts>(kernels, parts->lt_library(), tf32);
+          }};
+}
+
+void train(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
+           const StepDeviceMaker& make_device) {
   Outcome outcome;
   try {
-    outcome = train_to_end(job, control, emit, make_graph);
+    outcome = train_to_end(job, control, emit, make_graph, make_device);
   } catch (const c10::Error& error) {
     outcome = failure(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {

@@ -28,6 +28,7 @@ ARROWS = {
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
                "storage/analysis/known_stage.h", "engine"],
+    "engine/kernels": ["engine/kernels"],
     "app": ["storage", "engine", "app"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
     "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/database/process.h", "app/secrets.h",

@@ -136,11 +136,20 @@ TEST(Stages, CompileCapturesOnAGpuWhatOneProcessDoes) {
   EXPECT_EQ(compile.unavailable(Recipe{}, report, "cuda"), "built without CUDA's headers");
 }
 
-TEST(Stages, CompileMaxPlansWhatACpuDoes) {
+TEST(Stages, CompileMaxPlansWhatACpuOrAGpuDoes) {
   const Stage& planned = stage_by_id("compile-max");
   EXPECT_EQ(planned.unavailable(Recipe{.nproc = 2}, DeviceReport{}, "cpu"), "");
-  EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "cuda"),
-            "the plan is made for CPUs; this run is on cuda");
+  EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "mps"),
+            "the plan is made for CPUs and NVIDIA GPUs; this run is on mps");
+  EXPECT_EQ(planned.unavailable(Recipe{}, DeviceReport{}, "cuda"), "no usable NVIDIA GPU");
+  EXPECT_EQ(planned.unavailable(Recipe{}, machine_with(9, 0), "cuda"), "");
+  EXPECT_EQ(planned.unavailable(Recipe{.d_model = 4224}, machine_with(9, 0), "cuda"),
+            "the kernels take models of at most 4,096 columns (--d-model)");
+  EXPECT_EQ(planned.unavailable(Recipe{.nproc = 2}, machine_with(9, 0), "cuda"),
+            "a captured step cannot exchange gradients with other processes (--nproc)");
+  DeviceReport without = machine_with(9, 0);
+  without.step_capture_note = "built without CUDA's headers";
+  EXPECT_EQ(planned.unavailable(Recipe{}, without, "cuda"), "built without CUDA's headers");
   const Recipe rounded{.matmul = MatmulPrecision::bf16};
   EXPECT_EQ(planned.unavailable(rounded, DeviceReport{}, "cpu"),
             "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither");

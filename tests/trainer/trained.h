@@ -25,7 +25,8 @@ struct Trained {
 
 inline Trained train_here(const TrainingJob& job,
                           const std::function<void(const StepRecord&, RunControl&)>& on_step = {},
-                          const StepGraphMaker& make_graph = make_step_graph) {
+                          const StepGraphMaker& make_graph = make_step_graph,
+                          const StepDeviceMaker& make_device = make_step_device) {
   Trained trained;
   RunControl control;
   const auto keep = [&](const RunEvent& event) {
@@ -39,7 +40,7 @@ inline Trained train_here(const TrainingJob& job,
     if (const auto* profile = std::get_if<StepProfile>(&event)) trained.profiles.push_back(*profile);
     if (const auto* ended = std::get_if<RunEnded>(&event)) trained.endings.push_back(*ended);
   };
-  train(job, control, keep, make_graph);
+  train(job, control, keep, make_graph, make_device);
   return trained;
 }
 

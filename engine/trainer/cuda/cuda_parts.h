@@ -9,6 +9,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "engine/trainer/device/kernel_launcher.h"
+#include "engine/trainer/device/lt_api.h"
 #include "engine/trainer/step_graph.h"
 
 namespace stepladder {
@@ -18,6 +20,13 @@ struct CudaParts {
   // since the default stream cannot be captured. The whole run uses it, so that no stream waits for
   // another. Must be destroyed on the same thread.
   std::unique_ptr<StepGraph> (*make_step_graph)();
+
+  // Starts the kernels of that module (kernel_module.h) on the thread's present device. Throws std::runtime_error if
+  // they cannot be loaded.
+  std::unique_ptr<KernelLauncher> (*make_launcher)(const std::string& cubin);
+
+  // cuBLASLt on the thread's present device. Throws std::runtime_error if it cannot be opened.
+  lt::Library (*lt_library)();
 
   // Collectives on the thread's present device, a different one for each rank, over the network interface of that name
   // unless NCCL_SOCKET_IFNAME names another; null if the library was built without NCCL. After an operation that took

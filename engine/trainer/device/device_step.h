@@ -1,0 +1,69 @@
+// GPT-2's forward and backward pass by the kernels of engine/kernels and products with epilogues: the `compile-max`
+// stage on an NVIDIA GPU (engine/stages/compile_max.cpp). Autograd orders the backward pass; the whole step is then
+// captured as a graph (captured_step.h), so what autograd costs is paid once.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "engine/recipe.h"
+#include "engine/trainer/captured_step.h"
+#include "engine/trainer/device/device_kernels.h"
+#include "engine/trainer/device/kernel_adamw.h"
+#include "engine/trainer/device/products.h"
+#include "engine/trainer/model.h"
+#include "engine/trainer/optimizer.h"
+
+namespace stepladder {
+
+class DeviceStep {
+ public:
+  // Where the kernels run, and the products.
+  struct Device {
+    std::unique_ptr<KernelLauncher> launcher;
+    std::function<std::unique_ptr<Products>(const DeviceKernels&)> make_products = {};  // null: LibTorch's
+  };
+
+  // The model's parameters must stay where they are.
+  DeviceStep(const Recipe& recipe, const Gpt& model, Device device);
+  ~DeviceStep();
+  DeviceStep(const DeviceStep&) = delete;
+  DeviceStep& operator=(const DeviceStep&) = delete;
+
+  // Of all parameters, by the recipe's optimiser or its kernel. This must outlive it.
+  std::unique_ptr<AdamW> make_optimizer() const;
+
+  // As Gpt::loss; with gradients on, the backward pass gives the gradients of all parameters, in float32.
+  at::Tensor loss(const Tokens& tokens) const;
+
+  // After weights were written by anything but a step's own update: rounds their copies for the products.
+  void weights_changed();
+  // After each update.
+  void updated();
+
+  // Compares loss and gradients of these tokens with those of the model's own operations. Throws a sentence with both
+  // numbers if they differ by more than rounding explains. Leaves gradients behind.
+  void verify(const Tokens& tokens) const;
+
+  // What a step changes beside weights and moments.
+  std::vector<at::Tensor> state() const;
+
+  const Products& products() const { return *products_; }
+
+ private:
+  LayerTensors layer(const Linear& linear) const;
+  at::Tensor for_products(const at::Tensor& parameter) const;
+
+  const Recipe recipe_;
+  const Gpt& model_;
+  const std::unique_ptr<KernelLauncher> launcher_;
+  const DeviceKernels kernels_;
+  const std::unique_ptr<Products> products_;
+  at::Tensor all_copies_;  // one after the other
+  Copies copies_;          // views into it
+};
+
+}  // namespace stepladder

@@ -1,0 +1,238 @@
+#include "engine/trainer/device/lt_products.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace stepladder {
+namespace {
+
+constexpr std::int64_t workspace_size = 32 << 20;  // what NVIDIA recommends for Hopper
+constexpr int most_algorithms = 8;
+constexpr int rounds = 5;  // of a timing
+
+lt::Type type_of(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kBFloat16 ? lt::bfloat16 : lt::float32;
+}
+
+const char* name_of(lt::Epilogue epilogue) {
+  switch (epilogue) {
+    case lt::plain:
+      return "plain";
+    case lt::bias:
+      return "bias";
+    case lt::gelu_aux_bias:
+      return "gelu";
+    case lt::dgelu_bias_gradient:
+      return "gelu backward";
+    case lt::bias_gradient_b:
+      return "bias gradient";
+  }
+  return "";
+}
+
+}  // namespace
+
+// One product as cuBLASLt sees it: matrices are column by column there, so a row-major (N, M) is an M x N with M
+// elements from column to column. d = op(a) op(b), m x n, summed over k.
+struct LtProducts::Call {
+  lt::Transpose transpose_a, transpose_b;
+  std::int64_t m, n, k;
+  const at::Tensor& a;
+  const at::Tensor& b;
+  const at::Tensor& d;
+  lt::Epilogue epilogue = lt::plain;
+  at::Tensor bias = {};  // read or written, as the epilogue says
+  at::Tensor aux = {};   // GELU's input, m x n
+};
+
+struct LtProducts::Plan {
+  std::array<std::int64_t, 8> key{};
+  lt::Api api;
+  lt::Descriptor product = nullptr, a = nullptr, b = nullptr, d = nullptr;
+  bool has_algorithm = false, timed = false;
+  lt::Heuristic algorithm{};
+  std::string choice;
+
+  explicit Plan(const lt::Api& functions) : api(functions) {}
+  ~Plan() {
+    for (lt::Descriptor layout : {a, b, d})
+      if (layout) api.MatrixLayoutDestroy(layout);
+    if (product) api.MatmulDescDestroy(product);
+  }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  template <class Value>
+  bool set(lt::Attribute attribute, const Value& value) const {
+    return api.MatmulDescSetAttribute(product, attribute, &value, sizeof value) == 0;
+  }
+};
+
+LtProducts::LtProducts(const DeviceKernels& kernels, lt::Library library, bool tf32)
+    : Products(kernels), library_(std::move(library)), tf32_(tf32) {}
+
+LtProducts::~LtProducts() = default;
+
+at::Tensor LtProducts::forward(const at::Tensor& x, const LayerTensors& layer) {
+  const std::int64_t N = x.size(0), K = x.size(1), M = layer.weight.size(0);
+  const at::Tensor y = at::empty({N, M}, x.options());
+  Call call{lt::transposed, lt::as_is, M, N, K, layer.weight, x, y};
+  if (layer.bias.defined()) {
+    call.epilogue = lt::bias;
+    call.bias = layer.bias;
+  }
+  return run(call) ? y : Products::forward(x, layer);
+}
+
+// `pre` includes the bias here.
+Products::Activated LtProducts::forward_gelu(const at::Tensor& x, const LayerTensors& layer) {
+  const std::int64_t N = x.size(0), K = x.size(1), M = layer.weight.size(0);
+  if (layer.bias.defined()) {
+    const at::Tensor after = at::empty({N, M}, x.options()), pre = at::empty({N, M}, x.options());
+    if (run({lt::transposed, lt::as_is, M, N, K, layer.weight, x, after, lt::gelu_aux_bias, layer.bias, pre}))
+      return {pre, after};
+  }
+  const at::Tensor pre = forward(x, layer);
+  return {pre, kernels_.gelu(pre, {})};
+}
+
+at::Tensor LtProducts::input_gradient(const at::Tensor& d, const at::Tensor& weight) {
+  const std::int64_t N = d.size(0), M = d.size(1), K = weight.size(1);
+  const at::Tensor d_x = at::empty({N, K}, d.options());
+  return run({lt::as_is, lt::as_is, K, N, M, weight, d, d_x}) ? d_x : Products::input_gradient(d, weight);
+}
+
+Products::GeluGradients LtProducts::gelu_gradient(const at::Tensor& d, const at::Tensor& weight, const at::Tensor& pre,
+                                                  const LayerTensors& layer) {
+  const std::int64_t N = d.size(0), M = d.size(1), K = weight.size(1);
+  if (layer.bias.defined()) {
+    const at::Tensor d_pre = at::empty({N, K}, d.options()), d_bias = at::empty({K}, d.options());
+    if (run({lt::as_is, lt::as_is, K, N, M, weight, d, d_pre, lt::dgelu_bias_gradient, d_bias, pre}))
+      return {d_pre, d_bias.to(at::kFloat)};
+  }
+  const at::Tensor d_pre = kernels_.gelu_backward(pre, {}, input_gradient(d, weight));
+  return {d_pre, layer.bias.defined() ? kernels_.bias_gradient(d_pre) : at::Tensor()};
+}
+
+Products::WeightGradients LtProducts::weight_gradient(const at::Tensor& d, const at::Tensor& x, bool wants_bias) {
+  const std::int64_t N = d.size(0), M = d.size(1), K = x.size(1);
+  const at::Tensor d_weight = at::empty({M, K}, d.options().dtype(at::kFloat));
+  Call call{lt::as_is, lt::transposed, K, M, N, x, d, d_weight};
+  if (wants_bias) {
+    const at::Tensor d_bias = at::empty({M}, d_weight.options());
+    call.epilogue = lt::bias_gradient_b;
+    call.bias = d_bias;
+    if (run(call)) return {d_weight, d_bias};
+    call.epilogue = lt::plain;
+    call.bias = at::Tensor();
+  }
+  if (!run(call)) return Products::weight_gradient(d, x, wants_bias);
+  return {d_weight, wants_bias ? kernels_.bias_gradient(d) : at::Tensor()};
+}
+
+// False if cuBLASLt has no algorithm for it.
+bool LtProducts::run(const Call& call) {
+  Plan& plan = plan_of(call);
+  if (!plan.has_algorithm) return false;
+  if (!plan.timed && !library_.capturing()) choose(plan, call);
+  TORCH_CHECK(start(plan, call, plan.algorithm), "cuBLASLt refused a product of ", call.m, " x ", call.n, " x ", call.k,
+              " (", name_of(call.epilogue), ") that it has an algorithm for");
+  return true;
+}
+
+at::Tensor LtProducts::workspace(const at::Tensor& near) {
+  if (!workspace_.defined()) workspace_ = at::empty({workspace_size}, near.options().dtype(at::kByte));
+  return workspace_;
+}
+
+LtProducts::Plan& LtProducts::plan_of(const Call& call) {
+  const std::array<std::int64_t, 8> key{call.transpose_a, call.transpose_b, call.m,          call.n,
+                                        call.k,           type_of(call.a),  type_of(call.d), call.epilogue};
+  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const auto& plan) { return plan->key == key; });
+  if (known != plans_.end()) return **known;
+  Plan& plan = *plans_.emplace_back(std::make_unique<Plan>(library_.api));
+  plan.key = key;
+  const lt::Api& api = library_.api;
+  const auto layout = [&](lt::Descriptor& made, const at::Tensor& of, bool swapped, std::int64_t rows,
+                          std::int64_t columns) {
+    if (swapped) std::swap(rows, columns);
+    return api.MatrixLayoutCreate(&made, type_of(of), static_cast<std::uint64_t>(rows),
+                                  static_cast<std::uint64_t>(columns), rows) == 0;
+  };
+  const lt::Compute compute = tf32_ && type_of(call.a) == lt::float32 ? lt::in_tf32 : lt::in_float32;
+  const bool made =
+      api.MatmulDescCreate(&plan.product, compute, lt::float32) == 0 && plan.set(lt::transpose_a, call.transpose_a) &&
+      plan.set(lt::transpose_b, call.transpose_b) && plan.set(lt::epilogue, call.epilogue) &&
+      layout(plan.a, call.a, call.transpose_a == lt::transposed, call.m, call.k) &&
+      layout(plan.b, call.b, call.transpose_b == lt::transposed, call.k, call.n) &&
+      layout(plan.d, call.d, false, call.m, call.n) &&
+      (!call.bias.defined() || plan.set(lt::bias_pointer, call.bias.mutable_data_ptr())) &&
+      (!call.aux.defined() || (plan.set(lt::aux_pointer, call.aux.mutable_data_ptr()) && plan.set(lt::aux_ld, call.m)));
+  if (!made) return plan;
+  lt::Descriptor preference = nullptr;
+  if (api.MatmulPreferenceCreate(&preference) != 0) return plan;
+  const auto bytes = static_cast<std::size_t>(workspace_size);
+  int found = 0;
+  plan.has_algorithm = api.MatmulPreferenceSetAttribute(preference, lt::workspace_bytes, &bytes, sizeof bytes) == 0 &&
+                       api.MatmulAlgoGetHeuristic(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d,
+                                                  preference, 1, &plan.algorithm, &found) == 0 &&
+                       found == 1 && plan.algorithm.state == 0;
+  api.MatmulPreferenceDestroy(preference);
+  return plan;
+}
+
+// Times what the heuristic offers, on the call's own tensors: a product only overwrites its results.
+void LtProducts::choose(Plan& plan, const Call& call) {
+  plan.timed = true;
+  const lt::Api& api = library_.api;
+  lt::Descriptor preference = nullptr;
+  if (api.MatmulPreferenceCreate(&preference) != 0) return;
+  const auto bytes = static_cast<std::size_t>(workspace_size);
+  std::array<lt::Heuristic, most_algorithms> offered{};
+  int found = 0;
+  api.MatmulPreferenceSetAttribute(preference, lt::workspace_bytes, &bytes, sizeof bytes);
+  api.MatmulAlgoGetHeuristic(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d, preference,
+                             most_algorithms, offered.data(), &found);
+  api.MatmulPreferenceDestroy(preference);
+  double best_ms = INFINITY;
+  int best = -1;
+  for (int i = 0; i < found; ++i) {
+    const lt::Heuristic& candidate = offered[static_cast<std::size_t>(i)];
+    if (candidate.state != 0 || !start(plan, call, candidate)) continue;  // also warms it up
+    const double ms = library_.time_ms([&] {
+      for (int round = 0; round < rounds; ++round) start(plan, call, candidate);
+    }) / rounds;
+    if (!(ms < best_ms)) continue;
+    best_ms = ms;
+    best = i;
+    plan.algorithm = candidate;
+  }
+  if (best < 0) return;
+  std::array<char, 160> text{};
+  std::snprintf(text.data(), text.size(), "%lld x %lld x %lld, %s: %.3f ms, number %d of %d",
+                static_cast<long long>(call.m), static_cast<long long>(call.n), static_cast<long long>(call.k),
+                name_of(call.epilogue), best_ms, best + 1, found);
+  plan.choice = text.data();
+}
+
+bool LtProducts::start(Plan& plan, const Call& call, const lt::Heuristic& algorithm) {
+  if (call.bias.defined() && !plan.set(lt::bias_pointer, call.bias.mutable_data_ptr())) return false;
+  if (call.aux.defined() && !plan.set(lt::aux_pointer, call.aux.mutable_data_ptr())) return false;
+  constexpr float one = 1, zero = 0;
+  void* const result = call.d.mutable_data_ptr();
+  return library_.api.Matmul(library_.handle(), plan.product, &one, call.a.const_data_ptr(), plan.a,
+                             call.b.const_data_ptr(), plan.b, &zero, result, plan.d, result, plan.d,
+                             &algorithm.algorithm, workspace(call.d).mutable_data_ptr(), algorithm.workspace_bytes,
+                             library_.stream()) == 0;
+}
+
+std::vector<std::string> LtProducts::choices() const {
+  std::vector<std::string> all;
+  for (const auto& plan : plans_)
+    if (!plan->choice.empty()) all.push_back(plan->choice);
+  return all;
+}
+
+}  // namespace stepladder

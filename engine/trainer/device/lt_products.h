@@ -1,0 +1,45 @@
+// Products by cuBLASLt itself: biases, GELU and bias gradients in the product's epilogue, weight gradients in float32
+// from bf16 factors, and the fastest of the algorithms that it offers for each shape.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/trainer/device/lt_api.h"
+#include "engine/trainer/device/products.h"
+
+namespace stepladder {
+
+class LtProducts : public Products {
+ public:
+  // `tf32`: float32 factors may be rounded to TF32.
+  LtProducts(const DeviceKernels& kernels, lt::Library library, bool tf32);
+  ~LtProducts() override;
+
+  at::Tensor forward(const at::Tensor& x, const LayerTensors& layer) override;
+  Activated forward_gelu(const at::Tensor& x, const LayerTensors& layer) override;
+  at::Tensor input_gradient(const at::Tensor& d, const at::Tensor& weight) override;
+  GeluGradients gelu_gradient(const at::Tensor& d, const at::Tensor& weight, const at::Tensor& pre,
+                              const LayerTensors& layer) override;
+  WeightGradients weight_gradient(const at::Tensor& d, const at::Tensor& x, bool wants_bias) override;
+
+  // "4096 x 768 x 3072, gelu: 0.412 ms, number 3 of 8"
+  std::vector<std::string> choices() const override;
+
+ private:
+  struct Call;
+  struct Plan;
+  bool run(const Call& call);
+  Plan& plan_of(const Call& call);
+  void choose(Plan& plan, const Call& call);
+  bool start(Plan& plan, const Call& call, const lt::Heuristic& algorithm);
+  at::Tensor workspace(const at::Tensor& near);
+
+  const lt::Library library_;
+  const bool tf32_;
+  std::vector<std::unique_ptr<Plan>> plans_;  // a dozen
+  at::Tensor workspace_;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,178 @@
+// compile-max on a GPU, whole: its kernels run through the shim on the CPU, its products by LibTorch.
+#include "engine/trainer/device/device_step.h"
+
+#include <gtest/gtest.h>
+
+#include "engine/kernel_parts.h"
+#include "engine/stage.h"
+#include "tests/trainer/device/kernels_on_cpu.h"
+#include "tests/trainer/trained.h"
+
+namespace stepladder {
+namespace {
+
+DeviceStep::Device on_cpu(const Recipe& recipe) {
+  return {.launcher = std::make_unique<KernelsOnCpu>(recipe.autocast == Autocast::bf16)};
+}
+
+class Repeating : public StepGraph {
+ public:
+  void record(const std::function<void()>& work) override { work_ = work; }
+  void replay() override { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
+Trained train_by_kernels(const Recipe& recipe, const StepDeviceMaker& make_device = on_cpu) {
+  Recipe max = recipe;
+  max.compile = Compile::max;
+  return train_here(
+      TrainingJob{.run = 1, .recipe = max}, {}, [](at::Device) { return std::make_unique<Repeating>(); }, make_device);
+}
+
+// Small, since each thread of a GPU is a fibre here.
+Recipe small_recipe() {
+  Recipe recipe = tiny_recipe();
+  recipe.seq = 8;
+  recipe.batch = 2;
+  recipe.steps = 4;
+  recipe.attention = Attention::scaled_dot_product;
+  return recipe;
+}
+
+void expect_same_training(const Recipe& recipe, double tolerance) {
+  const Trained plain = train_here(recipe), kernels = train_by_kernels(recipe);
+  ASSERT_EQ(plain.endings.at(0).reason, "");
+  ASSERT_EQ(kernels.endings.at(0).reason, "");
+  ASSERT_EQ(kernels.steps.size(), plain.steps.size());
+  EXPECT_GT(kernels.started->setup_ms, 0);
+  for (std::size_t i = 0; i < plain.steps.size(); ++i) {
+    const StepRecord &a = kernels.steps[i], &b = plain.steps[i];
+    EXPECT_NEAR(a.loss, b.loss, tolerance * b.loss) << "step " << i + 1;
+    EXPECT_NEAR(a.grad_norm, b.grad_norm, 2 * tolerance * b.grad_norm) << "step " << i + 1;
+    if (!is_missing(b.val_loss)) {
+      EXPECT_NEAR(a.val_loss, b.val_loss, tolerance * b.val_loss);
+    }
+  }
+}
+
+TEST(DeviceStep, TrainsAsTheModelsOwnOperations) {
+  Recipe recipe = small_recipe();
+  recipe.eval_every = 2;
+  recipe.eval_batches = 1;
+  expect_same_training(recipe, 1e-4);
+  recipe.optimizer = Optimizer::fused_adamw;
+  recipe.tied_head = false;
+  recipe.vocab_multiple = 128;
+  recipe.clip = 0.5;
+  recipe.grad_accum = 2;
+  stage_by_id("decay-groups").apply(recipe);
+  expect_same_training(recipe, 1e-4);
+}
+
+TEST(DeviceStep, TrainsInBf16) {
+  Recipe recipe = small_recipe();
+  recipe.autocast = Autocast::bf16;
+  recipe.optimizer = Optimizer::fused_adamw;
+  recipe.clip = 1;
+  expect_same_training(recipe, 2e-2);
+}
+
+// A part that is left out is LibTorch's own operation, and nothing else changes.
+TEST(DeviceStep, EachPartCanBeLeftOut) {
+  Recipe recipe = small_recipe();
+  recipe.vocab = 61;
+  recipe.clip = 1;
+  for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+    recipe.autocast = autocast;
+    const auto model = build_model(recipe);
+    const at::Tensor tokens = at::randint(61, {2, 8}, at::kLong), targets = at::randint(61, {2, 8}, at::kLong);
+    for (const KernelPart& part : kernel_parts()) {
+      recipe.without_kernel = part.name;
+      auto launcher = std::make_unique<KernelsOnCpu>(autocast == Autocast::bf16);
+      auto& launches = launcher->launches;
+      if (part.name == "attention") {
+        EXPECT_THROW(DeviceStep(recipe, *model, {.launcher = std::move(launcher)}), RecipeError);
+        continue;
+      }
+      DeviceStep step(recipe, *model, {.launcher = std::move(launcher)});
+      EXPECT_NO_THROW(step.verify({tokens, targets})) << part.name;
+      const auto optimizer = step.make_optimizer();
+      optimizer->begin_step(1e-3);
+      optimizer->clip_gradients(1);
+      optimizer->update();
+      EXPECT_EQ(launches.contains("classifier"), part.name != "softmax");
+      EXPECT_EQ(launches.contains("add_norm_backward"), part.name != "add-norm");
+      EXPECT_EQ(launches.contains("gelu_backward"), part.name != "gelu");
+      EXPECT_EQ(launches.contains("adamw"), part.name != "adamw");
+    }
+  }
+}
+
+// A kernel that computes something else on this card must not train a model.
+class Wrong : public KernelsOnCpu {
+ public:
+  Wrong(bool half, std::string kernel) : KernelsOnCpu(half), kernel_(std::move(kernel)) {}
+  void launch(const char* kernel, const LaunchShape& shape, std::span<const Argument> arguments) override {
+    if (kernel != kernel_) KernelsOnCpu::launch(kernel, shape, arguments);
+  }
+
+ private:
+  const std::string kernel_;
+};
+
+TEST(DeviceStep, AKernelThatDoesSomethingElseFailsTheRun) {
+  for (const char* kernel : {"gelu_backward", "embedding_backward", "column_sums"}) {
+    const Trained trained = train_by_kernels(small_recipe(), [&](const Recipe&) {
+      return DeviceStep::Device{.launcher = std::make_unique<Wrong>(false, kernel)};
+    });
+    EXPECT_TRUE(trained.steps.empty());
+    EXPECT_EQ(trained.endings.at(0).status, RunStatus::failed);
+    EXPECT_TRUE(
+        trained.endings.at(0).reason.starts_with("compile-max: the kernels differ from LibTorch's operations: "))
+        << trained.endings.at(0).reason;
+  }
+}
+
+// Only with a GPU: captured, with its own kernels and cuBLASLt's epilogues, against the model's operations one by one.
+TEST(CudaKernels, WholeStepsTrainAsTheModelsOwnOperations) {
+  if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
+  if (const std::string& note = device_report().step_capture_note; !note.empty()) GTEST_SKIP() << note;
+  Recipe tiny = small_recipe();
+  tiny.steps = 10;
+  tiny.clip = 1;
+  tiny.grad_accum = 2;
+  tiny.eval_every = 3;
+  tiny.vocab_multiple = 128;
+  stage_by_id("cosine-lr").apply(tiny);
+  Recipe real = tiny;  // GPT-2's width, length and vocabulary
+  real.layers = 2;
+  real.heads = 12;
+  real.d_model = 768;
+  real.seq = 1024;
+  real.batch = 4;
+  real.vocab = 50257;
+  for (Recipe recipe : {tiny, real}) {
+    recipe.device = "cuda";
+    for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+      recipe.autocast = autocast;
+      recipe.compile = Compile::max;
+      const Trained kernels = train_here(recipe);
+      recipe.compile = Compile::off;
+      const Trained direct = train_here(recipe);
+      ASSERT_EQ(kernels.endings.at(0).reason, "") << recipe.d_model;
+      ASSERT_EQ(direct.endings.at(0).reason, "");
+      EXPECT_GT(kernels.started->setup_ms, 0);
+      const double tolerance = autocast == Autocast::off ? 1e-4 : 2e-2;
+      for (std::size_t i = 0; i < direct.steps.size(); ++i) {
+        const StepRecord &a = kernels.steps.at(i), &b = direct.steps[i];
+        EXPECT_NEAR(a.loss, b.loss, tolerance * b.loss) << i;
+        EXPECT_NEAR(a.grad_norm, b.grad_norm, 2 * tolerance * b.grad_norm) << i;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepladder

@@ -1,0 +1,240 @@
+// Products by cuBLASLt against LibTorch's, with a stand-in that computes what NVIDIA documents: matrices column by
+// column, epilogues on the result, the bias gradients of BGRADB summed over k.
+#include "engine/trainer/device/lt_products.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/trainer/device/kernels_on_cpu.h"
+
+namespace stepladder {
+namespace {
+
+struct FakeLt {
+  struct Object {
+    std::map<int, std::int64_t> attributes;  // of a product
+    int type = 0;                            // of a layout
+    std::int64_t rows = 0, columns = 0;
+  };
+  std::set<std::uint32_t> refused;  // epilogues for which there is no algorithm
+  std::vector<std::uint64_t> used;  // the algorithm of each product
+  int heuristics = 0, objects = 0;
+};
+FakeLt fake;
+
+FakeLt::Object& object(lt::Descriptor descriptor) {
+  return *static_cast<FakeLt::Object*>(descriptor);
+}
+lt::Status create(lt::Descriptor* made) {
+  ++fake.objects;
+  *made = new FakeLt::Object;
+  return 0;
+}
+lt::Status destroy(lt::Descriptor descriptor) {
+  --fake.objects;
+  delete static_cast<FakeLt::Object*>(descriptor);
+  return 0;
+}
+lt::Status set_attribute(lt::Descriptor descriptor, int attribute, const void* value, std::size_t bytes) {
+  std::int64_t number = 0;
+  std::memcpy(&number, value, bytes);
+  object(descriptor).attributes[attribute] = number;
+  return 0;
+}
+
+std::uint32_t epilogue_of(lt::Descriptor product) {
+  return static_cast<std::uint32_t>(object(product).attributes.at(lt::epilogue));
+}
+
+lt::Status heuristic(lt::Handle, lt::Descriptor product, lt::Descriptor, lt::Descriptor, lt::Descriptor, lt::Descriptor,
+                     lt::Descriptor, int requested, lt::Heuristic* results, int* returned) {
+  ++fake.heuristics;
+  *returned = fake.refused.contains(epilogue_of(product)) ? 0 : std::min(requested, 3);
+  for (int i = 0; i < *returned; ++i)
+    results[i] = {.algorithm = {{static_cast<std::uint64_t>(i)}}, .workspace_bytes = 64};
+  return *returned == 0 ? 15 : 0;  // CUBLAS_STATUS_NOT_SUPPORTED
+}
+
+// The matrix of a layout, rows x columns, as a view of its memory.
+at::Tensor matrix(const void* memory, lt::Descriptor layout) {
+  const FakeLt::Object& own = object(layout);
+  return at::from_blob(const_cast<void*>(memory), {own.columns, own.rows},
+                       own.type == lt::bfloat16 ? at::kBFloat16 : at::kFloat)
+      .t();
+}
+
+lt::Status multiply(lt::Handle, lt::Descriptor product, const void*, const void* a, lt::Descriptor a_layout,
+                    const void* b, lt::Descriptor b_layout, const void*, const void*, lt::Descriptor, void* d,
+                    lt::Descriptor d_layout, const lt::Algorithm* algorithm, void*, std::size_t, void*) {
+  fake.used.push_back(algorithm->data[0]);
+  const auto& attributes = object(product).attributes;
+  const auto factor = [&](const void* memory, lt::Descriptor layout, int transpose) {
+    const at::Tensor whole = matrix(memory, layout).to(at::kFloat);
+    return attributes.at(transpose) == lt::transposed ? whole.t() : whole;
+  };
+  const at::Tensor left = factor(a, a_layout, lt::transpose_a), right = factor(b, b_layout, lt::transpose_b);
+  at::Tensor out = matrix(d, d_layout), value = at::mm(left, right);  // m x n
+  const auto vector = [&](std::int64_t size) {
+    return at::from_blob(reinterpret_cast<void*>(attributes.at(lt::bias_pointer)), {size}, out.options());
+  };
+  const auto aux = [&] {
+    EXPECT_EQ(attributes.at(lt::aux_ld) % 8, 0);
+    return at::from_blob(reinterpret_cast<void*>(attributes.at(lt::aux_pointer)),
+                         {out.size(1), attributes.at(lt::aux_ld)}, out.options())
+        .t();
+  };
+  switch (epilogue_of(product)) {
+    case lt::bias:
+      value = value + vector(out.size(0)).to(at::kFloat).unsqueeze(1);
+      break;
+    case lt::gelu_aux_bias:
+      value = value + vector(out.size(0)).to(at::kFloat).unsqueeze(1);
+      aux().copy_(value);
+      value = at::gelu(value, "tanh");
+      break;
+    case lt::dgelu_bias_gradient:
+      value = at::gelu_backward(value, aux().to(at::kFloat), "tanh");
+      vector(out.size(0)).copy_(value.sum(1));
+      break;
+    case lt::bias_gradient_b:
+      vector(out.size(1)).copy_(right.sum(0));
+      break;
+    default:
+      break;
+  }
+  out.copy_(value);
+  return 0;
+}
+
+bool fake_is_capturing = false;
+
+lt::Library library() {
+  fake = {};
+  fake_is_capturing = false;
+  return {.api = {.MatmulDescCreate = [](lt::Descriptor* made, int, int) { return create(made); },
+                  .MatmulDescSetAttribute = set_attribute,
+                  .MatmulDescDestroy = destroy,
+                  .MatrixLayoutCreate =
+                      [](lt::Descriptor* made, int type, std::uint64_t rows, std::uint64_t columns, std::int64_t ld) {
+                        EXPECT_EQ(ld, static_cast<std::int64_t>(rows));
+                        create(made);
+                        object(*made).type = type;
+                        object(*made).rows = static_cast<std::int64_t>(rows);
+                        object(*made).columns = static_cast<std::int64_t>(columns);
+                        return 0;
+                      },
+                  .MatrixLayoutDestroy = destroy,
+                  .MatmulPreferenceCreate = create,
+                  .MatmulPreferenceSetAttribute = set_attribute,
+                  .MatmulPreferenceDestroy = destroy,
+                  .MatmulAlgoGetHeuristic = heuristic,
+                  .Matmul = multiply},
+          .handle = [] { return lt::Handle{}; },
+          .stream = [] { return static_cast<void*>(nullptr); },
+          .capturing = [] { return fake_is_capturing; },
+          // The second of the three is the fastest.
+          .time_ms =
+              [](const std::function<void()>& work) {
+                work();
+                return fake.used.back() == 1 ? 1.0 : 2.0;
+              }};
+}
+
+struct Given {
+  std::int64_t N = 24, K = 16, M = 40;
+  at::Tensor x, d, d_wide, weight, narrowing, bias, float_bias;
+
+  explicit Given(at::ScalarType type) {
+    torch::manual_seed(2);
+    x = at::randn({N, K}).to(type);
+    d = at::randn({N, M}).to(type);
+    d_wide = at::randn({N, K}).to(type);
+    weight = at::randn({M, K}).to(type);
+    narrowing = at::randn({K, M}).to(type);
+    float_bias = at::randn({M});
+    bias = float_bias.to(type);
+  }
+  LayerTensors layer() const { return {.weight = weight, .bias = bias, .float_bias = bias.to(at::kFloat)}; }
+};
+
+void expect_near(const at::Tensor& found, const at::Tensor& wanted, const char* what) {
+  const double tolerance = found.scalar_type() == at::kBFloat16 ? 0.1 : 2e-2;
+  EXPECT_TRUE(at::allclose(found.to(at::kFloat), wanted.to(at::kFloat), 2e-2, tolerance)) << what;
+}
+
+void expect_same_products(Products& found, Products& plain, const Given& given) {
+  expect_near(found.forward(given.x, given.layer()), plain.forward(given.x, given.layer()), "forward");
+  expect_near(found.forward(given.x, {.weight = given.weight}), plain.forward(given.x, {.weight = given.weight}),
+              "forward without a bias");
+  const auto hidden = found.forward_gelu(given.x, given.layer()), wanted = plain.forward_gelu(given.x, given.layer());
+  expect_near(hidden.after, wanted.after, "gelu");
+  const auto d = found.gelu_gradient(given.d_wide, given.narrowing, hidden.pre, given.layer());
+  const auto d_wanted = plain.gelu_gradient(given.d_wide, given.narrowing, wanted.pre, given.layer());
+  expect_near(d.pre, d_wanted.pre, "gelu backward");
+  expect_near(d.bias, d_wanted.bias, "gelu backward's bias");
+  EXPECT_EQ(d.bias.scalar_type(), at::kFloat);
+  expect_near(found.input_gradient(given.d, given.weight), plain.input_gradient(given.d, given.weight),
+              "input gradient");
+  for (const bool wants_bias : {false, true}) {
+    const auto own = found.weight_gradient(given.d, given.x, wants_bias);
+    const auto theirs = plain.weight_gradient(given.d, given.x, wants_bias);
+    EXPECT_EQ(own.weight.scalar_type(), at::kFloat);
+    expect_near(own.weight, theirs.weight, "weight gradient");
+    EXPECT_EQ(own.bias.defined(), wants_bias);
+    if (wants_bias) expect_near(own.bias, theirs.bias, "bias gradient");
+  }
+}
+
+TEST(LtProducts, ComputeWhatLibTorchsDo) {
+  for (const bool half : {false, true}) {
+    KernelsOnCpu launcher(half);
+    const DeviceKernels kernels(launcher, half);
+    Products plain(kernels);
+    const Given given(kernels.element());
+    LtProducts whole(kernels, library(), false);
+    expect_same_products(whole, plain, given);
+    EXPECT_EQ(launcher.launches["bias_gradient"], 2);  // of the plain products only
+    launcher.launches.clear();
+    // Each epilogue that a card or a shape lacks is replaced by a product and a kernel.
+    for (const lt::Epilogue missing :
+         {lt::bias, lt::gelu_aux_bias, lt::dgelu_bias_gradient, lt::bias_gradient_b, lt::plain}) {
+      LtProducts without(kernels, library(), false);
+      fake.refused = {missing};
+      expect_same_products(without, plain, given);
+    }
+    LtProducts nothing(kernels, library(), false);
+    fake.refused = {lt::bias, lt::gelu_aux_bias, lt::dgelu_bias_gradient, lt::bias_gradient_b, lt::plain};
+    expect_same_products(nothing, plain, given);
+    EXPECT_TRUE(fake.used.empty());
+  }
+}
+
+TEST(LtProducts, TakeTheFastestAlgorithmOfEachShape) {
+  KernelsOnCpu launcher(false);
+  const DeviceKernels kernels(launcher, false);
+  const Given given(at::kFloat);
+  {
+    LtProducts products(kernels, library(), false);
+    fake_is_capturing = true;  // nothing may wait, so the heuristic's first is taken for now
+    products.forward(given.x, given.layer());
+    EXPECT_EQ(fake.used, std::vector<std::uint64_t>{0});
+    EXPECT_TRUE(products.choices().empty());
+    fake_is_capturing = false;
+    products.forward(given.x, given.layer());
+    EXPECT_EQ(fake.used.back(), 1u);
+    const std::size_t so_far = fake.used.size();
+    const int heuristics = fake.heuristics;
+    products.forward(given.x, given.layer());  // known by now
+    EXPECT_EQ(fake.used.size(), so_far + 1);
+    EXPECT_EQ(fake.used.back(), 1u);
+    EXPECT_EQ(fake.heuristics, heuristics);
+    EXPECT_EQ(products.choices(), std::vector<std::string>{"40 x 24 x 16, bias: 0.200 ms, number 2 of 3"});
+  }
+  EXPECT_EQ(fake.objects, 0);  // all descriptors are destroyed
+}
+
+}  // namespace
+}  // namespace stepladder
