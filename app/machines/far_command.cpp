@@ -4,10 +4,10 @@
 
 namespace stepladder {
 
-FarCommand stepladder_there(const Machine& machine, const std::vector<std::string>& words) {
+FarCommand stepladder_there(const Machine& machine, const std::vector<std::string>& words, bool writes_journals) {
   const std::string script =
-      "PATH=\"$HOME/.local/bin:${STEPLADDER_DIR%/runs/*}/venv/bin:$PATH\"; export PATH; exec \"$0\" \"$@\" --journal "
-      "\"$STEPLADDER_DIR\"";
+      "PATH=\"$HOME/.local/bin:${STEPLADDER_DIR%/runs/*}/venv/bin:$PATH\"; export PATH; exec \"$0\" \"$@\"" +
+      std::string(writes_journals ? " --journal \"$STEPLADDER_DIR\"" : "");
   FarCommand command{.kind = words.front(),
                      .name = words.front() + " on " + machine.alias,
                      .command = {"/bin/sh", "-c", script, machine.program.empty() ? "stepladder" : machine.program}};

@@ -12,8 +12,8 @@
 namespace stepladder {
 
 // `words` after the program: {"ladder", "--steps", "20"}. It is the Stepladder that `machines setup` installs there,
-// or that the user's own shell would find; it writes journals.
-FarCommand stepladder_there(const Machine& machine, const std::vector<std::string>& words);
+// or that the user's own shell would find; it writes journals, unless the command is one that trains nothing itself.
+FarCommand stepladder_there(const Machine& machine, const std::vector<std::string>& words, bool writes_journals = true);
 
 // The words of a command line as command_line_of writes it, quoted for a POSIX shell.
 std::vector<std::string> words_of(std::string_view command_line);

@@ -67,7 +67,7 @@ std::string random_mark() {
 
 // The last line that says something.
 std::string last_line(const std::string& text) {
-  const std::size_t end = text.find_last_not_of(" \r\n\t");
+  const std::size_t end = text.find_last_not_of(" \r\n\t.");  // it becomes a part of a sentence
   if (end == std::string::npos) return {};
   const std::size_t begin = text.find_last_of("\r\n", end);
   return harmless(

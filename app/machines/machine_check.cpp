@@ -147,7 +147,7 @@ std::string explained(const std::string& why, const std::string& alias) {
       {"Disk quota exceeded",
        "Your quota there is used up: make room, or choose another folder with `machines add " + alias + " --folder`."}};
   for (const Known& known : all)
-    if (why.find(known.part) != std::string::npos) return why + ". " + known.remedy;
+    if (why.find(known.part) != std::string::npos) return why + (why.ends_with('.') ? " " : ". ") + known.remedy;
   return why;
 }
 

@@ -85,8 +85,8 @@ std::string padded(int number, int of) {
   return std::string(std::max<std::size_t>(2, std::to_string(of).size()) - text.size(), '0') + text;
 }
 
-std::vector<PlannedRun> runs_of(const ExperimentPlan& plan, const fs::path& folder) {
-  std::vector<PlannedRun> runs;
+std::vector<ExperimentRun> runs_of(const ExperimentPlan& plan, const fs::path& folder) {
+  std::vector<ExperimentRun> runs;
   int counts[2] = {0, 0};
   for (const bool candidate : plan.order) {
     const int number = ++counts[candidate];
@@ -131,7 +131,7 @@ Experiment::Experiment(fs::path folder, ExperimentPlan asked, std::uint64_t seed
 }
 
 std::size_t Experiment::done() const {
-  return static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [](const PlannedRun& run) {
+  return static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [](const ExperimentRun& run) {
     const auto end = end_of_command(run.command.state);
     return end && end->exit_status == 0;
   }));
@@ -139,7 +139,7 @@ std::size_t Experiment::done() const {
 
 WallTimes Experiment::wall_times() const {
   std::vector<double> times[2];
-  for (const PlannedRun& run : runs_)
+  for (const ExperimentRun& run : runs_)
     if (const auto end = end_of_command(run.command.state); end && end->exit_status == 0)
       times[run.is_candidate].push_back(end->wall_s);
   WallTimes wall{figures_of(times[0]), figures_of(times[1])};
@@ -151,8 +151,8 @@ WallTimes Experiment::wall_times() const {
   return wall;
 }
 
-bool Experiment::go_on(const std::function<void(const PlannedRun&)>& begins, const std::function<bool()>& stop) {
-  for (const PlannedRun& run : runs_) {
+bool Experiment::go_on(const std::function<void(const ExperimentRun&)>& begins, const std::function<bool()>& stop) {
+  for (const ExperimentRun& run : runs_) {
     auto end = end_of_command(run.command.state);
     if (end && end->exit_status == 0) continue;
     if (end) put_log_aside(run.command, "failed");

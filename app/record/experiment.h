@@ -36,7 +36,7 @@ struct ExperimentPlan {
 };
 
 // A run of the plan.
-struct PlannedRun {
+struct ExperimentRun {
   bool is_candidate = false;
   int number = 0;  // from 1, within its side
   MeasuredCommand command;
@@ -57,7 +57,7 @@ class Experiment {
   Experiment(std::filesystem::path folder, ExperimentPlan asked, std::uint64_t seed);
 
   const ExperimentPlan& plan() const { return plan_; }
-  const std::vector<PlannedRun>& runs() const { return runs_; }
+  const std::vector<ExperimentRun>& runs() const { return runs_; }
   std::filesystem::path baseline_folder() const { return folder_ / "baseline"; }
   std::filesystem::path candidate_folder() const { return folder_ / "candidate"; }
 
@@ -66,13 +66,13 @@ class Experiment {
 
   // Does what is left. `begins` is called before each run that isn't done. Returns false if it was stopped. Throws
   // StorageError if a command fails; its log is kept as NAME.failed-K.log, and the next call runs it once more.
-  bool go_on(const std::function<void(const PlannedRun&)>& begins, const std::function<bool()>& stop);
+  bool go_on(const std::function<void(const ExperimentRun&)>& begins, const std::function<bool()>& stop);
 
  private:
   const std::filesystem::path folder_;
   std::optional<HeldFolder> held_;
   ExperimentPlan plan_;
-  std::vector<PlannedRun> runs_;
+  std::vector<ExperimentRun> runs_;
 };
 
 }  // namespace stepladder

@@ -193,6 +193,8 @@ def check_killed_trackers(box):
         time.sleep(0.3)
         tracker.send_signal(signal.SIGKILL)
         tracker.communicate()
+    for run in box.json("runs"):
+        assert run["name"] != "killed" or run["status"] in ("running", "finished"), f"no process here owns it: {run}"
     tracker = box.start("machines", "follow")
     for pid in box.talkers():
         os.kill(pid, signal.SIGKILL)
@@ -363,6 +365,26 @@ def check_the_setup(box):
     box.succeeds("machines", "remove", "fresh")
 
 
+def check_an_experiment(box):
+    """`record run` there: baseline and candidate in turns, and the same command goes on."""
+    box.succeeds("machines", "add", "box", "--program", str(PROGRAM))
+    there = box.path / "there"
+    there.mkdir()
+    (there / "run.sh").write_text("echo $STEPLADDER_SIDE >>order; sleep $1; [ ! -e broken ]\n")
+    words = ["record", "run", "out", "--on", "box", "--there", str(there), "--runs", "2", "--no-import", "--baseline", "sh run.sh 0.3", "--candidate",
+             "sh run.sh 0.05"]
+    (there / "broken").touch()
+    status, out, err = box.run(*words)
+    assert status == 1 and "The same command line runs it again" in out, (status, out, err)
+    (there / "broken").unlink()
+    (there / "order").unlink()
+    out, _ = box.succeeds(*words)
+    assert "The candidate is faster" in out, out
+    assert sorted((there / "order").read_text().split()) == ["baseline"] * 2 + ["candidate"] * 2
+    assert len(list((there / "out").glob("*/0[12].log"))) == 4
+    assert not (box.path / "out").exists() and box.run(*words, "--json")[0] == 2
+
+
 HOSTILE = r"""
 import base64, json, os, sys
 mode = sys.argv[1]
@@ -453,7 +475,8 @@ def main():
         wanted = sys.argv[1:]
         for check in (check_the_list, check_a_printed_run, check_the_list_follows_nothing, check_repeats_need_slurm,
                       check_a_logout_that_kills, check_killed_trackers, check_a_lost_link, check_noisy_logins, check_requests,
-                      check_a_sent_tree, check_the_setup, check_a_ladder, check_hostile_machines):
+                      check_a_sent_tree, check_the_setup, check_a_ladder, check_an_experiment,
+                      check_hostile_machines):
             if wanted and check.__name__ not in wanted and check is not check_the_list:
                 continue
             begun = time.monotonic()

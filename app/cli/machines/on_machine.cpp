@@ -189,6 +189,25 @@ int train_on_machine(const OnMachine& on, const CommonOptions& common, const std
   return report_end(store, *progress, common);
 }
 
+int run_on_machine(const OnMachine& on, const CommonOptions& common) {
+  if (common.json) throw UsageError("--json: the results are at " + on.alias + "; ask for them there");
+  RunStore store = RunStore::open(common.database);
+  const Machine machine = find_machine(store, on.alias);
+  FarCommand asked = stepladder_there(machine, words_for_there(command_words()), false);
+  asked.kind = "setup";  // it has no runs here
+  asked.folder = on.folder.empty() ? std::filesystem::current_path().string() : on.folder;
+  asked.slurm = slurm_of(on, machine);
+  FarRuns runs(store, ears_of_terminal(true), asks_on_terminal());
+  const FarRun run = runs.start(machine, asked);
+  const auto progress = follow_to_end(runs, run, on.detaches);
+  if (!progress) {
+    say_how_to_come_back(run);
+    return on.detaches && !interrupted() ? exit_done : exit_interrupted;
+  }
+  if (progress->phase != "ended") say(progress->reason);
+  return progress->phase == "ended" ? static_cast<int>(progress->exit_status & 255) : exit_failed;
+}
+
 std::optional<int> continue_on_machine(const std::string& wanted, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::vector<Run> trained = store.runs_of(find_ladder(store, wanted).id);

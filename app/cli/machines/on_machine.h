@@ -30,6 +30,8 @@ std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slu
 // Runs a command line of this program there, and follows it: its exit status. `words` are those after the program's
 // name; without them this process's own.
 int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words = {});
+// The same for a command that has results there and no runs: shows what it prints, and returns its exit status.
+int run_on_machine(const OnMachine& on, const CommonOptions& common);
 int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
                      const ImportOptions& options, const CommonOptions& common);
 

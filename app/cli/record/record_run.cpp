@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 
+#include "app/cli/machines/on_machine.h"
 #include "app/cli/record/record_report.h"
 #include "app/cli/record/subcommands.h"
 #include "app/exit_status.h"
@@ -27,6 +28,7 @@ struct RunOptions {
   double power = 0.9;
   bool systems_only = false;
   bool no_import = false;
+  OnMachine on;
 };
 
 ExperimentSide side_of(const std::string& shell, const std::string& folder, const std::vector<std::string>& command,
@@ -136,10 +138,11 @@ int report(const Experiment& experiment, const RunOptions& options, const Common
 
 int run_experiment(const RunOptions& options, const CommonOptions& common) {
   asked_rule(options.rule);  // a wrong name is an error before hours of runs
+  if (options.on) return run_on_machine(options.on, common);
   Experiment experiment(options.folder, plan_of(options), std::random_device()());
   const std::size_t of = experiment.runs().size();
   const bool finished = experiment.go_on(
-      [&](const PlannedRun& run) {
+      [&](const ExperimentRun& run) {
         std::cerr << "stepladder: run " << experiment.done() + 1 << " of " << of << ": "
                   << (run.is_candidate ? "candidate " : "baseline ") << run.number << "\n";
       },
@@ -170,6 +173,7 @@ void add_record_run(CLI::App& record, CommonOptions& common, Chosen& chosen) {
       ->check(between(0.01, 0.999));
   command->add_flag("--systems-only", options->systems_only, "The change leaves the maths alone");
   command->add_flag("--no-import", options->no_import, "Leave the database alone");
+  add_on_options(*command, options->on, false);
   command->callback(
       [options, &common, &chosen] { chosen = [options, &common] { return run_experiment(*options, common); }; });
 }

@@ -66,8 +66,13 @@ void draw_gpus(const std::vector<MachineGpu>& gpus) {
     const float left = ImGui::GetCursorPosX();
     text_cut(std::to_string(i) + "  " + gpu.name, name - px(12), palette().text, fonts().regular, text_size);
     ImGui::SameLine(left + name);
+    const ImVec2 corner = ImGui::GetCursorPos();
+    ImGui::SetCursorPosY(corner.y + (ImGui::GetFrameHeight() - px(6)) / 2);
     progress_bar(is_missing(gpu.load) ? 0 : gpu.load, bar);
+    ImGui::SetCursorPos(corner);
+    ImGui::Dummy(ImVec2(bar, ImGui::GetFrameHeight()));
     ImGui::SameLine(left + name + bar + px(12));
+    ImGui::AlignTextToFramePadding();
     text_quiet((is_missing(gpu.load) ? "load not known" : wording::percent(gpu.load) + " busy") +
                (gpu.all_memory_bytes > 0
                     ? ", " + bytes_text(double(gpu.memory_bytes)) + " of " + bytes_text(double(gpu.all_memory_bytes))
@@ -137,7 +142,6 @@ void draw_checks(const std::vector<MachineCheck>& checks) {
     ImGui::TableNextColumn();
     const Word word = check_word(check.result);
     pill(word.text, word.tone);
-    ImGui::NewLine();
     ImGui::TableNextColumn();
     text_quiet_wrapped(check.text);
   }
@@ -244,7 +248,9 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
     text_quiet("Asking...");
   }
-  const bool is_bad = std::any_of(status.checks.begin(), status.checks.end(),
+  // One that can't be reached has said why.
+  const bool is_bad = status.report.is_reachable && status.link == MachineStatus::Link::up &&
+                      std::any_of(status.checks.begin(), status.checks.end(),
                                   [](const MachineCheck& check) { return check.result == MachineCheck::Result::bad; });
   if (is_bad || state.opened == status.machine.alias) draw_checks(status.checks);
   draw_work(status, workspace, commands);
