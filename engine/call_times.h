@@ -12,7 +12,12 @@ namespace stepladder {
 struct CallTimesRequest {
   Recipe recipe;                   // shape, batch, device, threads; "auto" is resolved
   std::vector<int> warmups{0, 1};  // calls before the timed ones
-  int calls = 5;                   // timed
+  int calls = 5;                   // timed of each row; with `spread` at least
+  // Goes on beyond `calls` until the standard error of each row's mean is at most this share of it, the first call left
+  // out. 0: doesn't.
+  double spread = 0;
+  double seconds = 0;     // begins no more rounds after this time, once each row has a call; 0: no limit
+  bool is_synced = true;  // false: reads the clock without waiting for the device, which gives too small times
 };
 
 struct CallTimes {

@@ -12,6 +12,7 @@
 
 #include "app/desktop/charts/points_table.h"
 #include "app/desktop/models/record_view.h"
+#include "app/desktop/profile/profile_question.h"
 #include "app/desktop/settings.h"
 #include "app/figures/figure.h"
 #include "app/import/import.h"
@@ -86,6 +87,15 @@ struct LoadCurve {
 };
 struct JudgeRecord {  // a pool, on another thread
   RecordQuestion question;
+};
+struct ShowProfile {  // reads it on another thread
+  ProfileQuestion question;
+};
+struct ExplainSpeedup {  // in the view Profile: the difference of two rungs, by the first repeats that have a profile
+  std::vector<RunId> before, after;
+};
+struct ImportTraces {  // of profilers, on another thread
+  std::vector<std::string> files;
 };
 struct LoadAdvice {
   RunId about = 0;
@@ -258,13 +268,14 @@ struct DismissMessage {
 using Command =
     std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
                  LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, WantFigures, LoadCurve, LoadAdvice, JudgeRecord,
-                 SaveView, SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder, SelectRung, SelectRun,
-                 SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun, RenameLadder,
-                 DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
-                 ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints,
-                 SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme,
-                 ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette,
-                 EmptyBin, KeepDrawing, DismissMessage, AddMachine, RemoveMachine, AskMachine, LookAtMachines>;
+                 ShowProfile, ExplainSpeedup, ImportTraces, SaveView, SaveViewAs, OpenView, RenameView, DeleteView,
+                 ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline,
+                 OpenRun, Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport,
+                 Repeat, ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
+                 ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
+                 SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
+                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage, AddMachine, RemoveMachine,
+                 AskMachine, LookAtMachines>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -22,6 +22,7 @@
 #include "app/format.h"
 #include "app/unstored_text.h"
 #include "engine/files/tokens.h"
+#include "storage/traces/trace_file.h"
 
 namespace stepladder {
 namespace {
@@ -65,7 +66,8 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
       wake_(session ? std::function<void()>(Window::wake) : [] {}),
       curves_(store, wake_),
       import_job_(wake_),
-      exports_(wake_) {
+      exports_(wake_),
+      trace_import_(wake_) {
   workspace_.database = store.file().string();
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.saved_ladders = saved_ladders();
@@ -139,6 +141,16 @@ void DesktopApp::take_dropped(std::vector<std::string> files) {
     complain(file + " is a project, not a log. Open it with `stepladder " + file + "`.");
     return true;
   });
+  std::vector<std::string> traces;
+  std::erase_if(files, [&](const std::string& file) {
+    if (!looks_like_trace(file)) return false;
+    traces.push_back(file);
+    return true;
+  });
+  if (!traces.empty()) {
+    show("profile");
+    commands_.push_back(ImportTraces{std::move(traces)});
+  }
   if (files.empty()) return;
   show("import");
   commands_.push_back(PreviewImport{.paths = std::move(files), .options = workspace_.import.asked.options});
@@ -177,8 +189,8 @@ bool DesktopApp::is_busy() const {
   return keeps_drawing_ || workspace_.running() || !workspace_.waiting().empty() || notices ||
          !workspace_.unstored.empty() || workspace_.import.state == State::reading ||
          workspace_.import.state == State::keeping || exports_.is_busy() || workspace_.verification.open ||
-         metrics_reader_.is_pending() || records_.is_pending() || asked_portal_.valid() ||
-         (session_ && !workspace_.device && workspace_.device_problem.empty());
+         metrics_reader_.is_pending() || records_.is_pending() || profiles_.is_pending() || trace_import_.is_busy() ||
+         asked_portal_.valid() || (session_ && !workspace_.device && workspace_.device_problem.empty());
 }
 
 void DesktopApp::complain(const std::string& text) {
@@ -214,6 +226,8 @@ void DesktopApp::ingest() {
   if (ImportPreview read; import_job_.take(read)) take_import(std::move(read));
   read_project_metrics();
   records_.update(workspace_.record, workspace_.database, is_open("record"), workspace_.patience);
+  take_trace();
+  profiles_.update(workspace_.profile_view, store_, workspace_.patience);
   hear_machines();
   if (!session_) return;
   for (const RunEvent& event : session_->drain()) {
@@ -284,6 +298,7 @@ void DesktopApp::follow_others() {
     }
     if (!store_.others_have_written()) return;
     workspace_.views = store_.views().names();
+    profiles_.read_again();
     workspace_.follow_others(store_, store_.runs_under_way());
     if (const RunEntry* running = workspace_.running(); running && !workspace_.is_ours(running->run.id))
       workspace_.pause(store_.is_paused(running->run.id));

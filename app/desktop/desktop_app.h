@@ -18,6 +18,8 @@
 #include "app/desktop/machines/ssh_popup.h"
 #include "app/desktop/palette_popup.h"
 #include "app/desktop/panel.h"
+#include "app/desktop/profile/profile_view.h"
+#include "app/desktop/profile/trace_import_job.h"
 #include "app/desktop/settings.h"
 #include "app/desktop/workspace.h"
 #include "app/machines/machine_watch.h"
@@ -64,6 +66,7 @@ class DesktopApp {
  private:
   bool is_open(const std::string& panel) const;
   void take_import(ImportPreview read);
+  void take_trace();  // that was imported, if any was
   void hear_machines();
   bool asks_machine(RunId run, const char* signal);  // whether the run trains on one
   void say_of_bin(const EmptiedBin& emptied);
@@ -111,6 +114,9 @@ class DesktopApp {
   void execute(const WantFigures& wanted);
   void execute(const LoadAdvice& load);
   void execute(const JudgeRecord& judge);
+  void execute(const ShowProfile& show);
+  void execute(const ExplainSpeedup& explain);
+  void execute(const ImportTraces& import);
   void execute(const SaveView& save);
   void execute(const SaveViewAs& save);
   void execute(const OpenView& open);
@@ -194,6 +200,8 @@ class DesktopApp {
   std::unique_ptr<MachineWatch> machines_;  // null without a session
   ProjectMetricsReader metrics_reader_;
   RecordReader records_;
+  ProfileReader profiles_;
+  TraceImportJob trace_import_;
   std::string metrics_problem_;  // ProjectMetrics::problem, as shown
   std::future<std::optional<bool>> asked_portal_;
   std::optional<bool> portal_;  // its last answer

@@ -17,6 +17,7 @@
 #include "app/figures/tex.h"
 #include "app/format.h"
 #include "storage/error_text.h"
+#include "storage/traces/trace_file.h"
 
 namespace stepladder {
 namespace {
@@ -292,6 +293,11 @@ void DesktopApp::execute(const JudgeRecord& judge) {
 }
 
 void DesktopApp::execute(const PreviewImport& preview) {
+  const auto is_trace = [](const std::string& file) { return looks_like_trace(file); };
+  if (!preview.paths.empty() && std::all_of(preview.paths.begin(), preview.paths.end(), is_trace)) {
+    execute(ImportTraces{preview.paths});
+    return show("profile");
+  }
   workspace_.import = {.state = ImportPreview::State::reading, .asked = preview};
   import_job_.preview(workspace_.database, preview);
 }
@@ -431,6 +437,7 @@ void DesktopApp::execute(const ResetLayout&) {
 
 void DesktopApp::execute(const Reload&) {
   workspace_.load(store_);
+  profiles_.read_again();
 }
 
 void DesktopApp::execute(const ShowPalette&) {

@@ -37,6 +37,8 @@
 
 namespace stepladder {
 
+struct ProfileView;  // app/desktop/profile/profile_view.h
+
 // A run, with the loaded part of its data.
 struct RunEntry {
   Run run;
@@ -241,7 +243,13 @@ class Workspace {
   std::string undoable;  // what Undo reverts, in the past tense; empty: nothing
   ImportPreview import;
   AdviceView advice;
-  std::shared_ptr<const RecordView> record;  // null until the view Record has asked
+  std::shared_ptr<const RecordView> record;         // null until the view Record has asked
+  std::shared_ptr<const ProfileView> profile_view;  // null until the view Profile has asked
+  std::string trace_import;                         // the trace that is being read; empty: none
+  double trace_import_share = 0;                    // that has been read of it
+  std::int64_t imported_trace = 0;                  // the last one of this window; 0: none
+  ExplainSpeedup explained;                         // what was asked for last
+  int explanations = 0;                             // asked for so far
   Verification verification;
   LaunchPlan launch_plan;
   std::vector<ResumableRun> resumable;     // newest first; as of the last LoadResumable

@@ -518,6 +518,54 @@ CREATE TABLE far_members (
 );
 )sql";
 
+// The anatomy of traces and the slices of a few of their steps; the times of single passes.
+constexpr const char* profiler = R"sql(
+CREATE TABLE trace_anatomy (
+  trace_id INTEGER NOT NULL REFERENCES traces(id) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  phase TEXT NOT NULL,
+  part TEXT NOT NULL,
+  block INTEGER,
+  known_by TEXT NOT NULL,
+  ms REAL NOT NULL,
+  PRIMARY KEY (trace_id, place)
+) WITHOUT ROWID;
+
+CREATE TABLE trace_slices (
+  trace_id INTEGER NOT NULL REFERENCES traces(id) ON DELETE CASCADE,
+  rank INTEGER NOT NULL,
+  step INTEGER NOT NULL,
+  slices INTEGER NOT NULL,
+  packed BLOB NOT NULL,
+  PRIMARY KEY (trace_id, rank, step)
+);
+
+CREATE TABLE passes (
+  id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  measured_at REAL NOT NULL,
+  host TEXT,
+  hardware TEXT,
+  device TEXT NOT NULL,
+  model TEXT NOT NULL,
+  batch INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  vocab INTEGER NOT NULL,
+  threads INTEGER,
+  is_synced INTEGER NOT NULL
+);
+
+CREATE TABLE pass_calls (
+  pass_id INTEGER NOT NULL REFERENCES passes(id) ON DELETE CASCADE,
+  computation TEXT NOT NULL,
+  precision TEXT NOT NULL,
+  warmup INTEGER NOT NULL,
+  call INTEGER NOT NULL,
+  ms REAL NOT NULL,
+  PRIMARY KEY (pass_id, computation, precision, warmup, call)
+) WITHOUT ROWID;
+)sql";
+
 constexpr std::array migration_list{first_tables,
                                     life_cycle,
                                     summaries_with_checks,
@@ -534,7 +582,8 @@ constexpr std::array migration_list{first_tables,
                                     followed,
                                     traces,
                                     ladder_uids,
-                                    machines};
+                                    machines,
+                                    profiler};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 

@@ -1,49 +1,18 @@
 #include "storage/traces/attribution.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 
+#include "storage/traces/memory.h"
 #include "storage/traces/segments.h"
+#include "storage/traces/slice_reader.h"
+#include "storage/traces/traced_process.h"
 #include "storage/wording.h"
 
 namespace stepladder {
 namespace {
-
-constexpr std::size_t most_steps = 10'000;
-
-// In the order of time, none overlapping the next.
-std::vector<StepSpan> in_order(std::vector<StepSpan> spans) {
-  std::sort(spans.begin(), spans.end(), [](const StepSpan& a, const StepSpan& b) { return a.start_ns < b.start_ns; });
-  for (std::size_t i = 0; i + 1 < spans.size(); ++i) spans[i].end_ns = std::min(spans[i].end_ns, spans[i + 1].start_ns);
-  std::erase_if(spans, [](const StepSpan& each) { return each.end_ns <= each.start_ns; });
-  if (spans.size() > most_steps)
-    throw TraceError("has more than " + wording::grouped(std::int64_t{most_steps}) + " steps");
-  return spans;
-}
-
-void widen(std::map<std::int64_t, StepSpan>& spans, std::int64_t number, std::int64_t start, std::int64_t end) {
-  const auto [place, is_new] = spans.try_emplace(number, StepSpan{number, start, end});
-  if (is_new) return;
-  place->second.start_ns = std::min(place->second.start_ns, start);
-  place->second.end_ns = std::max(place->second.end_ns, end);
-}
-
-std::vector<StepSpan> values_of(const std::map<std::int64_t, StepSpan>& spans) {
-  std::vector<StepSpan> all;
-  for (const auto& [number, span] : spans) all.push_back(span);
-  return in_order(std::move(all));
-}
-
-// As the CPU marks them; of a lane, if `lane` is given, as a stream does.
-std::vector<StepSpan> marked_steps(const Trace& trace, SliceKind kind, const std::string* process = nullptr) {
-  std::map<std::int64_t, StepSpan> spans;
-  for (const TraceSlice& slice : trace.slices()) {
-    if (slice.kind != kind || (process && trace.lanes()[slice.lane].process != *process)) continue;
-    widen(spans, slice.correlation, slice.start_ns, slice.start_ns + slice.duration_ns);
-  }
-  return values_of(spans);
-}
 
 // One that holds everything.
 std::vector<StepSpan> whole(const std::vector<Segment>& segments) {
@@ -81,14 +50,13 @@ struct Device {
 
 Device gpu(const Trace& trace, const std::string& process, const std::vector<Launch>& launches, RowTable& rows) {
   Device device;
-  std::vector<const TraceSlice*> kernels;
   for (const TraceSlice& slice : trace.slices()) {
     if (slice.kind != SliceKind::kernel || trace.lanes()[slice.lane].process != process) continue;
     const Launch* const launch = find_launch(launches, slice.correlation);
     RowKey key{.name = slice.name};
     if (launch) key = {slice.name, launch->shapes, launch->launcher, launch->part};
-    device.segments.push_back(
-        {slice.start_ns, slice.start_ns + slice.duration_ns, rows.row(key), launch ? launch->at_ns : 0});
+    device.segments.push_back({slice.start_ns, slice.start_ns + slice.duration_ns, rows.row(key),
+                               launch ? launch->place : std::uint16_t{0}, launch ? launch->at_ns : 0});
   }
   device.steps = steps_of_gpu(device.segments, marked_steps(trace, SliceKind::step));
   if (device.steps.empty()) device.steps = marked_steps(trace, SliceKind::device_step, &process);
@@ -119,50 +87,111 @@ void finish(TraceProfile& profile) {
     profile.notes.emplace_back("The trace marks no steps (ProfilerStep#), so all of it counts as one step.");
 }
 
-TraceProfile attribute_cpu(const Trace& trace) {
-  TraceProfile profile{.ranks = 1};
+// Of "device 1"; -1: it isn't a number.
+int device_number(const std::string& gpu_name) {
+  constexpr std::string_view word = "device ";
+  const std::string number = gpu_name.starts_with(word) ? gpu_name.substr(word.size()) : "";
+  return !number.empty() && number.size() < 6 && number.find_first_not_of("0123456789") == std::string::npos
+             ? std::atoi(number.c_str())
+             : -1;
+}
+
+// Packs the chosen ones of one rank's steps. `windows` are as many as the steps.
+void keep_steps(TracedProcess& process, const Trace& trace, const std::vector<Launch>& launches,
+                const std::vector<TracedStep>& steps, const std::vector<StepWindow>& windows) {
+  constexpr std::int64_t most = 3 * StepSlices::most;  // of all ranks of a process
+  std::int64_t kept = 0;
+  for (const KeptStep& each : process.kept) kept += each.slices;
+  for (const std::size_t i : steps_to_keep(steps)) {
+    if (kept >= most) return;
+    StepSlices slices = slices_of(trace, launches, windows[i]);
+    const int device = windows[i].gpu ? device_number(*windows[i].gpu) : -1;
+    slices.memory = memory_of(trace, windows[i].cpu, device);
+    for (MemoryPoint& point : slices.memory) point.at_ns += windows[i].cpu.start_ns - windows[i].device.start_ns;
+    process.kept.push_back(pack(slices));
+    kept += process.kept.back().slices;
+  }
+}
+
+TracedProcess attribute_cpu(const Trace& trace) {
+  TracedProcess process;
+  TraceProfile& profile = process.profile;
+  profile.ranks = 1;
   RowTable rows(trace);
+  const Places places = places_of(trace);
+  PlaceTimes place_times(places.places);
   std::vector<StepSpan> steps = marked_steps(trace, SliceKind::step);
   profile.has_steps = !steps.empty();
   if (steps.empty()) steps.push_back({.start_ns = INT64_MIN / 2, .end_ns = INT64_MAX / 2});
-  CpuTime time = cpu_time(trace, steps, &rows);
+  CpuTime time = cpu_time(trace, places, steps, &rows);
   if (time.segments.empty()) throw TraceError("holds no operator and no kernel");
   if (time.cut * 100 > static_cast<std::int64_t>(trace.slices().size()) && time.cut > 10)
     throw TraceError("has clocks that disagree: " + wording::grouped(time.cut) +
                      " of its slices end after the slices around them");
   if (!profile.has_steps) steps = whole(time.segments);
   profile.slices = time.operations;
-  profile.steps = distribute(time.segments, steps, rows, false);
-  for (TracedStep& step : profile.steps) step.rank = std::max(trace.rank, 0);
+  profile.steps = distribute(time.segments, steps, rows, place_times, false);
+  std::vector<StepWindow> windows;
+  for (std::size_t i = 0; i < profile.steps.size(); ++i) {
+    profile.steps[i].rank = std::max(trace.rank, 0);
+    windows.push_back({.rank = profile.steps[i].rank, .device = steps[i], .cpu = steps[i]});
+  }
   add_operators(profile, rows);
-  return profile;
+  process.anatomy = place_times.anatomy(static_cast<double>(std::max<std::size_t>(profile.steps.size(), 1)));
+  keep_steps(process, trace, time.launches, profile.steps, windows);
+  return process;
 }
 
-TraceProfile attribute_gpus(const Trace& trace, const std::set<std::string>& gpus) {
-  TraceProfile profile{.on_gpu = true, .ranks = static_cast<int>(gpus.size())};
+// What the CPU did for a GPU's step: the step of the same number, else what it did meanwhile.
+StepSpan cpu_span(const std::vector<StepSpan>& cpu_steps, const StepSpan& step) {
+  const auto found = std::find_if(cpu_steps.begin(), cpu_steps.end(),
+                                  [&](const StepSpan& each) { return each.number == step.number; });
+  return found != cpu_steps.end() ? *found : step;
+}
+
+// One GPU's steps, as those of rank `number`. Returns how many kernels are outside them.
+std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::string& gpu_name, int number,
+                     const CpuTime& time, RowTable& rows, PlaceTimes& places) {
+  TraceProfile& profile = process.profile;
+  Device device = gpu(trace, gpu_name, time.launches, rows);
+  profile.has_steps = !device.steps.empty();
+  if (device.steps.empty()) device.steps = whole(device.segments);
+  std::int64_t outside = 0;
+  for (const Segment& each : device.segments) {
+    const bool counts = step_at(device.steps, each.start_ns) != nullptr;
+    rows.rows()[each.row].calls += counts;
+    (counts ? profile.slices : outside) += 1;
+  }
+  std::vector<TracedStep> steps = distribute(device.segments, device.steps, rows, places, true);
+  const std::vector<StepSpan> cpu_steps = marked_steps(trace, SliceKind::step);
+  std::vector<StepWindow> windows;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    steps[i].rank = number;
+    windows.push_back(
+        {.rank = number, .device = device.steps[i], .cpu = cpu_span(cpu_steps, device.steps[i]), .gpu = &gpu_name});
+  }
+  keep_steps(process, trace, time.launches, steps, windows);
+  profile.steps.insert(profile.steps.end(), steps.begin(), steps.end());
+  return outside;
+}
+
+TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gpus) {
+  TracedProcess process;
+  process.profile.on_gpu = true;
+  process.profile.ranks = static_cast<int>(gpus.size());
   RowTable rows(trace);
-  const CpuTime time = cpu_time(trace, {}, nullptr);
+  const Places places = places_of(trace);
+  PlaceTimes place_times(places.places);
+  const CpuTime time = cpu_time(trace, places, {}, nullptr);
   int number = gpus.size() == 1 ? std::max(trace.rank, 0) : 0;
   std::int64_t outside = 0;
-  for (const std::string& process : gpus) {
-    Device device = gpu(trace, process, time.launches, rows);
-    profile.has_steps = !device.steps.empty();
-    if (device.steps.empty()) device.steps = whole(device.segments);
-    for (const Segment& each : device.segments) {
-      const bool counts = step_at(device.steps, each.start_ns) != nullptr;
-      rows.rows()[each.row].calls += counts;
-      (counts ? profile.slices : outside) += 1;
-    }
-    for (TracedStep& step : distribute(device.segments, device.steps, rows, true)) {
-      step.rank = number;
-      profile.steps.push_back(step);
-    }
-    ++number;
-  }
+  for (const std::string& gpu_name : gpus)
+    outside += add_gpu(process, trace, gpu_name, number++, time, rows, place_times);
   if (outside > 0)
-    profile.notes.push_back(wording::grouped(outside) + " kernels are outside the steps and were left out.");
-  add_operators(profile, rows);
-  return profile;
+    process.profile.notes.push_back(wording::grouped(outside) + " kernels are outside the steps and were left out.");
+  add_operators(process.profile, rows);
+  process.anatomy = place_times.anatomy(static_cast<double>(std::max<std::size_t>(process.profile.steps.size(), 1)));
+  return process;
 }
 
 }  // namespace
@@ -183,12 +212,30 @@ double mean_step_ms(const TraceProfile& profile) {
   return profile.steps.empty() ? missing : sum / static_cast<double>(profile.steps.size());
 }
 
-TraceProfile attribute(const Trace& trace) {
+TracedProcess attribute_all(const Trace& trace) {
   const std::set<std::string> gpus = gpus_of(trace);
-  TraceProfile profile = gpus.empty() ? attribute_cpu(trace) : attribute_gpus(trace, gpus);
-  if (profile.steps.empty()) throw TraceError("holds no step with an operator in it");
-  finish(profile);
-  return profile;
+  TracedProcess process = gpus.empty() ? attribute_cpu(trace) : attribute_gpus(trace, gpus);
+  if (process.profile.steps.empty()) throw TraceError("holds no step with an operator in it");
+  finish(process.profile);
+  return process;
+}
+
+TraceProfile attribute(const Trace& trace) {
+  return attribute_all(trace).profile;
+}
+
+TracedProcess join_ranks(std::vector<TracedProcess> ranks) {
+  TracedProcess joined;
+  std::vector<TraceProfile> profiles;
+  std::vector<std::pair<Anatomy, double>> anatomies;
+  for (TracedProcess& each : ranks) {
+    anatomies.emplace_back(std::move(each.anatomy), static_cast<double>(each.profile.steps.size()));
+    std::move(each.kept.begin(), each.kept.end(), std::back_inserter(joined.kept));
+    profiles.push_back(std::move(each.profile));
+  }
+  joined.anatomy = mean_anatomy(anatomies);
+  joined.profile = join_ranks(std::move(profiles));
+  return joined;
 }
 
 TraceProfile join_ranks(std::vector<TraceProfile> ranks) {

@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "storage/analysis/step_profile.h"
-#include "storage/traces/trace.h"
 
 namespace stepladder {
+
+class Trace;
 
 // One row of a step: an operator of a CPU, or a kernel. Means over the steps of all ranks.
 struct TracedOperator {

@@ -92,7 +92,8 @@ bool has_shapes(std::string_view name) {
 struct Event {
   std::string name, phase, category, process, thread;
   std::optional<std::int64_t> start_ns, duration_ns;
-  std::int64_t device = -1, stream = -1, correlation = 0;
+  std::int64_t bytes = 0, total_bytes = 0, address = 0, device_type = 0, device_id = -1;  // of memory
+  std::int64_t device = -1, stream = -1, correlation = 0, sequence = -1;
   std::string dims;  // of the operands so far
 };
 
@@ -109,6 +110,8 @@ std::optional<SliceKind> kind_of(const Event& event) {
     return step_number(event.name) >= 0 ? std::optional(SliceKind::device_step) : std::nullopt;
   if (is_one_of(category, {"cuda_runtime", "cuda_driver", "Runtime", "xpu_runtime"}))
     return event.correlation > 0 ? std::optional(SliceKind::launch) : std::nullopt;
+  if (category == "python_function")
+    return event.name.starts_with("nn.Module: ") ? std::optional(SliceKind::module) : std::nullopt;
   if (is_one_of(category, {"cpu_op", "Operator", "user_annotation", ""}))
     return step_number(event.name) >= 0 ? SliceKind::step : SliceKind::operation;
   return std::nullopt;
@@ -216,6 +219,12 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       if (argument_ == "device") event_.device = value;
       if (argument_ == "stream") event_.stream = value;
       if (argument_ == "correlation") event_.correlation = value;
+      if (argument_ == "Sequence number") event_.sequence = value;
+      if (argument_ == "Bytes") event_.bytes = value;
+      if (argument_ == "Total Allocated") event_.total_bytes = value;
+      if (argument_ == "Addr") event_.address = value;
+      if (argument_ == "Device Type") event_.device_type = value;
+      if (argument_ == "Device Id") event_.device_id = value;
     } else if (in_dims() && depth_ == events_depth_ + 4 && operand_.size() < 100) {
       if (!operand_.empty()) operand_ += 'x';
       operand_ += std::to_string(value);
@@ -231,7 +240,16 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     event_.dims += operand_;
   }
 
+  void finish_memory() {
+    trace_.add(MemoryChange{.at_ns = *event_.start_ns,
+                            .bytes = event_.bytes,
+                            .total_bytes = event_.total_bytes,
+                            .address = static_cast<std::uint64_t>(event_.address),
+                            .device = event_.device_type == 1 ? static_cast<int>(event_.device_id) : -1});
+  }
+
   void finish_event() {
+    if (event_.phase == "i" && event_.name == "[memory]" && event_.start_ns) return finish_memory();
     if (event_.phase != "X" || !event_.start_ns || !event_.duration_ns) return;
     const std::optional<SliceKind> kind = kind_of(event_);
     if (!kind) return;
@@ -243,6 +261,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     slice.name = trace_.name(event_.name);
     if (has_shapes(event_.name)) slice.shapes = trace_.name(event_.dims);
     const std::int64_t number = step_number(event_.name);
+    if (*kind == SliceKind::operation) event_.correlation = event_.sequence + 1;
     slice.correlation = static_cast<std::uint32_t>(number >= 0 ? number : event_.correlation);
     trace_.add(slice);
   }

@@ -103,16 +103,23 @@ class NsightReader {
         "s ON s.id = e.textId WHERE e.end IS NOT NULL AND e.eventType IN (59, 60)");
     while (rows.step()) {
       std::string name = rows.text(3);
-      name = name.substr(0, name.find(", seq = "));
+      std::int64_t sequence = -1;
+      if (const std::size_t at = name.find(sequence_word); at != std::string::npos) {
+        const char* const digits = name.data() + at + sequence_word.size();
+        std::from_chars(digits, name.data() + name.size(), sequence);
+        name.resize(at);
+      }
       const std::int64_t step = range_step(name);
       trace_.add({.start_ns = rows.integer(0),
                   .duration_ns = rows.integer(1) - rows.integer(0),
                   .name = trace_.name(name),
-                  .correlation = static_cast<std::uint32_t>(std::max<std::int64_t>(step, 0)),
+                  .correlation = static_cast<std::uint32_t>(std::max<std::int64_t>(step >= 0 ? step : sequence + 1, 0)),
                   .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),
                   .kind = step >= 0 ? SliceKind::step : SliceKind::operation});
     }
   }
+
+  static constexpr std::string_view sequence_word = ", seq = ";
 
   ForeignDatabase& file_;
   Trace trace_;

@@ -8,17 +8,19 @@ namespace stepladder {
 
 const std::array<const char*, 5> part_names{"", "data", "forward", "backward", "optimizer"};
 
-namespace {
-
-enum Part : std::uint8_t { unknown, data, forward, backward, optimizer };
-
-// The part of a step that a range or an operator begins; unknown: it continues that of the one around it.
-Part part_begun_by(std::string_view name) {
-  if (name.starts_with("Optimizer.") || name == "optimizer" || name == "optimizer_step") return optimizer;
-  if (name.starts_with("autograd::engine::evaluate_function") || name == "backward") return backward;
-  if (name.starts_with("enumerate(DataLoader)") || name == "data") return data;
-  return name == "forward" ? forward : unknown;
+std::uint8_t part_begun_by(std::string_view name) {
+  if (name.starts_with("Optimizer.") || name == "optimizer" || name == "optimizer_step") return step_part::optimizer;
+  if (name.starts_with("autograd::engine::evaluate_function") || name == "backward") return step_part::backward;
+  if (name.starts_with("enumerate(DataLoader)") || name == "data") return step_part::data;
+  return name == "forward" ? step_part::forward : step_part::unknown;
 }
+
+bool is_range(std::string_view name) {
+  return name.find("::") == std::string_view::npos && !name.starts_with("## Call ") && !name.starts_with("cpp_fused") &&
+         !name.starts_with("triton_") && !is_communication(name);
+}
+
+namespace {
 
 // 2mnk for each product of m x k and k x n, from "768x128 128x512"; a batch of them has a third number.
 double flops_of(const std::string& shapes) {
@@ -42,20 +44,26 @@ double flops_of(const std::string& shapes) {
 // Reads one thread's slices, which nest.
 class ThreadReader {
  public:
-  ThreadReader(const Trace& trace, const std::vector<StepSpan>& steps, RowTable* rows, CpuTime& time)
-      : trace_(trace), steps_(steps), rows_(rows), time_(time) {}
+  ThreadReader(const Trace& trace, const Places& places, const std::vector<StepSpan>& steps, RowTable* rows,
+               CpuTime& time)
+      : trace_(trace), places_(places), steps_(steps), rows_(rows), time_(time) {}
 
-  void read(const TraceSlice& slice) {
+  void read(std::size_t number) {
+    const TraceSlice& slice = trace_.slices()[number];
     leave_until(slice.start_ns);
-    const Frame around = stack_.empty() ? Frame{.part = forward} : stack_.back();
+    const Frame around = stack_.empty() ? Frame{.part = step_part::forward} : stack_.back();
+    const std::uint16_t place = places_.of_slice[number];
     if (slice.kind == SliceKind::launch) {
       if (slice.correlation != 0)
-        time_.launches.push_back({slice.start_ns, slice.correlation, around.launcher, around.shapes, around.part});
+        time_.launches.push_back({slice.start_ns, slice.correlation, around.launcher, around.shapes,
+                                  PlaceTimes::number(place, around.part), around.part});
       return;
     }
+    if (slice.kind == SliceKind::module) return;  // its time is that of what is around it
     const std::string& name = trace_.text(slice.name);
     Frame frame{.end_ns = slice.start_ns + slice.duration_ns, .part = part_begun_by(name)};
-    if (frame.part == unknown) frame.part = around.part;
+    if (frame.part == step_part::unknown) frame.part = around.part;
+    frame.place = PlaceTimes::number(place, frame.part);
     if (!stack_.empty() && frame.end_ns > around.end_ns) {
       frame.end_ns = around.end_ns;
       ++time_.cut;
@@ -73,14 +81,9 @@ class ThreadReader {
   struct Frame {
     std::int64_t end_ns = 0;
     std::uint32_t row = 0, launcher = 0, shapes = 0;
+    std::uint16_t place = 0;
     std::uint8_t part = 0;
   };
-
-  // Names without a namespace are what the program or a compiler calls a range of its own.
-  static bool is_range(std::string_view name) {
-    return name.find("::") == std::string_view::npos && !name.starts_with("## Call ") &&
-           !name.starts_with("cpp_fused") && !name.starts_with("triton_") && !is_communication(name);
-  }
 
   void enter(const TraceSlice& slice, Frame& frame, bool is_operator) {
     frame.row = is_operator ? rows_->row({.name = slice.name, .shapes = slice.shapes, .part = frame.part})
@@ -93,7 +96,7 @@ class ThreadReader {
     cursor_ = slice.start_ns;
   }
   void emit(const Frame& frame, std::int64_t until) {
-    if (rows_ && until > cursor_) time_.segments.push_back({cursor_, until, frame.row});
+    if (rows_ && until > cursor_) time_.segments.push_back({cursor_, until, frame.row, frame.place});
   }
   void leave_until(std::int64_t ns) {
     while (!stack_.empty() && stack_.back().end_ns <= ns) {
@@ -104,6 +107,7 @@ class ThreadReader {
   }
 
   const Trace& trace_;
+  const Places& places_;
   const std::vector<StepSpan>& steps_;
   RowTable* rows_;
   CpuTime& time_;
@@ -114,8 +118,9 @@ class ThreadReader {
 // The instants of one process, from left to right.
 class Sweep {
  public:
-  Sweep(const std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows, bool gaps)
-      : segments_(segments), steps_(steps), rows_(rows), gaps_(gaps) {}
+  Sweep(const std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows, PlaceTimes& places,
+        bool gaps)
+      : segments_(segments), steps_(steps), rows_(rows), places_(places), gaps_(gaps) {}
 
   std::vector<TracedStep> run() {
     for (const StepSpan& span : steps_) {
@@ -151,7 +156,8 @@ class Sweep {
     return end;
   }
 
-  void add(TracedStep& step, Row& row, double self_ns, double busy_ns) {
+  void add(TracedStep& step, Row& row, std::uint16_t place, double self_ns, double busy_ns) {
+    places_.add(place, row.kind, self_ns);
     row.self_ns += self_ns;
     row.busy_ns += busy_ns;
     const auto kind = static_cast<std::size_t>(row.kind);
@@ -169,14 +175,14 @@ class Sweep {
                                        [&](const Segment* each) { return rows[each->row].order == order; });
     for (const Segment* each : active_) {
       Row& row = rows[each->row];
-      add(step, row, row.order == order ? ns / static_cast<double>(sharing) : 0, ns);
+      add(step, row, each->place, row.order == order ? ns / static_cast<double>(sharing) : 0, ns);
     }
   }
 
   void leave_idle(TracedStep& step, std::int64_t now, std::int64_t until) {
     const auto idle = [&](std::string_view name, std::int64_t ns) {
       if (ns <= 0) return;
-      add(step, rows_.rows()[rows_.gap(name)], static_cast<double>(ns), static_cast<double>(ns));
+      add(step, rows_.rows()[rows_.gap(name)], 0, static_cast<double>(ns), static_cast<double>(ns));
     };
     if (!gaps_) return idle("", until - now);
     const std::int64_t launched = next_ < segments_.size() ? segments_[next_].launched_ns : 0;
@@ -189,6 +195,7 @@ class Sweep {
   const std::vector<Segment>& segments_;
   const std::vector<StepSpan>& steps_;
   RowTable& rows_;
+  PlaceTimes& places_;
   bool gaps_;
   std::size_t next_ = 0;
   std::vector<const Segment*> active_;
@@ -244,14 +251,45 @@ TracedOperator RowTable::operator_of(const Row& row, double steps) const {
   return made;
 }
 
-CpuTime cpu_time(const Trace& trace, const std::vector<StepSpan>& steps, RowTable* rows) {
+void PlaceTimes::add(std::uint16_t number, OperatorKind kind, double ns) {
+  if (kind == OperatorKind::idle) {
+    idle_ns_ += ns;
+  } else if (kind == OperatorKind::communication) {
+    communication_ns_ += ns;
+  } else {
+    ns_[number] += ns;
+  }
+}
+
+Anatomy PlaceTimes::anatomy(double steps) const {
+  constexpr std::array phases{StepPhase::other, StepPhase::data, StepPhase::forward, StepPhase::backward,
+                              StepPhase::optimizer};
+  Anatomy rows;
+  for (std::size_t i = 0; i < ns_.size(); ++i) {
+    if (ns_[i] <= 0) continue;
+    AnatomyRow row{.phase = phases[i % phases.size()], .ms = ns_[i] / 1e6 / steps};
+    if (row.phase == StepPhase::forward || row.phase == StepPhase::backward) {
+      const Place& place = places_[i / phases.size()];
+      row.part = place.part;
+      row.block = place.block;
+      row.known_by = place.known_by;
+    }
+    rows.push_back(row);
+  }
+  if (communication_ns_ > 0) rows.push_back({.phase = StepPhase::communication, .ms = communication_ns_ / 1e6 / steps});
+  if (idle_ns_ > 0) rows.push_back({.phase = StepPhase::idle, .ms = idle_ns_ / 1e6 / steps});
+  return mean_anatomy({{std::move(rows), 1}});
+}
+
+CpuTime cpu_time(const Trace& trace, const Places& places, const std::vector<StepSpan>& steps, RowTable* rows) {
   CpuTime time;
   const std::vector<TraceSlice>& slices = trace.slices();
   for (std::size_t i = 0; i < slices.size();) {
     const std::uint16_t lane = slices[i].lane;
-    ThreadReader thread(trace, steps, rows, time);
+    ThreadReader thread(trace, places, steps, rows, time);
     for (; i < slices.size() && slices[i].lane == lane; ++i) {
-      if (slices[i].kind == SliceKind::operation || slices[i].kind == SliceKind::launch) thread.read(slices[i]);
+      const SliceKind kind = slices[i].kind;
+      if (kind == SliceKind::operation || kind == SliceKind::module || kind == SliceKind::launch) thread.read(i);
     }
     thread.finish();
   }
@@ -268,17 +306,11 @@ const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t cor
   return found != launches.end() && found->correlation == correlation ? &*found : nullptr;
 }
 
-const StepSpan* step_at(const std::vector<StepSpan>& steps, std::int64_t ns) {
-  const auto behind = std::upper_bound(
-      steps.begin(), steps.end(), ns, [](std::int64_t wanted, const StepSpan& each) { return wanted < each.start_ns; });
-  return behind != steps.begin() && ns < std::prev(behind)->end_ns ? &*std::prev(behind) : nullptr;
-}
-
 std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
-                                   bool gaps) {
+                                   PlaceTimes& places, bool gaps) {
   std::sort(segments.begin(), segments.end(),
             [](const Segment& a, const Segment& b) { return a.start_ns < b.start_ns; });
-  return Sweep(segments, steps, rows, gaps).run();
+  return Sweep(segments, steps, rows, places, gaps).run();
 }
 
 }  // namespace stepladder

@@ -7,16 +7,23 @@
 #include <unordered_map>
 #include <vector>
 
+#include "storage/traces/anatomy.h"
 #include "storage/traces/attribution.h"
+#include "storage/traces/places.h"
+#include "storage/traces/step_spans.h"
 #include "storage/traces/trace.h"
 
 namespace stepladder {
 
-// The range of a step, on the CPU or on one GPU.
-struct StepSpan {
-  std::int64_t number = 0;
-  std::int64_t start_ns = 0, end_ns = 0;
-};
+// The parts of a step, as numbers of part_names.
+namespace step_part {
+enum : std::uint8_t { unknown, data, forward, backward, optimizer };
+}
+extern const std::array<const char*, 5> part_names;  // "" (not known), "data", "forward", "backward", "optimizer"
+// The part that a range or an operator begins; unknown: it continues that of the one around it.
+std::uint8_t part_begun_by(std::string_view name);
+// Names without a namespace are what the program or a compiler calls a range of its own.
+bool is_range(std::string_view name);
 
 // What a row is, as numbers of names.
 struct RowKey {
@@ -24,7 +31,6 @@ struct RowKey {
   std::uint8_t part = 0;  // of part_names
   bool operator==(const RowKey&) const = default;
 };
-extern const std::array<const char*, 5> part_names;  // "" (not known), "data", "forward", "backward", "optimizer"
 
 struct Row {
   RowKey key;
@@ -60,6 +66,7 @@ class RowTable {
 struct Segment {
   std::int64_t start_ns = 0, end_ns = 0;
   std::uint32_t row = 0;
+  std::uint16_t place = 0;       // of PlaceTimes
   std::int64_t launched_ns = 0;  // of a kernel; 0: not known
 };
 
@@ -67,6 +74,7 @@ struct Segment {
 struct Launch {
   std::int64_t at_ns = 0;
   std::uint32_t correlation = 0, launcher = 0, shapes = 0;
+  std::uint16_t place = 0;  // of PlaceTimes
   std::uint8_t part = 0;
 };
 
@@ -77,16 +85,31 @@ struct CpuTime {
   std::int64_t cut = 0;           // slices that end after the one around them does
 };
 
+// The time of one process in each part of a step and of the model.
+class PlaceTimes {
+ public:
+  explicit PlaceTimes(std::vector<Place> places)
+      : places_(std::move(places)), ns_(places_.size() * part_names.size()) {}
+
+  static std::uint16_t number(std::uint16_t place, std::uint8_t part) {
+    return static_cast<std::uint16_t>(place * part_names.size() + part);
+  }
+  void add(std::uint16_t number, OperatorKind kind, double ns);
+  Anatomy anatomy(double steps) const;  // a mean
+
+ private:
+  std::vector<Place> places_;
+  std::vector<double> ns_;  // by number
+  double idle_ns_ = 0, communication_ns_ = 0;
+};
+
 // Reads the CPU's threads. `steps` are in the order of time. null `rows`: launches only.
-CpuTime cpu_time(const Trace& trace, const std::vector<StepSpan>& steps, RowTable* rows);
+CpuTime cpu_time(const Trace& trace, const Places& places, const std::vector<StepSpan>& steps, RowTable* rows);
 
 const Launch* find_launch(const std::vector<Launch>& launches, std::uint32_t correlation);  // null: none
-// The step in which this moment is; null: none. `steps` are in the order of time and don't overlap.
-const StepSpan* step_at(const std::vector<StepSpan>& steps, std::int64_t ns);
-
-// Distributes each step over the segments, which it sorts, and adds up rows and kinds. `gaps` tells the gaps of a GPU
-// apart; otherwise what is in no segment is between operators.
+// Distributes each step over the segments, which it sorts, and adds up rows, kinds and places. `gaps` tells the gaps of
+// a GPU apart; otherwise what is in no segment is between operators.
 std::vector<TracedStep> distribute(std::vector<Segment>& segments, const std::vector<StepSpan>& steps, RowTable& rows,
-                                   bool gaps);
+                                   PlaceTimes& places, bool gaps);
 
 }  // namespace stepladder

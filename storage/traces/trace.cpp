@@ -48,7 +48,17 @@ void Trace::add(const TraceSlice& slice) {
   slices_.push_back(slice);
 }
 
+void Trace::add(const MemoryChange& change) {
+  constexpr std::int64_t most = std::int64_t{1} << 50;  // bytes
+  const auto is_sane = [&](std::int64_t bytes) { return bytes <= most && bytes >= -most; };
+  if (memory_.size() < most_memory_changes && is_sane(change.bytes) && is_sane(change.total_bytes) &&
+      change.at_ns <= longest_trace_ns && change.at_ns >= -longest_trace_ns)
+    memory_.push_back(change);
+}
+
 void Trace::sort() {
+  std::stable_sort(memory_.begin(), memory_.end(),
+                   [](const MemoryChange& a, const MemoryChange& b) { return a.at_ns < b.at_ns; });
   std::sort(slices_.begin(), slices_.end(), [](const TraceSlice& a, const TraceSlice& b) {
     return std::tuple(a.lane, a.start_ns, -a.duration_ns) < std::tuple(b.lane, b.start_ns, -b.duration_ns);
   });

@@ -21,6 +21,7 @@ struct TraceError : std::runtime_error {
 
 enum class SliceKind : std::uint8_t {
   operation,   // of a CPU thread: an operator, a range that the program named
+  module,      // of a CPU thread: the call of a module of the model
   launch,      // of a CPU thread: the call that asked the GPU for work
   kernel,      // of a stream: kernels, copies and fills
   step,        // the range of a step on a CPU thread
@@ -30,11 +31,22 @@ enum class SliceKind : std::uint8_t {
 struct TraceSlice {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t name = 0;         // of Trace::names
-  std::uint32_t shapes = 0;       // of Trace::names: the operands of a product; 0 is the empty text
-  std::uint32_t correlation = 0;  // joins a launch and its kernels; 0: not known. Of steps: their number
-  std::uint16_t lane = 0;         // of Trace::lanes
+  std::uint32_t name = 0;    // of Trace::names
+  std::uint32_t shapes = 0;  // of Trace::names: the operands of a product; 0 is the empty text
+  // Joins a launch and its kernels; 0: not known. Of steps: their number. Of operators: autograd's number of the
+  // backward function that belongs to it, plus one.
+  std::uint32_t correlation = 0;
+  std::uint16_t lane = 0;  // of Trace::lanes
   SliceKind kind = SliceKind::operation;
+};
+
+// Memory that an allocator gave or took back.
+struct MemoryChange {
+  std::int64_t at_ns = 0;
+  std::int64_t bytes = 0;  // negative: taken back
+  std::int64_t total_bytes = 0;
+  std::uint64_t address = 0;
+  int device = -1;  // of a GPU; -1: the CPU's memory
 };
 
 struct TraceLane {
@@ -50,7 +62,8 @@ class Trace {
  public:
   static constexpr std::size_t most_slices = 20'000'000;
   static constexpr std::size_t most_lanes = 1'000;
-  static constexpr std::size_t most_name_bytes = 64 << 20;  // of all different names together
+  static constexpr std::size_t most_memory_changes = 5'000'000;  // what comes later is left out
+  static constexpr std::size_t most_name_bytes = 64 << 20;       // of all different names together
 
   Trace();
 
@@ -58,10 +71,13 @@ class Trace {
   std::uint32_t name(std::string_view text);  // long names are cut
   std::uint16_t lane(const TraceLane& lane);
   void add(const TraceSlice& slice);
+  void add(const MemoryChange& change);
 
   const std::string& text(std::uint32_t name) const { return names_[name]; }
   const std::vector<TraceSlice>& slices() const { return slices_; }
   const std::vector<TraceLane>& lanes() const { return lanes_; }
+
+  const std::vector<MemoryChange>& memory() const { return memory_; }  // sorted: by time
 
   // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
   void sort();
@@ -71,6 +87,7 @@ class Trace {
 
  private:
   std::vector<TraceSlice> slices_;
+  std::vector<MemoryChange> memory_;
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> known_names_;
   std::size_t name_bytes_ = 0;

@@ -1,6 +1,7 @@
 #include "storage/traces/trace_bytes.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -17,11 +18,16 @@ struct TraceBytes::File {
   gzFile gzip = nullptr;  // also reads files that aren't gzip
   std::vector<char> buffer = std::vector<char>(1 << 18);
   std::int64_t bytes = 0;
+  double size = 0;  // of the file itself; 0: not known, as of a pipe
+  TraceProgress progress;
 };
 
-TraceBytes::TraceBytes(const std::filesystem::path& file) : file_(std::make_unique<File>()) {
+TraceBytes::TraceBytes(const std::filesystem::path& file, TraceProgress progress) : file_(std::make_unique<File>()) {
+  file_->progress = std::move(progress);
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) throw TraceError(std::string("cannot be opened: ") + std::strerror(errno));
+  struct stat about {};
+  if (::fstat(descriptor, &about) == 0) file_->size = static_cast<double>(about.st_size);
   file_->gzip = gzdopen(descriptor, "rb");
   if (!file_->gzip) {
     ::close(descriptor);
@@ -45,6 +51,7 @@ std::string_view TraceBytes::next() {
   }
   file_->bytes += count;
   if (file_->bytes > most_bytes) throw TraceError("is larger than 8 GiB");
+  if (file_->progress && file_->size > 0) file_->progress(static_cast<double>(gzoffset(file_->gzip)) / file_->size);
   return {buffer.data(), static_cast<std::size_t>(count)};
 }
 

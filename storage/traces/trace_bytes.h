@@ -3,17 +3,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string_view>
 
 namespace stepladder {
+
+// How much of a file has been read, 0 to 1. Called on the reading thread now and then; what it throws ends the reading.
+using TraceProgress = std::function<void(double share)>;
 
 class TraceBytes {
  public:
   static constexpr std::int64_t most_bytes = std::int64_t{8} << 30;  // unpacked
 
   // Throws TraceError if the file can't be opened.
-  explicit TraceBytes(const std::filesystem::path& file);
+  explicit TraceBytes(const std::filesystem::path& file, TraceProgress progress = {});
   ~TraceBytes();
 
   // Valid until the next call; empty at the end. Blocks on the disk. Throws TraceError if the file can't be read, its

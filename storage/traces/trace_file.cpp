@@ -1,5 +1,6 @@
 #include "storage/traces/trace_file.h"
 
+#include <string>
 #include <system_error>
 
 #include "storage/traces/kineto.h"
@@ -8,7 +9,7 @@
 
 namespace stepladder {
 
-Trace read_trace(const std::filesystem::path& file) {
+Trace read_trace(const std::filesystem::path& file, const TraceProgress& progress) {
   std::error_code error;
   if (std::filesystem::is_directory(file, error)) throw TraceError("is a folder; give the files of its ranks");
   {
@@ -21,8 +22,26 @@ Trace read_trace(const std::filesystem::path& file) {
       throw TraceError(
           "is neither a trace of PyTorch's profiler (JSON, also .gz) nor an SQLite export of Nsight Systems");
   }
-  TraceBytes bytes(file);
+  TraceBytes bytes(file, progress);
   return read_kineto(bytes);
+}
+
+bool looks_like_trace(const std::filesystem::path& file) {
+  constexpr std::size_t most = 1 << 20;
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  try {
+    TraceBytes bytes(file);
+    std::string head;
+    for (std::string_view piece = bytes.next(); !piece.empty() && head.size() < most; piece = bytes.next())
+      head += piece;
+    if (is_nsight(head)) return head.find("CUPTI_ACTIVITY_KIND") != std::string::npos;
+    const std::size_t first = head.find_first_not_of(" \t\r\n");
+    return first != std::string::npos && (head[first] == '{' || head[first] == '[') &&
+           (head.find("\"traceEvents\"") != std::string::npos || head.find("\"ph\"") != std::string::npos);
+  } catch (const TraceError&) {
+    return false;
+  }
 }
 
 }  // namespace stepladder

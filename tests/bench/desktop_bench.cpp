@@ -3,6 +3,7 @@
 //   build/desktop_bench long FILE      one run of ten million steps
 //   build/desktop_bench live           ten running runs
 //   build/desktop_bench metrics FILE   two hundred metrics of 100,000 values, a chart each in Compare; makes FILE
+//   build/desktop_bench profile FILE   two traced steps of a million slices each in Profile; makes FILE
 // CPU time of the drawing thread, so that neither a busy machine nor a software renderer counts.
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,9 @@
 #include <thread>
 #include <vector>
 
+#include "app/desktop/profile/profile_view.h"
+#include "app/views/saved_view.h"
+#include "storage/database/traces/trace_details.h"
 #include "tests/panels/headless.h"
 
 namespace {
@@ -102,6 +106,7 @@ class Bench {
     settle();
     return frames;
   }
+  void open_view(const std::string& name) { app_->open_view(name); }
   int corners() const { return corners_; }
 
  private:
@@ -254,6 +259,51 @@ void many_metrics(const char* file) {
   row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.3f, 20));
 }
 
+// Eight rows of 125,000 slices each, of a microsecond.
+StepSlices million_slices(std::int64_t slower_ns) {
+  StepSlices step{.step = 1, .length_ns = 125'000 * (1'000 + slower_ns)};
+  for (int i = 0; i < 200; ++i) step.names.push_back("aten::operator_" + std::to_string(i));
+  for (int i = 0; i < 2; ++i) step.lanes.push_back({"thread " + std::to_string(i), false});
+  for (std::uint32_t row = 0; row < 8; ++row) {
+    SliceRow made{.lane = row / 4, .depth = row % 4, .slices = {}};
+    for (std::int64_t i = 0; i < 125'000; ++i)
+      made.slices.push_back({.start_ns = i * (1'000 + slower_ns),
+                             .duration_ns = 900 - 100 * (row % 4) + slower_ns,
+                             .name = static_cast<std::uint32_t>((i * 7 + row) % 200),
+                             .kind = all_operator_kinds[static_cast<std::size_t>(i / 40 + row) % 12]});
+    step.rows.push_back(std::move(made));
+  }
+  return step;
+}
+
+void profile_of_a_million(const char* file) {
+  RunStore store = RunStore::open(file);
+  if (store.traces().list().empty()) {
+    for (const std::int64_t slower : {100, 0}) {
+      TracedProcess process;
+      process.profile = {.has_steps = true, .ranks = 1, .slices = 1'000'000};
+      process.profile.steps.push_back({.step = 1, .dt_ms = static_cast<double>(125 + slower / 8)});
+      process.kept.push_back(pack(million_slices(slower)));
+      std::printf("a million slices are stored in %zu bytes\n", process.kept.front().packed.size());
+      keep_trace(store.traces(), {.name = slower > 0 ? "slower" : "faster", .format = "kineto"}, process);
+    }
+  }
+  Bench bench(store, "profile");
+  row("one step of a million slices in Profile, first time", bench.settle());
+  row("  zoom and pan", bench.zoom_and_pan(0.5f, 0.35f, 20));
+  store.views().save(
+      "two",
+      text_of(SavedView{
+          .panels = {"profile"},
+          .states = {{"profile", nlohmann::json::parse(R"({"before":{"kind":1,"id":1},"after":{"kind":1,"id":2}})")}},
+          .selects = false,
+          .runs = {}}));
+  bench.open_view("two");
+  row("two steps of a million slices", bench.settle());
+  row("  zoom and pan", bench.zoom_and_pan(0.5f, 0.35f, 20));
+  row("  zoom and pan, down to single slices", bench.zoom_and_pan(0.5f, 0.35f, 60));
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -268,8 +318,10 @@ int main(int count, char** words) {
       live_runs();
     } else if (what == "metrics" && count == 3) {
       many_metrics(words[2]);
+    } else if (what == "profile" && count == 3) {
+      profile_of_a_million(words[2]);
     } else {
-      std::fprintf(stderr, "desktop_bench runs FILE | long FILE | live | metrics FILE\n");
+      std::fprintf(stderr, "desktop_bench runs FILE | long FILE | live | metrics FILE | profile FILE\n");
       return 2;
     }
     return 0;

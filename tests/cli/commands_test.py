@@ -208,7 +208,28 @@ class Commands(unittest.TestCase):
         self.assertTrue(all(row["steps"] == "1" and row["min_ms"] == row["mean_ms"] for row in table))
         self.assertIn("forward and backward take", err)
 
-        for wrong in (["--model", "huge"], ["--steps", "0"], ["--warmup", "-1"], ["--seq", "many"], ["--csv", "--json"]):
+        # Both are kept, and the second's first round is all that a second allows.
+        kept = self.place.json("profile", "passes")
+        self.assertEqual([(each["model"], each["batch"], each["seq"], each["flags"]) for each in kept],
+                         [("small", 1, 8, []), ("seed-small", 1, 8, [])])
+        again = self.place.json("profile", "passes", 1)
+        self.assertEqual([row["times_ms"] for row in again["rows"]], [row["times_ms"] for row in rows])
+        status, out, err = self.place.run("profile", *shape, "--warmup", "1", "--no-sync", "--steps", "3", "--time", "0.01")
+        self.assertEqual(status, 0, err)
+        self.assertIn("Flagged no-sync", out)
+        self.assertIn("with 1 of 3 calls a row", out)
+        compared = self.place.json("profile", "passes", 1, 3)
+        self.assertEqual({row["warmup"] for row in compared["rows"]}, {1})
+        self.assertEqual(len(compared["rows"]), len(rows))
+        self.assertIn("no-sync", compared["warning"])
+        for row in compared["rows"]:
+            self.assertAlmostEqual(row["speedup"], row["before_ms"] / row["after_ms"])
+        self.assertEqual(self.place.json("profile", "passes", 3)["flags"], ["no-sync"])
+        self.assertEqual(self.place.run("profile", "passes", 3, "--remove")[0], 0)
+        self.assertEqual(self.place.run("profile", "passes", 3)[0], 2)
+        self.assertEqual(len(self.place.json("profile", "passes")), 2)
+
+        for wrong in (["--model", "huge"], ["--steps", "0"], ["--spread", "0"], ["--time", "-1"], ["--warmup", "-1"], ["--seq", "many"], ["--csv", "--json"]):
             code, out, err = self.place.run("profile", *wrong)
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn(wrong[0], err)

@@ -67,6 +67,75 @@ def cuda_trace(kernels, streams, seed=1):
     return {"schemaVersion": 1, "traceEvents": events}, busy
 
 
+def make_gpt_trace(path):
+    """Three blocks as nanoGPT writes them, two of its steps traced."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    nn, F = torch.nn, torch.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self, width):
+            super().__init__()
+            self.ln_1, self.ln_2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+        def forward(self, x):
+            B, T, C = x.shape
+            q, k, v = (part.view(B, T, 4, C // 4).transpose(1, 2) for part in self.qkv(self.ln_1(x)).split(C, dim=2))
+            x = x + self.out(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(B, T, C))
+            return x + self.down(F.gelu(self.up(self.ln_2(x))))
+
+    class Gpt(nn.Module):
+        def __init__(self, vocab=200, width=64, context=32):
+            super().__init__()
+            self.wte, self.wpe = nn.Embedding(vocab, width), nn.Embedding(context, width)
+            self.blocks, self.ln_f, self.head = nn.ModuleList(Block(width) for _ in range(3)), nn.LayerNorm(width), nn.Linear(width, vocab)
+
+        def forward(self, tokens, targets):
+            x = self.wte(tokens) + self.wpe(torch.arange(tokens.shape[1]))
+            for block in self.blocks:
+                x = block(x)
+            return F.cross_entropy(self.head(self.ln_f(x)).flatten(0, 1), targets.flatten())
+
+    model = Gpt()
+    optimizer = torch.optim.AdamW(model.parameters())
+    tokens = torch.randint(200, (4, 32))
+    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=2, repeat=1)) as profiler:
+        for _ in range(4):
+            model(tokens, tokens).backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            profiler.step()
+    profiler.export_chrome_trace(str(path))
+
+
+def fields_of(data):
+    """Number and value of each field of a protocol buffer's message: a number, or bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7f) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    while at < len(data):
+        key = varint()
+        if key & 7 == 0:
+            yield key >> 3, varint()
+        else:
+            assert key & 7 == 2, key
+            size = varint()
+            yield key >> 3, data[at:at + size]
+            at += size
+
+
 class Traces(unittest.TestCase):
     def setUp(self):
         self.place = Workplace()
@@ -113,6 +182,87 @@ class Traces(unittest.TestCase):
         self.assertIn(("appeared", "aten::clamp_min"), changes)
         status, out, err = self.place.run("profile", "diff", 1, 2)
         self.assertIn("vanished", out, err)
+
+    def test_the_anatomy_of_a_gpt(self):
+        """A small GPT in plain PyTorch, without a single range: the order of its operators tells its parts."""
+        path = self.place.path / "gpt.json"
+        make_gpt_trace(path)
+        shown = self.place.json("profile", "import", path)
+        parts = {}
+        for row in shown["anatomy"]:
+            parts[(row["phase"], row["part"], row["block"])] = parts.get((row["phase"], row["part"], row["block"]), 0) + row["ms"]
+        for block in range(3):
+            for phase in ("forward", "backward"):
+                for part in ("attention", "MLP"):
+                    self.assertGreater(parts.get((phase, part, block), 0), 0, (phase, part, block, parts))
+        for part in ("embedding", "head", "loss"):
+            self.assertGreater(parts.get(("forward", part, None), 0), 0, part)
+        self.assertGreater(parts[("backward", "head", None)], 0)
+        self.assertGreater(parts[("optimizer", "", None)], 0)
+        self.assertAlmostEqual(sum(row["ms"] for row in shown["anatomy"]), shown["step_ms"], delta=0.001 * shown["step_ms"])
+        model = sum(row["ms"] for row in shown["anatomy"] if row["phase"] in ("forward", "backward"))
+        known = sum(row["ms"] for row in shown["anatomy"] if row["phase"] in ("forward", "backward") and row["known_by"] == "order")
+        self.assertGreater(known, 0.8 * model)
+        status, out, err = self.place.run("profile", "show", 1, "--anatomy")
+        self.assertEqual(status, 0, err)
+        self.assertIn("is guessed from the order of operators", out)
+        self.assertIn("The model has 3 blocks", out)
+        self.assertIn("block 2 attention, backward", self.place.run("profile", "show", 1, "--anatomy", "--all")[1])
+
+    def test_kept_steps_are_exported_and_read_back(self):
+        path = self.place.path / "eager.json"
+        make_trace(path, torch.nn.GELU())
+        self.place.json("profile", "import", path)
+        chrome, perfetto = self.place.path / "out.json", self.place.path / "out.perfetto-trace"
+        said = self.place.json("profile", "export", 1, "--out", chrome)
+        events = json.loads(chrome.read_text())["traceEvents"]
+        slices = [event for event in events if event["ph"] == "X"]
+        self.assertEqual(len(slices), said["slices"])
+        kept = {each["name"] for each in slices if each["name"].startswith("ProfilerStep#")}
+        self.assertEqual(len(kept), said["steps"])
+        self.assertGreaterEqual(len(kept), 2)  # the median may be the first or the last
+        original = [event for event in json.loads(path.read_text())["traceEvents"]
+                    if event.get("ph") == "X" and event.get("cat") in ("cpu_op", "user_annotation")]
+        steps = [(event["ts"], event["ts"] + event["dur"]) for event in original if event["name"] in kept]
+        self.assertEqual(sorted(each["name"] for each in slices),
+                         sorted(each["name"] for each in original if any(start <= each["ts"] < end for start, end in steps)))
+        # Our own import of it has the same rows.
+        again = self.place.json("profile", "import", chrome)
+        first = self.place.json("profile", "show", 1)
+        self.assertEqual({row["name"] for row in again["operators"]}, {row["name"] for row in first["operators"]})
+        lengths = {step["step"]: step["dt_ms"] for step in first["data"]}
+        for step in again["data"]:
+            self.assertAlmostEqual(step["dt_ms"], lengths[step["step"]], places=5)
+        self.assertEqual(self.place.json("profile", "export", 1, "--out", perfetto, "--format", "perfetto")["slices"], said["slices"])
+        self.check_perfetto(perfetto.read_bytes(), slices)
+        self.assertEqual(self.place.run("profile", "export", 1, "--out", chrome, "--step", 999)[0], 2)
+
+    def check_perfetto(self, data, slices):
+        """Every packet, field by field: slices nest on their track, and have the names and times of the JSON."""
+        names, tracks, open_, found = {}, {}, {}, []
+        for field, packet in fields_of(data):
+            self.assertEqual(field, 1)
+            packet = dict(fields_of(packet))
+            self.assertEqual(packet[10], 1)
+            for field, entry in fields_of(packet.get(12, b"")):
+                if field == 2:
+                    entry = dict(fields_of(entry))
+                    names[entry[1]] = entry[2].decode()
+            if 60 in packet:
+                track = dict(fields_of(packet[60]))
+                tracks[track[1]] = track
+            if 11 in packet:
+                event = dict(fields_of(packet[11]))
+                self.assertIn(event[11], tracks)
+                stack = open_.setdefault(event[11], [])
+                if event[9] == 1:
+                    stack.append((names[event[10]], packet[8]))
+                else:
+                    name, start = stack.pop()
+                    found.append((name, start, packet[8] - start))
+        self.assertFalse(any(open_.values()))
+        expected = sorted((each["name"], round(each["ts"] * 1000), round(each["dur"] * 1000)) for each in slices)
+        self.assertEqual(sorted(found), expected)
 
     @unittest.skipUnless(LONG, "compiling takes long")
     def test_a_compiled_step(self):

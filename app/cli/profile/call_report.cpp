@@ -113,7 +113,7 @@ std::vector<CallRow> call_rows(std::vector<CallTimes> times) {
   return rows;
 }
 
-Json rows_json(const std::vector<CallRow>& rows) {
+Json rows_json(const std::vector<CallRow>& rows, bool is_synced) {
   Json list = Json::array();
   for (const CallRow& row : rows) {
     list.push_back({{"computation", row.times.computation},
@@ -126,6 +126,7 @@ Json rows_json(const std::vector<CallRow>& rows) {
                     {"min_ms", row.min_ms},
                     {"max_ms", row.max_ms},
                     {"total_ms", row.total_ms},
+                    {"sync", is_synced ? "device" : "none"},
                     {"times_ms", row.times.ms}});
   }
   return list;

@@ -15,7 +15,7 @@ struct CallRow {
 };
 
 std::vector<CallRow> call_rows(std::vector<CallTimes> times);  // the lowest mean first
-Json rows_json(const std::vector<CallRow>& rows);
+Json rows_json(const std::vector<CallRow>& rows, bool is_synced);
 std::string rows_csv(const std::vector<CallRow>& rows);
 std::string rows_table(const std::vector<CallRow>& rows);
 

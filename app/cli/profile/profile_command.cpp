@@ -1,17 +1,29 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "app/cli/commands.h"
 #include "app/cli/profile/call_report.h"
+#include "app/cli/profile/pass_command.h"
 #include "app/cli/profile/trace_commands.h"
 #include "app/exit_status.h"
+#include "app/format.h"
 #include "engine/engine.h"
+#include "storage/database/run_store.h"
+#include "storage/database/traces/pass_store.h"
 
 namespace stepladder {
 namespace {
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 struct Shape {
   const char* name;
@@ -26,9 +38,15 @@ struct ProfileOptions {
   std::optional<int> batch, seq;  // 16 and 128; on a CPU 2 and 64, since more would take minutes
   int vocab = 10'000;
   std::optional<int> warmup;  // 0 and 1, one after the other
-  bool csv = false;
+  bool csv = false, unsynced = false, keeps = true;
+  std::string name;
+  double spread_percent = 0;
+  std::optional<double> seconds;  // no limit; on a CPU cpu_seconds
   CallTimesRequest request;
 };
+
+// A CPU without bf16 instructions takes many times as long for a row in bf16 as for one in float32.
+constexpr double cpu_seconds = 120;
 
 void fill_recipe(const ProfileOptions& options, const DeviceReport& report, Recipe& recipe) {
   const auto shape =
@@ -51,6 +69,44 @@ void check_options(const ProfileOptions& options, const CommonOptions& common) {
   if (options.csv && common.json) throw UsageError("--csv and --json exclude each other");
 }
 
+StoredPasses stored(const ProfileOptions& options, const DeviceReport& report, const std::vector<CallRow>& rows) {
+  const Recipe& recipe = options.request.recipe;
+  const std::string device = report.resolve(recipe.device);
+  StoredPasses passes{.name = options.name.empty() ? options.model + " on " + report.hardware(device) : options.name,
+                      .measured_at = unix_now(),
+                      .host = this_host(),
+                      .hardware = report.hardware(device),
+                      .device = device,
+                      .model = options.model,
+                      .batch = recipe.batch,
+                      .seq = recipe.seq,
+                      .vocab = recipe.vocab,
+                      .threads = recipe.threads,
+                      .is_synced = options.request.is_synced};
+  for (const CallRow& row : rows)
+    passes.rows.push_back({.computation = row.times.computation,
+                           .precision = row.times.precision,
+                           .warmup = row.times.warmup,
+                           .ms = row.times.ms});
+  return passes;
+}
+
+// What isn't as it was asked for, in sentences.
+std::vector<std::string> notes_of(const ProfileOptions& options, const std::vector<CallRow>& rows, bool on_cpu) {
+  std::vector<std::string> notes;
+  const CallTimesRequest& request = options.request;
+  std::size_t fewest = SIZE_MAX;
+  for (const CallRow& row : rows) fewest = std::min(fewest, row.times.ms.size());
+  if (fewest < static_cast<std::size_t>(request.calls))
+    notes.push_back("Stopped after " + duration_text(request.seconds) + " with " + std::to_string(fewest) + " of " +
+                    std::to_string(request.calls) + " calls a row; --time 0 sets no limit.");
+  if (!request.is_synced)
+    notes.push_back(on_cpu ? "Flagged no-sync. On a CPU a call returns when it is done, so --no-sync changes nothing."
+                           : "Flagged no-sync: the clock didn't wait for the device, so these are the times to ask for "
+                             "the work, and too small.");
+  return notes;
+}
+
 int profile(ProfileOptions options, const CommonOptions& common) {
   check_options(options, common);
   Engine engine([](const RunEvent&) {});
@@ -58,6 +114,10 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   const DeviceReport report = engine.probe().get();
   fill_recipe(options, report, request.recipe);
   if (options.warmup) request.warmups = {*options.warmup};
+  const bool on_cpu = report.resolve(request.recipe.device) == "cpu";
+  request.seconds = options.seconds.value_or(on_cpu ? cpu_seconds : 0);
+  request.spread = options.spread_percent / 100;
+  request.is_synced = !options.unsynced;
   const Recipe& recipe = request.recipe;
   const std::string device = report.resolve(recipe.device);
   std::cerr << "stepladder: " << (recipe.model == options.model ? "" : "GPT-2 ") << options.model << ", batch "
@@ -72,15 +132,21 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   }
   const std::vector<CallRow> rows = call_rows(std::move(all));
   if (common.json) {
-    print(rows_json(rows));
+    print(rows_json(rows, request.is_synced));
   } else if (options.csv) {
     std::cout << rows_csv(rows);
   } else {
     std::cout << rows_table(rows) << "\n";
   }
   const bool are_messages = common.json || options.csv;
-  for (const std::string& lesson : lessons_of(rows))
-    (are_messages ? std::cerr << "stepladder: " : std::cout) << lesson << "\n";
+  std::vector<std::string> sentences = notes_of(options, rows, on_cpu);
+  for (const std::string& lesson : lessons_of(rows)) sentences.push_back(lesson);
+  for (const std::string& sentence : sentences)
+    (are_messages ? std::cerr << "stepladder: " : std::cout) << sentence << "\n";
+  if (!options.keeps) return exit_done;
+  RunStore store = RunStore::open(common.database);
+  const std::int64_t id = store.traces().passes().insert(stored(options, report, rows));
+  std::cerr << "stepladder: kept as passes " << id << " (`stepladder profile passes " << id << "`)\n";
   return exit_done;
 }
 
@@ -104,12 +170,25 @@ Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--warmup", options->warmup, "Warm-up calls (default: measured with 0 and with 1)")
       ->check(between(0, 1e6));
   command->add_option("--steps", options->request.calls, "Timed calls (default 5)")->transform(positive_count());
+  command
+      ->add_option("--spread", options->spread_percent,
+                   "Go on until every row's mean is known to this many percent (its standard error)")
+      ->check(between(0.01, 100));
+  command
+      ->add_option("--time", options->seconds,
+                   "Begin no more rounds after this many seconds (default: 120 on a CPU, else 0, which is no limit)")
+      ->check(between(0, 1e6));
+  command->add_flag("--no-sync", options->unsynced,
+                    "Read the clock without waiting for the device, to see how wrong that is; flagged");
+  command->add_option("--name", options->name, "Name in the project")->check(short_name());
+  command->add_flag("!--no-keep", options->keeps, "Don't keep the result in the project");
   command->add_flag("--csv", options->csv, "Print CSV");
   command->add_option("--device", options->request.recipe.device, "auto, cpu, cuda or mps")
       ->check(CLI::IsMember({"auto", "cpu", "cuda", "mps"}));
   command->add_option("--threads", options->request.recipe.threads, "CPU threads")->transform(positive_count());
   const auto chosen = std::make_shared<std::function<int()>>();
   add_trace_commands(*command, common, *chosen);
+  add_pass_command(*command, common, *chosen);
   return {command, [options, chosen, &common] { return *chosen ? (*chosen)() : profile(*options, common); }};
 }
 

@@ -1,65 +1,42 @@
 #include "app/cli/profile/trace_commands.h"
 
-#include <filesystem>
 #include <iostream>
 #include <memory>
-#include <set>
+#include <optional>
 
 #include "app/cli/find_run.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/exit_status.h"
+#include "app/figures/export.h"
+#include "app/figures/step_trace.h"
+#include "app/format.h"
+#include "app/import/trace_import.h"
 #include "app/open_store.h"
-#include "storage/traces/trace_file.h"
+#include "engine/files/data_error.h"
+#include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
 namespace {
 
 struct TraceOptions {
   std::vector<std::string> files;
-  std::string run, name, trace, other;
-  bool all = false, steps = false;
+  std::string run, name, trace, other, out;
+  std::string format = "chrome";
+  std::optional<std::int64_t> step;
+  std::optional<int> rank;
+  bool all = false, steps = false, anatomy = false;
 };
 
-// Of all files, one for each rank. Throws StorageError, which names the file.
-TraceProfile read_ranks(const std::vector<std::string>& files, std::string& format) {
-  std::vector<TraceProfile> ranks;
-  std::set<int> known;
-  for (const std::string& file : files) {
-    try {
-      Trace trace = read_trace(file);
-      if (trace.rank < 0) trace.rank = static_cast<int>(ranks.size());
-      if (files.size() > 1 && !known.insert(trace.rank).second)
-        throw TraceError("is of rank " + std::to_string(trace.rank) +
-                         ", as another file is; import traces of different runs one by one");
-      format = trace.format;
-      ranks.push_back(attribute(trace));
-    } catch (const TraceError& error) {
-      throw StorageError(file + " " + error.what());
-    }
-  }
-  return ranks.size() == 1 ? std::move(ranks.front()) : join_ranks(std::move(ranks));
-}
-
 int run_import(const TraceOptions& options, const CommonOptions& common) {
-  StoredTrace trace;
-  trace.profile = read_ranks(options.files, trace.format);
-  const std::filesystem::path first(options.files.front());
-  trace.name = options.name;
-  if (trace.name.empty()) {
-    trace.name = first.filename().string();
-    for (const std::string_view ending : {".gz", ".json", ".pt.trace", ".sqlite"}) {
-      if (trace.name.size() > ending.size() && trace.name.ends_with(ending))
-        trace.name.resize(trace.name.size() - ending.size());
-    }
-  }
-  trace.source_path = std::filesystem::absolute(first).string();
+  ReadTrace read = read_traces({.files = options.files, .name = options.name});
   RunStore store = RunStore::open(common.database);
-  if (!options.run.empty()) trace.run = find_run(store, options.run).id;
-  const TraceId id = store.traces().insert(trace);
-  for (const std::string& note : trace.profile.notes) std::cerr << "stepladder: " << note << "\n";
+  if (!options.run.empty()) read.trace.run = find_run(store, options.run).id;
+  const TraceId id = keep_trace(store.traces(), read.trace, read.process);
+  for (const std::string& note : read.process.profile.notes) std::cerr << "stepladder: " << note << "\n";
   const StoredTrace stored = store.traces().find(id).value();
+  const Anatomy anatomy = store.traces().details().anatomy(id);
   if (common.json)
-    print(trace_details_json(stored));
+    print(trace_details_json(stored, anatomy));
   else
     std::cout << trace_text(stored, false, false);
   return exit_done;
@@ -95,8 +72,11 @@ int run_list(const CommonOptions& common) {
 int run_show(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const StoredTrace trace = find_trace(store, options.trace);
+  const Anatomy anatomy = store.traces().details().anatomy(trace.id);
   if (common.json)
-    print(trace_details_json(trace));
+    print(trace_details_json(trace, anatomy));
+  else if (options.anatomy)
+    std::cout << anatomy_text(trace, anatomy, options.all);
   else
     std::cout << trace_text(trace, options.all, options.steps);
   return exit_done;
@@ -132,6 +112,45 @@ int run_diff(const TraceOptions& options, const CommonOptions& common) {
   return exit_done;
 }
 
+// The kept steps that were asked for, where they were.
+StepTrace steps_of(RunStore& store, const StoredTrace& trace, const TraceOptions& options) {
+  TraceDetails details = store.traces().details();
+  StepTrace made{.name = trace.name, .steps = {}};
+  std::string kept;
+  for (const KeptStepName& each : details.steps(trace.id)) {
+    kept += (kept.empty() ? "" : ", ") + std::to_string(each.step);
+    if ((options.step && each.step != *options.step) || (options.rank && each.rank != *options.rank)) continue;
+    PlacedStep step{.slices = details.slices(trace.id, each.rank, each.step)};
+    for (const TracedStep& known : trace.profile.steps) {
+      if (known.rank == each.rank && known.step == each.step) step.start_ms = known.start_ms;
+    }
+    made.steps.push_back(std::move(step));
+  }
+  if (kept.empty())
+    throw DataError("trace " + std::to_string(trace.id) +
+                    " was imported by a version that kept no slices; import it again");
+  if (made.steps.empty()) throw UsageError("no slices of that step are kept, only of the steps " + kept);
+  return made;
+}
+
+int run_export(const TraceOptions& options, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const StoredTrace trace = find_trace(store, options.trace);
+  const StepTrace steps = steps_of(store, trace, options);
+  write_file(options.out, [&](const Sink& sink) {
+    options.format == "perfetto" ? write_perfetto_trace(steps, sink) : write_chrome_trace(steps, sink);
+  });
+  std::int64_t slices = 0;
+  for (const PlacedStep& step : steps.steps) slices += slice_count(step.slices);
+  if (common.json) {
+    print({{"file", options.out}, {"format", options.format}, {"steps", steps.steps.size()}, {"slices", slices}});
+  } else {
+    std::cerr << "stepladder: wrote " << grouped(slices) << " slices of " << steps.steps.size()
+              << (steps.steps.size() == 1 ? " step" : " steps") << " to " << options.out << "\n";
+  }
+  return exit_done;
+}
+
 int run_remove(const TraceOptions& options, const CommonOptions& common) {
   open_existing(common.database);
   RunStore store = RunStore::open(common.database);
@@ -160,12 +179,24 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   show->add_option("trace", options->trace, "Number or name")->required();
   show->add_flag("--all", options->all, "List every row, with its shapes");
   show->add_flag("--steps", options->steps, "List the steps, too");
+  show->add_flag("--anatomy", options->anatomy,
+                 "The step by parts of the model: embedding, attention, MLP, head, loss; with --all, block by block");
   choose(show, run_show);
   CLI::App* diff = add_with_json(profile, common, "diff", "Why one step is faster than another, row by row");
   diff->add_option("before", options->trace, "Trace (number or name), or run:NUMBER")->required();
   diff->add_option("after", options->other, "The same")->required();
   diff->add_flag("--all", options->all, "List every row");
   choose(diff, run_diff);
+  CLI::App* write = add_with_json(profile, common, "export", "Write a trace's kept steps for other viewers");
+  write->add_option("trace", options->trace, "Number or name")->required();
+  write
+      ->add_option("--format", options->format,
+                   "chrome: the JSON of PyTorch's profiler, for Perfetto and TensorBoard; perfetto: its own protobuf")
+      ->check(CLI::IsMember({"chrome", "perfetto"}));
+  write->add_option("--out", options->out, "File")->required();
+  write->add_option("--step", options->step, "Only this step")->check(between(0, 4e9));
+  write->add_option("--rank", options->rank, "Only this rank")->check(between(0, 1e6));
+  choose(write, run_export);
   CLI::App* remove = profile.add_subcommand("remove", "Remove an imported trace");
   remove->add_option("trace", options->trace, "Number or name")->required();
   choose(remove, run_remove);

@@ -138,6 +138,17 @@ Json step_json(const TracedStep& step) {
           {"kinds", std::move(kinds)}};
 }
 
+Json anatomy_json(const Anatomy& anatomy) {
+  Json rows = Json::array();
+  for (const AnatomyRow& row : anatomy)
+    rows.push_back({{"phase", to_string(row.phase)},
+                    {"part", to_string(row.part)},
+                    {"block", row.block >= 0 ? Json(row.block) : Json()},
+                    {"known_by", to_string(row.known_by)},
+                    {"ms", row.ms}});
+  return rows;
+}
+
 std::string signed_ms(double ms) {
   return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms));
 }
@@ -165,6 +176,17 @@ Json names_json(const std::vector<TracedOperator>& rows) {
   return names;
 }
 
+// "trace 3, eager: 5 steps of 12 ms on a CPU".
+std::string head_text(const StoredTrace& trace) {
+  const TraceProfile& profile = trace.profile;
+  std::string text = "trace " + std::to_string(trace.id) + ", " + trace.name;
+  if (trace.run) text += ", of run " + std::to_string(*trace.run);
+  text += ": " + std::to_string(profile.steps.size()) + (profile.steps.size() == 1 ? " step of " : " steps of ") +
+          milliseconds_text(mean_step_ms(profile)) + (profile.on_gpu ? " on a GPU" : " on a CPU");
+  if (profile.ranks > 1) text += ", " + std::to_string(profile.ranks) + " ranks";
+  return text + "\n\n";
+}
+
 }  // namespace
 
 Json trace_json(const StoredTrace& trace) {
@@ -180,7 +202,7 @@ Json trace_json(const StoredTrace& trace) {
           {"slices", profile.slices}};
 }
 
-Json trace_details_json(const StoredTrace& trace) {
+Json trace_details_json(const StoredTrace& trace, const Anatomy& anatomy) {
   const TraceProfile& profile = trace.profile;
   Json all = trace_json(trace);
   all["steps"] = profile.steps.size();
@@ -199,6 +221,7 @@ Json trace_details_json(const StoredTrace& trace) {
                     {"busy_ms", each.busy_ms},
                     {"flops", number(each.time.flops)}});
   }
+  all["anatomy"] = anatomy_json(anatomy);
   all["data"] = std::move(steps);
   all["operators"] = std::move(rows);
   return all;
@@ -215,14 +238,26 @@ std::string traces_table(const std::vector<StoredTrace>& traces) {
 
 std::string trace_text(const StoredTrace& trace, bool all_operators, bool steps) {
   const TraceProfile& profile = trace.profile;
-  std::string text = "trace " + std::to_string(trace.id) + ", " + trace.name;
-  if (trace.run) text += ", of run " + std::to_string(*trace.run);
-  text += ": " + std::to_string(profile.steps.size()) + (profile.steps.size() == 1 ? " step of " : " steps of ") +
-          milliseconds_text(mean_step_ms(profile)) + (profile.on_gpu ? " on a GPU" : " on a CPU");
-  if (profile.ranks > 1) text += ", " + std::to_string(profile.ranks) + " ranks";
-  text += "\n\n" + kinds_text(profile) + "\n" + ranks_text(profile);
+  std::string text = head_text(trace) + kinds_text(profile) + "\n" + ranks_text(profile);
   if (steps) text += steps_text(profile) + "\n";
   return text + operators_text(profile, all_operators);
+}
+
+std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool by_block) {
+  if (anatomy.empty())
+    return head_text(trace) + "This trace was imported by a version that didn't keep its anatomy; import it again.\n";
+  std::vector<std::vector<std::string>> cells{{"part of the step", "known by", "a step", "share"}};
+  const double whole = mean_step_ms(trace.profile);
+  for (const AnatomyRow& row : by_block ? anatomy : by_part(anatomy)) {
+    const bool is_told = row.known_by != KnownBy::nothing;
+    cells.push_back({title_of(row), is_told ? std::string(to_string(row.known_by)) : "", milliseconds_text(row.ms),
+                     wording::percent(row.ms / whole)});
+  }
+  cells.push_back({"a step", "", milliseconds_text(whole), "100 %"});
+  const int blocks = block_count(anatomy);
+  return head_text(trace) + table(cells, {false, false, true, true}) + "\n" + certainty_of(anatomy) +
+         (blocks > 0 && !by_block ? " The model has " + std::to_string(blocks) + " blocks (--all lists them)." : "") +
+         "\n";
 }
 
 Json difference_json(const ProfileDifference& difference, const std::string& before, const std::string& after) {

@@ -99,6 +99,13 @@ void draw_advisor(const Pen& pen) {
   pen.line({{7.2f, 15}, {9, 18}});
   pen.line({{16.8f, 15}, {15, 18}});
 }
+void draw_profile(const Pen& pen) {
+  pen.line({{3, 5}, {21, 5}});
+  pen.line({{3, 11}, {10, 11}});
+  pen.line({{13, 11}, {19, 11}});
+  pen.line({{3, 17}, {7, 17}});
+  pen.line({{13, 17}, {16, 17}});
+}
 void draw_machines(const Pen& pen) {
   pen.box({3, 4}, {21, 10.5f}, 2);
   pen.box({3, 13.5f}, {21, 20}, 2);
@@ -130,11 +137,13 @@ struct Icon {
   std::string_view name;
   void (*draw)(const Pen&);
 };
-constexpr std::array icons{Icon{"launch", draw_launch},   Icon{"live", draw_live},         Icon{"ladder", draw_ladder},
-                           Icon{"compare", draw_compare}, Icon{"history", draw_history},   Icon{"run", draw_run},
-                           Icon{"mfu", draw_gauge},       Icon{"import", draw_import},     Icon{"record", draw_record},
-                           Icon{"advisor", draw_advisor}, Icon{"machines", draw_machines}, Icon{"fold", draw_fold},
-                           Icon{"unfold", draw_unfold},   Icon{"theme", draw_theme},       Icon{"search", draw_search}};
+constexpr std::array icons{
+    Icon{"launch", draw_launch},   Icon{"live", draw_live},         Icon{"ladder", draw_ladder},
+    Icon{"compare", draw_compare}, Icon{"history", draw_history},   Icon{"run", draw_run},
+    Icon{"mfu", draw_gauge},       Icon{"import", draw_import},     Icon{"record", draw_record},
+    Icon{"advisor", draw_advisor}, Icon{"machines", draw_machines}, Icon{"profile", draw_profile},
+    Icon{"fold", draw_fold},       Icon{"unfold", draw_unfold},     Icon{"theme", draw_theme},
+    Icon{"search", draw_search}};
 
 }  // namespace
 

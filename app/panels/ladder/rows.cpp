@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -247,6 +248,45 @@ void draw_row_of_others(const BesideRow& row, std::size_t number, const BesideBa
   ImGui::SetCursorPos(ImVec2(start.x, top + height + px(1)));
 }
 
+std::vector<RunId> runs_of(const LadderModel& model, const LadderRung& rung) {
+  std::vector<RunId> runs{rung.first.id};
+  for (const LossCurve& curve : model.losses) {
+    if (curve.rung == rung.judged.rung && curve.run != rung.first.id) runs.push_back(curve.run);
+  }
+  return runs;
+}
+
+// A factor, which opens the difference of the two rungs' profiles when it is clicked.
+void draw_factor(const LadderModel& model, const LadderRung& over, const LadderRung& rung, const Gain& gain,
+                 float right, float top, const LadderTable& table, const char* name, Commands& commands) {
+  constexpr float width = 84;
+  if (is_missing(gain.factor)) return;
+  ImGui::SetCursorPos(ImVec2(right - px(width), top));
+  if (ImGui::InvisibleButton(name, ImVec2(px(width), px(row_height))))
+    commands.push_back(ExplainSpeedup{.before = runs_of(model, over), .after = runs_of(model, rung)});
+  if (ImGui::IsItemHovered()) {
+    ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
+    const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
+    ImGui::GetWindowDrawList()->AddRect(ImVec2(low.x, low.y + px(4)), ImVec2(high.x + px(6), high.y - px(4)),
+                                        u32(palette().accent, 0.7f), px(5));
+    ImGui::SetTooltip("Why? Opens the difference of the two rungs' profiles");
+  }
+  mark("ladder.why." + std::to_string(rung.judged.rung) + "." + name);
+  ImGui::SetCursorPosY(top);
+  text_factor(gain, right, table.is_over);
+}
+
+void draw_factors(const LadderModel& model, std::size_t place, const LadderTable& table, const Columns& at, float top,
+                  Commands& commands) {
+  const LadderRung& rung = model.rungs[place];
+  if (place > 0)
+    draw_factor(model, model.rungs[place - 1], rung, rung.judged.over_previous, at.previous, top, table, "previous",
+                commands);
+  const LadderRung* baseline = model.rung(table.baseline);
+  if (baseline && baseline != &rung)
+    draw_factor(model, *baseline, rung, rung.judged.over_baseline, at.baseline, top, table, "baseline", commands);
+}
+
 void draw_row(const LadderModel& model, std::size_t place, const BesideRow* beside, const BesideBars* bars,
               const LadderTable& table, const Columns& at, const BarScale& scale, Commands& commands) {
   const LadderRung& rung = model.rungs[place];
@@ -298,16 +338,8 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
     text_right(text, right, font, text_size, &ink);
   };
   number(at.tokens, tokens_per_s_text(judged.tokens_per_s), fonts().semibold);
-  if (place > 0) {
-    ImGui::SetCursorPosY(top);
-    text_factor(judged.over_previous, at.previous, table.is_over);
-  }
-  if (is_baseline) {
-    number(at.baseline, in_print("1 x"), fonts().regular);
-  } else {
-    ImGui::SetCursorPosY(top);
-    text_factor(judged.over_baseline, at.baseline, table.is_over);
-  }
+  if (is_baseline) number(at.baseline, in_print("1 x"), fonts().regular);
+  draw_factors(model, place, table, at, top, commands);
   if (beside) draw_others(*beside, table, at, top);
   const float pill_top = top + (height - pill_size("x").y) / 2;
   ImGui::SetCursorPos(ImVec2(at.loss, pill_top));

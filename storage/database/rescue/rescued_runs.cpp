@@ -98,7 +98,10 @@ void settle_references(Database& database) {
       "DELETE FROM operators WHERE run_id NOT IN (SELECT run_id FROM profiles);"
       "DELETE FROM trace_steps WHERE trace_id NOT IN (SELECT id FROM traces);"
       "DELETE FROM trace_kinds WHERE trace_id NOT IN (SELECT id FROM traces);"
-      "DELETE FROM trace_operators WHERE trace_id NOT IN (SELECT id FROM traces)");
+      "DELETE FROM trace_operators WHERE trace_id NOT IN (SELECT id FROM traces);"
+      "DELETE FROM trace_anatomy WHERE trace_id NOT IN (SELECT id FROM traces);"
+      "DELETE FROM trace_slices WHERE trace_id NOT IN (SELECT id FROM traces);"
+      "DELETE FROM pass_calls WHERE pass_id NOT IN (SELECT id FROM passes)");
 }
 
 // A run that lacks an unknown number of steps at its end, or all of them.

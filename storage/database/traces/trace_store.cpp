@@ -6,6 +6,8 @@
 #include "storage/bounded_text.h"
 #include "storage/database/column_values.h"
 #include "storage/database/database.h"
+#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
 namespace {
@@ -136,6 +138,20 @@ std::optional<StoredTrace> TraceStore::find(TraceId id) {
 
 void TraceStore::remove(TraceId id) {
   Statement(database_, "DELETE FROM traces WHERE id = ?").bind(id).run();
+}
+
+TraceDetails TraceStore::details() {
+  return TraceDetails(database_);
+}
+
+PassStore TraceStore::passes() {
+  return PassStore(database_);
+}
+
+void TraceStore::in_one_transaction(const std::function<void()>& work) {
+  Transaction transaction(database_);
+  work();
+  transaction.commit();
 }
 
 StepProfile TraceStore::profile_of_run(RunId run) {

@@ -1,8 +1,9 @@
-// Imported traces of profilers (docs/profiling.md): where their steps' time went, not their slices. A part of RunStore,
-// which has its threads, locks and errors.
+// Imported traces of profilers (docs/profiling.md): where their steps' time went. A part of RunStore, which has its
+// threads, locks and errors.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 namespace stepladder {
 
 class Database;
+class PassStore;     // pass_store.h
+class TraceDetails;  // trace_details.h
 
 using TraceId = std::int64_t;
 
@@ -35,6 +38,10 @@ class TraceStore {
   std::vector<StoredTrace> list();  // oldest first; without those of runs in the bin
   std::optional<StoredTrace> find(TraceId id);
   void remove(TraceId id);
+
+  TraceDetails details();
+  PassStore passes();  // other profiles: the times of single passes
+  void in_one_transaction(const std::function<void()>& work);
 
   // That of the newest trace attached to the run, as a profile of operators; of no steps if it has none.
   StepProfile profile_of_run(RunId run);

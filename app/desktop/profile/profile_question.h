@@ -1,0 +1,25 @@
+// What the view Profile shows: one profile, or two and their difference. Plain values.
+#pragma once
+
+#include <cstdint>
+
+namespace stepladder {
+
+struct ProfileSide {
+  enum class Kind { none, trace, run };
+  Kind kind = Kind::none;
+  std::int64_t id = 0;     // of the trace, or of the run whose operators were timed
+  int rank = -1;           // of a trace; -1: the first
+  std::int64_t step = -1;  // -1: the median one
+
+  bool operator==(const ProfileSide&) const = default;
+};
+
+struct ProfileQuestion {
+  ProfileSide before;  // none: `after` is shown alone
+  ProfileSide after;
+
+  bool operator==(const ProfileQuestion&) const = default;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,78 @@
+// The view Profile's model: the project's profiles, the one or two that are shown, and their difference. Read on
+// another thread.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/desktop/models/background.h"
+#include "app/desktop/profile/profile_question.h"
+#include "app/desktop/profile/slice_layout.h"
+#include "storage/database/run_store.h"
+#include "storage/database/traces/trace_details.h"
+#include "storage/traces/difference.h"
+
+namespace stepladder {
+
+// A trace, or a run whose operators were timed.
+struct ProfileSource {
+  ProfileSide side;
+  std::string name;
+  std::string detail;  // "trace of PyTorch's profiler, GPU, 3 steps"
+  std::optional<RunId> run;
+  bool has_slices = false;
+};
+
+// One of the two that are shown.
+struct ShownProfile {
+  ProfileSide side;  // with the rank and the step that are shown
+  std::string name;
+  bool on_gpu = false;
+  double step_ms = missing;  // the mean step
+  std::vector<TracedOperator> operators;
+  StepProfile kinds;  // the same as a profile of operators
+  Anatomy anatomy;
+  std::vector<KeptStepName> steps;           // those whose slices are kept
+  std::shared_ptr<const StepSlices> slices;  // of the shown step; null: none are kept
+  std::shared_ptr<const SliceIndex> index;   // of the same
+};
+
+struct ProfileView {
+  ProfileQuestion asked;
+  std::vector<ProfileSource> sources;
+  std::optional<ShownProfile> before, after;
+  std::optional<ProfileDifference> difference;
+  std::string problem;  // why something couldn't be read
+};
+
+// Reads the database; blocks.
+ProfileView profile_view(const ProfileQuestion& question, RunStore& store);
+
+// UI thread.
+class ProfileReader {
+ public:
+  void ask(ProfileQuestion question) {
+    wanted_ = question;
+    ++asked_;
+  }
+  // The file may have changed: what was asked is read again, if anything was.
+  void read_again() {
+    if (asked_ > 0) ++asked_;
+  }
+  bool is_pending() const { return background_.is_pending(); }
+
+  // Call in every frame. Starts what is wanted, and returns whether `into` was replaced. `store` is read through a
+  // connection of its own, or directly if it is in memory.
+  bool update(std::shared_ptr<const ProfileView>& into, RunStore& store, std::chrono::milliseconds patience);
+
+ private:
+  ProfileQuestion wanted_;
+  std::int64_t asked_ = 0, started_ = 0;
+  Background<std::shared_ptr<const ProfileView>> background_;
+};
+
+}  // namespace stepladder

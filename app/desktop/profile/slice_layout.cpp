@@ -1,0 +1,151 @@
+#include "app/desktop/profile/slice_layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+
+namespace stepladder {
+namespace {
+
+constexpr float least_width = 2;  // of a slice that is drawn alone, and of those that are drawn together
+
+std::string lower(const std::string& text) {
+  std::string result = text;
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+double end_of(const KeptSlice& slice) {
+  return static_cast<double>(slice.start_ns + slice.duration_ns);
+}
+
+// The kind that most of a few of these slices' time is of.
+OperatorKind kind_of_several(const SliceRow& row, std::size_t first, std::size_t behind) {
+  constexpr std::size_t looked_at = 12;
+  std::array<std::int64_t, all_operator_kinds.size()> ns{};
+  const std::size_t stride = std::max<std::size_t>((behind - first) / looked_at, 1);
+  for (std::size_t i = first; i < behind; i += stride)
+    ns[static_cast<std::size_t>(row.slices[i].kind)] += row.slices[i].duration_ns + 1;
+  return static_cast<OperatorKind>(std::max_element(ns.begin(), ns.end()) - ns.begin());
+}
+
+// The first slice at or behind `first` that starts at `ns` or later; near ones are found quickly.
+std::size_t first_from(const SliceRow& row, std::size_t first, double ns) {
+  std::size_t step = 1, low = first;
+  while (low + step < row.slices.size() && static_cast<double>(row.slices[low + step].start_ns) < ns) {
+    low += step;
+    step *= 2;
+  }
+  const std::size_t high = std::min(low + step + 1, row.slices.size());
+  return static_cast<std::size_t>(
+      std::lower_bound(
+          row.slices.begin() + static_cast<std::ptrdiff_t>(low), row.slices.begin() + static_cast<std::ptrdiff_t>(high),
+          ns, [](const KeptSlice& slice, double wanted) { return static_cast<double>(slice.start_ns) < wanted; }) -
+      row.slices.begin());
+}
+
+// One more piece, joined with the one before if they look alike.
+void append(std::vector<DrawnSlice>& drawn, std::size_t begin, const DrawnSlice& piece) {
+  if (drawn.size() > begin) {
+    DrawnSlice& last = drawn.back();
+    if (last.count > 1 && piece.count > 1 && last.x1 == piece.x0 && last.kind == piece.kind &&
+        last.is_match == piece.is_match && last.cover == piece.cover) {
+      last.x1 = piece.x1;
+      last.count += piece.count;
+      return;
+    }
+  }
+  drawn.push_back(piece);
+}
+
+}  // namespace
+
+SliceIndex::SliceIndex(const StepSlices& step) {
+  for (const SliceRow& row : step.rows) {
+    std::vector<std::int64_t>& sums = busy_.emplace_back();
+    sums.reserve(row.slices.size() + 1);
+    sums.push_back(0);
+    for (const KeptSlice& slice : row.slices) sums.push_back(sums.back() + slice.duration_ns);
+  }
+}
+
+SliceSearch::SliceSearch(const StepSlices& step, const std::string& text) : is_on_(!text.empty()) {
+  if (!is_on_) return;
+  const std::string wanted = lower(text);
+  for (const std::string& name : step.names) names_.push_back(lower(name).find(wanted) != std::string::npos);
+  rows_.resize(step.rows.size());
+  for (std::size_t row = 0; row < step.rows.size(); ++row) {
+    const std::vector<KeptSlice>& slices = step.rows[row].slices;
+    for (std::size_t i = 0; i < slices.size(); ++i) {
+      if (!names_[slices[i].name]) continue;
+      rows_[row].push_back(static_cast<std::uint32_t>(i));
+      ++count_;
+    }
+  }
+}
+
+bool SliceSearch::any(std::size_t row, std::size_t first, std::size_t behind) const {
+  if (!is_on_) return false;
+  const auto found = std::lower_bound(rows_[row].begin(), rows_[row].end(), static_cast<std::uint32_t>(first));
+  return found != rows_[row].end() && *found < behind;
+}
+
+void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& index, const SliceSearch& search,
+                 TimeRange shown, float width, std::vector<DrawnSlice>& drawn) {
+  if (shown.length() <= 0 || width <= 0) return;
+  const std::size_t begin = drawn.size();
+  const double per_ns = width / shown.length();
+  const auto x_of = [&](double ns) { return static_cast<float>((ns - shown.from_ns) * per_ns); };
+  const double narrow_ns = least_width / per_ns;
+  std::size_t i = first_from(row, 0, shown.from_ns);
+  if (i > 0 && end_of(row.slices[i - 1]) > shown.from_ns) --i;
+  while (i < row.slices.size() && static_cast<double>(row.slices[i].start_ns) < shown.to_ns) {
+    const KeptSlice& slice = row.slices[i];
+    if (static_cast<double>(slice.duration_ns) >= narrow_ns) {
+      drawn.push_back({.x0 = std::max(x_of(static_cast<double>(slice.start_ns)), -1.0f),
+                       .x1 = std::min(x_of(end_of(slice)), width + 1),
+                       .first = i,
+                       .kind = slice.kind,
+                       .is_match = search.is_on() && search.matches(slice.name)});
+      ++i;
+      continue;
+    }
+    // All narrow ones that begin in the same two pixels, on a grid that moves with the time.
+    const double cell = std::floor(static_cast<double>(slice.start_ns) / narrow_ns);
+    std::size_t behind = first_from(row, i, (cell + 1) * narrow_ns);
+    behind = std::max(behind, i + 1);
+    if (end_of(row.slices[behind - 1]) - static_cast<double>(row.slices[behind - 1].start_ns) >= narrow_ns &&
+        behind > i + 1)
+      --behind;  // a wide one ends the cell
+    const double cover = static_cast<double>(index.busy_ns(number, i, behind)) / narrow_ns;
+    append(drawn, begin,
+           {.x0 = x_of(cell * narrow_ns),
+            .x1 = x_of((cell + 1) * narrow_ns),
+            .first = i,
+            .count = std::max<std::size_t>(behind - i, 2),
+            .kind = kind_of_several(row, i, behind),
+            .cover = static_cast<float>(std::ceil(std::clamp(cover, 0.1, 1.0) * 4) / 4),
+            .is_match = search.any(number, i, behind)});
+    i = behind;
+  }
+}
+
+const KeptSlice* slice_at(const SliceRow& row, double ns, double slack_ns) {
+  const std::size_t behind = first_from(row, 0, ns);
+  const KeptSlice* nearest = nullptr;
+  double distance = slack_ns;
+  for (const std::size_t i : {behind - 1, behind}) {
+    if (i >= row.slices.size()) continue;
+    const KeptSlice& slice = row.slices[i];
+    if (static_cast<double>(slice.start_ns) <= ns && ns < end_of(slice)) return &slice;
+    const double away = std::max({static_cast<double>(slice.start_ns) - ns, ns - end_of(slice), 0.0});
+    if (away <= distance && (away < distance || !nearest)) {
+      nearest = &slice;
+      distance = away;
+    }
+  }
+  return nearest;
+}
+
+}  // namespace stepladder

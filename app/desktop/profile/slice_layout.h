@@ -1,0 +1,68 @@
+// What of a row of slices is drawn at a given zoom: wide slices one by one, narrow ones together, so that a row costs
+// as much as it has pixels, however many slices it has. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "storage/traces/step_slices.h"
+
+namespace stepladder {
+
+// A step's slices with what makes drawing and searching quick. Made once, on any thread.
+class SliceIndex {
+ public:
+  explicit SliceIndex(const StepSlices& step);
+
+  // Nanoseconds that the slices [first, behind) of a row take.
+  std::int64_t busy_ns(std::size_t row, std::size_t first, std::size_t behind) const {
+    return busy_[row][behind] - busy_[row][first];
+  }
+
+ private:
+  std::vector<std::vector<std::int64_t>> busy_;  // of the slices before each
+};
+
+// Which slices have a name that holds a text.
+class SliceSearch {
+ public:
+  SliceSearch() = default;
+  SliceSearch(const StepSlices& step, const std::string& text);
+
+  bool is_on() const { return is_on_; }
+  bool matches(std::uint32_t name) const { return names_[name]; }
+  bool any(std::size_t row, std::size_t first, std::size_t behind) const;
+  std::int64_t count() const { return count_; }
+
+ private:
+  bool is_on_ = false;
+  std::int64_t count_ = 0;
+  std::vector<bool> names_;
+  std::vector<std::vector<std::uint32_t>> rows_;  // the places of the matches
+};
+
+struct TimeRange {
+  double from_ns = 0, to_ns = 0;
+  double length() const { return to_ns - from_ns; }
+};
+
+struct DrawnSlice {
+  float x0 = 0, x1 = 0;   // pixels from the row's left edge
+  std::size_t first = 0;  // of the row
+  std::size_t count = 1;  // slices that are drawn together
+  OperatorKind kind = OperatorKind::between;
+  float cover = 1;  // of these pixels by slices
+  bool is_match = false;
+};
+
+// Appends to `drawn`, from left to right.
+void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& index, const SliceSearch& search,
+                 TimeRange shown, float width, std::vector<DrawnSlice>& drawn);
+
+// The slice of a row at this time, or the nearest within `slack_ns`; null: none.
+const KeptSlice* slice_at(const SliceRow& row, double ns, double slack_ns);
+
+}  // namespace stepladder

@@ -1,0 +1,285 @@
+#include "app/figures/step_trace.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <tuple>
+
+#include "app/run_json.h"
+
+namespace stepladder {
+namespace {
+
+// A slice's place in the file. Times are since the file's first slice.
+struct Placed {
+  const StepSlices* step;
+  const SliceRow* row;
+  const KeptSlice* slice;
+  std::uint64_t start_ns, end_ns;
+  int process, track;  // from 1
+};
+
+struct Track {
+  int process;
+  std::string title;
+  bool on_gpu;
+};
+
+// Numbers the tracks, and places the slices of each in the order in which they begin, the outer ones first.
+class Layout {
+ public:
+  explicit Layout(const StepTrace& trace) {
+    std::int64_t first = 0;
+    for (const PlacedStep& step : trace.steps) first = std::min(first, start_of(step) + first_ns(step.slices));
+    for (const PlacedStep& step : trace.steps) {
+      for (const SliceRow& row : step.slices.rows) {
+        const int track = track_of(step.slices, row);
+        for (const KeptSlice& slice : row.slices) {
+          const auto start = static_cast<std::uint64_t>(start_of(step) + slice.start_ns - first);
+          slices.push_back({&step.slices, &row, &slice, start, start + static_cast<std::uint64_t>(slice.duration_ns),
+                            step.slices.rank + 1, track});
+        }
+      }
+    }
+    std::stable_sort(slices.begin(), slices.end(), [](const Placed& a, const Placed& b) {
+      return std::tuple(a.track, a.start_ns, a.row->depth) < std::tuple(b.track, b.start_ns, b.row->depth);
+    });
+  }
+
+  std::vector<Placed> slices;
+  std::vector<Track> tracks;  // number - 1
+
+ private:
+  static std::int64_t start_of(const PlacedStep& step) { return static_cast<std::int64_t>(step.start_ms * 1e6); }
+
+  // Kernels that run beside each other on one stream need tracks of their own: slices of a track nest.
+  int track_of(const StepSlices& step, const SliceRow& row) {
+    const SliceLane& lane = step.lanes[row.lane];
+    const std::uint32_t beside = lane.on_gpu ? row.depth : 0;
+    const auto [known, is_new] = numbers_.try_emplace(std::tuple(step.rank, lane.on_gpu, lane.title, beside),
+                                                      static_cast<int>(tracks.size()) + 1);
+    if (is_new)
+      tracks.push_back(
+          {step.rank + 1, lane.title + (beside > 0 ? " (" + std::to_string(beside + 1) + ")" : ""), lane.on_gpu});
+    return known->second;
+  }
+
+  std::map<std::tuple<int, bool, std::string, std::uint32_t>, int> numbers_;
+};
+
+std::string process_title(const StepTrace& trace, int process) {
+  return trace.name + ", rank " + std::to_string(process - 1);
+}
+
+// Microseconds with all their nanoseconds.
+std::string microseconds(std::uint64_t ns) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%llu.%03u", static_cast<unsigned long long>(ns / 1000),
+                static_cast<unsigned>(ns % 1000));
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const char* category_of(const Placed& placed, const std::string& name) {
+  if (placed.step->lanes[placed.row->lane].on_gpu) return name.starts_with("Memcpy") ? "gpu_memcpy" : "kernel";
+  return name.starts_with("ProfilerStep#") ? "user_annotation" : "cpu_op";
+}
+
+// The wire format of protocol buffers: fields of numbers and of bytes.
+class Message {
+ public:
+  void number(int field, std::uint64_t value) {
+    varint(static_cast<std::uint64_t>(field) << 3);
+    varint(value);
+  }
+  void bytes(int field, std::string_view value) {
+    varint(static_cast<std::uint64_t>(field) << 3 | 2);
+    varint(value.size());
+    bytes_ += value;
+  }
+  void message(int field, const Message& value) { bytes(field, value.bytes_); }
+  const std::string& text() const { return bytes_; }
+
+ private:
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+    bytes_ += static_cast<char>(value);
+  }
+  std::string bytes_;
+};
+
+// The numbers of the fields that are written (perfetto/protos/perfetto/trace/perfetto_trace.proto).
+namespace field {
+constexpr int packet = 1;  // Trace
+constexpr int timestamp = 8, sequence_id = 10, track_event = 11, interned_data = 12, flags = 13,
+              track_descriptor = 60;                                                             // TracePacket
+constexpr int uuid = 1, process = 3, thread = 4, parent_uuid = 5;                                // TrackDescriptor
+constexpr int process_pid = 1, process_name = 6;                                                 // ProcessDescriptor
+constexpr int thread_pid = 1, thread_tid = 2, thread_name = 5;                                   // ThreadDescriptor
+constexpr int event_type = 9, event_name_iid = 10, event_track = 11, event_category_iid = 3;     // TrackEvent
+constexpr int interned_categories = 1, interned_names = 2, interned_iid = 1, interned_text = 2;  // InternedData
+}  // namespace field
+constexpr std::uint64_t state_cleared = 1, needs_state = 2, slice_begin = 1, slice_end = 2;
+
+class PerfettoWriter {
+ public:
+  PerfettoWriter(const StepTrace& trace, const Sink& sink) : trace_(trace), sink_(sink) {}
+
+  void write() {
+    const Layout layout(trace_);
+    describe(layout);
+    std::vector<const Placed*> open;
+    const auto close_until = [&](std::uint64_t ns) {
+      while (!open.empty() && open.back()->end_ns <= ns) {
+        event(*open.back(), slice_end, open.back()->end_ns);
+        open.pop_back();
+      }
+    };
+    for (const Placed& placed : layout.slices) {
+      if (!open.empty() && open.back()->track != placed.track) close_until(UINT64_MAX);
+      close_until(placed.start_ns);
+      event(placed, slice_begin, placed.start_ns);
+      open.push_back(&placed);
+    }
+    close_until(UINT64_MAX);
+    flush();
+  }
+
+ private:
+  static std::uint64_t process_uuid(int process) { return 1'000'000 + static_cast<std::uint64_t>(process); }
+
+  void packet(const Message& packet) {
+    Message whole;
+    whole.message(field::packet, packet);
+    text_ += whole.text();
+    if (text_.size() > 1 << 20) flush();
+  }
+  void flush() {
+    if (!text_.empty()) sink_(text_);
+    text_.clear();
+  }
+
+  void describe(const Layout& layout) {
+    int last = 0;
+    for (std::size_t i = 0; i < layout.tracks.size(); ++i) {
+      const Track& track = layout.tracks[i];
+      if (track.process != last) describe_process(track.process);
+      last = track.process;
+      Message thread;
+      thread.number(field::thread_pid, static_cast<std::uint64_t>(track.process));
+      thread.number(field::thread_tid, 1000 + i);
+      thread.bytes(field::thread_name, track.title);
+      Message descriptor;
+      descriptor.number(field::uuid, i + 1);
+      descriptor.number(field::parent_uuid, process_uuid(track.process));
+      descriptor.message(field::thread, thread);
+      send_descriptor(descriptor);
+    }
+  }
+  void describe_process(int process) {
+    Message about;
+    about.number(field::process_pid, static_cast<std::uint64_t>(process));
+    about.bytes(field::process_name, process_title(trace_, process));
+    Message descriptor;
+    descriptor.number(field::uuid, process_uuid(process));
+    descriptor.message(field::process, about);
+    send_descriptor(descriptor);
+  }
+  void send_descriptor(const Message& descriptor) {
+    Message each;
+    each.number(field::sequence_id, 1);
+    if (std::exchange(is_first_, false)) each.number(field::flags, state_cleared);
+    each.message(field::track_descriptor, descriptor);
+    packet(each);
+  }
+
+  // A text is sent once and has a number from then on.
+  static std::uint64_t intern(std::map<std::string, std::uint64_t>& known, const std::string& text, int kind,
+                              Message& interned) {
+    const auto [place, is_new] = known.try_emplace(text, known.size() + 1);
+    if (is_new) {
+      Message entry;
+      entry.number(field::interned_iid, place->second);
+      entry.bytes(field::interned_text, text);
+      interned.message(kind, entry);
+    }
+    return place->second;
+  }
+
+  void event(const Placed& placed, std::uint64_t type, std::uint64_t ns) {
+    Message interned, about;
+    if (type == slice_begin) {
+      const std::string kind(to_string(placed.slice->kind));
+      about.number(field::event_category_iid, intern(categories_, kind, field::interned_categories, interned));
+      about.number(field::event_type, type);
+      about.number(field::event_name_iid,
+                   intern(names_, placed.step->names[placed.slice->name], field::interned_names, interned));
+    } else {
+      about.number(field::event_type, type);
+    }
+    about.number(field::event_track, static_cast<std::uint64_t>(placed.track));
+    Message each;
+    each.number(field::timestamp, ns);
+    each.number(field::sequence_id, 1);
+    each.message(field::track_event, about);
+    if (!interned.text().empty()) each.message(field::interned_data, interned);
+    each.number(field::flags, needs_state);
+    packet(each);
+  }
+
+  const StepTrace& trace_;
+  const Sink& sink_;
+  bool is_first_ = true;
+  std::string text_;
+  std::map<std::string, std::uint64_t> names_, categories_;
+};
+
+}  // namespace
+
+void write_chrome_trace(const StepTrace& trace, const Sink& sink) {
+  const Layout layout(trace);
+  std::string text =
+      "{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"traceName\":" + quoted(trace.name) + ",\"traceEvents\":[";
+  bool has_events = false;
+  const auto add = [&](const std::string& event) {
+    text += (has_events ? ",\n" : "\n") + event;
+    has_events = true;
+    if (text.size() < 1 << 20) return;
+    sink(text);
+    text.clear();
+  };
+  int last = 0;
+  for (std::size_t i = 0; i < layout.tracks.size(); ++i) {
+    const Track& track = layout.tracks[i];
+    const std::string process = std::to_string(track.process);
+    if (track.process != last)
+      add(R"({"ph":"M","name":"process_name","pid":)" + process + R"(,"tid":0,"args":{"name":)" +
+          quoted(process_title(trace, track.process)) + "}}");
+    last = track.process;
+    add(R"({"ph":"M","name":"thread_name","pid":)" + process + R"(,"tid":)" + std::to_string(i + 1) +
+        R"(,"args":{"name":)" + quoted(track.title) + "}}");
+  }
+  for (const Placed& placed : layout.slices) {
+    const std::string& name = placed.step->names[placed.slice->name];
+    const bool on_gpu = placed.step->lanes[placed.row->lane].on_gpu;
+    add(R"({"ph":"X","cat":")" + std::string(category_of(placed, name)) + R"(","name":)" + quoted(name) + R"(,"pid":)" +
+        std::to_string(placed.process) + R"(,"tid":)" + std::to_string(placed.track) + R"(,"ts":)" +
+        microseconds(placed.start_ns) + R"(,"dur":)" + microseconds(placed.end_ns - placed.start_ns) +
+        R"(,"args":{"kind":")" + std::string(to_string(placed.slice->kind)) + "\"" +
+        (on_gpu ? R"(,"device":)" + std::to_string(placed.process - 1) + R"(,"stream":)" + std::to_string(placed.track)
+                : "") +
+        "}}");
+  }
+  sink(text + "\n]}\n");
+}
+
+void write_perfetto_trace(const StepTrace& trace, const Sink& sink) {
+  PerfettoWriter(trace, sink).write();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,405 @@
+#include "app/panels/profile/icicle.h"
+
+#include <imgui_internal.h>  // SetKeyOwner
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/ui_test_anchors.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float row_height = 18, lane_height = 20, axis_height = 22, title_height = 24, memory_height = 56;
+constexpr double least_shown_ns = 20;
+
+ImVec4 rgb(unsigned value) {
+  return {static_cast<float>(value >> 16 & 255) / 255, static_cast<float>(value >> 8 & 255) / 255,
+          static_cast<float>(value & 255) / 255, 1};
+}
+
+// 1, 2 or 5 times a power of ten, at least `least`.
+double round_interval(double least) {
+  const double power = std::pow(10.0, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least) return factor * power;
+  }
+  return 10 * power;
+}
+
+// Text of a slice is dark on its bright colour.
+ImVec4 text_on_slice() {
+  return theme_is_dark() ? rgb(0x0d1117) : rgb(0x10161f);
+}
+
+float height_of(const StepSlices& step) {
+  return px(row_height) * static_cast<float>(step.rows.size()) +
+         px(lane_height) * static_cast<float>(step.lanes.size()) + px(6);
+}
+
+}  // namespace
+
+ImVec4 kind_colour(OperatorKind kind) {
+  switch (kind) {
+    case OperatorKind::products:
+      return rgb(theme_is_dark() ? 0x5aa9ff : 0x6fb0f5);
+    case OperatorKind::attention:
+      return rgb(theme_is_dark() ? 0xb48cf2 : 0xb497e8);
+    case OperatorKind::softmax:
+      return rgb(theme_is_dark() ? 0xe58fc4 : 0xe39ac6);
+    case OperatorKind::normalisation:
+      return rgb(theme_is_dark() ? 0x4fc6c0 : 0x66c4be);
+    case OperatorKind::activation:
+      return rgb(theme_is_dark() ? 0x67c587 : 0x78c492);
+    case OperatorKind::elementwise:
+      return rgb(theme_is_dark() ? 0xa9c46c : 0xb3c877);
+    case OperatorKind::copies:
+      return rgb(theme_is_dark() ? 0xe3b75c : 0xe2ba66);
+    case OperatorKind::embedding:
+      return rgb(theme_is_dark() ? 0x8fa5d8 : 0x9db0dc);
+    case OperatorKind::optimizer:
+      return rgb(theme_is_dark() ? 0xef8f62 : 0xef9c75);
+    case OperatorKind::communication:
+      return rgb(theme_is_dark() ? 0xf2747f : 0xf08690);
+    case OperatorKind::data:
+      return rgb(theme_is_dark() ? 0xc9a38a : 0xcfac95);
+    case OperatorKind::between:
+    case OperatorKind::idle:
+      break;
+  }
+  return rgb(theme_is_dark() ? 0x7d8797 : 0xb4bcc8);
+}
+
+ImVec4 memory_colour(MemoryUse use) {
+  switch (use) {
+    case MemoryUse::data:
+      return kind_colour(OperatorKind::data);
+    case MemoryUse::activations:
+      return kind_colour(OperatorKind::products);
+    case MemoryUse::gradients:
+      return kind_colour(OperatorKind::attention);
+    case MemoryUse::optimizer:
+      return kind_colour(OperatorKind::optimizer);
+    case MemoryUse::before:
+      break;
+  }
+  return kind_colour(OperatorKind::between);
+}
+
+std::string slice_time_text(double ns) {
+  char text[48];
+  if (std::fabs(ns) < 1e6)
+    std::snprintf(text, sizeof text, std::fabs(ns) < 1e4 ? "%.2f us" : "%.1f us", ns / 1e3);
+  else
+    return milliseconds_text(ns / 1e6);
+  return text;
+}
+
+std::int64_t Icicle::matches() const {
+  return halves_[0].search.count() + halves_[1].search.count();
+}
+
+// Follows what is shown: the search, and the whole step where another one is shown.
+void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
+  const std::array<const ShownProfile*, 2> shown{before, &after};
+  bool is_new = false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::shared_ptr<const StepSlices> slices = shown[i] ? shown[i]->slices : nullptr;
+    Half& half = halves_[i];
+    if (half.slices != slices) {
+      // The same slices read again, as when another program wrote to the file, don't move the view.
+      const bool is_same = half.slices && slices && half.slices->step == slices->step &&
+                           half.slices->length_ns == slices->length_ns && half.slices->names == slices->names;
+      half.slices = slices;
+      half.searched = "\x01";
+      if (!is_same) half.scroll = 0;
+      is_new = is_new || !is_same;
+    }
+    if (half.searched == search_text_) continue;
+    half.searched = search_text_;
+    half.search = slices ? SliceSearch(*slices, search_text_) : SliceSearch();
+  }
+  hovered_.reset();
+  if (!is_new) return;
+  all_ = {0, 1};
+  for (const Half& half : halves_) {
+    if (!half.slices) continue;
+    all_.from_ns = std::min(all_.from_ns, static_cast<double>(first_ns(*half.slices)));
+    all_.to_ns = std::max(all_.to_ns, static_cast<double>(last_ns(*half.slices)));
+  }
+  shown_ = all_;
+}
+
+void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float height) {
+  keep_up(before, after);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 size(ImGui::GetContentRegionAvail().x, height);
+  ImGui::SetNextItemAllowOverlap();
+  ImGui::InvisibleButton("##icicle", size);
+  ImGui::SetItemKeyOwner(ImGuiKey_MouseWheelY);
+  mark("profile.icicle");
+  hear(at, size);
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  draw->PushClipRect(at, ImVec2(at.x + size.x, at.y + size.y), true);
+  draw_axis(at.x, at.y, size.x);
+  const float top = at.y + px(axis_height);
+  const float room = size.y - px(axis_height);
+  if (before && before->slices && after.slices) {
+    // Each has as much room as its rows need, and at least a third.
+    const float wanted = height_of(*before->slices) + px(title_height);
+    const float other = height_of(*after.slices) + px(title_height);
+    const float share = std::clamp(wanted / (wanted + other), 0.34f, 0.66f);
+    const float first = std::floor((room - px(8)) * share);
+    middle_ = top + first + px(8);
+    draw_half(halves_[0], *before, ImVec2(at.x, top), ImVec2(size.x, first), "profile.before");
+    draw->AddLine(ImVec2(at.x, middle_ - px(4)), ImVec2(at.x + size.x, middle_ - px(4)), u32(palette().line));
+    draw_half(halves_[1], after, ImVec2(at.x, middle_), ImVec2(size.x, room - first - px(8)), "profile.after");
+  } else {
+    const bool is_after = after.slices != nullptr;
+    middle_ = is_after ? top : at.y + size.y;
+    if (is_after)
+      draw_half(halves_[1], after, ImVec2(at.x, top), ImVec2(size.x, room), "profile.after");
+    else if (before && before->slices)
+      draw_half(halves_[0], *before, ImVec2(at.x, top), ImVec2(size.x, room), "profile.before");
+  }
+  draw->PopClipRect();
+  if (ImGui::IsItemDeactivated() && dragged_ < px(4))
+    chosen_ = hovered_ ? hovered_->profile->slices->names[hovered_->slice->name] : "";
+  if (hovered_ && !ImGui::IsItemActive()) tell(*hovered_);
+}
+
+void Icicle::draw_axis(float x, float y, float width) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const double interval = round_interval(shown_.length() * px(110) / width);
+  ImGui::PushFont(fonts().regular, small_size);
+  for (double ns = std::ceil(shown_.from_ns / interval) * interval; ns < shown_.to_ns; ns += interval) {
+    const float at = x + static_cast<float>((ns - shown_.from_ns) / shown_.length()) * width;
+    draw->AddLine(ImVec2(at, y), ImVec2(at, y + px(10'000)), u32(palette().line, 0.5f));
+    char text[48];
+    const double unit = all_.length() < 1e6 ? 1e3 : 1e6;
+    const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(interval / unit) + 1e-9)), 0, 6);
+    std::snprintf(text, sizeof text, "%.*f %s", decimals, std::fabs(ns) < interval / 2 ? 0.0 : ns / unit,
+                  unit < 1e6 ? "us" : "ms");
+    draw->AddText(ImVec2(at + px(4), y + px(2)), u32(palette().quiet), text);
+  }
+  ImGui::PopFont();
+}
+
+void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 size, const char* anchor) {
+  const StepSlices& step = *shown.slices;
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const std::string title = shown.name + (shown.steps.empty() ? "" : ", step " + std::to_string(step.step)) +
+                            (step.rank > 0 ? ", rank " + std::to_string(step.rank) : "");
+  ImGui::PushFont(fonts().semibold, small_size);
+  draw->AddText(ImVec2(at.x, at.y + px(4)), u32(palette().text), title.c_str());
+  const float title_width = ImGui::CalcTextSize(title.c_str()).x;
+  ImGui::PopFont();
+  std::string detail =
+      milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) + " slices";
+  if (step.left_out > 0) detail += "; " + grouped(step.left_out) + " shorter or deeper ones aren't kept";
+  if (half.search.is_on()) detail += "; " + grouped(half.search.count()) + " match";
+  ImGui::PushFont(fonts().regular, small_size);
+  draw->AddText(ImVec2(at.x + title_width + px(12), at.y + px(4)), u32(palette().quiet), detail.c_str());
+  ImGui::PopFont();
+  const float strip = step.memory.empty() || size.y < px(150) ? 0 : px(memory_height);
+  const ImVec2 low(at.x, at.y + px(title_height)), high(at.x + size.x, at.y + size.y - strip);
+  if (strip > 0) draw_memory(step, ImVec2(low.x, high.y + px(4)), ImVec2(high.x, high.y + strip));
+  ui_test_anchors::note(anchor, low.x, low.y, high.x, high.y);
+  half.content = height_of(step);
+  half.scroll = std::clamp(half.scroll, 0.0f, std::max(0.0f, half.content - (high.y - low.y)));
+  draw->PushClipRect(low, high, true);
+  const float end =
+      low.x + static_cast<float>((static_cast<double>(step.length_ns) - shown_.from_ns) / shown_.length()) * size.x;
+  draw->AddLine(ImVec2(end, low.y), ImVec2(end, high.y), u32(palette().accent, 0.6f));  // the step's end
+  float y = low.y - half.scroll;
+  for (std::size_t row = 0; row < step.rows.size(); ++row) {
+    if (row == 0 || step.rows[row].lane != step.rows[row - 1].lane) {
+      const SliceLane& lane = step.lanes[step.rows[row].lane];
+      ImGui::PushFont(fonts().regular, small_size);
+      if (y > low.y - px(lane_height) && y < high.y)
+        draw->AddText(ImVec2(low.x, y + px(3)), u32(palette().quiet),
+                      ((lane.on_gpu ? "GPU " : "CPU ") + lane.title).c_str());
+      ImGui::PopFont();
+      y += px(lane_height);
+    }
+    if (y > low.y - px(row_height) && y < high.y) draw_row(half, shown, row, ImVec2(low.x, y), size.x);
+    y += px(row_height);
+  }
+  draw->PopClipRect();
+  if (half.content > high.y - low.y) {
+    const float share = (high.y - low.y) / half.content, top = low.y + half.scroll * share;
+    draw->AddRectFilled(ImVec2(high.x - px(4), top), ImVec2(high.x, top + (high.y - low.y) * share),
+                        u32(palette().quiet, 0.5f), px(2));
+  }
+}
+
+// The memory in use, stacked by what it is used for; a column is as high as its highest moment.
+void Icicle::draw_memory(const StepSlices& step, ImVec2 low, ImVec2 high) const {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const auto peak = std::max_element(step.memory.begin(), step.memory.end(),
+                                     [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
+  const double most = static_cast<double>(std::max<std::int64_t>(peak->total(), 1));
+  constexpr float column = 2;
+  const MemoryPoint* highest = nullptr;
+  std::size_t next = 0;
+  for (float x = low.x; x < high.x; x += column) {
+    const double until =
+        shown_.from_ns + static_cast<double>((x + column - low.x) / (high.x - low.x)) * shown_.length();
+    const MemoryPoint* now = next > 0 ? &step.memory[next - 1] : nullptr;  // it holds until the next one
+    highest = now;
+    for (; next < step.memory.size() && static_cast<double>(step.memory[next].at_ns) < until; ++next) {
+      if (!highest || step.memory[next].total() > highest->total()) highest = &step.memory[next];
+    }
+    if (!highest || until > static_cast<double>(last_ns(step))) continue;
+    float y = high.y;
+    for (const MemoryUse use : all_memory_uses) {
+      const auto bytes = static_cast<double>(highest->bytes[static_cast<std::size_t>(use)]);
+      const float height = static_cast<float>(bytes / most) * (high.y - low.y);
+      if (height > 0) draw->AddRectFilled(ImVec2(x, y - height), ImVec2(x + column, y), u32(memory_colour(use), 0.75f));
+      y -= height;
+    }
+  }
+  std::string text = "memory, at most " + bytes_text(most) + ":";
+  ImGui::PushFont(fonts().regular, small_size);
+  float x = low.x;
+  const auto say = [&](const std::string& words, const ImVec4& colour) {
+    const ImVec2 size = ImGui::CalcTextSize(words.c_str());
+    draw->AddRectFilled(ImVec2(x, low.y), ImVec2(x + size.x + px(8), low.y + size.y + px(2)),
+                        u32(palette().card, 0.85f));
+    draw->AddText(ImVec2(x + px(2), low.y), u32(colour), words.c_str());
+    x += size.x + px(8);
+  };
+  say(text, palette().text);
+  for (const MemoryUse use : all_memory_uses) {
+    const auto bytes = peak->bytes[static_cast<std::size_t>(use)];
+    if (bytes > 0) say(std::string(to_string(use)) + " " + bytes_text(static_cast<double>(bytes)), memory_colour(use));
+  }
+  ImGui::PopFont();
+}
+
+void Icicle::draw_row(const Half& half, const ShownProfile& shown, std::size_t row, ImVec2 at, float width) {
+  const StepSlices& step = *shown.slices;
+  pieces_.clear();
+  lay_out_row(step.rows[row], row, *shown.index, half.search, shown_, width, pieces_);
+  ImGui::PushFont(fonts().regular, small_size);
+  for (const DrawnSlice& piece : pieces_) draw_slice(step, step.rows[row], piece, at);
+  ImGui::PopFont();
+  const ImVec2 mouse = ImGui::GetIO().MousePos;
+  if (!ImGui::IsItemHovered() || mouse.y < at.y || mouse.y >= at.y + px(row_height)) return;
+  const double ns = shown_.from_ns + static_cast<double>((mouse.x - at.x) / width) * shown_.length();
+  const KeptSlice* slice = slice_at(step.rows[row], ns, 2 * shown_.length() / width);
+  if (!slice) return;
+  hovered_ = Hovered{&shown, row, slice};
+  const auto x_of = [&](double when) {
+    return at.x + static_cast<float>((when - shown_.from_ns) / shown_.length()) * width;
+  };
+  const float x0 = std::max(x_of(static_cast<double>(slice->start_ns)), at.x - 1);
+  const float x1 = std::min(x_of(static_cast<double>(slice->start_ns + slice->duration_ns)), at.x + width + 1);
+  ImGui::GetWindowDrawList()->AddRect(ImVec2(x0, at.y), ImVec2(std::max(x1, x0 + px(2)), at.y + px(row_height) - px(1)),
+                                      u32(palette().text), px(2), 0, px(1.5f));
+}
+
+void Icicle::draw_slice(const StepSlices& step, const SliceRow& row, const DrawnSlice& piece, ImVec2 at) {
+  ImDrawList* draw = ImGui::GetWindowDrawList();
+  const bool is_dimmed = !search_text_.empty() && !piece.is_match;
+  const ImVec4 colour = kind_colour(piece.kind);
+  const ImVec2 low(at.x + piece.x0, at.y), high(at.x + std::max(piece.x1, piece.x0 + 1), at.y + px(row_height) - px(1));
+  if (piece.count > 1) {
+    draw->AddRectFilled(low, high, u32(colour, (is_dimmed ? 0.2f : 1) * (0.3f + 0.6f * piece.cover)));
+    return;
+  }
+  const float width = high.x - low.x;
+  const float air = width > px(4) ? 1.0f : 0.0f;  // between neighbours
+  draw->AddRectFilled(low, ImVec2(high.x - air, high.y), u32(colour, is_dimmed ? 0.22f : 0.92f),
+                      width > px(8) ? px(2) : 0);
+  const std::string& name = step.names[row.slices[piece.first].name];
+  if (!chosen_.empty() && name == chosen_)
+    draw->AddRect(low, ImVec2(high.x - air, high.y), u32(palette().accent), px(2), 0, px(2));
+  if (width < px(26)) return;
+  const std::string shown = name.starts_with("aten::") ? name.substr(6) : name;
+  const float text_x = std::max(low.x, at.x) + px(4);
+  const ImVec4 clip(text_x, low.y, high.x - px(2), high.y);
+  draw->AddText(ImGui::GetFont(), ImGui::GetFontSize(), ImVec2(text_x, low.y + px(1)),
+                u32(is_dimmed ? palette().quiet : text_on_slice()), shown.c_str(),
+                shown.c_str() + std::min<std::size_t>(shown.size(), 120), 0, &clip);
+}
+
+void Icicle::zoom(double factor, double at_ns) {
+  const double most = all_.length() * 1.1;
+  const double length = std::clamp(shown_.length() * factor, least_shown_ns, most);
+  const double share = (at_ns - shown_.from_ns) / shown_.length();
+  shown_.from_ns = at_ns - share * length;
+  shown_.to_ns = shown_.from_ns + length;
+  pan(0);
+}
+
+void Icicle::pan(double ns) {
+  const double length = shown_.length(), air = length * 0.5;
+  shown_.from_ns =
+      std::clamp(shown_.from_ns + ns, all_.from_ns - air, std::max(all_.to_ns + air - length, all_.from_ns - air));
+  shown_.to_ns = shown_.from_ns + length;
+}
+
+void Icicle::hear(ImVec2 at, ImVec2 size) {
+  const ImGuiIO& io = ImGui::GetIO();
+  if (ImGui::IsItemActivated()) {
+    dragged_ = 0;
+    dragged_half_ = io.MousePos.y < middle_ ? 0 : 1;
+  }
+  const double ns_per_pixel = shown_.length() / size.x;
+  if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, 0)) {
+    dragged_ = std::max(dragged_, std::hypot(ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).x,
+                                             ImGui::GetMouseDragDelta(ImGuiMouseButton_Left, 0).y));
+    pan(-static_cast<double>(io.MouseDelta.x) * ns_per_pixel);
+    halves_[static_cast<std::size_t>(dragged_half_)].scroll -= io.MouseDelta.y;
+  }
+  if (ImGui::IsItemHovered()) {
+    const double mouse_ns = shown_.from_ns + static_cast<double>(io.MousePos.x - at.x) * ns_per_pixel;
+    if (io.MouseWheel != 0 && io.KeyShift)
+      pan(-static_cast<double>(io.MouseWheel) * shown_.length() * 0.1);
+    else if (io.MouseWheel != 0)
+      zoom(std::pow(0.8, static_cast<double>(io.MouseWheel)), mouse_ns);
+    if (io.MouseWheelH != 0) pan(-static_cast<double>(io.MouseWheelH) * shown_.length() * 0.1);
+    if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) shown_ = all_;
+  }
+  hear_keys();
+}
+
+// As in Perfetto: W and S zoom, A and D pan. The arrows do the same; Home shows all.
+void Icicle::hear_keys() {
+  if (!keys_are_for_panel() || ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyAlt) return;
+  // Otherwise the arrows would move from button to button as well.
+  for (const ImGuiKey key : {ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_LeftArrow, ImGuiKey_RightArrow})
+    ImGui::SetKeyOwner(key, ImGui::GetItemID());
+  const auto pressed = [](ImGuiKey letter, ImGuiKey arrow) {
+    return ImGui::IsKeyPressed(letter, true) || (arrow != ImGuiKey_None && ImGui::IsKeyPressed(arrow, true));
+  };
+  const double middle = (shown_.from_ns + shown_.to_ns) / 2;
+  if (pressed(ImGuiKey_W, ImGuiKey_UpArrow)) zoom(0.7, middle);
+  if (pressed(ImGuiKey_S, ImGuiKey_DownArrow)) zoom(1 / 0.7, middle);
+  if (pressed(ImGuiKey_A, ImGuiKey_LeftArrow)) pan(-shown_.length() * 0.15);
+  if (pressed(ImGuiKey_D, ImGuiKey_RightArrow)) pan(shown_.length() * 0.15);
+  if (pressed(ImGuiKey_Home, ImGuiKey_None)) shown_ = all_;
+}
+
+void Icicle::tell(const Hovered& hovered) const {
+  const StepSlices& step = *hovered.profile->slices;
+  const KeptSlice& slice = *hovered.slice;
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(px(460));
+  text_strong(step.names[slice.name]);
+  text_quiet(std::string(to_string(slice.kind)) + ", " + step.lanes[step.rows[hovered.row].lane].title);
+  const double share =
+      step.length_ns > 0 ? static_cast<double>(slice.duration_ns) / static_cast<double>(step.length_ns) : 0;
+  ImGui::TextUnformatted((slice_time_text(static_cast<double>(slice.duration_ns)) + ", " + wording::percent(share) +
+                          " of the step, from " + slice_time_text(static_cast<double>(slice.start_ns)) + " on")
+                             .c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+}  // namespace stepladder

@@ -1,0 +1,252 @@
+#include "app/panels/profile/tables.h"
+
+#include <imgui.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/widgets.h"
+#include "app/format.h"
+#include "app/panels/profile/icicle.h"
+
+namespace stepladder {
+namespace {
+
+constexpr float cell_size = 13.5f;
+constexpr ImGuiTableFlags table_flags =
+    ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
+
+bool holds(const std::string& text, const std::string& searched) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  return searched.empty() ||
+         std::search(text.begin(), text.end(), searched.begin(), searched.end(), same) != text.end();
+}
+
+struct Head {
+  const char* name;
+  float width;  // 0: the rest
+  bool is_right;
+};
+
+bool begin_table(const char* id, std::initializer_list<Head> heads, int frozen_rows = 1) {
+  if (!ImGui::BeginTable(id, static_cast<int>(heads.size()), table_flags, ImGui::GetContentRegionAvail())) return false;
+  ImGui::TableSetupScrollFreeze(0, frozen_rows);
+  for (const Head& head : heads)
+    ImGui::TableSetupColumn(head.name,
+                            head.width > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch,
+                            px(head.width));
+  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
+  for (const Head& head : heads) {
+    ImGui::TableNextColumn();
+    if (head.is_right)
+      text_right(head.name, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - px(4), fonts().regular,
+                 small_size, &palette().quiet);
+    else
+      text_quiet(head.name);
+  }
+  return true;
+}
+
+void left_cell(const std::string& text, const ImVec4& colour, ImFont* font = nullptr) {
+  ImGui::TableNextColumn();
+  text_cut(text, ImGui::GetContentRegionAvail().x, colour, font ? font : fonts().regular, cell_size);
+}
+
+void right_cell(const std::string& text, const ImVec4* colour = nullptr, ImFont* font = nullptr) {
+  ImGui::TableNextColumn();
+  text_right(text, ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - px(4), font ? font : fonts().regular,
+             cell_size, colour);
+}
+
+void kind_cell(OperatorKind kind) {
+  ImGui::TableNextColumn();
+  colour_square(kind_colour(kind));
+  ImGui::SameLine(0, px(6));
+  text_cut(std::string(to_string(kind)), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, cell_size);
+}
+
+std::string calls_text(double calls) {
+  return calls > 0 ? compact(calls) : "-";
+}
+
+std::string change_text(double ms, double whole_ms) {
+  if (std::fabs(ms) < 0.0005 * whole_ms) return "=";
+  return (ms < 0 ? "- " : "+ ") + ms_figure(std::fabs(ms), whole_ms);
+}
+
+// Less time is good; what is small says nothing.
+const ImVec4& change_colour(double ms, double whole_ms) {
+  if (std::fabs(ms) < 0.002 * whole_ms) return palette().quiet;
+  return ms < 0 ? palette().good : palette().bad;
+}
+
+std::string side_text(const std::vector<TracedOperator>& rows) {
+  if (rows.empty()) return "";
+  return title_of(row_of(rows.front())) + (rows.size() > 1 ? " and " + std::to_string(rows.size() - 1) + " more" : "");
+}
+
+void list_rows(const char* what, const std::vector<TracedOperator>& rows) {
+  constexpr std::size_t most = 12;
+  if (rows.empty()) return;
+  text_quiet(what);
+  for (std::size_t i = 0; i < std::min(rows.size(), most); ++i) {
+    const TracedOperator& row = rows[i];
+    ImGui::TextUnformatted((title_of(row_of(row)) + (row.time.shapes.empty() ? "" : "  " + row.time.shapes) + "   " +
+                            calls_text(row.time.calls) + " calls, " + milliseconds_text(row.time.self_ms))
+                               .c_str());
+  }
+  if (rows.size() > most) text_quiet("and " + std::to_string(rows.size() - most) + " more");
+}
+
+void difference_row(const RowDifference& row, double whole) {
+  ImGui::TableNextRow();
+  left_cell(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
+  kind_cell(row.kind);
+  left_cell(title_of(row), palette().text);
+  if (ImGui::BeginItemTooltip()) {
+    list_rows("before", row.before);
+    list_rows("after", row.after);
+    ImGui::EndTooltip();
+  }
+  std::string calls = calls_text(row.before_calls);
+  if (calls != calls_text(row.after_calls)) calls += in_print(" -> ") + calls_text(row.after_calls);
+  right_cell(calls);
+  right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole));
+  right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole));
+  right_cell(change_text(row.delta_ms(), whole), &change_colour(row.delta_ms(), whole));
+}
+
+}  // namespace
+
+std::string title_of(const RowDifference& row) {
+  const std::string before = side_text(row.before), after = side_text(row.after);
+  if (before.empty() || after.empty() || before == after) return before.empty() ? after : before;
+  return before + in_print(" -> ") + after;
+}
+
+void draw_operator_table(const ShownProfile& shown, const std::string& search) {
+  std::vector<const TracedOperator*> rows;
+  for (const TracedOperator& each : shown.operators) {
+    if (holds(row_of(each).name, search)) rows.push_back(&each);
+  }
+  if (!begin_table("##operators", {{"part", 70, false},
+                                   {"operator", 0, false},
+                                   {"kind", 130, false},
+                                   {"calls", 54, true},
+                                   {"ms/step", 66, true},
+                                   {"share", 54, true},
+                                   {"GFLOP/s", 62, true}}))
+    return;
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
+      const TracedOperator& each = *rows[static_cast<std::size_t>(i)];
+      ImGui::TableNextRow();
+      left_cell(each.time.part, palette().quiet);
+      left_cell(title_of(row_of(each)), palette().text);
+      if (!each.time.shapes.empty()) wrapped_tooltip(each.time.shapes, 400);
+      kind_cell(kind_of(each));
+      right_cell(calls_text(each.time.calls));
+      right_cell(ms_figure(each.time.self_ms, shown.step_ms));
+      right_cell(wording::percent(each.time.self_ms / shown.step_ms), &palette().quiet);
+      right_cell(compact(gigaflops_per_s(each.time)), &palette().quiet);
+    }
+  }
+  ImGui::EndTable();
+}
+
+void draw_difference_table(const ProfileDifference& difference, const std::string& search) {
+  std::vector<const RowDifference*> rows;
+  double left_out_ms = 0;
+  for (const RowDifference& each : difference.rows) {
+    const auto matches = [&](const TracedOperator& row) { return holds(row_of(row).name, search); };
+    if (std::any_of(each.before.begin(), each.before.end(), matches) ||
+        std::any_of(each.after.begin(), each.after.end(), matches))
+      rows.push_back(&each);
+    else
+      left_out_ms += each.delta_ms();
+  }
+  const double whole = std::max(difference.before_ms, difference.after_ms);
+  if (!begin_table("##difference",
+                   {{"change", 84, false},
+                    {"kind", 130, false},
+                    {"operator", 0, false},
+                    {"calls", 92, true},
+                    {"before", 66, true},
+                    {"after", 66, true},
+                    {"change in ms", 84, true}},
+                   2))
+    return;
+  ImGui::TableNextRow();
+  left_cell("A step", palette().text, fonts().semibold);
+  left_cell(search.empty() ? "" : "without search", palette().quiet);
+  left_cell(search.empty() ? "all rows add up to this" : "rows left out: " + change_text(left_out_ms, whole) + " ms",
+            palette().quiet);
+  right_cell("");
+  right_cell(ms_figure(difference.before_ms, whole), nullptr, fonts().semibold);
+  right_cell(ms_figure(difference.after_ms, whole), nullptr, fonts().semibold);
+  const double delta = difference.after_ms - difference.before_ms;
+  right_cell(change_text(delta, whole), &change_colour(delta, whole), fonts().semibold);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(rows.size()));
+  while (clipper.Step()) {
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      difference_row(*rows[static_cast<std::size_t>(i)], whole);
+  }
+  ImGui::EndTable();
+}
+
+void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
+  using Key = std::tuple<StepPhase, ModelPart, KnownBy>;
+  const bool compares = before && !before->anatomy.empty();
+  std::vector<AnatomyRow> rows = by_part(after.anatomy);
+  std::map<Key, double> earlier;
+  if (compares) {
+    for (const AnatomyRow& row : by_part(before->anatomy)) {
+      earlier[{row.phase, row.part, row.known_by}] = row.ms;
+      const auto is_same = [&](const AnatomyRow& each) {
+        return each.phase == row.phase && each.part == row.part && each.known_by == row.known_by;
+      };
+      if (std::none_of(rows.begin(), rows.end(), is_same)) {
+        rows.push_back(row);
+        rows.back().ms = 0;
+      }
+    }
+  }
+  const float foot = ImGui::GetTextLineHeight() * 2 + px(10);
+  ImGui::BeginChild("##anatomy", ImVec2(0, -foot));
+  const double whole = std::max(after.step_ms, compares ? before->step_ms : 0);
+  if (begin_table("##parts", {{"part of the step", 0, false},
+                              {"known by", 76, false},
+                              {compares ? "before" : "", 66, true},
+                              {compares ? "after" : "ms/step", 66, true},
+                              {compares ? "change in ms" : "share", 84, true}})) {
+    for (const AnatomyRow& row : rows) {
+      ImGui::TableNextRow();
+      left_cell(title_of(row), palette().text);
+      left_cell(row.known_by == KnownBy::nothing ? "" : std::string(to_string(row.known_by)), palette().quiet);
+      const double was = compares ? earlier[{row.phase, row.part, row.known_by}] : 0;
+      right_cell(compares ? ms_figure(was, whole) : "");
+      right_cell(ms_figure(row.ms, whole));
+      if (compares)
+        right_cell(change_text(row.ms - was, whole), &change_colour(row.ms - was, whole));
+      else
+        right_cell(wording::percent(row.ms / after.step_ms), &palette().quiet);
+    }
+    ImGui::EndTable();
+  }
+  ImGui::EndChild();
+  text_quiet_wrapped(certainty_of(after.anatomy));
+}
+
+}  // namespace stepladder

@@ -1,0 +1,94 @@
+#include "storage/database/traces/trace_details.h"
+
+#include <algorithm>
+
+#include "storage/database/database.h"
+#include "storage/traces/trace.h"
+
+namespace stepladder {
+namespace {
+
+// The value whose name is `text`; the first if none is.
+template <class Values>
+auto value_named(const Values& values, const std::string& text) {
+  const auto found = std::find_if(values.begin(), values.end(), [&](auto each) { return to_string(each) == text; });
+  return found == values.end() ? values.front() : *found;
+}
+
+}  // namespace
+
+void TraceDetails::insert(TraceId trace, const Anatomy& anatomy, const std::vector<KeptStep>& kept) {
+  Transaction transaction(database_);
+  std::int64_t place = 0;
+  for (const AnatomyRow& each : anatomy) {
+    Statement row(database_,
+                  "INSERT INTO trace_anatomy (trace_id, place, phase, part, block, known_by, ms) VALUES (?, ?, ?, ?, "
+                  "?, ?, ?)");
+    row.bind(trace).bind(place++).bind(to_string(each.phase)).bind(to_string(each.part));
+    row.bind(each.block < 0 ? std::optional<int>() : each.block).bind(to_string(each.known_by)).bind(each.ms).run();
+  }
+  for (const KeptStep& each : kept) {
+    Statement row(database_, "INSERT INTO trace_slices (trace_id, rank, step, slices, packed) VALUES (?, ?, ?, ?, ?)");
+    row.bind(trace).bind(each.rank).bind(each.step).bind(each.slices).bind_blob(each.packed).run();
+  }
+  transaction.commit();
+}
+
+Anatomy TraceDetails::anatomy(TraceId trace) {
+  Statement rows(database_,
+                 "SELECT phase, part, block, known_by, ms FROM trace_anatomy WHERE trace_id = ? ORDER BY place");
+  rows.bind(trace);
+  Anatomy anatomy;
+  while (rows.step()) {
+    AnatomyRow row{.phase = value_named(all_step_phases, rows.text(0)),
+                   .part = value_named(all_model_parts, rows.text(1)),
+                   .known_by = value_named(all_known_by, rows.text(3)),
+                   .ms = rows.real(4)};
+    if (!rows.is_null(2)) row.block = static_cast<int>(std::clamp<std::int64_t>(rows.integer(2), 0, 100'000));
+    anatomy.push_back(row);
+  }
+  return anatomy;
+}
+
+std::vector<KeptStepName> TraceDetails::steps(TraceId trace) {
+  Statement rows(database_, "SELECT rank, step, slices FROM trace_slices WHERE trace_id = ? ORDER BY rank, step");
+  rows.bind(trace);
+  std::vector<KeptStepName> steps;
+  while (rows.step())
+    steps.push_back({.rank = static_cast<int>(rows.integer(0)), .step = rows.integer(1), .slices = rows.integer(2)});
+  return steps;
+}
+
+StepSlices TraceDetails::slices(TraceId trace, int rank, std::int64_t step) {
+  Statement row(database_, "SELECT packed FROM trace_slices WHERE trace_id = ? AND rank = ? AND step = ?");
+  row.bind(trace).bind(rank).bind(step);
+  const std::string what =
+      "trace " + std::to_string(trace) + ", step " + std::to_string(step) + " of rank " + std::to_string(rank);
+  if (!row.step()) throw StorageError(what + " has no slices");
+  try {
+    return unpack(row.blob(0));
+  } catch (const TraceError& error) {
+    throw StorageError(what + " " + error.what());
+  }
+}
+
+std::vector<RunId> TraceDetails::timed_runs() {
+  Statement rows(database_,
+                 "SELECT run_id FROM profiles WHERE NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "
+                 "profiles.run_id AND deleted_at IS NOT NULL) ORDER BY run_id");
+  std::vector<RunId> runs;
+  while (rows.step()) runs.push_back(rows.integer(0));
+  return runs;
+}
+
+TraceId keep_trace(TraceStore& store, StoredTrace trace, const TracedProcess& process) {
+  trace.profile = process.profile;
+  TraceId id = 0;
+  store.in_one_transaction([&] {
+    id = store.insert(trace);
+    store.details().insert(id, process.anatomy, process.kept);
+  });
+  return id;
+}
+
+}  // namespace stepladder

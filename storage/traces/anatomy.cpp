@@ -1,0 +1,188 @@
+#include "storage/traces/anatomy.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "storage/wording.h"
+
+namespace stepladder {
+namespace {
+
+bool is_of_model(const AnatomyRow& row) {
+  return row.phase == StepPhase::forward || row.phase == StepPhase::backward;
+}
+
+// In the order of a step: a forward pass by blocks, a backward pass from the loss to the embedding.
+auto place_in_step(const AnatomyRow& row) {
+  int group = 0;
+  switch (row.part) {
+    case ModelPart::embedding:
+      group = 0;
+      break;
+    case ModelPart::attention:
+    case ModelPart::mlp:
+    case ModelPart::norm:
+      group = 1;
+      break;
+    case ModelPart::head:
+      group = 2;
+      break;
+    case ModelPart::loss:
+      group = 3;
+      break;
+    case ModelPart::unknown:
+      group = 4;
+      break;
+  }
+  int block = row.block, within = static_cast<int>(row.part);
+  if (row.phase == StepPhase::backward && row.part != ModelPart::unknown) {
+    group = 3 - group;
+    block = -block;
+    within = -within;
+  }
+  return std::tuple(row.phase, group, block, within, row.known_by);
+}
+
+void sort(Anatomy& anatomy) {
+  std::stable_sort(anatomy.begin(), anatomy.end(),
+                   [](const AnatomyRow& a, const AnatomyRow& b) { return place_in_step(a) < place_in_step(b); });
+}
+
+}  // namespace
+
+std::string_view to_string(ModelPart part) {
+  switch (part) {
+    case ModelPart::unknown:
+      return "";
+    case ModelPart::embedding:
+      return "embedding";
+    case ModelPart::attention:
+      return "attention";
+    case ModelPart::mlp:
+      return "MLP";
+    case ModelPart::norm:
+      return "norm";
+    case ModelPart::head:
+      return "head";
+    case ModelPart::loss:
+      return "loss";
+  }
+  return "";
+}
+
+std::string_view to_string(StepPhase phase) {
+  switch (phase) {
+    case StepPhase::data:
+      return "data";
+    case StepPhase::forward:
+      return "forward";
+    case StepPhase::backward:
+      return "backward";
+    case StepPhase::optimizer:
+      return "optimizer";
+    case StepPhase::communication:
+      return "communication";
+    case StepPhase::idle:
+      return "idle";
+    case StepPhase::other:
+      return "other";
+  }
+  return "";
+}
+
+std::string_view to_string(KnownBy known_by) {
+  switch (known_by) {
+    case KnownBy::nothing:
+      return "nothing";
+    case KnownBy::order:
+      return "order";
+    case KnownBy::name:
+      return "name";
+  }
+  return "";
+}
+
+Anatomy by_part(const Anatomy& anatomy) {
+  std::map<std::tuple<StepPhase, ModelPart, KnownBy>, AnatomyRow> sums;
+  for (const AnatomyRow& row : anatomy) {
+    AnatomyRow& sum = sums.try_emplace({row.phase, row.part, row.known_by},
+                                       AnatomyRow{.phase = row.phase, .part = row.part, .known_by = row.known_by})
+                          .first->second;
+    sum.ms += row.ms;
+  }
+  Anatomy rows;
+  for (const auto& [key, sum] : sums) rows.push_back(sum);
+  sort(rows);
+  return rows;
+}
+
+int block_count(const Anatomy& anatomy) {
+  std::set<int> blocks;
+  for (const AnatomyRow& row : anatomy) {
+    if (row.block >= 0) blocks.insert(row.block);
+  }
+  return static_cast<int>(blocks.size());
+}
+
+std::string title_of(const AnatomyRow& row) {
+  if (row.phase == StepPhase::optimizer) return "optimiser";
+  if (row.phase == StepPhase::other) return "other";
+  if (!is_of_model(row)) return std::string(to_string(row.phase));
+  const std::string phase(to_string(row.phase));
+  if (row.part == ModelPart::unknown) return "rest of " + phase;
+  return (row.block >= 0 ? "block " + std::to_string(row.block) + " " : "") + std::string(to_string(row.part)) + ", " +
+         phase;
+}
+
+double ms_known_by(const Anatomy& anatomy, KnownBy known_by) {
+  double sum = 0;
+  for (const AnatomyRow& row : anatomy) {
+    if (is_of_model(row) && row.known_by == known_by) sum += row.ms;
+  }
+  return sum;
+}
+
+double model_ms(const Anatomy& anatomy) {
+  double sum = 0;
+  for (const KnownBy each : all_known_by) sum += ms_known_by(anatomy, each);
+  return sum;
+}
+
+std::string certainty_of(const Anatomy& anatomy) {
+  const double whole = model_ms(anatomy);
+  if (whole <= 0) return "The trace has no forward or backward pass that can be told apart.";
+  const double by_name = ms_known_by(anatomy, KnownBy::name) / whole;
+  const double by_order = ms_known_by(anatomy, KnownBy::order) / whole;
+  if (by_name + by_order < 0.005)
+    return "Neither names nor the operators' order tell the parts of the model. Put ranges around them "
+           "(torch.profiler.record_function(\"attention\"), or NVTX), or profile with with_stack=True.";
+  std::string text = "Of forward and backward, ";
+  if (by_name >= 0.005) text += wording::percent(by_name) + " is known by names of ranges and modules";
+  if (by_name >= 0.005 && by_order >= 0.005) text += ", ";
+  if (by_order >= 0.005) text += wording::percent(by_order) + " is guessed from the order of operators";
+  const double rest = 1 - by_name - by_order;
+  return text + (rest >= 0.005 ? ", and " + wording::percent(rest) + " isn't known." : ".");
+}
+
+Anatomy mean_anatomy(const std::vector<std::pair<Anatomy, double>>& ranks) {
+  double steps = 0;
+  for (const auto& [anatomy, count] : ranks) steps += count;
+  std::map<std::tuple<StepPhase, ModelPart, int, KnownBy>, AnatomyRow> sums;
+  for (const auto& [anatomy, count] : ranks) {
+    for (const AnatomyRow& row : anatomy) {
+      AnatomyRow empty = row;
+      empty.ms = 0;
+      sums.try_emplace({row.phase, row.part, row.block, row.known_by}, empty).first->second.ms +=
+          steps > 0 ? row.ms * count / steps : 0;
+    }
+  }
+  Anatomy mean;
+  for (const auto& [key, row] : sums) mean.push_back(row);
+  sort(mean);
+  return mean;
+}
+
+}  // namespace stepladder

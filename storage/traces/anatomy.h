@@ -1,0 +1,56 @@
+// A traced step's time by what it is for: data, embedding, each block's attention and MLP, head, loss, their backward
+// passes, optimiser, communication, idle. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepladder {
+
+enum class ModelPart : std::uint8_t { unknown, embedding, attention, mlp, norm, head, loss };
+inline constexpr std::array all_model_parts{ModelPart::unknown, ModelPart::embedding, ModelPart::attention,
+                                            ModelPart::mlp,     ModelPart::norm,      ModelPart::head,
+                                            ModelPart::loss};
+std::string_view to_string(ModelPart part);  // "attention"; empty: not known
+
+enum class StepPhase : std::uint8_t { data, forward, backward, optimizer, communication, idle, other };
+inline constexpr std::array all_step_phases{StepPhase::data,      StepPhase::forward,       StepPhase::backward,
+                                            StepPhase::optimizer, StepPhase::communication, StepPhase::idle,
+                                            StepPhase::other};
+std::string_view to_string(StepPhase phase);
+
+enum class KnownBy : std::uint8_t {
+  nothing,  // the part of the model isn't known
+  order,    // the operators have the order of a GPT's forward pass: a guess
+  name      // a range or a module around the work has its name
+};
+inline constexpr std::array all_known_by{KnownBy::nothing, KnownBy::order, KnownBy::name};
+std::string_view to_string(KnownBy known_by);
+
+struct AnatomyRow {
+  StepPhase phase = StepPhase::other;
+  ModelPart part = ModelPart::unknown;  // of forward and backward
+  int block = -1;                       // of attention, MLP and norm; -1: not known
+  KnownBy known_by = KnownBy::nothing;
+  double ms = 0;  // of a step, a mean
+};
+
+// In the order of a step. The rows add up to it.
+using Anatomy = std::vector<AnatomyRow>;
+
+Anatomy by_part(const Anatomy& anatomy);                       // all blocks of a part in one row, whose block is -1
+int block_count(const Anatomy& anatomy);                       // of which there are rows
+std::string title_of(const AnatomyRow& row);                   // "block 3 attention, backward"
+double ms_known_by(const Anatomy& anatomy, KnownBy known_by);  // of forward and backward
+double model_ms(const Anatomy& anatomy);                       // forward and backward together
+
+// How sure the rows are, in a sentence.
+std::string certainty_of(const Anatomy& anatomy);
+
+// Of several ranks, each with the number of its steps.
+Anatomy mean_anatomy(const std::vector<std::pair<Anatomy, double>>& ranks);
+
+}  // namespace stepladder

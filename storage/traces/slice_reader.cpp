@@ -1,0 +1,173 @@
+#include "storage/traces/slice_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <unordered_map>
+
+namespace stepladder {
+namespace {
+
+bool is_in(const StepSpan& span, std::int64_t ns) {
+  return ns >= span.start_ns && ns < span.end_ns;
+}
+
+// The shortest slice that is kept if there are too many.
+std::int64_t least_duration(std::vector<std::int64_t> durations) {
+  if (static_cast<std::int64_t>(durations.size()) <= StepSlices::most) return 0;
+  const auto border = durations.begin() + StepSlices::most;
+  std::nth_element(durations.begin(), border, durations.end(), std::greater<>());
+  return *border + 1;
+}
+
+class SliceReader {
+ public:
+  SliceReader(const Trace& trace, const std::vector<Launch>& launches, const StepWindow& window)
+      : trace_(trace), launches_(launches), window_(window) {
+    made_.rank = window.rank;
+    made_.step = window.device.number;
+    made_.length_ns = window.device.end_ns - window.device.start_ns;
+  }
+
+  StepSlices read() {
+    std::vector<std::int64_t> durations;
+    for (const TraceSlice& slice : trace_.slices()) {
+      if (counts(slice)) durations.push_back(slice.duration_ns);
+    }
+    least_ns_ = least_duration(std::move(durations));
+    std::uint16_t lane = 0;
+    for (const TraceSlice& slice : trace_.slices()) {
+      if (!counts(slice)) continue;
+      if (made_.lanes.empty() || slice.lane != lane) begin_lane(slice);
+      lane = slice.lane;
+      slice.kind == SliceKind::kernel ? read_kernel(slice) : read_call(slice);
+    }
+    std::erase_if(made_.rows, [](const SliceRow& row) { return row.slices.empty(); });
+    return std::move(made_);
+  }
+
+ private:
+  struct Open {
+    std::int64_t end_ns = 0;
+    std::uint8_t part = 0;
+  };
+
+  bool counts(const TraceSlice& slice) const {
+    if (slice.kind == SliceKind::device_step) return false;
+    if (slice.kind != SliceKind::kernel) return is_in(window_.cpu, slice.start_ns);
+    return window_.gpu && trace_.lanes()[slice.lane].process == *window_.gpu && is_in(window_.device, slice.start_ns);
+  }
+
+  void begin_lane(const TraceSlice& slice) {
+    const bool on_gpu = slice.kind == SliceKind::kernel;
+    const TraceLane& lane = trace_.lanes()[slice.lane];
+    made_.lanes.push_back({(on_gpu ? "stream " : "thread ") + lane.thread, on_gpu});
+    open_.clear();
+    first_row_ = made_.rows.size();
+  }
+
+  SliceRow* row(std::size_t depth) {
+    if (depth >= StepSlices::deepest) return nullptr;
+    while (made_.rows.size() <= first_row_ + depth)
+      made_.rows.push_back({.lane = static_cast<std::uint32_t>(made_.lanes.size() - 1),
+                            .depth = static_cast<std::uint32_t>(made_.rows.size() - first_row_),
+                            .slices = {}});
+    return &made_.rows[first_row_ + depth];
+  }
+
+  void add(SliceRow* row, const TraceSlice& slice, std::int64_t end_ns, OperatorKind kind) {
+    if (!row || slice.duration_ns < least_ns_) {
+      ++made_.left_out;
+      return;
+    }
+    row->slices.push_back({.start_ns = slice.start_ns - window_.device.start_ns,
+                           .duration_ns = std::max<std::int64_t>(end_ns - slice.start_ns, 0),
+                           .name = name_of(slice),
+                           .kind = kind});
+  }
+
+  // Slices of a thread nest; one that ends after the one around it is cut.
+  void read_call(const TraceSlice& slice) {
+    while (!open_.empty() && open_.back().end_ns <= slice.start_ns) open_.pop_back();
+    Open now{.end_ns = slice.start_ns + slice.duration_ns,
+             .part = open_.empty() ? std::uint8_t{step_part::forward} : open_.back().part};
+    if (!open_.empty()) now.end_ns = std::min(now.end_ns, open_.back().end_ns);
+    const std::string& name = trace_.text(slice.name);
+    if (const std::uint8_t part = part_begun_by(name); part != step_part::unknown) now.part = part;
+    const bool is_operator = slice.kind == SliceKind::operation && !is_range(name);
+    const OperatorKind kind = is_operator ? kind_of_call(slice.name, now.part) : OperatorKind::between;
+    add(row(open_.size()), slice, now.end_ns, kind);
+    open_.push_back(now);
+  }
+
+  // Kernels of a stream mostly follow each other; those that don't are in the first row with room.
+  void read_kernel(const TraceSlice& slice) {
+    std::size_t depth = 0;
+    while (depth < StepSlices::deepest) {
+      const std::vector<KeptSlice>& known = row(depth)->slices;
+      const std::int64_t start = slice.start_ns - window_.device.start_ns;
+      if (known.empty() || known.back().start_ns + known.back().duration_ns <= start) break;
+      ++depth;
+    }
+    add(row(depth), slice, slice.start_ns + slice.duration_ns, kind_of_kernel(slice));
+  }
+
+  OperatorKind kind_of_call(std::uint32_t name, std::uint8_t part) {
+    const auto [known, is_new] = call_kinds_.try_emplace(std::uint64_t{name} << 8 | part);
+    if (is_new) known->second = stepladder::kind_of(OperatorTime{.part = part_names[part], .name = trace_.text(name)});
+    return known->second;
+  }
+
+  OperatorKind kind_of_kernel(const TraceSlice& slice) {
+    const Launch* const launch = find_launch(launches_, slice.correlation);
+    const std::tuple key(slice.name, launch ? launch->launcher : 0, launch ? launch->part : std::uint8_t{0});
+    const auto [known, is_new] = kernel_kinds_.try_emplace(key);
+    if (is_new) {
+      TracedOperator row;
+      row.time.name = trace_.text(slice.name);
+      row.time.part = part_names[std::get<2>(key)];
+      row.launcher = trace_.text(std::get<1>(key));
+      known->second = stepladder::kind_of(row);
+    }
+    return known->second;
+  }
+
+  std::uint32_t name_of(const TraceSlice& slice) {
+    const auto [known, is_new] = names_.try_emplace(slice.name, static_cast<std::uint32_t>(made_.names.size()));
+    if (is_new) {
+      const std::string& name = trace_.text(slice.name);
+      made_.names.push_back(name.empty() && slice.kind == SliceKind::launch ? "launch" : name);
+    }
+    return known->second;
+  }
+
+  const Trace& trace_;
+  const std::vector<Launch>& launches_;
+  const StepWindow& window_;
+  StepSlices made_;
+  std::int64_t least_ns_ = 0;
+  std::size_t first_row_ = 0;  // of the lane
+  std::vector<Open> open_;
+  std::unordered_map<std::uint32_t, std::uint32_t> names_;
+  std::unordered_map<std::uint64_t, OperatorKind> call_kinds_;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint8_t>, OperatorKind> kernel_kinds_;
+};
+
+}  // namespace
+
+std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps) {
+  if (steps.empty()) return {};
+  std::vector<std::size_t> by_time(steps.size());
+  std::iota(by_time.begin(), by_time.end(), std::size_t{0});
+  std::stable_sort(by_time.begin(), by_time.end(),
+                   [&](std::size_t a, std::size_t b) { return steps[a].dt_ms < steps[b].dt_ms; });
+  const std::set<std::size_t> chosen{0, by_time[(steps.size() - 1) / 2], steps.size() - 1};
+  return {chosen.begin(), chosen.end()};
+}
+
+StepSlices slices_of(const Trace& trace, const std::vector<Launch>& launches, const StepWindow& window) {
+  return SliceReader(trace, launches, window).read();
+}
+
+}  // namespace stepladder

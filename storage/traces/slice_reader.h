@@ -1,0 +1,25 @@
+// Takes the slices of chosen steps out of a trace. Inside storage/traces/ only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "storage/traces/segments.h"
+#include "storage/traces/step_slices.h"
+
+namespace stepladder {
+
+struct StepWindow {
+  int rank = 0;
+  StepSpan device;                   // the step, as attribution.h has it
+  StepSpan cpu;                      // what the CPU did for it; the same without a GPU
+  const std::string* gpu = nullptr;  // whose kernels; null: none
+};
+
+// Places in `steps`, which are of one rank: the first, the median and the last step.
+std::vector<std::size_t> steps_to_keep(const std::vector<TracedStep>& steps);
+
+// The slices that begin in the window.
+StepSlices slices_of(const Trace& trace, const std::vector<Launch>& launches, const StepWindow& window);
+
+}  // namespace stepladder

@@ -1,0 +1,79 @@
+// The slices of one traced step, kept beside the sums so that the view Profile shows them without the trace's file.
+// Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/analysis/step_profile.h"
+
+namespace stepladder {
+
+struct KeptSlice {
+  std::int64_t start_ns = 0;  // since the step's start; negative: before it, as a launch of its first kernel
+  std::int64_t duration_ns = 0;
+  std::uint32_t name = 0;  // of StepSlices::names
+  OperatorKind kind = OperatorKind::between;
+};
+
+struct SliceLane {
+  std::string title;  // "thread 77", "stream 7"
+  bool on_gpu = false;
+};
+
+// Slices that don't overlap, in the order of time: those of one lane that are nested this deep. Kernels that run beside
+// each other on one stream are in rows of their own.
+struct SliceRow {
+  std::uint32_t lane = 0;  // of StepSlices::lanes
+  std::uint32_t depth = 0;
+  std::vector<KeptSlice> slices;
+};
+
+// What memory is used for, by the part of the step that asked for it. Of what was there before the profile nothing is
+// known.
+enum class MemoryUse : std::uint8_t { before, data, activations, gradients, optimizer };
+inline constexpr std::array all_memory_uses{MemoryUse::before, MemoryUse::data, MemoryUse::activations,
+                                            MemoryUse::gradients, MemoryUse::optimizer};
+std::string_view to_string(MemoryUse use);
+
+// The memory in use from this moment on.
+struct MemoryPoint {
+  std::int64_t at_ns = 0;  // since the step's start
+  std::array<std::int64_t, all_memory_uses.size()> bytes{};
+  std::int64_t total() const;
+};
+
+struct StepSlices {
+  static constexpr std::int64_t most = 2'000'000;    // slices of a step; beyond that only the longest are kept
+  static constexpr std::uint32_t deepest = 64;       // rows of a lane
+  static constexpr std::size_t most_memory = 4'000;  // points; of several the highest is kept
+
+  int rank = 0;
+  std::int64_t step = 0;
+  std::int64_t length_ns = 0;  // of the step
+  std::int64_t left_out = 0;   // slices beyond these limits
+  std::vector<std::string> names;
+  std::vector<SliceLane> lanes;
+  std::vector<SliceRow> rows;       // by lane, then depth
+  std::vector<MemoryPoint> memory;  // by time; empty: the trace has none (profile_memory=True)
+};
+
+std::int64_t slice_count(const StepSlices& step);
+std::int64_t first_ns(const StepSlices& step);  // the earliest start, at most 0
+std::int64_t last_ns(const StepSlices& step);   // the latest end, at least length_ns
+
+// A step as it is stored: zlib over numbers of variable length.
+struct KeptStep {
+  int rank = 0;
+  std::int64_t step = 0;
+  std::int64_t slices = 0;
+  std::string packed;
+};
+KeptStep pack(const StepSlices& step);
+// Throws TraceError if these aren't such bytes, or hold more than a step may.
+StepSlices unpack(std::string_view packed);
+
+}  // namespace stepladder

@@ -1,0 +1,31 @@
+// The ranges of a trace's steps. Inside storage/traces/ only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "storage/traces/trace.h"
+
+namespace stepladder {
+
+// The range of a step, on the CPU or on one GPU.
+struct StepSpan {
+  std::int64_t number = 0;
+  std::int64_t start_ns = 0, end_ns = 0;
+};
+
+// In the order of time, none overlapping the next. Throws TraceError if there are too many.
+std::vector<StepSpan> in_order(std::vector<StepSpan> spans);
+
+// Makes the span of this number, or lets it hold this range too.
+void widen(std::map<std::int64_t, StepSpan>& spans, std::int64_t number, std::int64_t start, std::int64_t end);
+
+// As the CPU marks them; of a process, if it is given, as its streams do.
+std::vector<StepSpan> marked_steps(const Trace& trace, SliceKind kind, const std::string* process = nullptr);
+
+// The step in which this moment is; null: none. `steps` are in the order of time and don't overlap.
+const StepSpan* step_at(const std::vector<StepSpan>& steps, std::int64_t ns);
+
+}  // namespace stepladder

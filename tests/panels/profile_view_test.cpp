@@ -1,0 +1,200 @@
+// The view Profile: empty, one step, two and their difference, a million slices, search, zoom by wheel and keys,
+// failed.
+#include "app/desktop/profile/profile_view.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "app/import/trace_import.h"
+#include "tests/panels/headless.h"
+#include "tests/storage/temporary_folder.h"
+#include "tests/storage/traces/trace_text.h"
+
+namespace stepladder {
+namespace {
+
+// A step of ten operators; `gelu_us` tells two traces apart.
+std::string step_text(double gelu_us) {
+  std::vector<std::string> events{cpu_step(1, 0, 100 + gelu_us)};
+  double at = 0;
+  for (int i = 0; i < 5; ++i) {
+    events.push_back(op("aten::linear", at, 18));
+    events.push_back(op("aten::addmm", at + 2, 14));
+    at += 20;
+  }
+  events.push_back(op("aten::gelu", at, gelu_us));
+  return trace_of(events);
+}
+
+class ProfilePanel : public testing::Test {
+ protected:
+  ProfilePanel() : store_(RunStore::open(folder_ / "runs.db")) {}
+
+  TraceId import(const std::string& name, const std::string& text) {
+    const std::filesystem::path file = folder_.path() / (name + ".json");
+    std::ofstream(file, std::ios::binary) << text;
+    const ReadTrace read = read_traces({.files = {file.string()}});
+    return keep_trace(store_.traces(), read.trace, read.process);
+  }
+  static bool is_shown(Headless& imgui, DesktopApp& app) {
+    return imgui.frames_until(app, [&] {
+      const auto& view = app.workspace().profile_view;
+      return view && (view->after || view->sources.empty() || !view->problem.empty());
+    });
+  }
+
+  const TemporaryFolder folder_;
+  RunStore store_;
+};
+
+TEST_F(ProfilePanel, says_how_to_get_a_profile) {
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  imgui.frame(app);
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.empty"));
+  ASSERT_TRUE(imgui.click(app, "profile.copy"));
+  EXPECT_NE(std::string(ImGui::GetClipboardText()).find("torch.profiler"), std::string::npos);
+}
+
+TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
+  import("slow", step_text(60));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  EXPECT_EQ(app.workspace().profile_view->after->name, "slow");
+  EXPECT_FALSE(app.workspace().profile_view->difference);
+  // Dropped, read on another thread, and compared with the first.
+  const std::filesystem::path file = folder_ / "fast.json.dropped";
+  std::ofstream(file, std::ios::binary) << step_text(20);
+  app.take_dropped({file.string()});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->difference.has_value(); }));
+  const ProfileView& view = *app.workspace().profile_view;
+  EXPECT_EQ(view.before->name, "slow");
+  EXPECT_EQ(view.after->name, "fast.json.dropped");
+  double sum = 0;
+  for (const RowDifference& row : view.difference->rows) sum += row.delta_ms();
+  EXPECT_NEAR(sum, -0.04, 1e-9);
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.before"));
+  EXPECT_TRUE(ui_test_anchors::find("profile.after"));
+  for (const char* tab : {"profile.tab.1", "profile.tab.2", "profile.tab.0"}) ASSERT_TRUE(imgui.click(app, tab)) << tab;
+  ASSERT_TRUE(imgui.click(app, "profile.swap"));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->after->name == "slow"; }));
+  // Undo removes it again.
+  app.execute();
+  imgui.press(app, ImGuiKey_Z, true);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->sources.size() == 1; }));
+}
+
+TEST_F(ProfilePanel, mouse_and_keys_and_search) {
+  import("t", step_text(40));
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  imgui.frame(app);
+  imgui.frame(app);
+  const auto box = ui_test_anchors::find("profile.after").value();
+  ImGuiIO& io = ImGui::GetIO();
+  const auto corners_after = [&](const std::function<void()>& act) {
+    act();
+    imgui.frame(app);
+    return imgui.frame(app);
+  };
+  const int all = corners_after([] {});
+  io.AddMousePosEvent(box.x0 + (box.x1 - box.x0) * 0.9f, box.y0 + 50);  // over gelu
+  const int near = corners_after([&] { io.AddMouseWheelEvent(0, 12); });
+  EXPECT_LT(near, all) << "most slices are outside now";
+  imgui.press(app, ImGuiKey_Home);
+  io.AddMousePosEvent(box.x0 + 40, box.y0 + 29);  // the first row
+  imgui.frame(app);
+  for (const bool down : {true, false}) {
+    io.AddMouseButtonEvent(0, down);
+    for (int i = 0; i < 2; ++i) imgui.frame(app);
+  }
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.chosen"));
+  ASSERT_TRUE(imgui.type(app, "profile.search", "gelu"));
+  imgui.frame(app);
+  EXPECT_STREQ(app.workspace().profile_view->after->slices->names.back().c_str(), "aten::gelu");
+}
+
+TEST_F(ProfilePanel, a_trace_that_cannot_be_read_is_a_message_and_nothing_is_kept) {
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  const std::string good = step_text(40);
+  const std::filesystem::path file = folder_ / "cut.json";
+  std::ofstream(file, std::ios::binary) << good.substr(0, good.size() - 30);
+  app.take_dropped({file.string()});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return !app.workspace().messages.empty(); }));
+  EXPECT_NE(app.workspace().messages.front().text.find("is cut off"), std::string::npos);
+  EXPECT_TRUE(store_.traces().list().empty());
+}
+
+TEST_F(ProfilePanel, a_factor_opens_the_difference_or_says_what_is_missing) {
+  const LadderId ladder = store_.create_ladder({.name = "l", .source = "import", .created_at = 1});
+  std::vector<RunId> runs;
+  for (int rung = 0; rung < 2; ++rung) {
+    std::vector<StepRecord> steps;
+    for (int i = 1; i <= 40; ++i) steps.push_back({.step = i, .loss = 4, .dt_ms = 10.0 - 4 * rung, .tokens = 1000});
+    runs.push_back(store_.insert_finished(
+        {.name = "r" + std::to_string(rung), .ladder = ladder, .rung = rung, .source = "import"}, steps));
+  }
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"ladder"}});
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("ladder.why.1.previous").has_value(); }));
+  ASSERT_TRUE(imgui.click(app, "ladder.why.1.previous"));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.empty").has_value(); }));
+  for (int rung = 0; rung < 2; ++rung) {
+    const std::filesystem::path file = folder_.path() / ("rung" + std::to_string(rung) + ".json");
+    std::ofstream(file, std::ios::binary) << step_text(60 - 40 * rung);
+    const ReadTrace read = read_traces({.files = {file.string()}, .run = runs[static_cast<std::size_t>(rung)]});
+    keep_trace(store_.traces(), read.trace, read.process);
+  }
+  app.show("ladder");
+  ASSERT_TRUE(imgui.click(app, "ladder.why.1.previous"));
+  ASSERT_TRUE(imgui.frames_until(app, [&] {
+    const auto& view = app.workspace().profile_view;
+    return view && view->difference.has_value();
+  }));
+  EXPECT_EQ(app.workspace().profile_view->before->name, "rung0");
+  EXPECT_EQ(app.workspace().profile_view->after->name, "rung1");
+}
+
+// A row's pieces cover what its slices cover, however many there are.
+TEST(SliceLayout, a_million_slices_cost_as_much_as_the_row_has_pixels) {
+  StepSlices step{.length_ns = 1'000'000'000, .names = {"a", "b"}, .lanes = {{"thread 1", false}}};
+  SliceRow row{.lane = 0, .depth = 0, .slices = {}};
+  for (int i = 0; i < 1'000'000; ++i)
+    row.slices.push_back({.start_ns = i * 1000, .duration_ns = 500, .name = i == 777'777 ? 1U : 0U});
+  step.rows.push_back(std::move(row));
+  const SliceIndex index(step);
+  const SliceSearch search(step, "B");
+  EXPECT_EQ(search.count(), 1);
+  std::vector<DrawnSlice> drawn;
+  lay_out_row(step.rows[0], 0, index, search, {0, 1e9}, 1000, drawn);
+  EXPECT_LT(drawn.size(), 600U);
+  std::size_t slices = 0;
+  int matches = 0;
+  for (const DrawnSlice& piece : drawn) {
+    slices += piece.count;
+    matches += piece.is_match;
+    EXPECT_FLOAT_EQ(piece.cover, 0.5f);
+  }
+  EXPECT_EQ(slices, 1'000'000U);
+  EXPECT_EQ(matches, 1) << "the one slice that matches can't vanish";
+  drawn.clear();
+  lay_out_row(step.rows[0], 0, index, {}, {500'000'000, 500'010'000}, 1000, drawn);
+  ASSERT_EQ(drawn.size(), 10U);
+  EXPECT_EQ(drawn[3].first, 500'003U);
+  EXPECT_FLOAT_EQ(drawn[3].x0, 300);
+  EXPECT_FLOAT_EQ(drawn[3].x1, 350);
+  EXPECT_EQ(slice_at(step.rows[0], 5'200, 0)->start_ns, 5'000);
+  EXPECT_EQ(slice_at(step.rows[0], 5'700, 0), nullptr);
+  EXPECT_EQ(slice_at(step.rows[0], 5'900, 200)->start_ns, 6'000);
+}
+
+}  // namespace
+}  // namespace stepladder
