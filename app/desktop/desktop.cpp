@@ -121,7 +121,7 @@ Closing show_window(Window& window, Session& session, const DesktopSettings& set
       const auto begun = std::chrono::steady_clock::now();
       window.wait_for_input(patience);
       const bool nothing_came = std::chrono::steady_clock::now() - begun >= std::chrono::duration<double>(patience);
-      if (nothing_came && !hovering && !typing && !app.others_have_begun()) continue;  // costs no frame
+      if (nothing_came && !hovering && !typing && !app.has_news()) continue;  // costs no frame
       frames_to_settle = 2;
     }
     app.take_dropped(window.take_dropped());

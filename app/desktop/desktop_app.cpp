@@ -307,9 +307,10 @@ void DesktopApp::follow_others() {
   }
 }
 
-bool DesktopApp::others_have_begun() {
+bool DesktopApp::has_news() {
   if (session_) follow_others();
-  return !workspace_.others().empty();
+  return !workspace_.others().empty() || profiles_.is_pending() ||
+         (is_open("record") && workspace_.record && !workspace_.record->asked.pool.empty() && records_.is_due());
 }
 
 void DesktopApp::ask_to_close() {

@@ -41,7 +41,8 @@ class DesktopApp {
   // shown, or the hardware is being detected.
   bool is_busy() const;
 
-  bool others_have_begun();  // looks whether another process trains now; may touch the disk
+  // Looks whether another process trains now, or has written what a view shows; may touch the disk.
+  bool has_news();
 
   void show(const std::string& panel_id);   // throws std::out_of_range for an unknown one
   void open_view(const std::string& name);  // a saved one; throws StorageError or DataError if it can't be read

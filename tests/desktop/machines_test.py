@@ -8,7 +8,7 @@ import unittest
 from desktop_driver import BUILD, Desktop, missing_tools
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "machines"))
-from in_place_of_ssh import put_in_place_of_ssh  # noqa: E402
+from in_place_of_ssh import end_all_there, put_in_place_of_ssh  # noqa: E402
 from machines import Sshd, missing  # noqa: E402
 
 
@@ -19,6 +19,7 @@ class Machines(unittest.TestCase):
         self.ssh = pathlib.Path(self.desktop.environment["XDG_CONFIG_HOME"]) / "ssh"
         self.ssh.parent.mkdir(parents=True, exist_ok=True)
         self.desktop.environment["STEPLADDER_SSH"] = put_in_place_of_ssh(self.ssh)
+        self.addCleanup(end_all_there, self.ssh)
         self.desktop.start()
 
     def test_a_machine_is_added_and_trains_a_ladder(self):

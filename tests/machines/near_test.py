@@ -16,7 +16,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
-from in_place_of_ssh import put_in_place_of_ssh  # noqa: E402
+from in_place_of_ssh import end_all_there, put_in_place_of_ssh  # noqa: E402
 from program import BUILD, PATIENCE_S, PROGRAM, TINY, Workplace  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -57,8 +57,7 @@ class Box(Workplace):
         self.printer.write_text(PRINTER)
 
     def close(self):
-        for pid in self.keepers():
-            os.kill(pid, signal.SIGKILL)
+        end_all_there(self.ssh)
         super().close()
 
     def keepers(self):

@@ -51,12 +51,15 @@ RecordView record_view(const RecordQuestion& question, const std::filesystem::pa
                        const std::filesystem::path& assets);
 
 class RecordReader {
+  using Clock = std::chrono::steady_clock;
+
  public:
   void ask(RecordQuestion question) {
     wanted_ = std::move(question);
     ++asked_;
   }
   bool is_pending() const { return background_.is_pending(); }
+  bool is_due() const { return started_ > 0 && Clock::now() >= next_look_; }  // the next look, while the view is shown
 
   // Call in every frame. Starts what is wanted, and returns whether `into` was replaced. While the view is shown, it
   // also looks every second whether logs or the database have changed, and judges again if they have.
@@ -64,7 +67,6 @@ class RecordReader {
               std::chrono::milliseconds patience);
 
  private:
-  using Clock = std::chrono::steady_clock;
   RecordQuestion wanted_;
   Clock::time_point next_look_{};
   std::int64_t asked_ = 0, started_ = 0;

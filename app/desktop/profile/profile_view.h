@@ -63,7 +63,7 @@ class ProfileReader {
   void read_again() {
     if (asked_ > 0) ++asked_;
   }
-  bool is_pending() const { return background_.is_pending(); }
+  bool is_pending() const { return asked_ != started_ || background_.is_pending(); }
 
   // Call in every frame. Starts what is wanted, and returns whether `into` was replaced. `store` is read through a
   // connection of its own, or directly if it is in memory.

@@ -259,16 +259,17 @@ std::vector<RunId> runs_of(const LadderModel& model, const LadderRung& rung) {
 // A factor, which opens the difference of the two rungs' profiles when it is clicked.
 void draw_factor(const LadderModel& model, const LadderRung& over, const LadderRung& rung, const Gain& gain,
                  float right, float top, const LadderTable& table, const char* name, Commands& commands) {
-  constexpr float width = 84;
   if (is_missing(gain.factor)) return;
-  ImGui::SetCursorPos(ImVec2(right - px(width), top));
-  if (ImGui::InvisibleButton(name, ImVec2(px(width), px(row_height))))
+  // Only the number itself: a click beside it selects the row.
+  const ImVec2 size(px(64), px(22));
+  const float line = gain.ci95.known() ? top + px(first_line_at) : top + (px(row_height) - px(18)) / 2;
+  ImGui::SetCursorPos(ImVec2(right - size.x, line - px(2)));
+  if (ImGui::InvisibleButton(name, size))
     commands.push_back(ExplainSpeedup{.before = runs_of(model, over), .after = runs_of(model, rung)});
   if (ImGui::IsItemHovered()) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
-    ImGui::GetWindowDrawList()->AddRect(ImVec2(low.x, low.y + px(4)), ImVec2(high.x + px(6), high.y - px(4)),
-                                        u32(palette().accent, 0.7f), px(5));
+    ImGui::GetWindowDrawList()->AddRect(low, ImVec2(high.x + px(6), high.y), u32(palette().accent, 0.7f), px(5));
     ImGui::SetTooltip("Why? Opens the difference of the two rungs' profiles");
   }
   mark("ladder.why." + std::to_string(rung.judged.rung) + "." + name);
@@ -299,11 +300,13 @@ void draw_row(const LadderModel& model, std::size_t place, const BesideRow* besi
   const float top = start.y;
   const float width = ImGui::GetContentRegionAvail().x;
   ImGui::PushID(judged.rung);
+  ImGui::Dummy(ImVec2(px(200), height));  // here nothing else is clicked
+  mark("ladder.rung." + std::to_string(judged.rung));
+  ImGui::SetCursorPos(start);
   ImGui::SetNextItemAllowOverlap();
   if (ImGui::InvisibleButton("##row", ImVec2(width, height))) commands.push_back(SelectRung{judged.rung});
   if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left))
     commands.push_back(OpenRun{rung.first.id});
-  mark("ladder.rung." + std::to_string(judged.rung));
   draw_menu(rung, table, commands);
   ImDrawList* draw = ImGui::GetWindowDrawList();
   if (selected || ImGui::IsItemHovered()) {

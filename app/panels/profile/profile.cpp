@@ -110,10 +110,17 @@ void hear_dialog(State& state, Commands& commands) {
   if (!answer->problem.empty()) state.message = answer->problem;
 }
 
-void draw_import_button(State& state) {
-  if (primary_button("Import trace", !state.dialog.is_open()))
+// With its right edge at that of the cards. Returns the room that it takes.
+float draw_import_button(State& state, float top) {
+  const char* const import = "Import trace";
+  ImGui::PushFont(fonts().semibold, text_size);
+  const float width = ImGui::CalcTextSize(import).x + 2 * ImGui::GetStyle().FramePadding.x;
+  ImGui::PopFont();
+  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - width, top));
+  if (primary_button(import, !state.dialog.is_open()))
     state.dialog.open({.title = "Choose a trace", .kind = FileQuestion::Kind::files});
   mark("profile.import");
+  return width;
 }
 
 void draw_progress(const Workspace& workspace) {
@@ -127,15 +134,12 @@ void draw_progress(const Workspace& workspace) {
 }
 
 void draw_head(State& state) {
-  const float top = ImGui::GetCursorPosY();
+  const ImVec2 start = ImGui::GetCursorPos();
+  const float button = draw_import_button(state, start.y);
+  ImGui::SetCursorPos(start);
   text_title("Profile");
-  const float button = px(130);
   text_cut("Where a step's time goes, slice by slice, and why another step is faster",
            ImGui::GetContentRegionAvail().x - button - px(16), palette().quiet, fonts().regular, small_size);
-  const float below = ImGui::GetCursorPosY();
-  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - button, top));
-  draw_import_button(state);
-  ImGui::SetCursorPosY(below);
 }
 
 // Returns whether another one was chosen.
@@ -312,18 +316,18 @@ void draw_empty(const Workspace& workspace, Commands& commands) {
                              ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(190))));
   ImGui::BeginGroup();
   text_strong("No profiles yet");
-  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
+  gap(6);
+  begin_card("##snippet", ImVec2(width, px(246)));
   text_sentence(
-      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (`nsys export --type sqlite`) on this "
+      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite) on this "
       "window, or press Import trace. Its step appears here, slice by slice; a second trace is compared with "
       "the first. Runs trained on a CPU here have their operators timed, and appear too.");
-  ImGui::PopTextWrapPos();
-  gap(14);
-  begin_card("##snippet", ImVec2(width, px(206)));
+  gap(12);
   text_quiet("In your training script:");
   ImGui::PushFont(fonts().mono, 13);
   ImGui::TextUnformatted(snippet);
   ImGui::PopFont();
+  gap(6);
   if (quiet_button("Copy")) commands.push_back(CopyText{snippet, "The snippet"});
   mark("profile.copy");
   end_card();

@@ -67,9 +67,19 @@ void right_cell(const std::string& text, const ImVec4* colour = nullptr, ImFont*
              cell_size, colour);
 }
 
+// Where the table is narrow, the kind is its colour alone.
+float kind_width() {
+  return ImGui::GetContentRegionAvail().x < px(680) ? 20 : 130;
+}
+
 void kind_cell(OperatorKind kind) {
   ImGui::TableNextColumn();
+  const bool is_named = ImGui::GetContentRegionAvail().x > px(60);
   colour_square(kind_colour(kind));
+  if (!is_named) {
+    ImGui::SetItemTooltip("%s", std::string(to_string(kind)).c_str());
+    return;
+  }
   ImGui::SameLine(0, px(6));
   text_cut(std::string(to_string(kind)), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, cell_size);
 }
@@ -140,7 +150,7 @@ void draw_operator_table(const ShownProfile& shown, const std::string& search) {
   }
   if (!begin_table("##operators", {{"part", 70, false},
                                    {"operator", 0, false},
-                                   {"kind", 130, false},
+                                   {kind_width() > 20 ? "kind" : "", kind_width(), false},
                                    {"calls", 54, true},
                                    {"ms/step", 66, true},
                                    {"share", 54, true},
@@ -179,7 +189,7 @@ void draw_difference_table(const ProfileDifference& difference, const std::strin
   const double whole = std::max(difference.before_ms, difference.after_ms);
   if (!begin_table("##difference",
                    {{"change", 84, false},
-                    {"kind", 130, false},
+                    {kind_width() > 20 ? "kind" : "", kind_width(), false},
                     {"operator", 0, false},
                     {"calls", 92, true},
                     {"before", 66, true},
