@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/trainer/plan/squares.h"
+
 #if defined(__x86_64__) && defined(__linux__)
 #define STEPLADDER_PAIR_INSTRUCTIONS 1
 #include <cpuid.h>
@@ -56,30 +58,6 @@ STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t
         std::fill(pairs, pairs + panel_columns, 0U);
         if (2 * line < depth) pair_rows(row, 2 * line + 1 < depth ? row + stride : nullptr, ends, pairs);
       }
-    }
-  }
-}
-
-// A square of 16 x 16 numbers of 32 bits, as two rows of a cache's lines: four by four with shuffles.
-STEPLADDER_IN_LOOP void turn_square(const std::uint32_t* from, std::uint32_t* to, std::int64_t to_stride) {
-  using Four = std::uint32_t __attribute__((vector_size(16), aligned(4), may_alias));
-  for (int i = 0; i < 16; i += 4) {
-    for (int n = 0; n < 16; n += 4) {
-      const auto row = [&](int r) __attribute__((always_inline)) {
-        return reinterpret_cast<const Four&>(from[(i + r) * 16 + n]);
-      };
-      const Four a = row(0), b = row(1), c = row(2), d = row(3);
-      const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                 ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-      const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-                 cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-      const auto column = [&](int r) __attribute__((always_inline))->Four& {
-        return reinterpret_cast<Four&>(to[(n + r) * to_stride + i]);
-      };
-      column(0) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
-      column(1) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-      column(2) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-      column(3) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
     }
   }
 }

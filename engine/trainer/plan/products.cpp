@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/trainer/plan/squares.h"
+
 namespace stepladder {
 namespace {
 
@@ -152,21 +154,6 @@ STEPLADDER_IN_LOOP void pack(const From* from, std::int64_t stride, std::int64_t
 
 constexpr std::int64_t square = panel_columns * panel_columns;
 
-// Four rows of `from`, panel_columns apart, become four columns of `to`.
-STEPLADDER_IN_LOOP void transpose_four(const float* from, float* to) {
-  using Four = Unit<4>::Floats;
-  const auto row = [&](int i) __attribute__((always_inline)) {
-    return reinterpret_cast<const Four&>(from[i * panel_columns]);
-  };
-  const Four a = row(0), b = row(1), c = row(2), d = row(3);
-  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  reinterpret_cast<Four&>(to[0]) = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
-  reinterpret_cast<Four&>(to[panel_columns]) = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
-  reinterpret_cast<Four&>(to[2 * panel_columns]) = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
-  reinterpret_cast<Four&>(to[3 * panel_columns]) = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
-}
-
 // By squares of 16 x 16, a line of the cache in either direction.
 template <class From, class To>
 STEPLADDER_IN_LOOP void transpose(const From* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
@@ -186,11 +173,7 @@ STEPLADDER_IN_LOOP void transpose(const From* from, std::int64_t stride, std::in
           for (std::int64_t n = 0; n < some; ++n) rows[i * panel_columns + n] = load(row[n]);
         }
       }
-      for (int i = 0; i < panel_columns; i += 4) {
-        for (int n = 0; n < panel_columns; n += 4) {
-          transpose_four(rows + i * panel_columns + n, turned + n * panel_columns + i);
-        }
-      }
+      turn_square(rows, turned, panel_columns);
 #pragma omp simd
       for (std::int64_t n = 0; n < some * panel_columns; ++n) store(panels[k * panel_columns + n], turned[n]);
     }
