@@ -78,7 +78,9 @@ int error_number_of(sqlite3* connection) {
   int number = 0;
   sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
   if (number) return number;
-  if (sqlite3_file* log = open_log_of(connection)) log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+  sqlite3_file* log = open_log_of(connection);
+  const auto control = log ? log->pMethods->xFileControl : nullptr;  // a journal in memory has none
+  if (control) control(log, SQLITE_FCNTL_LAST_ERRNO, &number);
   return number;
 }
 

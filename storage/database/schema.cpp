@@ -638,7 +638,7 @@ void refuse_older_writers(Database& database) {
   }
 }
 
-// Runs the missing migrations, each in one transaction.
+// Runs the missing migrations, each in one transaction; a new file's are one, so nobody meets it half made.
 void migrate(Database& database, std::span<const char* const> steps) {
   const auto newest = static_cast<std::int64_t>(steps.size());
   while (true) {
@@ -649,9 +649,10 @@ void migrate(Database& database, std::span<const char* const> steps) {
     if (done >= newest) return;
     if (done > 0 && done != version_with_steps_to_move) refuse_older_writers(database);
     if (done == version_with_steps_to_move && has_steps_to_move(database)) continue;
-    database.execute(steps[static_cast<std::size_t>(done)]);
+    const std::int64_t next = done == 0 ? newest : done + 1;
+    for (std::int64_t step = done; step < next; ++step) database.execute(steps[static_cast<std::size_t>(step)]);
     database.execute("PRAGMA application_id = " + std::to_string(application_id) +
-                     "; PRAGMA user_version = " + std::to_string(done + 1));
+                     "; PRAGMA user_version = " + std::to_string(next));
     transaction.commit();
   }
 }
@@ -683,7 +684,10 @@ void refuse_strangers(Database& database, std::span<const char* const> steps) {
 }
 
 // Throws MigrationError if the file has something of the user's with a name that a missing migration needs.
-void refuse_taken_names(Database& database, std::int64_t version, std::span<const char* const> steps) {
+void refuse_taken_names(Database& database, std::span<const char* const> steps) {
+  // Version and names of one moment: another process may be migrating the file.
+  Transaction one_state(database, Transaction::Kind::read);
+  const std::int64_t version = version_of(database, static_cast<std::int64_t>(steps.size()));
   std::map<std::string, bool> names;  // whether it is ours already
   for (std::size_t done = static_cast<std::size_t>(version); done <= steps.size(); ++done)
     for (const SchemaObject& object : expected_objects(steps.first(done)))
@@ -739,7 +743,7 @@ void prepare_schema(Database& database, std::span<const char* const> steps, Back
   database.use_write_ahead_log();
   database.execute("PRAGMA wal_autocheckpoint = " + std::to_string(longest_log / database.integer("PRAGMA page_size")));
   if (version < newest) {
-    if (version > 0) refuse_taken_names(database, version, steps);
+    if (version > 0) refuse_taken_names(database, steps);
     if (version > 0 && version != version_with_steps_to_move) {  // then they are being moved, and that was done before
       refuse_older_writers(database);
       if (back_up == BackUp::before_migrations) back_up_before_migration(database, version);

@@ -29,7 +29,7 @@ class Drop(unittest.TestCase):
 
     def imported(self):
         return self.desktop.rows("select name, (select count(*) from steps where run_id = runs.id) from runs "
-                                 "where source = 'import' order by name")
+                                 "where source = 'import' and hidden = 0 order by name")
 
     def test_what_is_dropped_is_understood_and_then_kept(self):
         desktop = self.desktop

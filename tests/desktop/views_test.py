@@ -189,7 +189,7 @@ class Views(unittest.TestCase):
         self.assertEqual(desktop.rows("select count(*) from runs where source = 'import'"), [(0,)], "nothing is kept before it was asked for")
         desktop.picture("import-understood")
         desktop.click("import.keep")
-        desktop.wait(lambda: desktop.rows("select name from runs where source = 'import'") == [("by-path",)], "the run")
+        desktop.wait(lambda: desktop.rows("select name from runs where source = 'import' and hidden = 0") == [("by-path",)], "the run")
         self.assertEqual(desktop.rows("select count(*) from steps join runs on id = run_id where source = 'import'"), [(60,)])
         desktop.picture("import-kept")
 
@@ -202,7 +202,7 @@ class Views(unittest.TestCase):
         desktop.keys("ctrl+v")
         desktop.wait(lambda: "import.keep" in desktop.ui_test_anchors(), "what was pasted")
         desktop.click("import.keep")
-        desktop.wait(lambda: desktop.rows("select count(*) from runs where source = 'import'") == [(2,)], "the second run")
+        desktop.wait(lambda: desktop.rows("select count(*) from runs where source = 'import' and hidden = 0") == [(2,)], "the second run")
         self.assertEqual(desktop.stop(), 0)
 
 
