@@ -317,7 +317,8 @@ std::string difference(const Recipe& before, const Recipe& after) {
     const auto& [name, old_value] = old_lines[i];
     const std::string& new_value = new_lines[i].second;
     if (old_value == new_value) continue;
-    text += (text.empty() ? "" : ", ") + name + " " + old_value + " -> " + new_value;
+    const auto shown = [](const std::string& value) { return value.empty() ? "none" : value; };
+    text += (text.empty() ? "" : ", ") + name + " " + shown(old_value) + " -> " + shown(new_value);
   }
   return text;
 }

@@ -15,6 +15,7 @@
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/run_figures.h"
+#include "app/figures/step_pair.h"
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/figures/trace.h"
@@ -253,14 +254,16 @@ Figure figure_of(const ExportRequest& request, const Study& study) {
 
 std::string content_of(const ExportRequest& request, Form form, RunStore& store, const Chosen& chosen) {
   const PlausibilityContext context = load_plausibility_context(&store);
-  const Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), context.hardware);
+  Study study = make_study(chosen.title, chosen.origin, load_runs(store, chosen.runs), context.hardware);
   if (form == Form::csv) return summaries_csv(study, context);
   if (form == Form::md) return study_markdown(study);
   if (form == Form::tex) return to_tex(figure_of(request, study), study);
-  if (form == Form::html)
+  if (form == Form::html) {
+    study.steps = step_pair(study, store);
     return report_html(study, request.theme.empty()
                                   ? std::nullopt
                                   : std::optional(request.theme == "dark" ? Theme::dark : Theme::light));
+  }
   return render(figure_of(request, study), *figure_format_of(form), svg_options(request));
 }
 

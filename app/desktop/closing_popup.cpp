@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 
@@ -16,16 +17,9 @@ constexpr const char* title = "##closing";
 
 Closing ClosingPopup::draw(const std::string& what) {
   if (std::exchange(opens_, false)) ImGui::OpenPopup(title);
-  const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  ImGui::SetNextWindowPos(viewport->GetWorkCenter(), ImGuiCond_Always, ImVec2(0.5f, 0.5f));
-  ImGui::SetNextWindowSize(ImVec2(px(560), 0));
-  ImGui::PushStyleColor(ImGuiCol_PopupBg, palette().card);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(10));
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(22)));
   Closing answer = Closing::no;
-  if (ImGui::BeginPopupModal(title, nullptr,
-                             ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize |
-                                 ImGuiWindowFlags_NoSavedSettings)) {
+  const bool is_open = begin_dialog(title);
+  if (is_open) {
     text_strong("Close while training?");
     text_sentence(what);
     text_quiet_wrapped(
@@ -45,10 +39,8 @@ Closing ClosingPopup::draw(const std::string& what) {
     const bool cancelled = quiet_button("Cancel");
     mark("closing.cancel");
     if (answer != Closing::no || cancelled || ImGui::IsKeyPressed(ImGuiKey_Escape)) ImGui::CloseCurrentPopup();
-    ImGui::EndPopup();
   }
-  ImGui::PopStyleVar(2);
-  ImGui::PopStyleColor();
+  end_dialog(is_open);
   return answer;
 }
 

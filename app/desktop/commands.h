@@ -97,6 +97,12 @@ struct ExplainSpeedup {  // in the view Profile: the difference of two rungs, by
 struct ImportTraces {  // of profilers, on another thread
   std::vector<std::string> files;
 };
+struct RemoveTrace {  // with an undo
+  std::int64_t trace = 0;
+};
+struct RemovePasses {  // with an undo
+  std::int64_t passes = 0;
+};
 struct LoadAdvice {
   RunId about = 0;
   bool chosen = false;  // by the user: it becomes the current run
@@ -275,7 +281,7 @@ using Command =
                  ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
                  SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
                  ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage, AddMachine, RemoveMachine,
-                 AskMachine, LookAtMachines>;
+                 AskMachine, LookAtMachines, RemoveTrace, RemovePasses>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

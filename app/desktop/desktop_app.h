@@ -118,6 +118,8 @@ class DesktopApp {
   void execute(const ShowProfile& show);
   void execute(const ExplainSpeedup& explain);
   void execute(const ImportTraces& import);
+  void execute(const RemoveTrace& remove);
+  void execute(const RemovePasses& remove);
   void execute(const SaveView& save);
   void execute(const SaveViewAs& save);
   void execute(const OpenView& open);

@@ -13,6 +13,7 @@
 #include "app/desktop/theme.h"
 #include "app/figures/export.h"
 #include "app/figures/run_figures.h"
+#include "app/figures/step_pair.h"
 #include "app/figures/tables.h"
 #include "app/figures/tex.h"
 #include "app/format.h"
@@ -40,9 +41,10 @@ void save_ladder(RunStore& store, const Ladder& ladder, const std::filesystem::p
   const std::vector<Run> runs = store.runs_of(ladder.id);
   if (runs.empty()) throw DataError(ladder.name + " has no runs to export.");  // they may be in the bin
   const PlausibilityContext context = load_plausibility_context(&store);
-  const Study study = make_study(ladder.name, origin, load_runs(store, runs), context.hardware);
+  Study study = make_study(ladder.name, origin, load_runs(store, runs), context.hardware);
   const std::string ending = file.extension().string();
   if (ending == ".html") {
+    study.steps = step_pair(study, store);
     write_report(study, file);
   } else if (ending == ".md") {
     write_file(file, study_markdown(study));

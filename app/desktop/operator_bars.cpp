@@ -30,11 +30,19 @@ void draw_figures(const Columns& at, double ms, const double* before_ms, double 
 }  // namespace
 
 void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const FittedProfile* before, bool is_clear) {
-  std::vector<KindTimes> times{KindTimes(shown.profile)};
-  if (before) times.emplace_back(before->profile);
+  const auto bars_of = [](const StepProfile& profile) { return KindBars{KindTimes(profile), step_ms(profile)}; };
+  const KindBars now = bars_of(shown.profile), was = bars_of(before ? before->profile : StepProfile{});
+  draw_operator_bars(
+      now, [&](OperatorKind) { return colour; }, before ? &was : nullptr, is_clear);
+}
+
+void draw_operator_bars(const KindBars& shown, const std::function<ImVec4(OperatorKind)>& colour_of,
+                        const KindBars* before, bool is_clear) {
+  std::vector<KindTimes> times{shown.times};
+  if (before) times.push_back(before->times);
   const std::vector<OperatorKind> kinds = kinds_in(times);
   if (kinds.empty()) return;
-  const double whole = step_ms(shown.profile), whole_before = before ? step_ms(before->profile) : 0;
+  const double whole = shown.step_ms, whole_before = before ? before->step_ms : 0;
   const double longest = std::max(times.front().of(kinds.front()), times.back().of(kinds.front()));
   const float left = ImGui::GetCursorPosX();
   const float right = left + ImGui::GetContentRegionAvail().x - px(4);
@@ -65,7 +73,7 @@ void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const 
         draw->AddRectFilled(ImVec2(x, top), ImVec2(x + std::max(px(1), width), top + height), u32(fill), px(2));
     };
     if (at.bars_end - at.bars > px(24)) {
-      bar(ms, y - px(5), px(7), colour);
+      bar(ms, y - px(5), px(7), colour_of(kind));
       if (before) bar(ms_before, y + px(4), px(3), palette().quiet);
     }
     draw_figures(at, ms, before ? &ms_before : nullptr, whole, is_clear, fonts().regular);

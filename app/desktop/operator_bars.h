@@ -4,6 +4,8 @@
 
 #include <imgui.h>
 
+#include <functional>
+
 #include "storage/analysis/step_profile.h"
 
 namespace stepladder {
@@ -11,5 +13,13 @@ namespace stepladder {
 // Fills the available width. `before` gets thin grey bars, and numbers show the change since; null unless both profiles
 // are comparable. The change's colour says better or worse only if `is_clear`: the step's own change isn't noise.
 void draw_operator_bars(const FittedProfile& shown, const ImVec4& colour, const FittedProfile* before, bool is_clear);
+
+// The same of steps that take `step_ms`, added up beforehand.
+struct KindBars {
+  KindTimes times;
+  double step_ms = 0;
+};
+void draw_operator_bars(const KindBars& shown, const std::function<ImVec4(OperatorKind)>& colour_of,
+                        const KindBars* before, bool is_clear);
 
 }  // namespace stepladder

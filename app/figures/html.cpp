@@ -6,9 +6,12 @@
 #include <set>
 
 #include "app/figures/run_figures.h"
+#include "app/figures/step_pair.h"
+#include "app/figures/step_svg.h"
 #include "app/figures/svg_text.h"
 #include "app/figures/tables.h"
 #include "app/format.h"
+#include "app/profile/difference_text.h"
 #include "app/run_json.h"
 
 namespace stepladder {
@@ -351,6 +354,38 @@ std::string operators_section(const Study& study) {
   return text + "</tbody></table></div>\n";
 }
 
+// Two traced steps beside each other, and their difference row by row.
+std::string steps_section(const Study& study) {
+  if (!study.steps) return {};
+  const StepPair& pair = *study.steps;
+  const TextTable table = difference_table(pair.difference, false);
+  const double delta = pair.difference.after_ms - pair.difference.before_ms;
+  std::string text =
+      heading("Why is " + pair.after.label + (delta < 0 ? " faster?" : " not faster?"),
+              "A step of " + pair.before.label + " above one of " + pair.after.label +
+                  ", from traces of a profiler. Dashed lines mark their ends. A profiler slows a program, so these "
+                  "steps explain the factor and don't measure it.") +
+      "<figure class=\"card\"><div class=\"scroll wide\">" + step_pair_svg(pair, Theme::page, "steps") +
+      "</div></figure>\n<div class=\"card scroll\"><table><thead><tr>";
+  const auto row = [&](const char* name, const std::vector<std::string>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      text += tag(name, i == 2 ? shortened(cells[i], 480, 13.5) : cells[i], table.right[i] ? "n" : "");
+    text += "</tr>\n";
+  };
+  row("th", table.heads);
+  text += "</thead><tbody>\n";
+  for (const auto& cells : table.rows) {
+    text += "<tr>";
+    row("td", cells);
+  }
+  return text + "</tbody></table>" +
+         tag("p",
+             "The rows add up. `stepladder profile diff " + std::to_string(pair.before.trace) + " " +
+                 std::to_string(pair.after.trace) + "` prints the same.",
+             "note") +
+         "</div>\n";
+}
+
 }  // namespace
 
 std::string report_html(const Study& study, std::optional<Theme> theme) {
@@ -365,8 +400,9 @@ std::string report_html(const Study& study, std::optional<Theme> theme) {
          tag("p", headline(study), "lead") + "\n" + tiles(study) + "</header>\n" + speed_section(study) +
          heading("Are the numbers plausible?", "Each reason for doubt, with its arithmetic.") +
          "<div class=\"card\">\n" + flags_list(study) + "</div>\n" + loss_section(study) + time_section(study) +
-         operators_section(study) + heading("How it was measured", "Everything needed to reproduce it.") +
-         method(study) + "<footer>" + xml_escaped(study.origin) + (study.origin.empty() ? "" : ". ") +
+         steps_section(study) + operators_section(study) +
+         heading("How it was measured", "Everything needed to reproduce it.") + method(study) + "<footer>" +
+         xml_escaped(study.origin) + (study.origin.empty() ? "" : ". ") +
          "Made by Stepladder " STEPLADDER_VERSION ".</footer>\n</main>\n</body>\n</html>\n";
 }
 

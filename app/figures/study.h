@@ -2,6 +2,7 @@
 // once what figures, tables and reports show.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct StudyRung {
   bool is_trusted() const { return judged.is_trusted(); }
 };
 
+struct StepPair;  // app/figures/step_pair.h
+
 struct Study {
   std::string title;
   std::string origin;  // "measured here, 2026-11-21 13:20"; "import, from seeds/a.txt"
@@ -31,6 +34,7 @@ struct Study {
   std::vector<LoadedRun> runs;  // if they aren't a ladder, their rungs are indices of this list
   std::vector<Run> kept;        // the same as stored in the database
   std::vector<StudyRung> rungs;
+  std::shared_ptr<const StepPair> steps;  // app/figures/step_pair.h; null: none are shown
 
   Study() = default;
   Study(Study&&) = default;

@@ -19,16 +19,6 @@ void add_row(std::string& text, const std::vector<std::string>& cells) {
   text += "\n";
 }
 
-std::string markdown_table(const TextTable& table) {
-  std::string text;
-  add_row(text, table.heads);
-  text += "|";
-  for (const bool right : table.right) text += right ? " ---: |" : " :--- |";
-  text += "\n";
-  for (const auto& row : table.rows) add_row(text, row);
-  return text;
-}
-
 std::string count_or_empty(std::int64_t count) {
   return count > 0 ? std::to_string(count) : "";
 }
@@ -54,6 +44,16 @@ std::string line_of(const std::vector<std::string>& fields) {
 }
 
 }  // namespace
+
+std::string to_markdown(const TextTable& table) {
+  std::string text;
+  add_row(text, table.heads);
+  text += "|";
+  for (const bool right : table.right) text += right ? " ---: |" : " :--- |";
+  text += "\n";
+  for (const auto& row : table.rows) add_row(text, row);
+  return text;
+}
 
 TextTable study_table(const Study& study) {
   TextTable table{
@@ -111,7 +111,7 @@ TextTable operators_table(const Study& study) {
 
 std::string study_markdown(const Study& study) {
   std::string text = "### " + markdown_cell(study.title) + "\n\n**" + markdown_cell(headline(study)) + "**\n\n" +
-                     markdown_table(study_table(study));
+                     to_markdown(study_table(study));
   std::string flags;
   for (const StudyRung& rung : study.rungs) {
     for (const Flag& flag : rung.judged.flags) {
@@ -122,7 +122,7 @@ std::string study_markdown(const Study& study) {
   }
   if (!flags.empty()) text += "\n" + flags;
   if (const TextTable operators = operators_table(study); !operators.rows.empty())
-    text += "\nMilliseconds a step by kind of operator:\n\n" + markdown_table(operators);
+    text += "\nMilliseconds a step by kind of operator:\n\n" + to_markdown(operators);
   text += "\n";
   for (const std::string& line :
        {hardware_line(study) + ".", sample_line(study), timing_line(study), version_line(study)})

@@ -30,6 +30,7 @@ std::string steps_csv(const Run& run, std::span<const StepRecord> steps);  // al
 // One row for each run: the scalar fields of `show --json`, and the gain and trust of the run's rung.
 std::string summaries_csv(const Study& study, const PlausibilityContext& context);
 
+std::string to_markdown(const TextTable& table);
 // A cell of a Markdown table: one line, in which nothing is markup and no bar ends the cell.
 std::string markdown_cell(const std::string& text);
 // A field of a CSV file: quoted where needed, and never a formula (storage/csv.h).

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/run_widgets.h"
 #include "app/desktop/theme.h"
@@ -118,12 +119,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
   ImGui::PushID(static_cast<int>(place));
   const float width = ImGui::GetContentRegionAvail().x;
   const float side = std::min(px(250), width * 0.36f);
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
-  ImGui::BeginChild("##advice", ImVec2(0, 0),
-                    ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_AutoResizeY);
-  ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  begin_tall_card("##advice");
   const float text_width = ImGui::GetContentRegionAvail().x - (advice.kind == AdviceKind::speed ? side + px(24) : 0);
   ImGui::BeginGroup();
   const Kind kind = kind_of(advice.kind);
@@ -173,7 +169,7 @@ void draw_advice(const Workspace& workspace, const Advice& advice, const RunEntr
     draw_gain(advice.gain, side);
     ImGui::EndGroup();
   }
-  ImGui::EndChild();
+  end_card();
   ImGui::PopID();
 }
 

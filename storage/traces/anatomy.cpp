@@ -151,11 +151,31 @@ double model_ms(const Anatomy& anatomy) {
   return sum;
 }
 
-std::string certainty_of(const Anatomy& anatomy) {
+std::string title_of(const AnatomyRow& row, const Anatomy& anatomy) {
+  const bool is_rest = is_of_model(row) && row.part == ModelPart::unknown;
+  const bool is_alone = std::none_of(anatomy.begin(), anatomy.end(), [&](const AnatomyRow& each) {
+    return each.phase == row.phase && each.part != ModelPart::unknown;
+  });
+  return is_rest && is_alone ? std::string(to_string(row.phase)) : title_of(row);
+}
+
+bool is_compiled(std::string_view name) {
+  return name.find("CompiledFxGraph") != std::string_view::npos ||
+         name.find("CompiledFunction") != std::string_view::npos || name.starts_with("triton_");
+}
+
+std::string certainty_of(const Anatomy& anatomy, bool has_graphs) {
   const double whole = model_ms(anatomy);
   if (whole <= 0) return "The trace has no forward or backward pass that can be told apart.";
   const double by_name = ms_known_by(anatomy, KnownBy::name) / whole;
   const double by_order = ms_known_by(anatomy, KnownBy::order) / whole;
+  if (by_name + by_order < 0.005 && has_graphs)
+    return "torch.compile made graphs of this model. A graph's loops mix the work of neighbouring operators, so its "
+           "time "
+           "belongs to no single part; the kinds of work and the difference tell more. To see the parts, trace the "
+           "model "
+           "without torch.compile, or compile its blocks one by one with a range around each "
+           "(torch.profiler.record_function(\"block 3\")).";
   if (by_name + by_order < 0.005)
     return "Neither names nor the operators' order tell the parts of the model. Put ranges around them "
            "(torch.profiler.record_function(\"attention\"), or NVTX), or profile with with_stack=True.";
@@ -164,7 +184,8 @@ std::string certainty_of(const Anatomy& anatomy) {
   if (by_name >= 0.005 && by_order >= 0.005) text += ", ";
   if (by_order >= 0.005) text += wording::percent(by_order) + " is guessed from the order of operators";
   const double rest = 1 - by_name - by_order;
-  return text + (rest >= 0.005 ? ", and " + wording::percent(rest) + " isn't known." : ".");
+  const std::string why = has_graphs ? " isn't known, since torch.compile's graphs mix operators." : " isn't known.";
+  return text + (rest >= 0.005 ? ", and " + wording::percent(rest) + why : ".");
 }
 
 Anatomy mean_anatomy(const std::vector<std::pair<Anatomy, double>>& ranks) {

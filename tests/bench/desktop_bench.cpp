@@ -3,7 +3,8 @@
 //   build/desktop_bench long FILE      one run of ten million steps
 //   build/desktop_bench live           ten running runs
 //   build/desktop_bench metrics FILE   two hundred metrics of 100,000 values, a chart each in Compare; makes FILE
-//   build/desktop_bench profile FILE   two traced steps of a million slices each in Profile; makes FILE
+//   build/desktop_bench profile FILE   two traced steps of a million slices each in Profile; FILE is from
+//                                      tests/bench/traces.py --keep FILE
 // CPU time of the drawing thread, so that neither a busy machine nor a software renderer counts.
 #include <algorithm>
 #include <chrono>
@@ -104,6 +105,37 @@ class Bench {
     wheel(-1);
     io.AddMousePosEvent(-1, -1);
     settle();
+    return frames;
+  }
+  // In by W with the mouse here, along by D, and out by S.
+  std::vector<double> zoom_by_keys(float x, float y, int presses) {
+    ImGuiIO& io = ImGui::GetIO();
+    io.AddMousePosEvent(io.DisplaySize.x * x, io.DisplaySize.y * y);
+    settle();
+    std::vector<double> frames;
+    for (const ImGuiKey key : {ImGuiKey_W, ImGuiKey_D, ImGuiKey_S}) {
+      for (int i = 0; i < presses; ++i) {
+        for (const bool down : {true, false}) {
+          io.AddKeyEvent(key, down);
+          frames.push_back(frame());
+        }
+      }
+    }
+    io.AddMousePosEvent(-1, -1);
+    settle();
+    return frames;
+  }
+  // Replaces the view's search letter by letter.
+  std::vector<double> search(const std::string& text) {
+    if (!imgui_.click(*app_, "profile.search")) throw std::runtime_error("there is no search field");
+    imgui_.press(*app_, ImGuiKey_A, true);
+    imgui_.press(*app_, ImGuiKey_Delete);
+    std::vector<double> frames;
+    for (const char letter : text) {
+      ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(letter));
+      for (int i = 0; i < 2; ++i) frames.push_back(frame());
+    }
+    imgui_.press(*app_, ImGuiKey_Enter);
     return frames;
   }
   void open_view(const std::string& name) { app_->open_view(name); }
@@ -259,49 +291,35 @@ void many_metrics(const char* file) {
   row("  pan and zoom", bench.zoom_and_pan(0.35f, 0.3f, 20));
 }
 
-// Eight rows of 125,000 slices each, of a microsecond.
-StepSlices million_slices(std::int64_t slower_ns) {
-  StepSlices step{.step = 1, .length_ns = 125'000 * (1'000 + slower_ns)};
-  for (int i = 0; i < 200; ++i) step.names.push_back("aten::operator_" + std::to_string(i));
-  for (int i = 0; i < 2; ++i) step.lanes.push_back({"thread " + std::to_string(i), false});
-  for (std::uint32_t row = 0; row < 8; ++row) {
-    SliceRow made{.lane = row / 4, .depth = row % 4, .slices = {}};
-    for (std::int64_t i = 0; i < 125'000; ++i)
-      made.slices.push_back({.start_ns = i * (1'000 + slower_ns),
-                             .duration_ns = 900 - 100 * (row % 4) + slower_ns,
-                             .name = static_cast<std::uint32_t>((i * 7 + row) % 200),
-                             .kind = all_operator_kinds[static_cast<std::size_t>(i / 40 + row) % 12]});
-    step.rows.push_back(std::move(made));
-  }
-  return step;
-}
-
+// A step of one trace, then of two beside each other: FILE is from tests/bench/traces.py.
 void profile_of_a_million(const char* file) {
   RunStore store = RunStore::open(file);
-  if (store.traces().list().empty()) {
-    for (const std::int64_t slower : {100, 0}) {
-      TracedProcess process;
-      process.profile = {.has_steps = true, .ranks = 1, .slices = 1'000'000};
-      process.profile.steps.push_back({.step = 1, .dt_ms = static_cast<double>(125 + slower / 8)});
-      process.kept.push_back(pack(million_slices(slower)));
-      std::printf("a million slices are stored in %zu bytes\n", process.kept.front().packed.size());
-      keep_trace(store.traces(), {.name = slower > 0 ? "slower" : "faster", .format = "kineto"}, process);
-    }
-  }
+  const std::vector<StoredTrace> traces = store.traces().list();
+  if (traces.size() < 2) throw std::runtime_error(std::string(file) + " has no two traces");
+  ui_test_anchors::keep();
   Bench bench(store, "profile");
-  row("one step of a million slices in Profile, first time", bench.settle());
-  row("  zoom and pan", bench.zoom_and_pan(0.5f, 0.35f, 20));
-  store.views().save(
-      "two",
-      text_of(SavedView{
-          .panels = {"profile"},
-          .states = {{"profile", nlohmann::json::parse(R"({"before":{"kind":1,"id":1},"after":{"kind":1,"id":2}})")}},
-          .selects = false,
-          .runs = {}}));
+  const auto measure = [&](const std::string& what, float y) {
+    row(what, bench.settle());
+    row("  a still frame", {bench.frame(), bench.frame(), bench.frame(), bench.frame()});
+    row("  zoom and pan", bench.zoom_and_pan(0.5f, y, 20));
+    row("  zoom and pan, down to single slices", bench.zoom_and_pan(0.5f, y, 60));
+    row("  zoom by keys", bench.zoom_by_keys(0.5f, y, 20));
+    row("  typing into the search", bench.search("gemm_f16f16_f32_tn"));
+    row("  zoom and pan while searching", bench.zoom_and_pan(0.5f, y, 20));
+    bench.search("");
+  };
+  measure("one step of a million slices in Profile, first time", 0.35f);
+  const auto& shown = bench.workspace().profile_view->after;
+  if (!shown || !shown->slices || slice_count(*shown->slices) < 900'000)
+    throw std::runtime_error(std::string(file) + " has no step of a million slices");
+  store.views().save("two", text_of(SavedView{.panels = {"profile"},
+                                              .states = {{"profile",
+                                                          {{"before", {{"kind", 1}, {"id", traces[0].id}}},
+                                                           {"after", {{"kind", 1}, {"id", traces[1].id}}}}}},
+                                              .selects = false,
+                                              .runs = {}}));
   bench.open_view("two");
-  row("two steps of a million slices", bench.settle());
-  row("  zoom and pan", bench.zoom_and_pan(0.5f, 0.35f, 20));
-  row("  zoom and pan, down to single slices", bench.zoom_and_pan(0.5f, 0.35f, 60));
+  measure("two steps of a million slices", 0.35f);
 }
 
 }  // namespace

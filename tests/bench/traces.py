@@ -1,8 +1,10 @@
 """Imports a synthetic trace of known sums and reports time and memory.
 
     python tests/bench/traces.py [KERNELS]     # default 1,000,000: about a gigabyte of JSON
+    python tests/bench/traces.py --keep FILE   # keeps two traces in the project FILE, each with a step of a million slices
 
-Each kernel has an operator, a launch, and a place on one of four streams; a tenth of each slot is idle.
+Each kernel has an operator, a launch, and a place on one of four streams; a tenth of each slot is idle. The kept ones have
+kernels of all kinds and names of all lengths, and one in twenty is shorter in the second: for `desktop_bench profile FILE`.
 """
 import json
 import os
@@ -24,12 +26,22 @@ def event(category, name, process, thread, start, duration, more):
             f'"args": {{{more}, {FILLER}}}}},\n')
 
 
-def write(path, kernels):
-    """Kernel i is on stream i % 4 in slot i // 4, and takes 9/10 of it, so every instant's share is known."""
+KINDS = ("sm80_xmma_gemm_f16f16_f32_tn_n_tilesize128x128x32_stage4_warpsize2x2x1", "flash_fwd_splitkv_kernel", "softmax_warp_forward",
+         "vectorized_layer_norm_kernel", "GeluCUDAKernelImpl", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+         "std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)", "Memcpy DtoD (Device -> Device)",
+         "multi_tensor_apply_kernel<AdamFunctor>", "ncclDevKernel_AllReduce_Sum_f32_RING_LL")
+
+
+def products_only(i):
+    return f"sm80_xmma_gemm_{i % 200}", SLOT_US - 4
+
+
+def write(path, kernels, steps=STEPS, kernel=products_only):
+    """Kernel i is on stream i % 4 in slot i // 4, and has the name and the microseconds that `kernel` says, so every instant's share is known."""
     with open(path, "w") as out:
         out.write('{"schemaVersion": 1, "traceEvents": [\n')
-        per_step = kernels // STEPS
-        for step in range(STEPS):
+        per_step = kernels // steps
+        for step in range(steps):
             begin, length = step * per_step // STREAMS * SLOT_US, per_step // STREAMS * SLOT_US
             out.write(event("user_annotation", f"ProfilerStep#{step}", 1, 1, begin, length, '"a": 1'))
         for i in range(kernels):
@@ -37,13 +49,29 @@ def write(path, kernels):
             asked = start + (i % STREAMS) * 0.1
             out.write(event("cpu_op", "aten::mm", 1, 1, asked, 0.09, '"a": 1'))
             out.write(event("cuda_runtime", "cudaLaunchKernel", 1, 1, asked + 0.01, 0.05, f'"correlation": {i + 1}'))
-            out.write(event("kernel", f"sm80_xmma_gemm_{i % 200}", 0, i % STREAMS, start + 4, SLOT_US - 4,
+            name, duration = kernel(i)
+            out.write(event("kernel", name, 0, i % STREAMS, start + 4, duration,
                             f'"device": 0, "stream": {i % STREAMS}, "correlation": {i + 1}'))
         out.write('{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}]}\n')
     return kernels * (SLOT_US - 4) / 1000
 
 
+def keep(database):
+    """Two traces whose only step has a million slices: a third are kernels, a third operators, a third launches."""
+    for name, shortened_us in (("before", 0), ("after", 20)):
+        def kernel(i):
+            return f"{KINDS[i // 40 % len(KINDS)]}_{i % 50}", SLOT_US - 4 - (shortened_us if i % 20 == 0 else 0)
+        with tempfile.TemporaryDirectory(prefix="stepladder-traces-") as folder:
+            path = pathlib.Path(folder) / f"{name}.json"
+            write(path, 333_332, steps=1, kernel=kernel)
+            shown = json.loads(subprocess.run([BUILD / "stepladder", "--db", database, "profile", "import", path, "--json"],
+                                              check=True, capture_output=True, text=True).stdout)
+        print(f"kept trace {shown['id']}, {name}: {shown['slices']:,} slices, a step of {shown['step_ms']:.0f} ms")
+
+
 def main():
+    if sys.argv[1:2] == ["--keep"] and len(sys.argv) == 3:
+        return keep(sys.argv[2])
     kernels = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory(prefix="stepladder-traces-") as folder:
         path = pathlib.Path(folder) / "trace.json"

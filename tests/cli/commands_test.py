@@ -224,6 +224,13 @@ class Commands(unittest.TestCase):
         self.assertIn("no-sync", compared["warning"])
         for row in compared["rows"]:
             self.assertAlmostEqual(row["speedup"], row["before_ms"] / row["after_ms"])
+        # One sentence says what the two clocks show; as tables for papers they have the same numbers.
+        self.assertIn("one is flagged no-sync", self.place.run("profile", "passes", 1, 3, "--markdown")[1])
+        csv_rows = self.place.run("profile", "passes", 1, 3, "--csv")[1].splitlines()
+        self.assertEqual([float(line.split(",")[5]) for line in csv_rows[1:]], [row["speedup"] for row in compared["rows"]])
+        markdown = self.place.run("profile", "passes", 1, "--markdown")[1]
+        self.assertEqual(len([line for line in markdown.splitlines() if line.startswith("|")]), 2 + len(rows))
+        self.assertEqual(self.place.run("profile", "passes", 1, "--markdown", "--csv")[0], 2)
         self.assertEqual(self.place.json("profile", "passes", 3)["flags"], ["no-sync"])
         self.assertEqual(self.place.run("profile", "passes", 3, "--remove")[0], 0)
         self.assertEqual(self.place.run("profile", "passes", 3)[0], 2)

@@ -4,10 +4,12 @@ import gzip
 import json
 import os
 import random
+import re
 import shutil
 import sqlite3
 import sys
 import unittest
+import xml.etree.ElementTree
 
 from program import Workplace
 
@@ -303,6 +305,44 @@ class Traces(unittest.TestCase):
         self.place.json("profile", "diff", "run:1", 1)
         self.assertEqual(self.place.run("profile", "remove", 1)[0], 0)
         self.assertEqual(self.place.json("operators", 1)[0]["steps"], 0)
+
+    def test_the_report_shows_two_steps(self):
+        """Where both runs have traces, the report draws them beside each other, with the numbers of `profile diff`."""
+        for name, milliseconds in (("slow", 50.1), ("fast", 30.1)):
+            log = self.place.path / f"{name}.log"
+            log.write_text("".join(f"step {i} | loss {4 - i / 10} | dt {milliseconds}ms\n" for i in range(1, 9)))
+            self.place.json("import", log)
+        report = self.place.path / "report.html"
+
+        def page():
+            status, out, err = self.place.run("export", 1, 2, "--out", report)
+            self.assertEqual(status, 0, err)
+            return report.read_text()
+
+        def trace_of(run, gelu_us):
+            path = self.place.path / f"trace{run}.json"
+            events = [{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#1", "pid": 1, "tid": 1, "ts": 0, "dur": 20000 + gelu_us},
+                      {"ph": "X", "cat": "cpu_op", "name": "aten::<mm>", "pid": 1, "tid": 1, "ts": 0, "dur": 20000},
+                      {"ph": "X", "cat": "cpu_op", "name": "aten::gelu", "pid": 1, "tid": 1, "ts": 20000, "dur": gelu_us}]
+            path.write_text(json.dumps({"traceEvents": events}))
+            self.place.json("profile", "import", path, "--run", run)
+
+        self.assertNotIn("slice by slice", page())
+        trace_of(1, 30000)
+        self.assertNotIn("slice by slice", page(), "one trace is nothing to compare")
+        trace_of(2, 10000)
+        text = page()
+        self.assertIn("slice by slice", text)
+        self.assertIn("Why is fast faster?", text)
+        self.assertIn("&lt;mm&gt;", text)
+        drawn = next(svg for svg in re.findall(r"<svg .*?</svg>", text, re.S) if "slice by slice" in svg)
+        root = xml.etree.ElementTree.fromstring(drawn)  # well-formed
+        self.assertGreater(len(root.findall(".//{http://www.w3.org/2000/svg}path")), 2)
+        printed = self.place.run("profile", "diff", 1, 2)[1]
+        row = next(line for line in printed.splitlines() if "gelu" in line)
+        for cell in ("30.0 ms", "10.0 ms", "-20.0 ms"):
+            self.assertIn(cell, row)
+            self.assertIn(f">{cell}</td>", text)
 
     def test_bad_input(self):
         good = self.place.path / "good.json"

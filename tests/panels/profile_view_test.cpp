@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "app/import/trace_import.h"
+#include "storage/database/traces/pass_store.h"
 #include "tests/panels/headless.h"
 #include "tests/storage/temporary_folder.h"
 #include "tests/storage/traces/trace_text.h"
@@ -147,20 +148,113 @@ TEST_F(ProfilePanel, a_factor_opens_the_difference_or_says_what_is_missing) {
   ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("ladder.why.1.previous").has_value(); }));
   ASSERT_TRUE(imgui.click(app, "ladder.why.1.previous"));
   ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.empty").has_value(); }));
-  for (int rung = 0; rung < 2; ++rung) {
+  EXPECT_TRUE(ui_test_anchors::find("profile.message")) << "both rungs are named, with what to do";
+  const auto trace_rung = [&](int rung) {
     const std::filesystem::path file = folder_.path() / ("rung" + std::to_string(rung) + ".json");
     std::ofstream(file, std::ios::binary) << step_text(60 - 40 * rung);
     const ReadTrace read = read_traces({.files = {file.string()}, .run = runs[static_cast<std::size_t>(rung)]});
     keep_trace(store_.traces(), read.trace, read.process);
-  }
-  app.show("ladder");
-  ASSERT_TRUE(imgui.click(app, "ladder.why.1.previous"));
+  };
+  const auto ask_why = [&] {
+    app.show("ladder");
+    return imgui.click(app, "ladder.why.1.previous");
+  };
+  trace_rung(0);
+  ASSERT_TRUE(ask_why());
+  ASSERT_TRUE(imgui.frames_until(app, [&] {
+    const auto& view = app.workspace().profile_view;
+    return view && view->after.has_value();
+  }));
+  EXPECT_EQ(app.workspace().profile_view->after->name, "rung0") << "the rung that has one is shown alone";
+  EXPECT_FALSE(app.workspace().profile_view->difference);
+  imgui.frame(app);
+  EXPECT_TRUE(ui_test_anchors::find("profile.message"));
+  trace_rung(1);
+  ASSERT_TRUE(ask_why());
   ASSERT_TRUE(imgui.frames_until(app, [&] {
     const auto& view = app.workspace().profile_view;
     return view && view->difference.has_value();
   }));
+  imgui.frame(app);
+  EXPECT_FALSE(ui_test_anchors::find("profile.message"));
   EXPECT_EQ(app.workspace().profile_view->before->name, "rung0");
   EXPECT_EQ(app.workspace().profile_view->after->name, "rung1");
+}
+
+TEST_F(ProfilePanel, a_trace_is_removed_and_brought_back_whole) {
+  import("first", step_text(60));
+  const TraceId second = import("second", step_text(20));
+  const Anatomy anatomy = store_.traces().details().anatomy(second);
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  ASSERT_TRUE(is_shown(imgui, app));
+  EXPECT_EQ(app.workspace().profile_view->after->name, "second") << "the newest";
+  ASSERT_TRUE(imgui.click(app, "profile.after.source"));
+  imgui.frame(app);
+  ASSERT_TRUE(imgui.click(app, "profile.remove." + std::to_string(second)));
+  ASSERT_TRUE(imgui.frames_until(app, [&] {
+    const auto& view = app.workspace().profile_view;
+    return view->sources.size() == 1 && view->after && view->after->name == "first";
+  }));
+  EXPECT_FALSE(store_.traces().find(second));
+  imgui.press(app, ImGuiKey_Escape);
+  imgui.press(app, ImGuiKey_Z, true);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->sources.size() == 2; }));
+  const StoredTrace back = store_.traces().list().back();
+  EXPECT_EQ(back.name, "second");
+  EXPECT_EQ(store_.traces().details().anatomy(back.id).size(), anatomy.size());
+  EXPECT_EQ(store_.traces().details().steps(back.id).size(), 1U);
+  EXPECT_NEAR(mean_step_ms(store_.traces().find(back.id)->profile), 0.12, 1e-9);
+}
+
+StoredPasses passes_of(const std::string& name, double ms, bool is_synced = true) {
+  StoredPasses passes{.name = name,
+                      .measured_at = 1,
+                      .host = name,
+                      .hardware = "H",
+                      .device = "cuda",
+                      .model = "seed-small",
+                      .batch = 2,
+                      .seq = 64,
+                      .vocab = 10'000,
+                      .is_synced = is_synced};
+  for (const char* computation : {"backward", "forward", "forward_backward"}) {
+    for (const int warmup : {0, 1}) {
+      const double cold = warmup == 0 ? 40 : 1;
+      passes.rows.push_back({computation, "fp32", warmup, {ms + cold, ms, ms + 0.1, ms + 0.2, ms + 0.1}});
+      ms += 1;
+    }
+  }
+  return passes;
+}
+
+TEST_F(ProfilePanel, passes_are_shown_compared_copied_and_removed) {
+  Headless imgui;
+  DesktopApp app(store_, nullptr, {.panels = {"profile"}});
+  const std::int64_t first = store_.traces().passes().insert(passes_of("desk", 20));
+  const std::int64_t second = store_.traces().passes().insert(passes_of("server", 5));
+  store_.traces().passes().insert(passes_of("server unsynced", 0.5, false));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.passes.one").has_value(); }))
+      << "without traces the passes are shown";
+  const auto& view = app.workspace().profile_view;
+  EXPECT_EQ(view->passes->kept.name, "server unsynced") << "the newest";
+  ASSERT_FALSE(view->passes->sentences.empty());
+  EXPECT_TRUE(view->passes->sentences.front().starts_with("Flagged no-sync"));
+  ASSERT_TRUE(imgui.click(app, "profile.passes.copy"));
+  EXPECT_NE(std::string(ImGui::GetClipboardText()).find("| forward | 1 | fp32 | 5 |"), std::string::npos)
+      << ImGui::GetClipboardText();
+  store_.views().save("both", R"({"format": 1, "panels": ["profile"], "states": {"profile": {"passes": )" +
+                                  std::to_string(second) + R"(, "passes_before": )" + std::to_string(first) +
+                                  R"(, "shows_passes": true}}})");
+  app.open_view("both");
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return ui_test_anchors::find("profile.passes.compared").has_value(); }));
+  EXPECT_EQ(view->compared_table.rows.size(), 6U);
+  EXPECT_TRUE(view->compared_passes->sentences.empty()) << "the same model in both";
+  EXPECT_NEAR(view->compared_passes->rows.front().factor(), 21.1 / 6.1, 1e-9);
+  ASSERT_TRUE(imgui.click(app, "profile.passes.remove"));
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return view->all_passes.size() == 2; }));
+  imgui.press(app, ImGuiKey_Z, true);
+  ASSERT_TRUE(imgui.frames_until(app, [&] { return view->all_passes.size() == 3; }));
 }
 
 // A row's pieces cover what its slices cover, however many there are.
@@ -171,7 +265,7 @@ TEST(SliceLayout, a_million_slices_cost_as_much_as_the_row_has_pixels) {
     row.slices.push_back({.start_ns = i * 1000, .duration_ns = 500, .name = i == 777'777 ? 1U : 0U});
   step.rows.push_back(std::move(row));
   const SliceIndex index(step);
-  const SliceSearch search(step, "B");
+  const SliceSearch search(index, "B");
   EXPECT_EQ(search.count(), 1);
   std::vector<DrawnSlice> drawn;
   lay_out_row(step.rows[0], 0, index, search, {0, 1e9}, 1000, drawn);
@@ -185,6 +279,15 @@ TEST(SliceLayout, a_million_slices_cost_as_much_as_the_row_has_pixels) {
   }
   EXPECT_EQ(slices, 1'000'000U);
   EXPECT_EQ(matches, 1) << "the one slice that matches can't vanish";
+  // The kind of most of the time is drawn, however far out.
+  for (std::size_t i = 0; i < step.rows[0].slices.size(); ++i)
+    step.rows[0].slices[i].kind = i < 600'000 ? OperatorKind::products : OperatorKind::optimizer;
+  drawn.clear();
+  lay_out_row(step.rows[0], 0, SliceIndex(step), {}, {0, 1e9}, 1000, drawn);
+  ASSERT_EQ(drawn.size(), 2U) << "neighbours of one kind are one piece";
+  EXPECT_EQ(drawn[0].kind, OperatorKind::products);
+  EXPECT_EQ(drawn[1].kind, OperatorKind::optimizer);
+  EXPECT_FLOAT_EQ(drawn[1].x0, 600);
   drawn.clear();
   lay_out_row(step.rows[0], 0, index, {}, {500'000'000, 500'010'000}, 1000, drawn);
   ASSERT_EQ(drawn.size(), 10U);

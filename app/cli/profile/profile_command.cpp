@@ -8,11 +8,12 @@
 #include <optional>
 
 #include "app/cli/commands.h"
-#include "app/cli/profile/call_report.h"
 #include "app/cli/profile/pass_command.h"
+#include "app/cli/profile/text_table.h"
 #include "app/cli/profile/trace_commands.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/profile/call_rows.h"
 #include "engine/engine.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/pass_store.h"
@@ -100,10 +101,7 @@ std::vector<std::string> notes_of(const ProfileOptions& options, const std::vect
   if (fewest < static_cast<std::size_t>(request.calls))
     notes.push_back("Stopped after " + duration_text(request.seconds) + " with " + std::to_string(fewest) + " of " +
                     std::to_string(request.calls) + " calls a row; --time 0 sets no limit.");
-  if (!request.is_synced)
-    notes.push_back(on_cpu ? "Flagged no-sync. On a CPU a call returns when it is done, so --no-sync changes nothing."
-                           : "Flagged no-sync: the clock didn't wait for the device, so these are the times to ask for "
-                             "the work, and too small.");
+  if (!request.is_synced) notes.push_back(no_sync_sentence(on_cpu));
   return notes;
 }
 
@@ -136,7 +134,8 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   } else if (options.csv) {
     std::cout << rows_csv(rows);
   } else {
-    std::cout << rows_table(rows) << "\n";
+    print_table(rows_table(rows));
+    std::cout << "\n";
   }
   const bool are_messages = common.json || options.csv;
   std::vector<std::string> sentences = notes_of(options, rows, on_cpu);

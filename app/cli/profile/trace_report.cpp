@@ -6,6 +6,7 @@
 
 #include "app/cli/table.h"
 #include "app/format.h"
+#include "app/profile/difference_text.h"
 
 namespace stepladder {
 namespace {
@@ -149,27 +150,6 @@ Json anatomy_json(const Anatomy& anatomy) {
   return rows;
 }
 
-std::string signed_ms(double ms) {
-  return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms));
-}
-
-std::string calls_text(double calls) {
-  return calls > 0 ? compact(calls) : "-";
-}
-
-// "aten::gelu > KERNEL", and how many more.
-std::string side_text(const std::vector<TracedOperator>& rows) {
-  if (rows.empty()) return "";
-  const std::string more = rows.size() > 1 ? " and " + std::to_string(rows.size() - 1) + " more" : "";
-  return title_of(row_of(rows.front())) + more;
-}
-
-std::string title_text(const RowDifference& row) {
-  const std::string before = side_text(row.before), after = side_text(row.after);
-  if (before.empty() || after.empty() || before == after) return before.empty() ? after : before;
-  return before + " -> " + after;
-}
-
 Json names_json(const std::vector<TracedOperator>& rows) {
   Json names = Json::array();
   for (const TracedOperator& each : rows) names.push_back(row_of(each).name);
@@ -250,12 +230,13 @@ std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool 
   const double whole = mean_step_ms(trace.profile);
   for (const AnatomyRow& row : by_block ? anatomy : by_part(anatomy)) {
     const bool is_told = row.known_by != KnownBy::nothing;
-    cells.push_back({title_of(row), is_told ? std::string(to_string(row.known_by)) : "", milliseconds_text(row.ms),
-                     wording::percent(row.ms / whole)});
+    cells.push_back({title_of(row, anatomy), is_told ? std::string(to_string(row.known_by)) : "",
+                     milliseconds_text(row.ms), wording::percent(row.ms / whole)});
   }
   cells.push_back({"a step", "", milliseconds_text(whole), "100 %"});
   const int blocks = block_count(anatomy);
-  return head_text(trace) + table(cells, {false, false, true, true}) + "\n" + certainty_of(anatomy) +
+  return head_text(trace) + table(cells, {false, false, true, true}) + "\n" +
+         certainty_of(anatomy, has_graphs(trace.profile.operators)) +
          (blocks > 0 && !by_block ? " The model has " + std::to_string(blocks) + " blocks (--all lists them)." : "") +
          "\n";
 }
@@ -285,26 +266,12 @@ Json difference_json(const ProfileDifference& difference, const std::string& bef
 
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all) {
-  std::vector<std::vector<std::string>> cells{{"change", "kind", "operator", "calls", "before", "after", "difference"}};
-  std::size_t small = 0;
-  double small_ms = 0;
-  for (const RowDifference& row : difference.rows) {
-    if (!all && (row.change == RowChange::same || std::fabs(row.delta_ms()) < least_share * difference.before_ms)) {
-      ++small;
-      small_ms += row.delta_ms();
-      continue;
-    }
-    std::string calls = calls_text(row.before_calls);
-    if (calls != calls_text(row.after_calls)) calls += " -> " + calls_text(row.after_calls);
-    cells.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), title_text(row), calls,
-                     milliseconds_text(row.before_ms), milliseconds_text(row.after_ms), signed_ms(row.delta_ms())});
-  }
-  if (small > 0)
-    cells.push_back(
-        {"", "", std::to_string(small) + " smaller rows (--all lists them)", "", "", "", signed_ms(small_ms)});
-  cells.push_back({"", "", "a step", "", milliseconds_text(difference.before_ms),
-                   milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms)});
-  return before + " -> " + after + "\n\n" + table(cells, {false, false, false, true, true, true, true});
+  const TextTable shown = difference_table(difference, all);
+  std::vector<std::vector<std::string>> cells{shown.heads};
+  for (const auto& row : shown.rows) cells.push_back(row);
+  const bool leaves_out = shown.rows.size() < difference.rows.size() + 1;
+  return before + " -> " + after + "\n\n" + table(cells, shown.right) +
+         (leaves_out ? "--all lists the smaller rows, too.\n" : "");
 }
 
 }  // namespace stepladder

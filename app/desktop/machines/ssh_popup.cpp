@@ -3,6 +3,7 @@
 #include <imgui.h>
 #include <string.h>
 
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 
@@ -20,16 +21,9 @@ std::optional<SshAnswer> SshPopup::draw(const SshQuestion* question) {
     ImGui::OpenPopup(title);
   }
   if (!question) asked_.clear();
-  const ImGuiViewport* viewport = ImGui::GetMainViewport();
-  ImGui::SetNextWindowPos(viewport->GetWorkCenter(), ImGuiCond_Always, ImVec2(0.5f, 0.5f));
-  ImGui::SetNextWindowSize(ImVec2(px(560), 0));
-  ImGui::PushStyleColor(ImGuiCol_PopupBg, palette().card);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, px(10));
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(26), px(22)));
   std::optional<SshAnswer> answer;
-  if (ImGui::BeginPopupModal(title, nullptr,
-                             ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize |
-                                 ImGuiWindowFlags_NoSavedSettings)) {
+  const bool is_open = begin_dialog(title);
+  if (is_open) {
     if (!question) {
       ImGui::CloseCurrentPopup();
     } else {
@@ -59,10 +53,8 @@ std::optional<SshAnswer> SshPopup::draw(const SshQuestion* question) {
         ImGui::CloseCurrentPopup();
       }
     }
-    ImGui::EndPopup();
   }
-  ImGui::PopStyleVar(2);
-  ImGui::PopStyleColor();
+  end_dialog(is_open);
   return answer;
 }
 

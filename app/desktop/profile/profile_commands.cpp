@@ -1,6 +1,8 @@
 // Carries out the commands of the view Profile.
 #include "app/desktop/desktop_app.h"
 #include "app/format.h"
+#include "storage/database/traces/pass_store.h"
+#include "storage/database/traces/trace_details.h"
 
 namespace stepladder {
 
@@ -21,12 +23,42 @@ void DesktopApp::execute(const ImportTraces& import) {
   trace_import_.add(workspace_.database, import.files);
 }
 
+void DesktopApp::execute(const RemoveTrace& remove) {
+  TraceStore traces = store_.traces();
+  const std::optional<StoredTrace> trace = traces.find(remove.trace);
+  if (!trace) return;  // another program was faster
+  TracedProcess process{.profile = trace->profile,
+                        .anatomy = traces.details().anatomy(remove.trace),
+                        .kept = traces.details().kept(remove.trace)};
+  traces.remove(remove.trace);
+  profiles_.read_again();
+  can_undo("Removed trace " + trace->name, [this, trace = *trace, process = std::move(process)] {
+    keep_trace(store_.traces(), trace, process);
+    profiles_.read_again();
+  });
+}
+
+void DesktopApp::execute(const RemovePasses& remove) {
+  const std::optional<StoredPasses> passes = store_.traces().passes().find(remove.passes);
+  if (!passes) return;
+  store_.traces().passes().remove(remove.passes);
+  profiles_.read_again();
+  can_undo("Removed passes " + passes->name, [this, passes = *passes] {
+    store_.traces().passes().insert(passes);
+    profiles_.read_again();
+  });
+}
+
 void DesktopApp::take_trace() {
-  workspace_.trace_import = trace_import_.file();
+  const auto reading = [this] {
+    const std::size_t waiting = trace_import_.waiting();
+    return trace_import_.file() + (waiting > 0 ? " (" + std::to_string(waiting) + " more to read)" : "");
+  };
+  workspace_.trace_import = reading();
   workspace_.trace_import_share = trace_import_.share();
   const std::optional<ImportedTrace> taken = trace_import_.take();
   if (!taken) return;
-  workspace_.trace_import = trace_import_.file();
+  workspace_.trace_import = reading();
   if (!taken->problem.empty()) return complain(taken->problem);
   workspace_.imported_trace = taken->id;
   profiles_.read_again();

@@ -1,4 +1,4 @@
-// What the view Profile shows: one profile, or two and their difference. Plain values.
+// What the view Profile shows: one profile, or two and their difference; and the same of passes. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,8 @@ struct ProfileSide {
 struct ProfileQuestion {
   ProfileSide before;  // none: `after` is shown alone
   ProfileSide after;
+  std::int64_t passes = 0;         // 0: the newest
+  std::int64_t passes_before = 0;  // that they are compared with; 0: none
 
   bool operator==(const ProfileQuestion&) const = default;
 };

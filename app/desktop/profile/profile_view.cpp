@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "app/format.h"
+#include "app/profile/difference_text.h"
+#include "storage/database/traces/pass_store.h"
 
 namespace stepladder {
 namespace {
@@ -56,39 +58,82 @@ void take_slices(ShownProfile& shown, RunStore& store) {
   shown.index = std::make_shared<SliceIndex>(*shown.slices);
 }
 
-std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store) {
-  ShownProfile shown{.side = side};
+// The same step of the same trace; null: it must be read.
+const ShownProfile* known_side(const ProfileSide& side, const ProfileView* last, RunStore& store) {
+  if (!last || side.kind != ProfileSide::Kind::trace) return nullptr;
+  for (const std::optional<ShownProfile>* each : {&last->after, &last->before}) {
+    if (!*each || (*each)->side.kind != side.kind || (*each)->side.id != side.id) continue;
+    const bool is_same_step =
+        ((*each)->side.rank == side.rank && (*each)->side.step == side.step) || (*each)->asked == side;
+    // A number may have been given to another trace since then.
+    if (is_same_step && store.traces().details().imported_at(side.id) == (*each)->imported_at) return &**each;
+  }
+  return nullptr;
+}
+
+std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, const ProfileView* last) {
+  if (const ShownProfile* known = known_side(side, last, store)) {
+    ShownProfile shown = *known;
+    shown.asked = side;
+    return shown;
+  }
+  ShownProfile shown{.side = side, .asked = side};
   if (side.kind == ProfileSide::Kind::trace) {
     std::optional<StoredTrace> trace = store.traces().find(side.id);
     if (!trace) return std::nullopt;
+    shown.imported_at = trace->imported_at;
     shown.name = trace->name;
     shown.on_gpu = trace->profile.on_gpu;
     shown.step_ms = mean_step_ms(trace->profile);
-    shown.kinds = step_profile(*trace);
+    shown.kinds = KindTimes(step_profile(*trace));
     shown.operators = std::move(trace->profile.operators);
+    shown.has_graphs = has_graphs(shown.operators);
     take_slices(shown, store);
   } else if (side.kind == ProfileSide::Kind::run) {
     const std::optional<Run> run = store.run(side.id);
     if (!run) return std::nullopt;
     shown.name = run->name;
-    shown.kinds = fit_to_step(store.profile(run->id), store.summary(*run).dt_ms_median).profile;
-    if (shown.kinds.steps == 0) return std::nullopt;
-    shown.step_ms = step_ms(shown.kinds);
-    shown.operators = traced(shown.kinds);
+    const StepProfile timed = fit_to_step(store.profile(run->id), store.summary(*run).dt_ms_median).profile;
+    if (timed.steps == 0) return std::nullopt;
+    shown.kinds = KindTimes(timed);
+    shown.step_ms = step_ms(timed);
+    shown.operators = traced(timed);
   } else {
     return std::nullopt;
   }
   return shown;
 }
 
+std::optional<ShownPasses> read_passes(std::int64_t id, RunStore& store) {
+  std::optional<StoredPasses> kept = store.traces().passes().find(id);
+  if (!kept) return std::nullopt;
+  ShownPasses shown{.rows = call_rows(*kept)};
+  shown.table = rows_table(shown.rows);
+  shown.sentences = sentences_of(*kept, shown.rows);
+  shown.kept = std::move(*kept);
+  return shown;
+}
+
+void take_passes(ProfileView& view, const ProfileQuestion& question, RunStore& store) {
+  view.all_passes = store.traces().passes().list();
+  std::reverse(view.all_passes.begin(), view.all_passes.end());
+  if (question.passes != 0) view.passes = read_passes(question.passes, store);
+  if (!view.passes && !view.all_passes.empty()) view.passes = read_passes(view.all_passes.front().id, store);
+  if (question.passes_before != 0) view.passes_before = read_passes(question.passes_before, store);
+  if (!view.passes || !view.passes_before) return;
+  view.compared_passes = compare_passes(view.passes_before->kept, view.passes->kept);
+  view.compared_table = comparison_table(*view.compared_passes);
+}
+
 }  // namespace
 
-ProfileView profile_view(const ProfileQuestion& question, RunStore& store) {
+ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const ProfileView* last) {
   ProfileView view{.asked = question};
   try {
     view.sources = sources_of(store);
-    view.before = read_side(question.before, store);
-    view.after = read_side(question.after, store);
+    take_passes(view, question, store);
+    view.before = read_side(question.before, store, last);
+    view.after = read_side(question.after, store, last);
   } catch (const std::exception& error) {  // StorageError: damaged slices, a locked file
     view.problem = error.what();
   }
@@ -104,10 +149,10 @@ bool ProfileReader::update(std::shared_ptr<const ProfileView>& into, RunStore& s
       into = std::make_shared<const ProfileView>(profile_view(wanted_, store));
       return true;
     }
-    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, file = store.file()] {
+    background_.start({.asked = {started_}, .data = {}}, [question = wanted_, file = store.file(), last = into] {
       try {
         RunStore own = RunStore::open(file, RunStore::Mode::read_only);
-        return std::make_shared<const ProfileView>(profile_view(question, own));
+        return std::make_shared<const ProfileView>(profile_view(question, own, last.get()));
       } catch (const std::exception& error) {  // StorageError: a file that nobody can open
         return std::make_shared<const ProfileView>(ProfileView{.asked = question, .problem = error.what()});
       }

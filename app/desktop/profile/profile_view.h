@@ -1,5 +1,5 @@
-// The view Profile's model: the project's profiles, the one or two that are shown, and their difference. Read on
-// another thread.
+// The view Profile's model: the project's profiles and passes, the one or two that are shown, and their difference.
+// Read on another thread.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,8 @@
 
 #include "app/desktop/models/background.h"
 #include "app/desktop/profile/profile_question.h"
-#include "app/desktop/profile/slice_layout.h"
+#include "app/profile/pass_report.h"
+#include "app/profile/slice_layout.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_details.h"
 #include "storage/traces/difference.h"
@@ -29,16 +30,27 @@ struct ProfileSource {
 
 // One of the two that are shown.
 struct ShownProfile {
-  ProfileSide side;  // with the rank and the step that are shown
+  ProfileSide side;   // with the rank and the step that are shown
+  ProfileSide asked;  // as it was asked for
+  double imported_at = missing;
   std::string name;
   bool on_gpu = false;
   double step_ms = missing;  // the mean step
   std::vector<TracedOperator> operators;
-  StepProfile kinds;  // the same as a profile of operators
+  KindTimes kinds{StepProfile{}};  // of the same
   Anatomy anatomy;
+  bool has_graphs = false;                   // of torch.compile
   std::vector<KeptStepName> steps;           // those whose slices are kept
   std::shared_ptr<const StepSlices> slices;  // of the shown step; null: none are kept
   std::shared_ptr<const SliceIndex> index;   // of the same
+};
+
+// Kept passes with their table and sentences.
+struct ShownPasses {
+  StoredPasses kept;
+  std::vector<CallRow> rows;
+  TextTable table;
+  std::vector<std::string> sentences;
 };
 
 struct ProfileView {
@@ -46,11 +58,15 @@ struct ProfileView {
   std::vector<ProfileSource> sources;
   std::optional<ShownProfile> before, after;
   std::optional<ProfileDifference> difference;
+  std::vector<StoredPasses> all_passes;  // newest first, without rows
+  std::optional<ShownPasses> passes, passes_before;
+  std::optional<PassComparison> compared_passes;
+  TextTable compared_table;
   std::string problem;  // why something couldn't be read
 };
 
-// Reads the database; blocks.
-ProfileView profile_view(const ProfileQuestion& question, RunStore& store);
+// Reads the database; blocks. What `last` shows of the same steps isn't read again, since a trace never changes.
+ProfileView profile_view(const ProfileQuestion& question, RunStore& store, const ProfileView* last = nullptr);
 
 // UI thread.
 class ProfileReader {

@@ -31,6 +31,7 @@ class TraceImportJob {
   void add(const std::filesystem::path& database, std::vector<std::string> files);
   bool is_busy() const { return thread_.joinable(); }
   std::string file() const { return is_busy() ? reading_ : ""; }
+  std::size_t waiting() const { return waiting_.size(); }
   double share() const { return share_; }  // that has been read
 
   // The next result, once. `wake` was called when it was there.

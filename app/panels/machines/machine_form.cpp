@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/machines/link.h"
@@ -74,12 +75,7 @@ Machine MachineForm::machine() const {
 }
 
 void MachineForm::draw(const Workspace& workspace, Commands& commands) {
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
-  ImGui::BeginChild("##form", ImVec2(0, 0),
-                    ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_AutoResizeY);
-  ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  begin_tall_card("##form");
   text_strong(is_new_ ? "New machine" : alias_);
   if (is_new_) {
     if (std::exchange(wants_focus_, false)) ImGui::SetKeyboardFocusHere();
@@ -118,7 +114,7 @@ void MachineForm::draw(const Workspace& workspace, Commands& commands) {
     ImGui::AlignTextToFramePadding();
     text_toned(why, alias_.empty() ? Tone::neutral : Tone::warning);
   }
-  ImGui::EndChild();
+  end_card();
 }
 
 }  // namespace stepladder

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
@@ -209,12 +210,7 @@ void draw_buttons(State& state, const MachineStatus& status, Commands& commands)
 
 void draw_machine(State& state, const MachineStatus& status, const Workspace& workspace, Commands& commands) {
   ImGui::PushID(status.machine.alias.c_str());
-  ImGui::PushStyleColor(ImGuiCol_ChildBg, palette().card);
-  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(16), px(14)));
-  ImGui::BeginChild("##machine", ImVec2(0, 0),
-                    ImGuiChildFlags_Borders | ImGuiChildFlags_AlwaysUseWindowPadding | ImGuiChildFlags_AutoResizeY);
-  ImGui::PopStyleVar();
-  ImGui::PopStyleColor();
+  begin_tall_card("##machine");
   float buttons = 0;
   for (const char* label : {"Test", "Edit", state.removing == status.machine.alias ? "Really remove" : "Remove"})
     buttons += ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
@@ -254,25 +250,16 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
                                   [](const MachineCheck& check) { return check.result == MachineCheck::Result::bad; });
   if (is_bad || state.opened == status.machine.alias) draw_checks(status.checks);
   draw_work(status, workspace, commands);
-  ImGui::EndChild();
+  end_card();
   ImGui::PopID();
   gap(12);
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
   commands.push_back(LookAtMachines{});
-  const float top = ImGui::GetCursorPosY();
-  text_title("Machines");
-  text_quiet("Hosts and clusters that runs are launched on, through your own ssh");
-  const ImVec2 below = ImGui::GetCursorPos();
-  const char* const add = "Add machine";
-  ImGui::PushFont(fonts().semibold, text_size);
-  const float width = ImGui::CalcTextSize(add).x + 2 * ImGui::GetStyle().FramePadding.x;
-  ImGui::PopFont();
-  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - width, top));
-  if (primary_button(add, !state.form.is_open())) state.form.open({});
-  mark("machines.add");
-  ImGui::SetCursorPos(below);
+  if (view_head("Machines", "Hosts and clusters that runs are launched on, through your own ssh",
+                {.label = "Add machine", .anchor = "machines.add", .is_enabled = !state.form.is_open()}))
+    state.form.open({});
   gap(10);
   if (state.form.is_open()) {
     state.form.draw(workspace, commands);

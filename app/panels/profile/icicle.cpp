@@ -10,6 +10,7 @@
 #include "app/desktop/ui_test_anchors.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/profile/kind_colours.h"
 
 namespace stepladder {
 namespace {
@@ -44,34 +45,8 @@ float height_of(const StepSlices& step) {
 }  // namespace
 
 ImVec4 kind_colour(OperatorKind kind) {
-  switch (kind) {
-    case OperatorKind::products:
-      return rgb(theme_is_dark() ? 0x5aa9ff : 0x6fb0f5);
-    case OperatorKind::attention:
-      return rgb(theme_is_dark() ? 0xb48cf2 : 0xb497e8);
-    case OperatorKind::softmax:
-      return rgb(theme_is_dark() ? 0xe58fc4 : 0xe39ac6);
-    case OperatorKind::normalisation:
-      return rgb(theme_is_dark() ? 0x4fc6c0 : 0x66c4be);
-    case OperatorKind::activation:
-      return rgb(theme_is_dark() ? 0x67c587 : 0x78c492);
-    case OperatorKind::elementwise:
-      return rgb(theme_is_dark() ? 0xa9c46c : 0xb3c877);
-    case OperatorKind::copies:
-      return rgb(theme_is_dark() ? 0xe3b75c : 0xe2ba66);
-    case OperatorKind::embedding:
-      return rgb(theme_is_dark() ? 0x8fa5d8 : 0x9db0dc);
-    case OperatorKind::optimizer:
-      return rgb(theme_is_dark() ? 0xef8f62 : 0xef9c75);
-    case OperatorKind::communication:
-      return rgb(theme_is_dark() ? 0xf2747f : 0xf08690);
-    case OperatorKind::data:
-      return rgb(theme_is_dark() ? 0xc9a38a : 0xcfac95);
-    case OperatorKind::between:
-    case OperatorKind::idle:
-      break;
-  }
-  return rgb(theme_is_dark() ? 0x7d8797 : 0xb4bcc8);
+  const KindColour colour = colour_of(kind);
+  return rgb(theme_is_dark() ? colour.on_dark : colour.on_light);
 }
 
 ImVec4 memory_colour(MemoryUse use) {
@@ -121,7 +96,7 @@ void Icicle::keep_up(const ShownProfile* before, const ShownProfile& after) {
     }
     if (half.searched == search_text_) continue;
     half.searched = search_text_;
-    half.search = slices ? SliceSearch(*slices, search_text_) : SliceSearch();
+    half.search = slices ? SliceSearch(*shown[i]->index, search_text_) : SliceSearch();
   }
   hovered_.reset();
   if (!is_new) return;
@@ -167,9 +142,31 @@ void Icicle::draw(const ShownProfile* before, const ShownProfile& after, float h
       draw_half(halves_[0], *before, ImVec2(at.x, top), ImVec2(size.x, room), "profile.before");
   }
   draw->PopClipRect();
-  if (ImGui::IsItemDeactivated() && dragged_ < px(4))
-    chosen_ = hovered_ ? hovered_->profile->slices->names[hovered_->slice->name] : "";
+  if (ImGui::IsItemDeactivated() && dragged_ < px(4)) choose();
   if (hovered_ && !ImGui::IsItemActive()) tell(*hovered_);
+}
+
+// What was clicked; nothing is chosen by a click beside all slices.
+void Icicle::choose() {
+  chosen_.clear();
+  chosen_range_.reset();
+  if (!hovered_) return;
+  const KeptSlice& slice = *hovered_->slice;
+  chosen_ = hovered_->profile->slices->names[slice.name];
+  chosen_range_ = {static_cast<double>(slice.start_ns), static_cast<double>(slice.start_ns + slice.duration_ns)};
+}
+
+// The chosen slice with some air around it; if it fills the width already, or none is chosen, all.
+void Icicle::fit() {
+  if (!chosen_range_) {
+    shown_ = all_;
+    return;
+  }
+  const double length = std::max(chosen_range_->length(), least_shown_ns);
+  const TimeRange near{chosen_range_->from_ns - 0.05 * length, chosen_range_->from_ns + 1.05 * length};
+  const bool is_fit =
+      std::fabs(shown_.from_ns - near.from_ns) < 0.01 * length && std::fabs(shown_.to_ns - near.to_ns) < 0.01 * length;
+  shown_ = is_fit ? all_ : near;
 }
 
 void Icicle::draw_axis(float x, float y, float width) {
@@ -184,7 +181,8 @@ void Icicle::draw_axis(float x, float y, float width) {
     const int decimals = std::clamp(static_cast<int>(-std::floor(std::log10(interval / unit) + 1e-9)), 0, 6);
     std::snprintf(text, sizeof text, "%.*f %s", decimals, std::fabs(ns) < interval / 2 ? 0.0 : ns / unit,
                   unit < 1e6 ? "us" : "ms");
-    draw->AddText(ImVec2(at + px(4), y + px(2)), u32(palette().quiet), text);
+    if (at + px(4) + ImGui::CalcTextSize(text).x <= x + width)
+      draw->AddText(ImVec2(at + px(4), y + px(2)), u32(palette().quiet), text);
   }
   ImGui::PopFont();
 }
@@ -357,8 +355,10 @@ void Icicle::hear(ImVec2 at, ImVec2 size) {
     pan(-static_cast<double>(io.MouseDelta.x) * ns_per_pixel);
     halves_[static_cast<std::size_t>(dragged_half_)].scroll -= io.MouseDelta.y;
   }
+  zoom_at_ = (shown_.from_ns + shown_.to_ns) / 2;
   if (ImGui::IsItemHovered()) {
     const double mouse_ns = shown_.from_ns + static_cast<double>(io.MousePos.x - at.x) * ns_per_pixel;
+    zoom_at_ = mouse_ns;
     if (io.MouseWheel != 0 && io.KeyShift)
       pan(-static_cast<double>(io.MouseWheel) * shown_.length() * 0.1);
     else if (io.MouseWheel != 0)
@@ -369,7 +369,8 @@ void Icicle::hear(ImVec2 at, ImVec2 size) {
   hear_keys();
 }
 
-// As in Perfetto: W and S zoom, A and D pan. The arrows do the same; Home shows all.
+// As in Perfetto: W and S zoom at the mouse, A and D pan, F fits the chosen slice. The arrows do the same; Home shows
+// all.
 void Icicle::hear_keys() {
   if (!keys_are_for_panel() || ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyAlt) return;
   // Otherwise the arrows would move from button to button as well.
@@ -378,12 +379,12 @@ void Icicle::hear_keys() {
   const auto pressed = [](ImGuiKey letter, ImGuiKey arrow) {
     return ImGui::IsKeyPressed(letter, true) || (arrow != ImGuiKey_None && ImGui::IsKeyPressed(arrow, true));
   };
-  const double middle = (shown_.from_ns + shown_.to_ns) / 2;
-  if (pressed(ImGuiKey_W, ImGuiKey_UpArrow)) zoom(0.7, middle);
-  if (pressed(ImGuiKey_S, ImGuiKey_DownArrow)) zoom(1 / 0.7, middle);
+  if (pressed(ImGuiKey_W, ImGuiKey_UpArrow)) zoom(0.7, zoom_at_);
+  if (pressed(ImGuiKey_S, ImGuiKey_DownArrow)) zoom(1 / 0.7, zoom_at_);
   if (pressed(ImGuiKey_A, ImGuiKey_LeftArrow)) pan(-shown_.length() * 0.15);
   if (pressed(ImGuiKey_D, ImGuiKey_RightArrow)) pan(shown_.length() * 0.15);
   if (pressed(ImGuiKey_Home, ImGuiKey_None)) shown_ = all_;
+  if (ImGui::IsKeyPressed(ImGuiKey_F, false)) fit();
 }
 
 void Icicle::tell(const Hovered& hovered) const {

@@ -19,7 +19,6 @@ class Icicle {
   void search(const std::string& text) { search_text_ = text; }
   std::int64_t matches() const;
   const std::string& chosen() const { return chosen_; }  // the name of the slice that was clicked last
-  void forget() { chosen_.clear(); }
 
  private:
   struct Half {  // one of the two steps
@@ -43,6 +42,8 @@ class Icicle {
   void draw_slice(const StepSlices& step, const SliceRow& row, const DrawnSlice& piece, ImVec2 at);
   void hear(ImVec2 at, ImVec2 size);  // mouse and keys
   void hear_keys();
+  void choose();
+  void fit();
   void zoom(double factor, double at_ns);
   void pan(double ns);
   void tell(const Hovered& hovered) const;
@@ -50,8 +51,10 @@ class Icicle {
   std::array<Half, 2> halves_;
   TimeRange all_, shown_;
   std::string search_text_, chosen_;
+  std::optional<TimeRange> chosen_range_;
   std::optional<Hovered> hovered_;
-  float dragged_ = 0;  // pixels since the button went down
+  double zoom_at_ = 0;  // where keys zoom: at the mouse, else in the middle
+  float dragged_ = 0;   // pixels since the button went down
   int dragged_half_ = 0;
   float middle_ = 0;  // where the second step begins
   std::vector<DrawnSlice> pieces_;

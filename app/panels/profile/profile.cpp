@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "app/desktop/frames/frames.h"
 #include "app/desktop/operator_bars.h"
 #include "app/desktop/panel.h"
 #include "app/desktop/profile/profile_view.h"
@@ -17,6 +19,7 @@
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/panels/profile/icicle.h"
+#include "app/panels/profile/passes.h"
 #include "app/panels/profile/tables.h"
 
 namespace stepladder {
@@ -32,6 +35,7 @@ constexpr const char* snippet =
     "        profiler.step()\n";
 
 enum class Tab { difference, operators, anatomy };
+enum class ProfileSubject { steps, passes };
 
 struct State {
   ProfileQuestion question;
@@ -40,7 +44,9 @@ struct State {
   int seen_explanations = 0;
   std::string message;  // why an explanation has only one side
   std::array<char, 128> search{};
+  std::optional<ProfileSubject> subject;  // none: what there is
   Tab tab = Tab::difference;
+  FoundRows found;
   Icicle icicle;
   FileDialog dialog;
 };
@@ -67,6 +73,33 @@ ProfileSide side_of(const ProfileView& view, const std::vector<RunId>& runs) {
   return {};
 }
 
+// What to do for a rung without a profile.
+std::string missing_side(const Workspace& workspace, const std::vector<RunId>& runs) {
+  const RunEntry* entry = runs.empty() ? nullptr : workspace.find(runs.front());
+  if (!entry) return "A rung has no profile.";
+  const std::string id = std::to_string(entry->run.id);
+  const std::string reason = entry->run.source == "launched" ? " (" + why_no_profile(entry->run) + ")" : "";
+  return entry->run.name + ", run " + id + ", has no profile" + reason +
+         ". Take a trace of it with PyTorch's profiler and add it: `stepladder profile import FILE --run " + id + "`.";
+}
+
+// The difference that was asked for by a click on a factor, or why there is none.
+void explain(State& state, const Workspace& workspace, const ProfileView& view) {
+  state.seen_explanations = workspace.explanations;
+  const ExplainSpeedup& explained = workspace.explained;
+  state.question.before = side_of(view, explained.before);
+  state.question.after = side_of(view, explained.after);
+  const bool has_before = state.question.before.kind != ProfileSide::Kind::none;
+  const bool has_after = state.question.after.kind != ProfileSide::Kind::none;
+  if (!has_after) std::swap(state.question.before, state.question.after);
+  state.message.clear();
+  if (!has_before) state.message += missing_side(workspace, explained.before);
+  if (!has_after) state.message += (has_before ? "" : "\n") + missing_side(workspace, explained.after);
+  if (has_before != has_after) state.message += "\nBelow is the other rung's profile alone.";
+  state.tab = Tab::difference;
+  state.subject = ProfileSubject::steps;
+}
+
 // What was asked for elsewhere, and what a first look shows.
 void follow(State& state, const Workspace& workspace, const ProfileView& view, Commands& commands) {
   const ProfileQuestion before = state.question;
@@ -75,29 +108,27 @@ void follow(State& state, const Workspace& workspace, const ProfileView& view, C
     // A second trace is compared with the first.
     const bool is_second = state.seen_import != 0 || state.question.after.kind != ProfileSide::Kind::none;
     state.seen_import = workspace.imported_trace;
-    state.question = {.before = is_second ? state.question.after : ProfileSide{},
-                      .after = {.kind = ProfileSide::Kind::trace, .id = workspace.imported_trace}};
+    state.question.before = is_second ? state.question.after : ProfileSide{};
+    state.question.after = {.kind = ProfileSide::Kind::trace, .id = workspace.imported_trace};
     state.message.clear();
+    state.subject = ProfileSubject::steps;
   }
-  if (workspace.explanations != state.seen_explanations) {
-    state.seen_explanations = workspace.explanations;
-    state.question = {.before = side_of(view, workspace.explained.before),
-                      .after = side_of(view, workspace.explained.after)};
-    const bool has_before = state.question.before.kind != ProfileSide::Kind::none;
-    const bool has_after = state.question.after.kind != ProfileSide::Kind::none;
-    if (!has_after) std::swap(state.question.before, state.question.after);
-    state.message =
-        has_before && has_after ? ""
-        : has_before || has_after
-            ? "Only one of the two rungs has a profile. Import a trace of the other's run, or train it again: "
-              "operators are timed after the last step."
-            : "Neither of the two rungs has a profile. Import traces of their runs (`stepladder profile import "
-              "FILE --run RUN`), or train them here.";
-    state.tab = Tab::difference;
+  if (workspace.explanations != state.seen_explanations) explain(state, workspace, view);
+  // Another program may have removed what is shown.
+  for (ProfileSide* side : {&state.question.before, &state.question.after}) {
+    if (side->kind != ProfileSide::Kind::none && !source_of(view, *side)) *side = {};
   }
-  if (state.question.after.kind == ProfileSide::Kind::none && !view.sources.empty() && state.message.empty())
-    state.question.after = view.sources.front().side;
+  if (state.question.after.kind == ProfileSide::Kind::none) {
+    std::swap(state.question.before, state.question.after);
+    if (state.question.after.kind == ProfileSide::Kind::none && !view.sources.empty() && state.message.empty())
+      state.question.after = view.sources.front().side;
+  }
   if (!(state.question == before)) ask(state, commands);
+}
+
+ProfileSubject subject_of(const State& state, const ProfileView& view) {
+  return state.subject.value_or(view.sources.empty() && !view.all_passes.empty() ? ProfileSubject::passes
+                                                                                 : ProfileSubject::steps);
 }
 
 // --- head ------------------------------------------------------------------------------------------------------------
@@ -110,19 +141,6 @@ void hear_dialog(State& state, Commands& commands) {
   if (!answer->problem.empty()) state.message = answer->problem;
 }
 
-// With its right edge at that of the cards. Returns the room that it takes.
-float draw_import_button(State& state, float top) {
-  const char* const import = "Import trace";
-  ImGui::PushFont(fonts().semibold, text_size);
-  const float width = ImGui::CalcTextSize(import).x + 2 * ImGui::GetStyle().FramePadding.x;
-  ImGui::PopFont();
-  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - width, top));
-  if (primary_button(import, !state.dialog.is_open()))
-    state.dialog.open({.title = "Choose a trace", .kind = FileQuestion::Kind::files});
-  mark("profile.import");
-  return width;
-}
-
 void draw_progress(const Workspace& workspace) {
   if (workspace.trace_import.empty()) return;
   ImGui::AlignTextToFramePadding();
@@ -133,40 +151,86 @@ void draw_progress(const Workspace& workspace) {
   progress_bar(workspace.trace_import_share, px(160));
 }
 
-void draw_head(State& state) {
+void draw_head(State& state, const ProfileView* view) {
+  struct Entry {
+    const char* name;
+    ProfileSubject subject;
+    const char* tip;
+  };
+  constexpr std::array entries{
+      Entry{"Steps", ProfileSubject::steps,
+            "Steps of training, slice by slice: traces of profilers, and runs trained here"},
+      Entry{"Passes", ProfileSubject::passes, "Forward and backward timed call by call: `stepladder profile`"}};
   const ImVec2 start = ImGui::GetCursorPos();
-  const float button = draw_import_button(state, start.y);
-  ImGui::SetCursorPos(start);
-  text_title("Profile");
-  text_cut("Where a step's time goes, slice by slice, and why another step is faster",
-           ImGui::GetContentRegionAvail().x - button - px(16), palette().quiet, fonts().regular, small_size);
+  float room = px(6);
+  for (const Entry& entry : entries)
+    room += ImGui::CalcTextSize(entry.name).x + 2 * ImGui::GetStyle().FramePadding.x + px(6);
+  if (view_head("Profile", "Where a step's time goes, slice by slice, and why another step is faster",
+                {.label = "Import trace", .anchor = "profile.import", .is_enabled = !state.dialog.is_open()}, room))
+    state.dialog.open({.title = "Choose a trace", .kind = FileQuestion::Kind::files});
+  if (!view || (view->sources.empty() && view->all_passes.empty())) return;
+  const ImVec2 below = ImGui::GetCursorPos();
+  ImGui::PushFont(fonts().semibold, text_size);
+  const float button = ImGui::CalcTextSize("Import trace").x + 2 * ImGui::GetStyle().FramePadding.x;
+  ImGui::PopFont();
+  ImGui::SetCursorPos(ImVec2(ImGui::GetContentRegionMax().x - button - room, start.y));
+  for (const Entry& entry : entries) {
+    if (chip(entry.name, subject_of(state, *view) == entry.subject)) state.subject = entry.subject;
+    ImGui::SetItemTooltip("%s", entry.tip);
+    mark(std::string("profile.subject.") + std::to_string(static_cast<int>(entry.subject)));
+    ImGui::SameLine(0, px(6));
+  }
+  ImGui::SetCursorPos(below);
+}
+
+// A small button at the right end of a trace's row in the list. Returns whether it was pressed.
+bool remove_button(const ProfileSource& source, ImVec2 corner, float row_width) {
+  constexpr const char* word = "Remove";
+  ImGui::PushFont(fonts().regular, small_size);
+  const float width = ImGui::CalcTextSize(word).x + 2 * ImGui::GetStyle().FramePadding.x;
+  ImGui::SetCursorPos(ImVec2(corner.x + row_width - width, corner.y + px(7)));
+  const bool is_pressed = ImGui::SmallButton(word);
+  ImGui::PopFont();
+  ImGui::SetItemTooltip("Removes the trace from the project, not its file; Ctrl+Z brings it back");
+  mark("profile.remove." + std::to_string(source.side.id));
+  return is_pressed;
 }
 
 // Returns whether another one was chosen.
-bool choose_source(const char* id, const char* none, const ProfileView& view, ProfileSide& side, float width) {
+bool choose_source(const char* id, const char* none, const ProfileView& view, ProfileSide& side, float width,
+                   Commands& commands) {
   const ProfileSource* chosen = source_of(view, side);
   ImGui::SetNextItemWidth(width);
   bool changed = false;
-  if (!ImGui::BeginCombo(id, combo_text(chosen ? chosen->name : none, width).c_str())) return false;
+  if (!ImGui::BeginCombo(id, combo_text(chosen ? chosen->name : none, width).c_str(), ImGuiComboFlags_HeightLargest))
+    return false;
   const std::string typed = list_search("Search profiles", view.sources.size());
   if (typed.empty() && side.kind != ProfileSide::Kind::none && ImGui::Selectable(none)) {
     side = {};
     changed = true;
   }
+  const float row = std::max(width, px(400)), button = px(80);
   int number = 0;
   for (const ProfileSource& source : view.sources) {
     ImGui::PushID(number++);
-    if (typed.empty() || source.name.find(typed) != std::string::npos) {
+    if (holds(source.name, typed)) {
       const bool is_chosen = &source == chosen;
-      if (ImGui::Selectable("##source", is_chosen, 0, ImVec2(0, px(36))) && !is_chosen) {
+      const ImVec2 corner = ImGui::GetCursorPos();
+      if (ImGui::Selectable("##source", is_chosen, ImGuiSelectableFlags_AllowOverlap, ImVec2(row, px(36))) &&
+          !is_chosen) {
         side = source.side;
         changed = true;
       }
-      ImGui::SameLine(0, 0);
+      const ImVec2 below = ImGui::GetCursorPos();
+      if (source.side.kind == ProfileSide::Kind::trace && remove_button(source, corner, row))
+        commands.push_back(RemoveTrace{source.side.id});
+      ImGui::SetCursorPos(corner);
       ImGui::BeginGroup();
-      text_cut(source.name, std::max(width, px(320)), palette().text, fonts().regular, text_size, Cut::middle);
-      text_quiet(source.detail);
+      text_cut(source.name, row - button, palette().text, fonts().regular, text_size, Cut::middle);
+      text_cut(source.detail, row - button, palette().quiet, fonts().regular, small_size);
       ImGui::EndGroup();
+      ImGui::SetCursorPos(below);
+      ImGui::Dummy(ImVec2(0, 0));
     }
     ImGui::PopID();
   }
@@ -194,15 +258,15 @@ bool choose_step(const char* id, const std::optional<ShownProfile>& shown, Profi
 
 void draw_question(State& state, const ProfileView& view, Commands& commands) {
   const float room = ImGui::GetContentRegionAvail().x;
-  const float width = std::clamp((room - px(520)) / 2, px(130), px(300));
-  bool changed = choose_source("##after", "No profile", view, state.question.after, width);
+  const float width = std::clamp((room - px(520)) / 2, px(130), px(420));
+  bool changed = choose_source("##after", "No profile", view, state.question.after, width, commands);
   mark("profile.after.source");
   changed |= choose_step("##after_step", view.after, state.question.after);
   ImGui::SameLine(0, px(12));
   ImGui::AlignTextToFramePadding();
   text_quiet("against");
   ImGui::SameLine(0, px(8));
-  changed |= choose_source("##before", "No other profile", view, state.question.before, width);
+  changed |= choose_source("##before", "No other profile", view, state.question.before, width, commands);
   mark("profile.before.source");
   changed |= choose_step("##before_step", view.before, state.question.before);
   if (state.question.before.kind != ProfileSide::Kind::none) {
@@ -217,8 +281,11 @@ void draw_question(State& state, const ProfileView& view, Commands& commands) {
     state.message.clear();
     ask(state, commands);
   }
+  // At the right edge, where the card below ends.
   flow_for(px(160), 12);
-  ImGui::SetNextItemWidth(std::max(px(160), std::min(px(260), ImGui::GetContentRegionAvail().x)));
+  const float search = std::min(ImGui::GetContentRegionAvail().x, px(420));
+  ImGui::SetCursorPosX(ImGui::GetContentRegionMax().x - search);
+  ImGui::SetNextItemWidth(search);
   ImGui::InputTextWithHint("##search", "Search slices and operators", state.search.data(), state.search.size());
   mark("profile.search");
   state.icicle.search(state.search.data());
@@ -226,20 +293,17 @@ void draw_question(State& state, const ProfileView& view, Commands& commands) {
 
 // --- body ------------------------------------------------------------------------------------------------------------
 
-FittedProfile fitted(const ShownProfile& shown) {
-  return {.profile = shown.kinds, .profiled_ms = shown.step_ms, .measured_ms = shown.step_ms, .is_comparable = true};
-}
-
 void draw_kinds(const ProfileView& view) {
   text_strong("Kinds of work");
-  const FittedProfile after = fitted(*view.after);
+  const KindBars after{view.after->kinds, view.after->step_ms};
   if (view.before) {
-    const FittedProfile before = fitted(*view.before);
-    text_quiet("grey: " + view.before->name);
-    draw_operator_bars(after, palette().accent, &before, true);
+    const KindBars before{view.before->kinds, view.before->step_ms};
+    text_cut("grey: " + view.before->name, ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular,
+             small_size, Cut::middle);
+    draw_operator_bars(after, kind_colour, &before, true);
   } else {
     text_quiet("a mean step of " + milliseconds_text(view.after->step_ms));
-    draw_operator_bars(after, palette().accent, nullptr, false);
+    draw_operator_bars(after, kind_colour, nullptr, false);
   }
 }
 
@@ -272,9 +336,9 @@ void draw_tabs(State& state, const ProfileView& view) {
   }
   gap(10);
   if (tab == Tab::difference)
-    draw_difference_table(*view.difference, state.search.data());
+    draw_difference_table(*view.difference, state.found);
   else if (tab == Tab::operators)
-    draw_operator_table(*view.after, state.search.data());
+    draw_operator_table(*view.after, state.found);
   else
     draw_anatomy_table(view.before ? &*view.before : nullptr, *view.after);
   mark("profile.table");
@@ -287,8 +351,8 @@ void draw_body(State& state, const ProfileView& view) {
   const float lower = has_slices ? std::max(px(240), room.y * (view.before ? 0.4f : 0.44f)) : room.y;
   if (has_slices) {
     begin_card("##slices", ImVec2(0, std::max(px(220), room.y - lower - space)));
-    text_cut("W S or wheel: zoom; A D or drag: move; Home or double click: all", ImGui::GetContentRegionAvail().x,
-             palette().quiet, fonts().regular, small_size);
+    text_cut("W S or wheel: zoom; A D or drag: move; F: fit the clicked slice; Home or double click: all",
+             ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
     state.icicle.draw(view.before ? &*view.before : nullptr, *view.after, ImGui::GetContentRegionAvail().y);
     end_card();
     gap(14);
@@ -309,13 +373,19 @@ void draw_body(State& state, const ProfileView& view) {
   end_card();
 }
 
-void draw_empty(const Workspace& workspace, Commands& commands) {
+void draw_empty(const State& state, const Workspace& workspace, Commands& commands) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
   const float width = std::min(px(760), room.x);
   ImGui::SetCursorPos(ImVec2(ImGui::GetCursorPosX() + (room.x - width) / 2,
-                             ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(190))));
+                             ImGui::GetCursorPosY() + std::max(0.0f, room.y / 2 - px(210))));
   ImGui::BeginGroup();
   text_strong("No profiles yet");
+  if (!state.message.empty()) {
+    ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + width);
+    text_sentence(state.message, Tone::warning);
+    ImGui::PopTextWrapPos();
+    mark("profile.message");
+  }
   gap(6);
   begin_card("##snippet", ImVec2(width, px(246)));
   text_sentence(
@@ -336,36 +406,45 @@ void draw_empty(const Workspace& workspace, Commands& commands) {
   mark("profile.empty");
 }
 
-void draw(State& state, const Workspace& workspace, Commands& commands) {
-  if (!state.asked) ask(state, commands);
-  hear_dialog(state, commands);
-  draw_head(state);
-  gap(14);
-  const ProfileView* view = workspace.profile_view.get();
-  if (!view) {
-    commands.push_back(KeepDrawing{});
-    return;
-  }
-  follow(state, workspace, *view, commands);
-  if (view->sources.empty() && view->problem.empty()) return draw_empty(workspace, commands);
-  draw_question(state, *view, commands);
+void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<const ProfileView>& shown,
+                Commands& commands) {
+  const ProfileView& view = *shown;
+  if (view.sources.empty() && view.problem.empty()) return draw_empty(state, workspace, commands);
+  draw_question(state, view, commands);
   draw_progress(workspace);
   if (!state.message.empty()) {
     text_sentence(state.message, Tone::warning);
     mark("profile.message");
   }
   gap(10);
-  if (!(view->asked == state.question)) commands.push_back(KeepDrawing{});
-  if (!view->problem.empty()) {
+  if (!(view.asked == state.question)) commands.push_back(KeepDrawing{});
+  if (!view.problem.empty()) {
     text_toned("A profile can't be shown", Tone::bad);
-    text_sentence(view->problem);
+    text_sentence(view.problem);
     mark("profile.problem");
-    if (!view->after) return;
+    if (!view.after) return;
   }
-  if (view->after)
-    draw_body(state, *view);
-  else if (view->asked == state.question && state.message.empty())
+  state.found.update(shown, state.search.data());
+  if (view.after)
+    draw_body(state, view);
+  else if (view.asked == state.question && state.message.empty())
     empty_state("No profile chosen", "Choose one above.");
+}
+
+void draw(State& state, const Workspace& workspace, Commands& commands) {
+  if (!state.asked) ask(state, commands);
+  hear_dialog(state, commands);
+  const std::shared_ptr<const ProfileView> view = workspace.profile_view;
+  if (view) follow(state, workspace, *view, commands);
+  draw_head(state, view.get());
+  gap(14);
+  if (!view) {
+    commands.push_back(KeepDrawing{});
+    return;
+  }
+  if (subject_of(state, *view) == ProfileSubject::steps) return draw_steps(state, workspace, view, commands);
+  draw_progress(workspace);
+  if (draw_passes(state.question, *view, commands)) ask(state, commands);
 }
 
 nlohmann::json side_json(const ProfileSide& side) {
@@ -395,6 +474,9 @@ Panel panels::profile() {
               [state](const Workspace&) {
                 return nlohmann::json{{"before", side_json(state->question.before)},
                                       {"after", side_json(state->question.after)},
+                                      {"passes", state->question.passes},
+                                      {"passes_before", state->question.passes_before},
+                                      {"shows_passes", state->subject == ProfileSubject::passes},
                                       {"search", std::string(state->search.data())},
                                       {"tab", static_cast<int>(state->tab)}};
               },
@@ -403,6 +485,14 @@ Panel panels::profile() {
                 if (!json.is_object()) return;
                 if (json.contains("before")) state->question.before = side_from(json["before"]);
                 if (json.contains("after")) state->question.after = side_from(json["after"]);
+                const auto number = [&](const char* name) {
+                  return json.contains(name) && json[name].is_number_integer() ? json[name].get<std::int64_t>() : 0;
+                };
+                state->question.passes = number("passes");
+                state->question.passes_before = number("passes_before");
+                state->subject.reset();
+                if (json.contains("shows_passes") && json["shows_passes"].is_boolean())
+                  state->subject = json["shows_passes"].get<bool>() ? ProfileSubject::passes : ProfileSubject::steps;
                 if (json.contains("tab") && json["tab"].is_number_integer())
                   state->tab = static_cast<Tab>(std::clamp<std::int64_t>(json["tab"].get<std::int64_t>(), 0, 2));
                 if (json.contains("search") && json["search"].is_string()) {

@@ -15,6 +15,7 @@
 #include "app/desktop/widgets.h"
 #include "app/format.h"
 #include "app/panels/profile/icicle.h"
+#include "app/profile/difference_text.h"
 
 namespace stepladder {
 namespace {
@@ -22,14 +23,6 @@ namespace {
 constexpr float cell_size = 13.5f;
 constexpr ImGuiTableFlags table_flags =
     ImGuiTableFlags_ScrollY | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingStretchProp;
-
-bool holds(const std::string& text, const std::string& searched) {
-  const auto same = [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
-  };
-  return searched.empty() ||
-         std::search(text.begin(), text.end(), searched.begin(), searched.end(), same) != text.end();
-}
 
 struct Head {
   const char* name;
@@ -84,10 +77,6 @@ void kind_cell(OperatorKind kind) {
   text_cut(std::string(to_string(kind)), ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, cell_size);
 }
 
-std::string calls_text(double calls) {
-  return calls > 0 ? compact(calls) : "-";
-}
-
 std::string change_text(double ms, double whole_ms) {
   if (std::fabs(ms) < 0.0005 * whole_ms) return "=";
   return (ms < 0 ? "- " : "+ ") + ms_figure(std::fabs(ms), whole_ms);
@@ -97,11 +86,6 @@ std::string change_text(double ms, double whole_ms) {
 const ImVec4& change_colour(double ms, double whole_ms) {
   if (std::fabs(ms) < 0.002 * whole_ms) return palette().quiet;
   return ms < 0 ? palette().good : palette().bad;
-}
-
-std::string side_text(const std::vector<TracedOperator>& rows) {
-  if (rows.empty()) return "";
-  return title_of(row_of(rows.front())) + (rows.size() > 1 ? " and " + std::to_string(rows.size() - 1) + " more" : "");
 }
 
 void list_rows(const char* what, const std::vector<TracedOperator>& rows) {
@@ -121,15 +105,13 @@ void difference_row(const RowDifference& row, double whole) {
   ImGui::TableNextRow();
   left_cell(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
   kind_cell(row.kind);
-  left_cell(title_of(row), palette().text);
+  left_cell(title_of(row, in_print(" -> ")), palette().text);
   if (ImGui::BeginItemTooltip()) {
     list_rows("before", row.before);
     list_rows("after", row.after);
     ImGui::EndTooltip();
   }
-  std::string calls = calls_text(row.before_calls);
-  if (calls != calls_text(row.after_calls)) calls += in_print(" -> ") + calls_text(row.after_calls);
-  right_cell(calls);
+  right_cell(in_print(calls_text(row)));
   right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole));
   right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole));
   right_cell(change_text(row.delta_ms(), whole), &change_colour(row.delta_ms(), whole));
@@ -137,17 +119,39 @@ void difference_row(const RowDifference& row, double whole) {
 
 }  // namespace
 
-std::string title_of(const RowDifference& row) {
-  const std::string before = side_text(row.before), after = side_text(row.after);
-  if (before.empty() || after.empty() || before == after) return before.empty() ? after : before;
-  return before + in_print(" -> ") + after;
+bool holds(const std::string& text, const std::string& searched) {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  return searched.empty() ||
+         std::search(text.begin(), text.end(), searched.begin(), searched.end(), same) != text.end();
 }
 
-void draw_operator_table(const ShownProfile& shown, const std::string& search) {
-  std::vector<const TracedOperator*> rows;
-  for (const TracedOperator& each : shown.operators) {
-    if (holds(row_of(each).name, search)) rows.push_back(&each);
+void FoundRows::update(const std::shared_ptr<const ProfileView>& view, const std::string& search) {
+  if (view == view_ && search == search_) return;
+  view_ = view;
+  search_ = search;
+  operators.clear();
+  differences.clear();
+  left_out_ms = 0;
+  const auto matches = [&](const TracedOperator& row) { return search.empty() || holds(row_of(row).name, search); };
+  if (view->after) {
+    for (const TracedOperator& each : view->after->operators) {
+      if (matches(each)) operators.push_back(&each);
+    }
   }
+  if (!view->difference) return;
+  for (const RowDifference& each : view->difference->rows) {
+    if (std::any_of(each.before.begin(), each.before.end(), matches) ||
+        std::any_of(each.after.begin(), each.after.end(), matches))
+      differences.push_back(&each);
+    else
+      left_out_ms += each.delta_ms();
+  }
+}
+
+void draw_operator_table(const ShownProfile& shown, const FoundRows& found) {
+  const std::vector<const TracedOperator*>& rows = found.operators;
   if (!begin_table("##operators", {{"part", 70, false},
                                    {"operator", 0, false},
                                    {kind_width() > 20 ? "kind" : "", kind_width(), false},
@@ -175,17 +179,8 @@ void draw_operator_table(const ShownProfile& shown, const std::string& search) {
   ImGui::EndTable();
 }
 
-void draw_difference_table(const ProfileDifference& difference, const std::string& search) {
-  std::vector<const RowDifference*> rows;
-  double left_out_ms = 0;
-  for (const RowDifference& each : difference.rows) {
-    const auto matches = [&](const TracedOperator& row) { return holds(row_of(row).name, search); };
-    if (std::any_of(each.before.begin(), each.before.end(), matches) ||
-        std::any_of(each.after.begin(), each.after.end(), matches))
-      rows.push_back(&each);
-    else
-      left_out_ms += each.delta_ms();
-  }
+void draw_difference_table(const ProfileDifference& difference, const FoundRows& found) {
+  const std::vector<const RowDifference*>& rows = found.differences;
   const double whole = std::max(difference.before_ms, difference.after_ms);
   if (!begin_table("##difference",
                    {{"change", 84, false},
@@ -199,8 +194,9 @@ void draw_difference_table(const ProfileDifference& difference, const std::strin
     return;
   ImGui::TableNextRow();
   left_cell("A step", palette().text, fonts().semibold);
-  left_cell(search.empty() ? "" : "without search", palette().quiet);
-  left_cell(search.empty() ? "all rows add up to this" : "rows left out: " + change_text(left_out_ms, whole) + " ms",
+  left_cell(found.is_searched() ? "without search" : "", palette().quiet);
+  left_cell(found.is_searched() ? "rows left out: " + change_text(found.left_out_ms, whole) + " ms"
+                                : "all rows add up to this",
             palette().quiet);
   right_cell("");
   right_cell(ms_figure(difference.before_ms, whole), nullptr, fonts().semibold);
@@ -243,7 +239,7 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
                               {compares ? "change in ms" : "share", 84, true}})) {
     for (const AnatomyRow& row : rows) {
       ImGui::TableNextRow();
-      left_cell(title_of(row), palette().text);
+      left_cell(title_of(row, after.anatomy), palette().text);
       left_cell(row.known_by == KnownBy::nothing ? "" : std::string(to_string(row.known_by)), palette().quiet);
       const double was = compares ? earlier[{row.phase, row.part, row.known_by}] : 0;
       right_cell(compares ? ms_figure(was, whole) : "");
@@ -256,7 +252,7 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
     ImGui::EndTable();
   }
   ImGui::EndChild();
-  text_quiet_wrapped(certainty_of(after.anatomy));
+  text_quiet_wrapped(certainty_of(after.anatomy, after.has_graphs));
 }
 
 }  // namespace stepladder

@@ -2,18 +2,34 @@
 // frame.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "app/desktop/profile/profile_view.h"
 
 namespace stepladder {
 
-// Each fills the available room. Rows whose names don't hold `search` are left out.
-void draw_operator_table(const ShownProfile& shown, const std::string& search);
-void draw_difference_table(const ProfileDifference& difference, const std::string& search);
-void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after);
+bool holds(const std::string& text, const std::string& searched);  // whatever the case of letters
 
-// "aten::gelu -> triton_fused", and how many more.
-std::string title_of(const RowDifference& row);
+// The rows whose names hold the searched text. Found once, since a trace may have 100,000 rows.
+class FoundRows {
+ public:
+  void update(const std::shared_ptr<const ProfileView>& view, const std::string& search);
+  bool is_searched() const { return !search_.empty(); }
+
+  std::vector<const TracedOperator*> operators;  // of the step after
+  std::vector<const RowDifference*> differences;
+  double left_out_ms = 0;  // of the other differences
+
+ private:
+  std::shared_ptr<const ProfileView> view_;  // owns the rows
+  std::string search_;
+};
+
+// Each fills the available room.
+void draw_operator_table(const ShownProfile& shown, const FoundRows& found);
+void draw_difference_table(const ProfileDifference& difference, const FoundRows& found);
+void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after);
 
 }  // namespace stepladder

@@ -72,6 +72,24 @@ StepSlices TraceDetails::slices(TraceId trace, int rank, std::int64_t step) {
   }
 }
 
+std::vector<KeptStep> TraceDetails::kept(TraceId trace) {
+  Statement rows(database_,
+                 "SELECT rank, step, slices, packed FROM trace_slices WHERE trace_id = ? ORDER BY rank, step");
+  rows.bind(trace);
+  std::vector<KeptStep> steps;
+  while (rows.step())
+    steps.push_back({.rank = static_cast<int>(rows.integer(0)),
+                     .step = rows.integer(1),
+                     .slices = rows.integer(2),
+                     .packed = std::string(rows.blob(3))});
+  return steps;
+}
+
+double TraceDetails::imported_at(TraceId trace) {
+  Statement row(database_, "SELECT imported_at FROM traces WHERE id = ?");
+  return row.bind(trace).step() ? row.real(0) : missing;
+}
+
 std::vector<RunId> TraceDetails::timed_runs() {
   Statement rows(database_,
                  "SELECT run_id FROM profiles WHERE NOT EXISTS (SELECT 1 FROM curation WHERE curation.run_id = "

@@ -29,6 +29,9 @@ class TraceDetails {
   std::vector<KeptStepName> steps(TraceId trace);                 // by rank and step; empty: the same
   StepSlices slices(TraceId trace, int rank, std::int64_t step);  // throws StorageError if they are missing or damaged
 
+  std::vector<KeptStep> kept(TraceId trace);  // all of them as they are stored
+  double imported_at(TraceId trace);          // unix seconds; missing: there is no such trace
+
   // The other runs whose time can be told apart: their operators were timed here. By id, without those in the bin.
   std::vector<RunId> timed_runs();
 

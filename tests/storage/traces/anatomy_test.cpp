@@ -81,7 +81,8 @@ TEST(Anatomy, the_order_of_operators_tells_the_parts_where_names_do_not) {
   EXPECT_NEAR(sum_of(anatomy), 0.3, 1e-9) << "the rows add up to the step";
   EXPECT_EQ(block_count(anatomy), 2);
   EXPECT_EQ(by_part(anatomy).front().part, ModelPart::embedding);
-  EXPECT_NE(certainty_of(anatomy).find("100 % is guessed from the order"), std::string::npos) << certainty_of(anatomy);
+  EXPECT_NE(certainty_of(anatomy, false).find("100 % is guessed from the order"), std::string::npos)
+      << certainty_of(anatomy, false);
 }
 
 TEST(Anatomy, names_of_ranges_and_modules_count_before_the_order) {
@@ -207,6 +208,22 @@ TEST(Anatomy, damaged_slices_are_refused_in_bounded_memory) {
   }
   step.rows[0].slices[5].start_ns = 3;  // overlaps the one before
   EXPECT_THROW(unpack(pack(step).packed), TraceError);
+}
+
+TEST(Anatomy, of_compiled_graphs_says_why_no_part_is_known) {
+  const Anatomy graphs{{.phase = StepPhase::forward, .ms = 3}, {.phase = StepPhase::backward, .ms = 6}};
+  EXPECT_EQ(title_of(graphs[0], graphs), "forward") << "there is no other part of which it could be the rest";
+  EXPECT_NE(certainty_of(graphs, true).find("torch.compile made graphs"), std::string::npos);
+  EXPECT_NE(certainty_of(graphs, false).find("record_function"), std::string::npos);
+  Anatomy partly = graphs;
+  partly.push_back({.phase = StepPhase::forward, .part = ModelPart::head, .known_by = KnownBy::name, .ms = 1});
+  EXPECT_EQ(title_of(partly[0], partly), "rest of forward");
+  EXPECT_EQ(title_of(partly[1], partly), "backward");
+  EXPECT_NE(certainty_of(partly, true).find("90 % isn't known, since torch.compile's graphs"), std::string::npos)
+      << certainty_of(partly, true);
+  EXPECT_TRUE(is_compiled("## Call CompiledFxGraph abc ##"));
+  EXPECT_TRUE(is_compiled("triton_poi_fused_gelu_3"));
+  EXPECT_FALSE(is_compiled("aten::gelu"));
 }
 
 }  // namespace

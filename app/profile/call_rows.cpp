@@ -1,4 +1,4 @@
-#include "app/cli/profile/call_report.h"
+#include "app/profile/call_rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,6 @@
 #include <numeric>
 #include <sstream>
 
-#include "app/cli/table.h"
 #include "app/format.h"
 #include "storage/analysis/statistics.h"
 
@@ -113,6 +112,16 @@ std::vector<CallRow> call_rows(std::vector<CallTimes> times) {
   return rows;
 }
 
+std::vector<CallRow> call_rows(const StoredPasses& passes) {
+  std::vector<CallTimes> times;
+  for (const StoredCalls& each : passes.rows) {
+    if (!each.ms.empty())
+      times.push_back(
+          {.computation = each.computation, .precision = each.precision, .warmup = each.warmup, .ms = each.ms});
+  }
+  return call_rows(std::move(times));
+}
+
 Json rows_json(const std::vector<CallRow>& rows, bool is_synced) {
   Json list = Json::array();
   for (const CallRow& row : rows) {
@@ -159,17 +168,26 @@ std::string significant_ms(double ms, double error_ms) {
   return text.str();
 }
 
-std::string rows_table(const std::vector<CallRow>& rows) {
-  std::vector<std::vector<std::string>> cells = {
-      {"computation", "warm-up", "precision", "steps", "mean", "median", "std", "min", "max", "total"}};
+TextTable rows_table(const std::vector<CallRow>& rows) {
+  TextTable table{
+      .heads = {"computation", "warm-up", "precision", "calls", "mean", "median", "std", "min", "max", "total"},
+      .right = {false, true, false, true, true, true, true, true, true, true},
+      .rows = {}};
   for (const CallRow& row : rows) {
     const double error = row.std_ms / std::sqrt(static_cast<double>(row.times.ms.size()));
-    cells.push_back({row.times.computation, std::to_string(row.times.warmup), row.times.precision,
-                     std::to_string(row.times.ms.size()), significant_ms(row.mean_ms, error),
-                     significant_ms(row.median_ms, error), significant_ms(row.std_ms, row.std_ms / 10),
-                     milliseconds_text(row.min_ms), milliseconds_text(row.max_ms), milliseconds_text(row.total_ms)});
+    table.rows.push_back({row.times.computation, std::to_string(row.times.warmup), row.times.precision,
+                          std::to_string(row.times.ms.size()), significant_ms(row.mean_ms, error),
+                          significant_ms(row.median_ms, error), significant_ms(row.std_ms, row.std_ms / 10),
+                          milliseconds_text(row.min_ms), milliseconds_text(row.max_ms),
+                          milliseconds_text(row.total_ms)});
   }
-  return table(cells, {false, true, false, true, true, true, true, true, true, true});
+  return table;
+}
+
+std::string no_sync_sentence(bool on_cpu) {
+  return on_cpu ? "Flagged no-sync. On a CPU a call returns when it is done, so --no-sync changes nothing."
+                : "Flagged no-sync: the clock didn't wait for the device, so these are the times to ask for the work, "
+                  "and too small.";
 }
 
 std::vector<std::string> lessons_of(const std::vector<CallRow>& rows) {

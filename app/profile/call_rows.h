@@ -1,11 +1,14 @@
-// The times of passes (`stepladder profile`) as rows, and what they teach.
+// The times of passes (`stepladder profile`) as rows, their tables, and what they teach: the same for the command line
+// and the window. Pure.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "app/figures/tables.h"
 #include "app/run_json.h"
 #include "engine/call_times.h"
+#include "storage/database/traces/pass_store.h"
 
 namespace stepladder {
 
@@ -15,9 +18,10 @@ struct CallRow {
 };
 
 std::vector<CallRow> call_rows(std::vector<CallTimes> times);  // the lowest mean first
+std::vector<CallRow> call_rows(const StoredPasses& passes);    // the same of kept ones
 Json rows_json(const std::vector<CallRow>& rows, bool is_synced);
 std::string rows_csv(const std::vector<CallRow>& rows);
-std::string rows_table(const std::vector<CallRow>& rows);
+TextTable rows_table(const std::vector<CallRow>& rows);
 
 // Only as many digits as the calls agree on, at most three; 281.4 with a standard error of 14 is "280 ms".
 std::string significant_ms(double ms, double error_ms);
@@ -25,5 +29,8 @@ std::string significant_ms(double ms, double error_ms);
 // Sentences, each from these numbers: what warm-up does to the spread, whether mixed precision pays, whether forward
 // and backward add up, and which rows spread too much to believe.
 std::vector<std::string> lessons_of(const std::vector<CallRow>& rows);
+
+// What the flag no-sync means on this device.
+std::string no_sync_sentence(bool on_cpu);
 
 }  // namespace stepladder

@@ -1,5 +1,5 @@
-// What of a row of slices is drawn at a given zoom: wide slices one by one, narrow ones together, so that a row costs
-// as much as it has pixels, however many slices it has. Pure.
+// The part of a row of slices that is drawn at a given zoom: wide slices one by one, narrow ones together, so that a
+// row costs as much as it has pixels, however many slices it has. Pure.
 #pragma once
 
 #include <cstddef>
@@ -22,15 +22,25 @@ class SliceIndex {
     return busy_[row][behind] - busy_[row][first];
   }
 
+  // The kind that most of the time of these slices is of, roughly: of a few of them, wherever they are.
+  OperatorKind kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const;
+
  private:
-  std::vector<std::vector<std::int64_t>> busy_;  // of the slices before each
+  friend class SliceSearch;
+  static constexpr std::size_t block = 64;              // slices
+  std::vector<std::vector<OperatorKind>> block_kinds_;  // that most time of each block of a row is of
+  std::vector<std::vector<std::int64_t>> busy_;         // of the slices before each
+  std::vector<std::string> lower_names_;
+  std::vector<std::size_t> row_starts_;   // all slices are numbered row after row
+  std::vector<std::uint32_t> by_name_;    // numbers of slices, those of a name together
+  std::vector<std::size_t> name_starts_;  // where those of a name begin; and the end
 };
 
-// Which slices have a name that holds a text.
+// Which slices have a name that holds a text. Costs as much as there are names and matches.
 class SliceSearch {
  public:
   SliceSearch() = default;
-  SliceSearch(const StepSlices& step, const std::string& text);
+  SliceSearch(const SliceIndex& index, const std::string& text);
 
   bool is_on() const { return is_on_; }
   bool matches(std::uint32_t name) const { return names_[name]; }
@@ -41,7 +51,8 @@ class SliceSearch {
   bool is_on_ = false;
   std::int64_t count_ = 0;
   std::vector<bool> names_;
-  std::vector<std::vector<std::uint32_t>> rows_;  // the places of the matches
+  std::vector<std::uint64_t> bits_;  // of all slices
+  std::vector<std::size_t> row_starts_;
 };
 
 struct TimeRange {

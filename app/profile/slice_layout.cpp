@@ -1,4 +1,4 @@
-#include "app/desktop/profile/slice_layout.h"
+#include "app/profile/slice_layout.h"
 
 #include <algorithm>
 #include <array>
@@ -20,14 +20,10 @@ double end_of(const KeptSlice& slice) {
   return static_cast<double>(slice.start_ns + slice.duration_ns);
 }
 
-// The kind that most of a few of these slices' time is of.
-OperatorKind kind_of_several(const SliceRow& row, std::size_t first, std::size_t behind) {
-  constexpr std::size_t looked_at = 12;
-  std::array<std::int64_t, all_operator_kinds.size()> ns{};
-  const std::size_t stride = std::max<std::size_t>((behind - first) / looked_at, 1);
-  for (std::size_t i = first; i < behind; i += stride)
-    ns[static_cast<std::size_t>(row.slices[i].kind)] += row.slices[i].duration_ns + 1;
-  return static_cast<OperatorKind>(std::max_element(ns.begin(), ns.end()) - ns.begin());
+using KindSums = std::array<std::int64_t, all_operator_kinds.size()>;
+
+OperatorKind most_of(const KindSums& sums) {
+  return static_cast<OperatorKind>(std::max_element(sums.begin(), sums.end()) - sums.begin());
 }
 
 // The first slice at or behind `first` that starts at `ns` or later; near ones are found quickly.
@@ -62,33 +58,76 @@ void append(std::vector<DrawnSlice>& drawn, std::size_t begin, const DrawnSlice&
 }  // namespace
 
 SliceIndex::SliceIndex(const StepSlices& step) {
+  lower_names_.reserve(step.names.size());
+  for (const std::string& name : step.names) lower_names_.push_back(lower(name));
+  name_starts_.assign(step.names.size() + 1, 0);
+  std::size_t slices = 0;
   for (const SliceRow& row : step.rows) {
+    row_starts_.push_back(slices);
+    slices += row.slices.size();
     std::vector<std::int64_t>& sums = busy_.emplace_back();
     sums.reserve(row.slices.size() + 1);
     sums.push_back(0);
-    for (const KeptSlice& slice : row.slices) sums.push_back(sums.back() + slice.duration_ns);
+    std::vector<OperatorKind>& kinds = block_kinds_.emplace_back();
+    KindSums in_block{};
+    for (const KeptSlice& slice : row.slices) {
+      sums.push_back(sums.back() + slice.duration_ns);
+      ++name_starts_[slice.name + 1];
+      in_block[static_cast<std::size_t>(slice.kind)] += slice.duration_ns + 1;
+      if ((sums.size() - 1) % block != 0) continue;
+      kinds.push_back(most_of(in_block));
+      in_block = {};
+    }
+  }
+  for (std::size_t i = 1; i < name_starts_.size(); ++i) name_starts_[i] += name_starts_[i - 1];
+  by_name_.resize(slices);
+  std::vector<std::size_t> next = name_starts_;
+  std::uint32_t number = 0;
+  for (const SliceRow& row : step.rows) {
+    for (const KeptSlice& slice : row.slices) by_name_[next[slice.name]++] = number++;
   }
 }
 
-SliceSearch::SliceSearch(const StepSlices& step, const std::string& text) : is_on_(!text.empty()) {
+OperatorKind SliceIndex::kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const {
+  constexpr std::size_t looked_at = 12;
+  KindSums sums{};
+  if (behind - first >= 4 * block) {
+    // Whole blocks, whose kinds are near each other in memory.
+    const std::size_t from = first / block + 1, to = behind / block;
+    const std::size_t stride = std::max<std::size_t>((to - from) / looked_at, 1);
+    for (std::size_t i = from; i < to; i += stride) ++sums[static_cast<std::size_t>(block_kinds_[number][i])];
+    return most_of(sums);
+  }
+  const std::size_t stride = std::max<std::size_t>((behind - first) / looked_at, 1);
+  for (std::size_t i = first; i < behind; i += stride)
+    sums[static_cast<std::size_t>(row.slices[i].kind)] += row.slices[i].duration_ns + 1;
+  return most_of(sums);
+}
+
+SliceSearch::SliceSearch(const SliceIndex& index, const std::string& text) : is_on_(!text.empty()) {
   if (!is_on_) return;
   const std::string wanted = lower(text);
-  for (const std::string& name : step.names) names_.push_back(lower(name).find(wanted) != std::string::npos);
-  rows_.resize(step.rows.size());
-  for (std::size_t row = 0; row < step.rows.size(); ++row) {
-    const std::vector<KeptSlice>& slices = step.rows[row].slices;
-    for (std::size_t i = 0; i < slices.size(); ++i) {
-      if (!names_[slices[i].name]) continue;
-      rows_[row].push_back(static_cast<std::uint32_t>(i));
-      ++count_;
-    }
+  row_starts_ = index.row_starts_;
+  bits_.resize(index.by_name_.size() / 64 + 1);
+  names_.reserve(index.lower_names_.size());
+  for (std::size_t name = 0; name < index.lower_names_.size(); ++name) {
+    names_.push_back(index.lower_names_[name].find(wanted) != std::string::npos);
+    if (!names_.back()) continue;
+    const std::size_t from = index.name_starts_[name], to = index.name_starts_[name + 1];
+    count_ += static_cast<std::int64_t>(to - from);
+    for (std::size_t i = from; i < to; ++i) bits_[index.by_name_[i] / 64] |= std::uint64_t{1} << index.by_name_[i] % 64;
   }
 }
 
 bool SliceSearch::any(std::size_t row, std::size_t first, std::size_t behind) const {
-  if (!is_on_) return false;
-  const auto found = std::lower_bound(rows_[row].begin(), rows_[row].end(), static_cast<std::uint32_t>(first));
-  return found != rows_[row].end() && *found < behind;
+  if (!is_on_ || first >= behind) return false;
+  const std::size_t from = row_starts_[row] + first, last = row_starts_[row] + behind - 1;
+  const std::uint64_t head = ~std::uint64_t{0} << from % 64, tail = ~std::uint64_t{0} >> (63 - last % 64);
+  if (from / 64 == last / 64) return (bits_[from / 64] & head & tail) != 0;
+  if ((bits_[from / 64] & head) != 0 || (bits_[last / 64] & tail) != 0) return true;
+  return std::any_of(bits_.begin() + static_cast<std::ptrdiff_t>(from / 64 + 1),
+                     bits_.begin() + static_cast<std::ptrdiff_t>(last / 64),
+                     [](std::uint64_t word) { return word != 0; });
 }
 
 void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& index, const SliceSearch& search,
@@ -124,7 +163,7 @@ void lay_out_row(const SliceRow& row, std::size_t number, const SliceIndex& inde
             .x1 = x_of((cell + 1) * narrow_ns),
             .first = i,
             .count = std::max<std::size_t>(behind - i, 2),
-            .kind = kind_of_several(row, i, behind),
+            .kind = index.kind_of(row, number, i, behind),
             .cover = static_cast<float>(std::ceil(std::clamp(cover, 0.1, 1.0) * 4) / 4),
             .is_match = search.any(number, i, behind)});
     i = behind;

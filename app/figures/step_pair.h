@@ -1,0 +1,30 @@
+// Two traced steps of a study beside each other: why its best rung is faster than the baseline.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "app/figures/study.h"
+#include "storage/traces/difference.h"
+#include "storage/traces/step_slices.h"
+
+namespace stepladder {
+
+class RunStore;
+
+struct TracedSide {
+  std::string label;  // of its rung
+  std::int64_t trace = 0;
+  StepSlices slices;  // of its median step
+};
+
+struct StepPair {
+  TracedSide before, after;
+  ProfileDifference difference;  // of the two traces' mean steps, as `profile diff` has it
+};
+
+// Of the baseline and the best rung if both have traces, else of the first and the last rung that have. Null: fewer
+// than two have. Reads the store, and throws StorageError.
+std::shared_ptr<const StepPair> step_pair(const Study& study, RunStore& store);
+
+}  // namespace stepladder

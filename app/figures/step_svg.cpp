@@ -1,0 +1,184 @@
+#include "app/figures/step_svg.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "app/figures/svg_canvas.h"
+#include "app/figures/svg_text.h"
+#include "app/format.h"
+#include "app/profile/kind_colours.h"
+#include "app/profile/slice_layout.h"
+
+namespace stepladder {
+namespace {
+
+using svg::Canvas;
+
+constexpr double width = 1100, row_height = 15, lane_height = 18, head_height = 24, name_size = 10.5;
+constexpr std::uint32_t deepest = 6;   // rows of a lane
+constexpr std::size_t most_lanes = 8;  // of a step
+
+std::string hex(unsigned colour) {
+  std::array<char, 8> text{};
+  std::snprintf(text.data(), text.size(), "#%06x", colour);
+  return text.data();
+}
+
+struct Scale {
+  TimeRange shown;
+  double left = svg::margin, room = width - 2 * svg::margin;
+  double at(double ns) const { return left + (ns - shown.from_ns) / shown.length() * room; }
+};
+
+class StepDrawing {
+ public:
+  StepDrawing(Canvas& canvas, const Scale& scale, bool is_dark) : canvas_(canvas), scale_(scale), is_dark_(is_dark) {}
+
+  // Returns the y below it.
+  double draw(const TracedSide& side, const std::string& what, double top) {
+    const StepSlices& step = side.slices;
+    const SliceIndex index(step);
+    canvas_.text(scale_.left, top + 15, what + ": " + side.label, svg::text_size, canvas_.colours.text,
+                 svg::Anchor::start, true);
+    canvas_.text(scale_.left + scale_.room, top + 15,
+                 "step " + std::to_string(step.step) + ", " +
+                     milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) +
+                     " slices",
+                 svg::small_size, canvas_.colours.quiet, svg::Anchor::end);
+    double y = top + head_height;
+    std::size_t lanes = 0, hidden = 0;
+    for (std::size_t row = 0; row < step.rows.size(); ++row) {
+      const bool begins_lane = row == 0 || step.rows[row].lane != step.rows[row - 1].lane;
+      lanes += begins_lane;
+      if (lanes > most_lanes || step.rows[row].depth >= deepest) {
+        ++hidden;
+        continue;
+      }
+      if (begins_lane) {
+        const SliceLane& lane = step.lanes[step.rows[row].lane];
+        canvas_.text(scale_.left, y + 13, (lane.on_gpu ? "GPU " : "CPU ") + lane.title, svg::small_size,
+                     canvas_.colours.quiet);
+        y += lane_height;
+      }
+      draw_row(step, row, index, y);
+      y += row_height;
+    }
+    flush();
+    if (hidden > 0) {
+      canvas_.text(scale_.left, y + 13,
+                   std::to_string(hidden) + (hidden == 1 ? " deeper row isn't" : " deeper rows aren't") + " drawn",
+                   svg::small_size, canvas_.colours.quiet);
+      y += lane_height;
+    }
+    const double end = scale_.at(static_cast<double>(step.length_ns));
+    canvas_.line(end, top + head_height, end, y, canvas_.colours.text, 1, "3 2");
+    return y;
+  }
+
+ private:
+  void draw_row(const StepSlices& step, std::size_t row, const SliceIndex& index, double y) {
+    drawn_.clear();
+    lay_out_row(step.rows[row], row, index, {}, scale_.shown, static_cast<float>(scale_.room), drawn_);
+    for (const DrawnSlice& piece : drawn_) {
+      const double x = scale_.left + std::max(0.0f, piece.x0);
+      const double end = std::min(scale_.left + static_cast<double>(piece.x1), scale_.left + scale_.room);
+      const bool is_one = piece.count == 1;
+      const double length = std::max(end - x - (is_one && end - x > 4 ? 1 : 0), 0.5);
+      const int opacity = is_one ? 92 : static_cast<int>(std::lround(30 + 60 * static_cast<double>(piece.cover)));
+      paths_[{piece.kind, opacity}] += "M" + svg::decimal(x) + " " + svg::decimal(y) + "h" + svg::decimal(length) +
+                                       "v" + svg::decimal(row_height - 1) + "h-" + svg::decimal(length) + "z";
+      if (!is_one || length < 34) continue;
+      const std::string& full = step.names[step.rows[row].slices[piece.first].name];
+      const std::string name = full.starts_with("aten::") ? full.substr(6) : full;
+      labels_.push_back({x + 3, y + 10.5, shortened(name, length - 5, name_size)});
+    }
+  }
+
+  // Names are above all slices.
+  void flush() {
+    for (const auto& [key, path] : paths_) {
+      const KindColour colour = colour_of(key.first);
+      canvas_.area(path, hex(is_dark_ ? colour.on_dark : colour.on_light), key.second / 100.0);
+    }
+    for (const Label& label : labels_) canvas_.text(label.x, label.y, label.text, name_size, "#0d1117");
+    paths_.clear();
+    labels_.clear();
+  }
+
+  struct Label {
+    double x, y;
+    std::string text;
+  };
+  Canvas& canvas_;
+  const Scale& scale_;
+  bool is_dark_;
+  std::vector<DrawnSlice> drawn_;
+  std::map<std::pair<OperatorKind, int>, std::string> paths_;
+  std::vector<Label> labels_;
+};
+
+void draw_axis(Canvas& canvas, const Scale& scale, double top, double bottom) {
+  const bool is_short = scale.shown.length() < 1e6;
+  const double unit = is_short ? 1e3 : 1e6;
+  const FigureRange range{scale.shown.from_ns / unit, scale.shown.to_ns / unit};
+  for (const Tick& tick : ticks(range, false, 10)) {
+    const double x = scale.at(tick.value * unit);
+    canvas.line(x, top, x, bottom, canvas.colours.grid, 1);
+    canvas.text(x + 3, top + 10, tick.label + (is_short ? " us" : " ms"), svg::small_size, canvas.colours.quiet);
+  }
+}
+
+double draw_legend(Canvas& canvas, const StepPair& pair, bool is_dark, double top) {
+  std::array<bool, all_operator_kinds.size()> is_there{};
+  for (const StepSlices* step : {&pair.before.slices, &pair.after.slices}) {
+    for (const SliceRow& row : step->rows) {
+      for (const KeptSlice& slice : row.slices) is_there[static_cast<std::size_t>(slice.kind)] = true;
+    }
+  }
+  double x = svg::margin, y = top;
+  for (const OperatorKind kind : all_operator_kinds) {
+    if (!is_there[static_cast<std::size_t>(kind)]) continue;
+    const std::string name(to_string(kind));
+    const double length = 15 + text_width(name, svg::small_size) + 16;
+    if (x + length > width - svg::margin) {
+      x = svg::margin;
+      y += 18;
+    }
+    const KindColour colour = colour_of(kind);
+    canvas.box(x, y, 10, 10, hex(is_dark ? colour.on_dark : colour.on_light), 2);
+    canvas.text(x + 15, y + 9, name, svg::small_size, canvas.colours.quiet);
+    x += length;
+  }
+  return y + 18;
+}
+
+}  // namespace
+
+std::string step_pair_svg(const StepPair& pair, Theme theme, const std::string& id) {
+  const bool is_dark = theme == Theme::dark;
+  Canvas canvas(svg::palette_of(theme), id);
+  Scale scale;
+  scale.shown = {static_cast<double>(std::min(first_ns(pair.before.slices), first_ns(pair.after.slices))),
+                 static_cast<double>(std::max(last_ns(pair.before.slices), last_ns(pair.after.slices)))};
+  if (scale.shown.length() <= 0) scale.shown.to_ns = scale.shown.from_ns + 1;
+  const double top = draw_legend(canvas, pair, is_dark, 8) + 6;
+  // The grid is behind the slices, whose height is known once they are laid out on a canvas that is thrown away.
+  const auto draw_steps = [&](Canvas& target) {
+    StepDrawing drawing(target, scale, is_dark);
+    const double middle = drawing.draw(pair.before, "before", top + 16) + 10;
+    return drawing.draw(pair.after, "after", middle);
+  };
+  Canvas measured(svg::palette_of(theme), id);
+  const double bottom = draw_steps(measured);
+  draw_axis(canvas, scale, top, bottom);
+  draw_steps(canvas);
+  return canvas.finish(width, bottom + 6,
+                       "A step of " + pair.before.label + " and one of " + pair.after.label + ", slice by slice");
+}
+
+}  // namespace stepladder

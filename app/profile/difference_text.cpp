@@ -1,0 +1,72 @@
+#include "app/profile/difference_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "app/format.h"
+#include "storage/traces/anatomy.h"
+
+namespace stepladder {
+namespace {
+
+// Rows below this share of a step are summed in one line.
+constexpr double least_share = 0.005;
+
+std::string signed_ms(double ms) {
+  return (ms < 0 ? "-" : "+") + milliseconds_text(std::fabs(ms));
+}
+
+std::string side_text(const std::vector<TracedOperator>& rows) {
+  if (rows.empty()) return "";
+  const std::string more = rows.size() > 1 ? " and " + std::to_string(rows.size() - 1) + " more" : "";
+  return title_of(row_of(rows.front())) + more;
+}
+
+}  // namespace
+
+std::string title_of(const RowDifference& row, const std::string& arrow) {
+  const std::string before = side_text(row.before), after = side_text(row.after);
+  if (before.empty() || after.empty() || before == after) return before.empty() ? after : before;
+  return before + arrow + after;
+}
+
+TextTable difference_table(const ProfileDifference& difference, bool all) {
+  TextTable table{.heads = {"change", "kind", "operator", "calls", "before", "after", "difference"},
+                  .right = {false, false, false, true, true, true, true},
+                  .rows = {}};
+  std::size_t small = 0;
+  double small_ms = 0;
+  for (const RowDifference& row : difference.rows) {
+    if (!all && (row.change == RowChange::same || std::fabs(row.delta_ms()) < least_share * difference.before_ms)) {
+      ++small;
+      small_ms += row.delta_ms();
+      continue;
+    }
+    table.rows.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), title_of(row),
+                          calls_text(row), milliseconds_text(row.before_ms), milliseconds_text(row.after_ms),
+                          signed_ms(row.delta_ms())});
+  }
+  if (small > 0)
+    table.rows.push_back({"", "", std::to_string(small) + " smaller rows", "", "", "", signed_ms(small_ms)});
+  table.rows.push_back({"", "", "a step", "", milliseconds_text(difference.before_ms),
+                        milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms)});
+  return table;
+}
+
+bool has_graphs(const std::vector<TracedOperator>& operators) {
+  return std::any_of(operators.begin(), operators.end(), [](const TracedOperator& each) {
+    return is_compiled(each.time.name) || is_compiled(each.launcher);
+  });
+}
+
+std::string calls_text(double calls) {
+  return calls > 0 ? compact(calls) : "-";
+}
+
+std::string calls_text(const RowDifference& row) {
+  const std::string before = calls_text(row.before_calls), after = calls_text(row.after_calls);
+  return before == after ? before : before + " -> " + after;
+}
+
+}  // namespace stepladder

@@ -1,0 +1,23 @@
+// The words of a difference of two profiles, the same for the command line, the view Profile and reports.
+#pragma once
+
+#include <string>
+
+#include "app/figures/tables.h"
+#include "storage/traces/difference.h"
+
+namespace stepladder {
+
+// "aten::gelu -> triton_fused", and how many more; only one name if the other side has none, or the same.
+std::string title_of(const RowDifference& row, const std::string& arrow = " -> ");
+
+// The rows worth reading, with their changes; all others in one row; and the whole step. `all`: every row.
+TextTable difference_table(const ProfileDifference& difference, bool all);
+
+// Whether some of this work is in graphs that torch.compile made.
+bool has_graphs(const std::vector<TracedOperator>& operators);
+
+std::string calls_text(double calls);              // "-" if there are none
+std::string calls_text(const RowDifference& row);  // "12 -> 4", "12"
+
+}  // namespace stepladder

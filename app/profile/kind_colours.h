@@ -1,0 +1,13 @@
+// The colour of each kind of work, the same in the view Profile and in reports.
+#pragma once
+
+#include "storage/analysis/step_profile.h"
+
+namespace stepladder {
+
+struct KindColour {
+  unsigned on_dark = 0, on_light = 0;  // 0xRRGGBB; dark text is readable on both
+};
+KindColour colour_of(OperatorKind kind);
+
+}  // namespace stepladder
