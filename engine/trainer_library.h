@@ -8,6 +8,7 @@
 #include "engine/call_times.h"
 #include "engine/device.h"
 #include "engine/peak_probe.h"
+#include "engine/step_tracing.h"
 #include "engine/training_job.h"
 #include "storage/records.h"
 
@@ -27,6 +28,9 @@ struct TrainerLibrary {
   // Blocks until all calls are timed. Throws if it fails, and between calls if a stop is requested. Leaves out bf16 if
   // the device does not support it.
   std::vector<CallTimes> (*time_calls)(const CallTimesRequest& request, const std::function<bool()>& stop_requested);
+
+  // See engine/step_tracing.h.
+  void (*trace_steps)(const StepTracing& asked, const std::function<bool()>& stop_requested);
 };
 
 // The name of the function that the library exports.

@@ -144,7 +144,11 @@ int operators(const OperatorsOptions& options, const CommonOptions& common) {
   }
   std::erase_if(runs, [](const ProfiledRun& each) {
     if (each.fitted.profile.steps > 0) return false;
-    std::cerr << "stepladder: run " << each.run.id << " has no profile: " << why_no_profile(each.run) << "\n";
+    std::cerr << "stepladder: run " << each.run.id << " has no profile: " << why_no_profile(each.run)
+              << (each.run.source == "launched"
+                      ? "; `stepladder profile run " + std::to_string(each.run.id) + "` traces its recipe"
+                      : "")
+              << "\n";
     return true;
   });
   if (runs.empty()) return exit_failed;

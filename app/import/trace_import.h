@@ -11,6 +11,9 @@
 
 namespace stepladder {
 
+// The format of traces that `stepladder profile run` has made (app/cli/profile/trace_run.h).
+inline constexpr const char* own_trace_format = "stepladder";
+
 struct TraceFiles {
   std::vector<std::string> files;  // one for each rank
   std::string name;                // empty: that of the first file

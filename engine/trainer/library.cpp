@@ -12,6 +12,8 @@ extern "C" __attribute__((visibility("default"))) const stepladder::TrainerLibra
                   const std::function<void(const stepladder::RunEvent&)>& emit) { train(job, control, emit); },
       .measure_peak = stepladder::measure_peak,
       .time_calls = stepladder::time_calls,
+      .trace_steps = [](const stepladder::StepTracing& asked,
+                        const std::function<bool()>& stop_requested) { trace_training(asked, stop_requested); },
   };
   return &library;
 }

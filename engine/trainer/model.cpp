@@ -9,6 +9,7 @@
 #include "engine/trainer/attention.h"
 #include "engine/trainer/kernels/classifier.h"
 #include "engine/trainer/kernels/fused_blocks.h"
+#include "engine/trainer/profile/model_range.h"
 
 namespace stepladder {
 namespace {
@@ -106,8 +107,12 @@ Block::Block(const Recipe& recipe)
       ln_2(register_module("ln_2", std::make_shared<LayerNorm>(recipe))),
       mlp(register_module("mlp", std::make_shared<Mlp>(recipe))) {}
 
-at::Tensor Block::forward(at::Tensor x, const at::Tensor& future) const {
-  x = x + attn->forward(ln_1->forward(x), future);
+at::Tensor Block::forward(at::Tensor x, const at::Tensor& future, int layer) const {
+  {
+    const ModelRange range("attn", layer);
+    x = x + attn->forward(ln_1->forward(x), future);
+  }
+  const ModelRange range("mlp", layer);
   return x + mlp->forward(ln_2->forward(x));
 }
 
@@ -136,22 +141,32 @@ Gpt::Gpt(const Recipe& recipe)
 
 at::Tensor Gpt::hidden(const at::Tensor& tokens) const {
   const auto T = tokens.size(1);
-  at::Tensor x = at::embedding(wte->weight, tokens) + wpe->weight.narrow(0, 0, T);  // (B, T, C)
+  at::Tensor x;  // (B, T, C)
+  {
+    const ModelRange range("embedding");
+    x = at::embedding(wte->weight, tokens) + wpe->weight.narrow(0, 0, T);
+  }
   if (fused_on_cpu_) return fused_blocks(blocks, *ln_f, x);
   const at::Tensor mask = future.defined() ? future.narrow(0, 0, T).narrow(1, 0, T) : future;
-  for (const auto& block : blocks) x = block->forward(x, mask);
+  for (std::size_t i = 0; i < blocks.size(); ++i) x = blocks[i]->forward(x, mask, static_cast<int>(i));
+  const ModelRange range("head");
   return ln_f->forward(x);
 }
 
 at::Tensor Gpt::forward(const at::Tensor& tokens) const {
-  return at::linear(hidden(tokens), lm_head->weight, padding);
+  const at::Tensor x = hidden(tokens);
+  const ModelRange range("head");
+  return at::linear(x, lm_head->weight, padding);
 }
 
 at::Tensor Gpt::loss(const at::Tensor& tokens, const at::Tensor& targets) const {
   if (fused_on_cpu_) {
-    return fused_classifier(hidden(tokens).flatten(0, 1), lm_head->weight, targets.flatten(), vocab_);
+    const at::Tensor x = hidden(tokens).flatten(0, 1);
+    const ModelRange range("loss");
+    return fused_classifier(x, lm_head->weight, targets.flatten(), vocab_);
   }
   const at::Tensor logits = forward(tokens).flatten(0, 1);  // (B T, V')
+  const ModelRange range("loss");
   // Always in float32: a sum over 50,257 exponentials needs all its bits.
   return at::cross_entropy_loss(logits.to(at::kFloat), targets.flatten());
 }

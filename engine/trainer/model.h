@@ -63,7 +63,8 @@ struct Mlp : torch::nn::Module {
 
 struct Block : torch::nn::Module {
   explicit Block(const Recipe& recipe);
-  at::Tensor forward(at::Tensor x, const at::Tensor& future) const;
+  // `layer` is its number, for profiles.
+  at::Tensor forward(at::Tensor x, const at::Tensor& future, int layer) const;
   std::shared_ptr<LayerNorm> ln_1;
   std::shared_ptr<SelfAttention> attn;
   std::shared_ptr<LayerNorm> ln_2;

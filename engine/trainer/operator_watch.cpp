@@ -20,6 +20,12 @@ std::string name_of(const at::RecordFunction& function) {
   return std::string(is_autograd ? "autograd" : name);
 }
 
+// The model's parts (profile/model_range.h), whose operators are what counts. Kernels have a namespace.
+bool is_range(const at::RecordFunction& function) {
+  return function.scope() == at::RecordScope::USER_SCOPE &&
+         std::string_view(function.name()).find("::") == std::string_view::npos;
+}
+
 std::string text_of(const std::vector<std::int64_t>& shape) {
   std::string text;
   for (const std::int64_t size : shape) {
@@ -58,7 +64,7 @@ OperatorWatch::OperatorWatch() {
   watching = this;
   const auto enter = [](const at::RecordFunction& function) -> std::unique_ptr<at::ObserverContext> {
     // Ignores other threads that work for this one, and operators that end on another thread.
-    if (!watching || function.isAsync()) return nullptr;
+    if (!watching || function.isAsync() || is_range(function)) return nullptr;
     auto call = std::make_unique<Call>();
     call->entered = Clock::now();
     call->name = name_of(function);

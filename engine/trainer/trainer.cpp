@@ -24,6 +24,7 @@
 #include "engine/trainer/parallel/data_parallel.h"
 #include "engine/trainer/planned_step.h"
 #include "engine/trainer/preflight.h"
+#include "engine/trainer/profile/step_tracer.h"
 #include "engine/trainer/settings.h"
 #include "engine/trainer/step_timer.h"
 #include "engine/trainer/text_sample.h"
@@ -81,7 +82,7 @@ std::unique_ptr<DeviceStep> device_step_of(const Recipe& recipe, const Gpt& mode
 class Training {
  public:
   Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control, const Emit& emit,
-           const StepGraphMaker& make_graph, const StepDeviceMaker& make_device);
+           const StepGraphMaker& make_graph, const StepDeviceMaker& make_device, StepTracer* tracer);
 
   Outcome run();
 
@@ -133,15 +134,18 @@ class Training {
   StepTimer timer_;
   TokenFeed feed_;
   FiguresOnHost figures_;
-  std::int64_t done_ = 0;                   // the last step
-  bool has_checkpoint_ = false;             // one was saved
-  std::string save_error_;                  // why the last one that failed could not be saved
-  std::unique_ptr<CapturedStep> captured_;  // null: each step starts its kernels one by one
-  std::unique_ptr<PlannedStep> planned_;    // null: LibTorch's autograd and the optimiser compute the step
+  std::int64_t done_ = 0;                          // the last step
+  bool has_checkpoint_ = false;                    // one was saved
+  std::string save_error_;                         // why the last one that failed could not be saved
+  std::unique_ptr<CapturedStep> captured_;         // null: each step starts its kernels one by one
+  std::unique_ptr<PlannedStep> planned_;           // null: LibTorch's autograd and the optimiser compute the step
+  std::optional<PlannedStep::Observed> observed_;  // by the tracer
+  StepTracer* const tracer_;                       // null: the steps are timed, not traced
 };
 
 Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport& report, RunControl& control,
-                   const Emit& emit, const StepGraphMaker& make_graph, const StepDeviceMaker& make_device)
+                   const Emit& emit, const StepGraphMaker& make_graph, const StepDeviceMaker& make_device,
+                   StepTracer* tracer)
     : job_(job),
       report_(report),
       control_(control),
@@ -160,7 +164,10 @@ Training::Training(const TrainingJob& job, Prepared prepared, const DeviceReport
       saver_(job.run, job.checkpoints, recipe_),
       timer_(device_),
       feed_(device_, recipe_.seq),
-      figures_(device_) {}
+      figures_(device_),
+      tracer_(tracer) {
+  if (tracer_) tracer_->prepare(device_);
+}
 
 Outcome Training::run() {
   load_state();
@@ -263,6 +270,7 @@ double Training::capture_step() {
 void Training::plan_step() {
   if (!is_planned()) return;
   planned_ = std::make_unique<PlannedStep>(recipe_, *model_, *optimizer_, recipe_.batch / recipe_.nproc);
+  if (tracer_) observed_.emplace(*planned_);
 }
 
 void Training::announce(double setup_ms) {
@@ -285,20 +293,26 @@ void Training::announce(double setup_ms) {
 StepRecord Training::train_step(std::int64_t step) {
   StepRecord record{.run = run_, .step = step, .tokens = recipe_.tokens_per_step(), .lr = learning_rate(recipe_, step)};
   StepTensors result;
-  const auto mark = [this](double StepParts::*part) { timer_.mark(part); };
+  const auto mark = [this](double StepParts::*part) {
+    timer_.mark(part);
+    if (tracer_) tracer_->end_part(part);
+  };
   const auto began = Clock::now();
+  if (tracer_) tracer_->begin_step(step, recipe_.grad_accum);
 
   timer_.start();  // ----------------------------------------------------------------------------- dt begins
   begin_step(record.lr);
   if (captured_) {
     captured_->load([&](int micro, const Tokens& place) { feed_.copy_into(place, train_batch(step, micro)); });
     mark(&StepParts::data_ms);
+    if (tracer_) tracer_->replay_begins();
     result = captured_->replay();
   } else {
     result = compute([&](int micro) { return feed_.to_device(train_batch(step, micro)); }, mark);
   }
   figures_.start(result);
   record.dt_ms = timer_.stop_ms();  // ------------------------------ dt ends; the device has finished the step
+  if (tracer_) tracer_->end_step(step);
 
   record.parts = timer_.parts();
   if (const double waited_ms = parallel_.waited_ms(); !is_missing(waited_ms)) {
@@ -455,13 +469,13 @@ void Training::watch_operators() try {
 }
 
 Outcome train_to_end(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
-                     const StepDeviceMaker& make_device) {
+                     const StepDeviceMaker& make_device, StepTracer* tracer) {
   const DeviceReport& report = device_report();
   Prepared prepared = prepare(job.recipe, job.start_from.empty() ? Start::fresh : Start::checkpoint);
   prepared.recipe = resolve(std::move(prepared.recipe), report);
   require_memory(prepared.recipe);
   reset_peak_memory(at::Device(prepared.recipe.device));
-  return Training(job, std::move(prepared), report, control, emit, make_graph, make_device).run();
+  return Training(job, std::move(prepared), report, control, emit, make_graph, make_device, tracer).run();
 }
 
 // The first line of LibTorch's message, without the place in its source.
@@ -483,6 +497,19 @@ Outcome failure(const std::string& message) {
     text = "out of memory: " + text;
   }
   return {RunStatus::failed, text.empty() ? "failed without a message" : text};
+}
+
+Outcome outcome_of(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
+                   const StepDeviceMaker& make_device, StepTracer* tracer = nullptr) {
+  try {
+    return train_to_end(job, control, emit, make_graph, make_device, tracer);
+  } catch (const c10::Error& error) {
+    return failure(error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return {RunStatus::failed, "out of memory"};
+  } catch (const std::exception& error) {
+    return failure(error.what());
+  }
 }
 
 }  // namespace
@@ -511,21 +538,24 @@ DeviceStep::Device make_step_device(const Recipe& recipe) {
 
 void train(const TrainingJob& job, RunControl& control, const Emit& emit, const StepGraphMaker& make_graph,
            const StepDeviceMaker& make_device) {
-  Outcome outcome;
-  try {
-    outcome = train_to_end(job, control, emit, make_graph, make_device);
-  } catch (const c10::Error& error) {
-    outcome = failure(error.what_without_backtrace());
-  } catch (const std::bad_alloc&) {
-    outcome = {RunStatus::failed, "out of memory"};
-  } catch (const std::exception& error) {
-    outcome = failure(error.what());
-  }
+  Outcome outcome = outcome_of(job, control, emit, make_graph, make_device);
   emit(RunEnded{.run = job.run,
                 .at = unix_now(),
                 .status = outcome.status,
                 .reason = std::move(outcome.reason),
                 .peak_memory_bytes = outcome.peak_memory_bytes});
+}
+
+void trace_training(const StepTracing& asked, const std::function<bool()>& stop_requested,
+                    const StepGraphMaker& make_graph, const StepDeviceMaker& make_device) {
+  RunControl control;
+  const Emit stop_if_asked = [&](const RunEvent&) {
+    if (stop_requested()) control.request_stop();
+  };
+  StepTracer tracer(asked.skipped, asked.steps, asked.file);
+  const TrainingJob job{.recipe = recipe_to_trace(asked)};
+  const Outcome outcome = outcome_of(job, control, stop_if_asked, make_graph, make_device, &tracer);
+  if (!tracer.is_done()) throw std::runtime_error(outcome.reason);
 }
 
 }  // namespace stepladder

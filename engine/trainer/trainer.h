@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "engine/step_tracing.h"
 #include "engine/trainer/device/device_step.h"
 #include "engine/trainer/step_graph.h"
 #include "engine/training_job.h"
@@ -25,5 +26,10 @@ DeviceStep::Device make_step_device(const Recipe& recipe);  // CUDA's
 // As TrainerLibrary::train (engine/trainer_library.h).
 void train(const TrainingJob& job, RunControl& control, const std::function<void(const RunEvent&)>& emit,
            const StepGraphMaker& make_graph = make_step_graph, const StepDeviceMaker& make_device = make_step_device);
+
+// As TrainerLibrary::trace_steps.
+void trace_training(const StepTracing& asked, const std::function<bool()>& stop_requested,
+                    const StepGraphMaker& make_graph = make_step_graph,
+                    const StepDeviceMaker& make_device = make_step_device);
 
 }  // namespace stepladder

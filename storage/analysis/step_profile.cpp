@@ -16,7 +16,15 @@ struct Word {
   std::string_view word;
   OperatorKind kind;
 };
-constexpr std::array words{Word{"scaled_dot_product", OperatorKind::attention},
+constexpr std::array words{Word{"plan::qkv", OperatorKind::products},
+                           Word{"plan::attention_out", OperatorKind::products},
+                           Word{"plan::fc", OperatorKind::products},
+                           Word{"plan::logits", OperatorKind::products},
+                           Word{"plan::weight_gradient", OperatorKind::products},
+                           Word{"plan::head_gradient", OperatorKind::products},
+                           Word{"plan::hidden_gradient", OperatorKind::products},
+                           Word{"plan::pack", OperatorKind::copies},
+                           Word{"scaled_dot_product", OperatorKind::attention},
                            Word{"flash_attention", OperatorKind::attention},
                            Word{"addmm", OperatorKind::products},
                            Word{"bmm", OperatorKind::products},

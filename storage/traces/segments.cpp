@@ -6,12 +6,13 @@
 
 namespace stepladder {
 
-const std::array<const char*, 5> part_names{"", "data", "forward", "backward", "optimizer"};
+const std::array<const char*, 6> part_names{"", "data", "forward", "backward", "optimizer", ""};
 
 std::uint8_t part_begun_by(std::string_view name) {
   if (name.starts_with("Optimizer.") || name == "optimizer" || name == "optimizer_step") return step_part::optimizer;
   if (name.starts_with("autograd::engine::evaluate_function") || name == "backward") return step_part::backward;
   if (name.starts_with("enumerate(DataLoader)") || name == "data") return step_part::data;
+  if (name == "captured step") return step_part::whole;
   return name == "forward" ? step_part::forward : step_part::unknown;
 }
 
@@ -262,8 +263,8 @@ void PlaceTimes::add(std::uint16_t number, OperatorKind kind, double ns) {
 }
 
 Anatomy PlaceTimes::anatomy(double steps) const {
-  constexpr std::array phases{StepPhase::other, StepPhase::data, StepPhase::forward, StepPhase::backward,
-                              StepPhase::optimizer};
+  constexpr std::array phases{StepPhase::other,    StepPhase::data,      StepPhase::forward,
+                              StepPhase::backward, StepPhase::optimizer, StepPhase::other};
   Anatomy rows;
   for (std::size_t i = 0; i < ns_.size(); ++i) {
     if (ns_[i] <= 0) continue;

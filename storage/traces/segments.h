@@ -17,9 +17,10 @@ namespace stepladder {
 
 // The parts of a step, as numbers of part_names.
 namespace step_part {
-enum : std::uint8_t { unknown, data, forward, backward, optimizer };
+enum : std::uint8_t { unknown, data, forward, backward, optimizer, whole };
 }
-extern const std::array<const char*, 5> part_names;  // "" (not known), "data", "forward", "backward", "optimizer"
+// "" (not known), "data", "forward", "backward", "optimizer"; "" again for a whole step that one call starts.
+extern const std::array<const char*, 6> part_names;
 // The part that a range or an operator begins; unknown: it continues that of the one around it.
 std::uint8_t part_begun_by(std::string_view name);
 // Names without a namespace are what the program or a compiler calls a range of its own.

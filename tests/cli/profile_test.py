@@ -11,7 +11,7 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
-from program import Workplace
+from program import TINY, Workplace
 
 try:
     import torch
@@ -343,6 +343,39 @@ class Traces(unittest.TestCase):
         for cell in ("30.0 ms", "10.0 ms", "-20.0 ms"):
             self.assertIn(cell, row)
             self.assertIn(f">{cell}</td>", text)
+
+    def test_our_own_steps_are_traced(self):
+        """Each rung's steps in a training that records no run; its trace is attached to the rung's run."""
+        self.assertEqual(self.place.run("ladder", *TINY, "--stages", "baseline,compile,compile-max", "--steps", 20)[0], 0)
+        before = self.place.json("runs")
+        for run, own in (1, "aten::native_layer_norm"), (2, "stepladder::add_norm"), (3, "plan::qkv"):
+            made = self.place.json("profile", "run", run, "--traced", 3)
+            self.assertEqual((made["run"], made["format"], made["source_path"], made["steps"]), (run, "stepladder", "", 3))
+            self.assertEqual([step["step"] for step in made["data"]], [4, 5, 6])
+            names = {row["name"]: row for row in made["operators"]}
+            self.assertIn(own, names)
+            self.assertAlmostEqual(sum(row["self_ms"] for row in made["operators"]), made["step_ms"], delta=0.001 * made["step_ms"])
+            self.assertAlmostEqual(sum(row["ms"] for row in made["anatomy"]), made["step_ms"], delta=0.001 * made["step_ms"])
+            self.assertTrue({"attention", "MLP"} <= {row["part"] for row in made["anatomy"] if row["known_by"] == "name"})
+            # The run's own profile, which was timed after its last step, has the same calls.
+            timed = {(row["part"], row["name"], row["shapes"]): row["calls"] for row in self.place.json("operators", run)[0]["operators"]}
+            traced = {(row["part"], row["name"], row["shapes"]): row["calls"] for row in made["operators"]}
+            for key in timed:
+                if key[0] in ("forward", "backward") and "::" in key[1]:
+                    self.assertAlmostEqual(traced.get(key, 0), timed[key], msg=key)
+        self.assertEqual(self.place.json("runs"), before)  # nothing was recorded
+        rows = self.place.json("profile", "diff", 1, 3)
+        self.assertAlmostEqual(sum(row["delta_ms"] for row in rows["rows"]), rows["delta_ms"], places=6)
+        out = self.place.path / "own.json"
+        self.assertGreater(self.place.json("profile", "export", 3, "--out", out)["slices"], 0)
+        # Without a run: a recipe of options, whose trace stands alone.
+        alone = self.place.json("profile", "run", *TINY, "--stage", "compile", "--traced", 1, "--name", "alone")
+        self.assertEqual((alone["run"], alone["name"], alone["steps"]), (None, "alone", 1))
+        self.assertEqual(self.place.run("profile", "run", 1, "--batch", 3)[0], 2)
+        self.assertEqual(self.place.run("profile", "run", 99)[0], 2)
+        status, out, err = self.place.run("profile", "run", *TINY, "--stage", "no-such-stage")
+        self.assertEqual((status, err.count("\n")), (2, 1), err)
+        self.assertEqual(len(self.place.json("profile", "list")), 4)
 
     def test_bad_input(self):
         good = self.place.path / "good.json"

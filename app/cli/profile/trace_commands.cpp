@@ -6,6 +6,7 @@
 
 #include "app/cli/find_run.h"
 #include "app/cli/profile/trace_report.h"
+#include "app/cli/profile/trace_run.h"
 #include "app/exit_status.h"
 #include "app/figures/export.h"
 #include "app/figures/step_trace.h"
@@ -173,6 +174,7 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   import->add_option("--run", options->run, "Run that it was taken of: number or name");
   import->add_option("--name", options->name, "Name (default: that of the file)")->check(short_name());
   choose(import, run_import);
+  add_trace_run_command(profile, common, chosen);
   choose(add_with_json(profile, common, "list", "List the imported traces"),
          [](const TraceOptions&, const CommonOptions& given) { return run_list(given); });
   CLI::App* show = add_with_json(profile, common, "show", "Where the time of a traced step goes");

@@ -3,6 +3,7 @@
 #include "engine/trainer/kernels/fused_add_norm.h"
 #include "engine/trainer/kernels/fused_attention.h"
 #include "engine/trainer/kernels/fused_mlp.h"
+#include "engine/trainer/profile/model_range.h"
 
 namespace stepladder {
 namespace {
@@ -23,8 +24,12 @@ at::Tensor fused_blocks(const std::vector<std::shared_ptr<Block>>& blocks, const
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const Block& block = *blocks[i];
     const LayerNorm& next = i + 1 < blocks.size() ? *blocks[i + 1]->ln_1 : last;
-    state = fused_add_norm(state.sum, attention(*block.attn, state.normed), block.attn->c_proj->bias,
-                           block.ln_2->weight, block.ln_2->bias);
+    {
+      const ModelRange range("attn", static_cast<int>(i));
+      state = fused_add_norm(state.sum, attention(*block.attn, state.normed), block.attn->c_proj->bias,
+                             block.ln_2->weight, block.ln_2->bias);
+    }
+    const ModelRange range("mlp", static_cast<int>(i));
     const Mlp& mlp = *block.mlp;
     const at::Tensor added = fused_mlp(state.normed, mlp.c_fc->weight, mlp.c_fc->bias, mlp.c_proj->weight);
     state = fused_add_norm(state.sum, added, mlp.c_proj->bias, next.weight, next.bias);

@@ -34,6 +34,10 @@ TEST(StepProfile, OperatorsHaveKinds) {
   EXPECT_EQ(kind_of(forward("aten::view", 1)), OperatorKind::between);
   EXPECT_EQ(kind_of(forward("autograd", 1)), OperatorKind::between);
   EXPECT_EQ(kind_of(forward("", 1)), OperatorKind::between);
+  EXPECT_EQ(kind_of(forward("plan::attention_out_backward", 1)), OperatorKind::products);
+  EXPECT_EQ(kind_of(forward("plan::attention_backward", 1)), OperatorKind::attention);
+  EXPECT_EQ(kind_of(forward("plan::weight_gradient", 1)), OperatorKind::products);
+  EXPECT_EQ(kind_of(forward("plan::add_norm", 1)), OperatorKind::normalisation);
   EXPECT_EQ(kind_of({.part = "optimizer", .name = "aten::mul"}), OperatorKind::optimizer);
   EXPECT_EQ(kind_of({.part = "data", .name = "aten::copy_"}), OperatorKind::data);
 }

@@ -1,0 +1,138 @@
+#include "app/cli/profile/trace_run.h"
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "app/cli/find_run.h"
+#include "app/cli/profile/trace_report.h"
+#include "app/cli/recipe_options.h"
+#include "app/exit_status.h"
+#include "app/import/trace_import.h"
+#include "app/open_store.h"
+#include "app/session.h"
+#include "engine/preparation.h"
+#include "engine/stage.h"
+#include "engine/step_tracing.h"
+#include "storage/database/traces/trace_details.h"
+
+namespace stepladder {
+namespace {
+
+struct TraceRunOptions {
+  RecipeOptions recipe;
+  std::vector<std::string> stages;
+  std::string run, name;
+  StepTracing asked;
+};
+
+// A folder of its own that is removed with its content.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "stepladder-trace-XXXXXX").string();
+    if (!::mkdtemp(pattern.data())) throw StorageError(pattern + " can't be made");
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// What is traced, and of which run; checks that it can be trained here.
+struct Subject {
+  std::optional<RunId> run;
+  std::string name;
+  Recipe recipe;
+};
+
+Subject subject_of(const TraceRunOptions& options, const CommonOptions& common, const DeviceReport& report) {
+  Subject subject;
+  if (options.run.empty()) {
+    subject.recipe = prepare(with_absolute_paths(options.recipe.recipe())).recipe;
+    apply_stages(subject.recipe, options.stages, report);
+    subject.name = default_name(subject.recipe);
+    if (!options.stages.empty()) subject.name += ": " + options.stages.back();
+    return subject;
+  }
+  if (options.recipe.any() || !options.stages.empty())
+    throw UsageError("a run is traced by its own recipe; give a run or a recipe");
+  RunStore store = open_existing(common.database);
+  const Run run = find_run(store, options.run);
+  if (run.source != "launched")
+    throw UsageError("run " + std::to_string(run.id) + " was not launched here, so its whole recipe isn't known");
+  subject.run = run.id;
+  subject.name = run.name;
+  subject.recipe = prepare(recipe_from_json(run.recipe)).recipe;
+  return subject;
+}
+
+// Traces and reads the trace back by the importer that reads everybody's.
+ReadTrace traced(const StepTracing& asked, const Subject& subject, const std::string& device) {
+  trace_steps(asked, interrupted);
+  ReadTrace read = read_traces({.files = {asked.file.string()}, .name = subject.name, .run = subject.run});
+  if (device != "cpu" && !read.process.profile.on_gpu)
+    throw StorageError("the trace holds no kernel of the GPU: the driver may allow profiling to administrators only (" +
+                       std::string("NVreg_RestrictProfilingToAdminUsers)"));
+  read.trace.format = own_trace_format;
+  read.trace.source_path.clear();  // the file is gone
+  return read;
+}
+
+int trace_run(TraceRunOptions options, const CommonOptions& common) {
+  const DeviceReport report = probe_to_trace();
+  const Subject subject = subject_of(options, common, report);
+  const TemporaryFolder folder;
+  options.asked.recipe = subject.recipe;
+  options.asked.file = folder.path() / "trace.json";
+  const std::string device = report.resolve(subject.recipe.device);
+  std::cerr << "stepladder: tracing " << options.asked.steps << " steps of " << subject.name << " on "
+            << report.hardware(device) << ", after " << options.asked.skipped << " others; no run is recorded\n";
+  std::optional<ReadTrace> read;
+  try {
+    read = traced(options.asked, subject, device);
+  } catch (const std::exception& error) {
+    if (interrupted()) return complain(error, exit_interrupted);
+    throw;
+  }
+  if (!options.name.empty()) read->trace.name = options.name;
+  RunStore store = RunStore::open(common.database);
+  const TraceId id = keep_trace(store.traces(), read->trace, read->process);
+  const StoredTrace stored = store.traces().find(id).value();
+  if (common.json)
+    print(trace_details_json(stored, store.traces().details().anatomy(id)));
+  else
+    std::cout << trace_text(stored, false, false);
+  return exit_done;
+}
+
+}  // namespace
+
+void add_trace_run_command(CLI::App& profile, CommonOptions& common, std::function<int()>& chosen) {
+  const auto options = std::make_shared<TraceRunOptions>();
+  CLI::App* command = add_with_json(profile, common, "run",
+                                    "Trace a few steps of a run's recipe, or of one given here, in a training of its "
+                                    "own that records no run");
+  command->add_option("run", options->run, "Number or name (default: the recipe of the options below)");
+  command->add_option("--stage", options->stages, "Stages to apply to the recipe")->delimiter(',');
+  command->add_option("--name", options->name, "Name of the trace (default: the run's)")->check(short_name());
+  command->add_option("--traced", options->asked.steps, "Steps to trace (default 5)")->check(between(1, 1'000));
+  command->add_option("--after", options->asked.skipped, "Untraced steps before them (default 3)")
+      ->check(between(0, 100'000));
+  options->recipe.add_to(*command);
+  command->callback(
+      [options, &common, &chosen] { chosen = [options, &common] { return trace_run(*options, common); }; });
+}
+
+}  // namespace stepladder

@@ -1,0 +1,152 @@
+// Traces of our own steps, read back by the importer that reads everybody's.
+#include "engine/trainer/profile/step_tracer.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <map>
+
+#include "engine/stage.h"
+#include "engine/step_tracing.h"
+#include "engine/trainer/operator_watch.h"
+#include "engine/trainer/trainer.h"
+#include "storage/traces/trace_file.h"
+#include "storage/traces/traced_process.h"
+#include "trained.h"
+
+namespace stepladder {
+namespace {
+
+struct File {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("stepladder-step-tracer-" + std::to_string(::getpid()) + ".json");
+  ~File() { std::filesystem::remove(path); }
+};
+
+TracedProcess traced(const Recipe& recipe, std::int64_t steps = 2) {
+  const File file;
+  trace_training({.recipe = recipe, .skipped = 1, .steps = steps, .file = file.path}, [] { return false; });
+  return attribute_all(read_trace(file.path));
+}
+
+Recipe with_stages(std::initializer_list<const char*> stages) {
+  Recipe recipe = tiny_recipe();
+  for (const char* stage : stages) stage_by_id(stage).apply(recipe);
+  return recipe;
+}
+
+// Of forward and backward, without autograd's own rows, which OperatorWatch puts in one.
+template <class Operators>
+std::map<std::string, double> calls_of(const Operators& operators) {
+  std::map<std::string, double> calls;
+  for (const OperatorTime& each : operators) {
+    const bool counts =
+        each.name.starts_with("aten::") || each.name.starts_with("stepladder::") || each.name.starts_with("plan::");
+    if (counts && (each.part == "forward" || each.part == "backward")) calls[each.part + " " + each.name] += each.calls;
+  }
+  return calls;
+}
+
+std::vector<OperatorTime> times_of(const TraceProfile& profile) {
+  std::vector<OperatorTime> times;
+  for (const TracedOperator& each : profile.operators) times.push_back(each.time);
+  return times;
+}
+
+TEST(StepTracer, SeesTheOperatorsThatTheRunsOwnProfileHas) {
+  for (const auto& stages : {std::initializer_list<const char*>{}, {"compile"}, {"bf16", "compile-max"}}) {
+    Recipe recipe = with_stages(stages);
+    const TracedProcess process = traced(recipe);
+    EXPECT_FALSE(process.profile.on_gpu);
+    EXPECT_TRUE(process.profile.has_steps);
+    ASSERT_EQ(process.profile.steps.size(), 2u);
+    EXPECT_EQ(process.profile.steps.front().step, 2);  // after the skipped one
+    EXPECT_EQ(process.kept.size(), 2u);
+    recipe.steps = 20;
+    const Trained trained = train_here(recipe);
+    ASSERT_EQ(trained.profiles.size(), 1u);
+    const std::vector<OperatorTime>& timed = trained.profiles.front().operators;
+    EXPECT_EQ(calls_of(times_of(process.profile)), calls_of(timed));
+    double flops = 0, timed_flops = 0;
+    for (const OperatorTime& each : times_of(process.profile)) flops += is_missing(each.flops) ? 0 : each.flops;
+    for (const OperatorTime& each : timed) timed_flops += is_missing(each.flops) ? 0 : each.flops;
+    EXPECT_DOUBLE_EQ(flops, timed_flops);
+  }
+}
+
+TEST(StepTracer, KnowsThePartsOfTheStepAndOfTheModel) {
+  for (const auto& stages : {std::initializer_list<const char*>{}, {"compile"}, {"compile-max"}}) {
+    const TracedProcess process = traced(with_stages(stages));
+    std::map<std::string, double> parts;
+    double sum = 0;
+    for (const AnatomyRow& row : process.anatomy) {
+      sum += row.ms;
+      parts[title_of(row)] += row.ms;
+      if (row.part == ModelPart::attention || row.part == ModelPart::mlp) {
+        EXPECT_EQ(row.known_by, KnownBy::name);
+      }
+    }
+    EXPECT_NEAR(sum, mean_step_ms(process.profile), 0.001 * sum);
+    const Anatomy by_parts = by_part(process.anatomy);
+    for (const ModelPart part : {ModelPart::embedding, ModelPart::attention, ModelPart::mlp, ModelPart::loss}) {
+      for (const StepPhase phase : {StepPhase::forward, StepPhase::backward}) {
+        // Our classifiers compute the loss's gradient beside the loss.
+        if (part == ModelPart::loss && phase == StepPhase::backward && stages.size() > 0) continue;
+        const bool found = std::any_of(by_parts.begin(), by_parts.end(), [&](const AnatomyRow& row) {
+          return row.phase == phase && row.part == part && row.ms > 0;
+        });
+        EXPECT_TRUE(found) << to_string(phase) << " " << to_string(part);
+      }
+    }
+  }
+}
+
+TEST(StepTracer, AccumulatedGradientsHaveOneUpdate) {
+  Recipe recipe = tiny_recipe();
+  recipe.grad_accum = 3;
+  const TracedProcess process = traced(recipe, 1);
+  double forward = 0;
+  for (const TracedOperator& each : process.profile.operators) {
+    if (each.time.part == "forward" && each.time.name == "aten::cross_entropy_loss") forward += each.time.calls;
+  }
+  EXPECT_EQ(forward, 3);
+}
+
+TEST(StepTracer, ANeverEndingTrainingStopsAndASentenceSaysWhy) {
+  const File file;
+  const StepTracing asked{.recipe = tiny_recipe(), .skipped = 1'000'000, .steps = 1, .file = file.path};
+  EXPECT_THROW(trace_training(asked, [] { return true; }), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(file.path));
+  StepTracing unwritable{.recipe = tiny_recipe(), .file = "/nowhere/at/all.json"};
+  EXPECT_THROW(trace_training(unwritable, [] { return false; }), std::runtime_error);
+}
+
+// Both observe the same operators, so whatever disturbs one disturbs the other.
+TEST(StepTracer, TimesAreThoseOfTheOperatorWatch) {
+  const File file;
+  const at::Tensor a = at::ones({768, 768}), b = at::ones({2'000'000});
+  std::map<std::string, double> watched, seen;
+  {
+    StepTracer tracer(0, 3, file.path);
+    tracer.prepare(at::kCPU);
+    OperatorWatch watch;
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      watch.begin_step();
+      tracer.begin_step(step, 1);
+      tracer.end_part(&StepParts::data_ms);
+      at::mm(a, a);
+      at::gelu(b);
+      watch.end_part(&StepParts::forward_ms);
+      tracer.end_step(step);
+    }
+    for (const OperatorTime& each : watch.operators()) watched[each.name] += each.self_ms;
+  }
+  for (const TracedOperator& each : attribute(read_trace(file.path)).operators)
+    seen[each.time.name] += each.time.self_ms;
+  for (const char* name : {"aten::mm", "aten::gelu"})
+    EXPECT_NEAR(seen[name], watched[name], 0.05 * watched[name] + 0.3) << name;
+}
+
+}  // namespace
+}  // namespace stepladder
