@@ -130,11 +130,18 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     return integer(static_cast<std::int64_t>(std::min(value, most)));
   }
   bool number_float(number_float_t, const string_t& text) override {
+    require(key_ != "name" && key_ != "ph", "a number");
     if (in_event() && key_ == "ts") event_.start_ns = time_of(text);
     if (in_event() && key_ == "dur") event_.duration_ns = time_of(text);
     return value_read();
   }
+  // A name or time of another type, as a value of type `type`, is nothing that can be skipped in silence.
+  void require(bool is_right, const char* type) const {
+    if (in_event() && !is_right)
+      throw TraceError("has an event whose " + key_ + " is " + type + ", event " + wording::grouped(events_ + 1));
+  }
   bool string(string_t& text) override {
+    require(key_ != "ts" && key_ != "dur", "a text");
     if (in_event()) {
       if (key_ == "name") event_.name = text;
       if (key_ == "ph") event_.phase = text;
@@ -147,16 +154,18 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return value_read(); }
 
   bool start_object(std::size_t) override {
+    require(!is_basic(), "an object");
     opened();
     if (depth_ == events_depth_ + 1) event_ = {};
     return value_read();
   }
   bool end_object() override {
-    if (depth_ == events_depth_ + 1 && events_depth_ > 0) finish_event();
+    if (depth_ == events_depth_ + 1 && events_depth_ > 0) end_event();
     --depth_;
     return value_read();
   }
   bool start_array(std::size_t) override {
+    require(!is_basic(), "a list");
     const bool holds_events = depth_ == 0 || (depth_ == 1 && top_key_ == "traceEvents");
     opened();
     if (holds_events && events_depth_ == 0) {
@@ -183,6 +192,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
     const std::string place = wording::grouped(source_.read);
+    if (has_value_ && depth_ == 0) throw TraceError("goes on after its JSON value has ended, at byte " + place);
     throw TraceError(source_.at_end() ? "is cut off after " + place + " bytes"
                                       : "isn't JSON: byte " + place + " is not what a value goes on with");
   }
@@ -195,8 +205,10 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   void opened() {
+    has_value_ = true;
     if (++depth_ > deepest) throw TraceError("nests its values more than " + std::to_string(deepest) + " deep");
   }
+  bool is_basic() const { return key_ == "name" || key_ == "ph" || key_ == "ts" || key_ == "dur"; }
   bool in_event() const { return events_depth_ > 0 && depth_ == events_depth_ + 1; }
   bool in_arguments() const { return events_depth_ > 0 && depth_ == events_depth_ + 2 && key_ == "args"; }
   bool in_dims() const {
@@ -205,11 +217,14 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
 
   std::int64_t time_of(const std::string& text) const {
     const std::optional<std::int64_t> ns = nanoseconds(text);
-    if (!ns) throw TraceError("has a slice at an impossible time, '" + event_.name + "'");
+    if (!ns)
+      throw TraceError("has a slice at an impossible time, '" + event_.name + "', event " +
+                       wording::grouped(events_ + 1));
     return *ns;
   }
 
   bool integer(std::int64_t value) {
+    require(key_ != "name" && key_ != "ph", "a number");
     if (in_event()) {
       if (key_ == "ts") event_.start_ns = time_of(std::to_string(value));
       if (key_ == "dur") event_.duration_ns = time_of(std::to_string(value));
@@ -248,6 +263,16 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
                             .device = event_.device_type == 1 ? static_cast<int>(event_.device_id) : -1});
   }
 
+  // What is wrong with an event is told with its number, from 1.
+  void end_event() {
+    ++events_;
+    try {
+      finish_event();
+    } catch (const TraceError& error) {
+      throw TraceError(std::string(error.what()) + ", event " + wording::grouped(events_));
+    }
+  }
+
   void finish_event() {
     if (event_.phase == "i" && event_.name == "[memory]" && event_.start_ns) return finish_memory();
     if (event_.phase != "X" || !event_.start_ns || !event_.duration_ns) return;
@@ -271,6 +296,8 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   int depth_ = 0;
   int events_depth_ = 0;  // of the array of events; 0: outside it
   bool has_events_ = false;
+  bool has_value_ = false;   // the file's value has begun
+  std::int64_t events_ = 0;  // that have ended
   std::string top_key_, key_, argument_, operand_;
   Event event_;
 };

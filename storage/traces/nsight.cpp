@@ -41,6 +41,12 @@ std::string copy_name(std::int64_t kind) {
   }
 }
 
+std::int64_t from_to(std::int64_t start, std::int64_t end) {
+  std::int64_t duration = 0;
+  if (__builtin_sub_overflow(end, start, &duration)) throw TraceError("has a slice at an impossible time");
+  return duration;
+}
+
 class NsightReader {
  public:
   explicit NsightReader(ForeignDatabase& file) : file_(file) { trace_.format = "nsight"; }
@@ -76,7 +82,7 @@ class NsightReader {
       std::string name = rows.text(5);
       if (name.empty()) name = unnamed.empty() ? copy_name(rows.integer(6)) : unnamed;
       trace_.add({.start_ns = rows.integer(0),
-                  .duration_ns = rows.integer(1) - rows.integer(0),
+                  .duration_ns = from_to(rows.integer(0), rows.integer(1)),
                   .name = trace_.name(name),
                   .correlation = static_cast<std::uint32_t>(rows.integer(4)),
                   .lane = trace_.lane({"device " + std::to_string(rows.integer(2)), std::to_string(rows.integer(3))}),
@@ -88,7 +94,7 @@ class NsightReader {
     Statement rows(file_.get(), "SELECT start, end, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME");
     while (rows.step()) {
       trace_.add({.start_ns = rows.integer(0),
-                  .duration_ns = rows.integer(1) - rows.integer(0),
+                  .duration_ns = from_to(rows.integer(0), rows.integer(1)),
                   .correlation = static_cast<std::uint32_t>(rows.integer(3)),
                   .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),
                   .kind = SliceKind::launch});
@@ -111,7 +117,7 @@ class NsightReader {
       }
       const std::int64_t step = range_step(name);
       trace_.add({.start_ns = rows.integer(0),
-                  .duration_ns = rows.integer(1) - rows.integer(0),
+                  .duration_ns = from_to(rows.integer(0), rows.integer(1)),
                   .name = trace_.name(name),
                   .correlation = static_cast<std::uint32_t>(std::max<std::int64_t>(step >= 0 ? step : sequence + 1, 0)),
                   .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),

@@ -1,5 +1,6 @@
 #include "engine/trainer/profile/step_tracer.h"
 
+#include <c10/util/Logging.h>
 #include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <set>
@@ -45,6 +46,7 @@ StepTracer::~StepTracer() {
 }
 
 void StepTracer::prepare(at::Device device) {
+  c10::initLogging();  // heeds TORCH_CPP_LOG_LEVEL
   on_cuda_ = device.is_cuda();
   profiler::prepareProfiler(config(), activities(on_cuda_));
   is_prepared_ = true;
