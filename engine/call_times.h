@@ -16,7 +16,7 @@ struct CallTimesRequest {
   // Goes on beyond `calls` until the standard error of each row's mean is at most this share of it, the first call left
   // out. 0: doesn't.
   double spread = 0;
-  double seconds = 0;     // begins no more rounds after this time, once each row has a call; 0: no limit
+  double seconds = 0;     // a row that has used its equal share gets no more calls, but one; 0: no limit
   bool is_synced = true;  // false: reads the clock without waiting for the device, which gives too small times
 };
 

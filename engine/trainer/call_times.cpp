@@ -81,45 +81,66 @@ class Experiment {
 
   std::vector<CallTimes> run(const std::vector<std::string>& precisions) {
     for (const char* const computation : {"forward", "backward", "forward_backward"}) {
-      for (const int warmup : request_.warmups) {
-        for (const std::string& precision : precisions)
-          rows_.push_back({.computation = computation, .precision = precision, .warmup = warmup});
+      for (const std::string& precision : precisions) {
+        calls_of_model_ = -1;
+        for (const int warmup : request_.warmups) {
+          rows_.push_back({.times = {.computation = computation, .precision = precision, .warmup = warmup}});
+          first_call(rows_.back());
+        }
       }
     }
-    for (CallTimes& row : rows_) first_call(row);
     other_calls();
-    return std::move(rows_);
+    std::vector<CallTimes> times;
+    for (Row& row : rows_) times.push_back(std::move(row.times));
+    return times;
   }
 
  private:
-  // On new weights and an allocator that has none of them, so that the row without warm-up pays for the first call.
-  void first_call(CallTimes& row) {
-    passes_.reset();
-    passes_ = std::make_unique<Passes>(request_);
-    for (int call = 0; call < row.warmup; ++call) time(row);
-    row.ms.push_back(time(row));
+  using Clock = std::chrono::steady_clock;
+  struct Row {
+    CallTimes times;
+    std::chrono::duration<double> spent{};  // with the calls that aren't timed
+  };
+
+  // On new weights and an allocator that has none of them, so that the row without warm-up pays for the first call. The
+  // row with warm-up goes on from there: the other row's call warmed the model up.
+  void first_call(Row& row) {
+    if (calls_of_model_ < 0 || calls_of_model_ > row.times.warmup) {
+      passes_.reset();
+      passes_ = std::make_unique<Passes>(request_);
+      calls_of_model_ = 0;
+    }
+    while (calls_of_model_ < row.times.warmup) time(row);
+    row.times.ms.push_back(time(row));
   }
 
   // The rows take turns, since a machine's speed drifts: rows timed one after the other would differ by the drift.
   // Each call is warm: the model has made all of them before.
   void other_calls() {
     for (const char* const computation : {"forward", "forward_backward"}) {  // what the last first_call didn't do
-      for (const CallTimes& row : rows_) {
-        if (row.computation == computation && row.warmup == request_.warmups.front()) time(row);
+      for (Row& row : rows_) {
+        if (row.times.computation == computation && row.times.warmup == request_.warmups.front() && may_go_on(row))
+          time(row);
       }
     }
-    for (int call = 1; goes_on(call); ++call) {
-      for (CallTimes& row : rows_) row.ms.push_back(time(row));
+    while (std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) { return needs_calls(row); })) {
+      for (Row& row : rows_) {
+        if (may_go_on(row)) row.times.ms.push_back(time(row));
+      }
     }
   }
 
-  bool goes_on(int calls) const {
-    constexpr int most_calls = 10'000;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begun_;
-    if (calls >= most_calls || (request_.seconds > 0 && elapsed.count() >= request_.seconds)) return false;
-    if (calls < request_.calls) return true;
-    const auto is_wide = [&](const CallTimes& row) { return standard_error(row) > request_.spread; };
-    return request_.spread > 0 && std::any_of(rows_.begin(), rows_.end(), is_wide);
+  // Each row has the same share of the time. So a slow one (bf16 without bf16 units) doesn't use up the others'.
+  bool may_go_on(const Row& row) const {
+    constexpr std::size_t most_calls = 10'000;
+    const double share = request_.seconds / static_cast<double>(rows_.size());
+    return row.times.ms.size() < most_calls && (request_.seconds <= 0 || row.spent.count() < share);
+  }
+
+  bool needs_calls(const Row& row) const {
+    if (!may_go_on(row)) return false;
+    return row.times.ms.size() < static_cast<std::size_t>(request_.calls) ||
+           (request_.spread > 0 && standard_error(row.times) > request_.spread);
   }
 
   // Of the mean, as a share of it. The first call isn't like the others.
@@ -132,16 +153,20 @@ class Experiment {
     return std::sqrt(squares / (n - 1) / n) / (sum / n);
   }
 
-  double time(const CallTimes& row) {
+  double time(Row& row) {
     if (stop_requested_()) throw std::runtime_error("stopped before all calls were timed");
-    return passes_->ms(row);
+    const Clock::time_point begun = Clock::now();
+    const double ms = passes_->ms(row.times);
+    row.spent += Clock::now() - begun;
+    ++calls_of_model_;
+    return ms;
   }
 
   const CallTimesRequest& request_;
   const StopRequested& stop_requested_;
-  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
   std::unique_ptr<Passes> passes_;
-  std::vector<CallTimes> rows_;
+  int calls_of_model_ = -1;  // of one computation in one precision; -1: that of another
+  std::vector<Row> rows_;
 };
 
 std::vector<CallTimes> all_times(CallTimesRequest request, const StopRequested& stop_requested) {

@@ -217,7 +217,7 @@ class Commands(unittest.TestCase):
         status, out, err = self.place.run("profile", *shape, "--warmup", "1", "--no-sync", "--steps", "3", "--time", "0.01")
         self.assertEqual(status, 0, err)
         self.assertIn("Flagged no-sync", out)
-        self.assertIn("with 1 of 3 calls a row", out)
+        self.assertIn(f"{len(rows)} of {len(rows)} rows have fewer than 3 calls", out)
         compared = self.place.json("profile", "passes", 1, 3)
         self.assertEqual({row["warmup"] for row in compared["rows"]}, {1})
         self.assertEqual(len(compared["rows"]), len(rows))

@@ -96,11 +96,13 @@ StoredPasses stored(const ProfileOptions& options, const DeviceReport& report, c
 std::vector<std::string> notes_of(const ProfileOptions& options, const std::vector<CallRow>& rows, bool on_cpu) {
   std::vector<std::string> notes;
   const CallTimesRequest& request = options.request;
-  std::size_t fewest = SIZE_MAX;
-  for (const CallRow& row : rows) fewest = std::min(fewest, row.times.ms.size());
-  if (fewest < static_cast<std::size_t>(request.calls))
-    notes.push_back("Stopped after " + duration_text(request.seconds) + " with " + std::to_string(fewest) + " of " +
-                    std::to_string(request.calls) + " calls a row; --time 0 sets no limit.");
+  const auto is_short = [&](const CallRow& row) {
+    return row.times.ms.size() < static_cast<std::size_t>(request.calls);
+  };
+  if (const auto short_rows = std::count_if(rows.begin(), rows.end(), is_short); short_rows > 0)
+    notes.push_back(std::to_string(short_rows) + " of " + std::to_string(rows.size()) + " rows have fewer than " +
+                    std::to_string(request.calls) + " calls, since they used up their share of " +
+                    duration_text(request.seconds) + "; --time 0 sets no limit.");
   if (!request.is_synced) notes.push_back(no_sync_sentence(on_cpu));
   return notes;
 }
@@ -175,7 +177,9 @@ Subcommand profile_command(CLI::App& app, CommonOptions& common) {
       ->check(between(0.01, 100));
   command
       ->add_option("--time", options->seconds,
-                   "Begin no more rounds after this many seconds (default: 120 on a CPU, else 0, which is no limit)")
+                   "Seconds that the rows share: one that has used its part gets no more calls (default: 120 on a CPU, "
+                   "else 0, which is no "
+                   "limit)")
       ->check(between(0, 1e6));
   command->add_flag("--no-sync", options->unsynced,
                     "Read the clock without waiting for the device, to see how wrong that is; flagged");
