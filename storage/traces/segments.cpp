@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "storage/analysis/profile/kernel_kind.h"
+#include "storage/traces/kind_roofline.h"
 
 namespace stepladder {
 
@@ -22,25 +23,6 @@ bool is_range(std::string_view name) {
 }
 
 namespace {
-
-// 2mnk for each product of m x k and k x n, from "768x128 128x512"; a batch of them has a third number.
-double flops_of(const std::string& shapes) {
-  std::vector<double> sizes[2];
-  std::size_t side = 0, number = 0;
-  const auto take = [&](std::size_t end, std::size_t begin) {
-    sizes[side].push_back(std::strtod(shapes.substr(begin, end - begin).c_str(), nullptr));
-  };
-  for (std::size_t i = 0; i <= shapes.size(); ++i) {
-    if (i < shapes.size() && shapes[i] != 'x' && shapes[i] != ' ') continue;
-    take(i, number);
-    number = i + 1;
-    if (i < shapes.size() && shapes[i] == ' ' && ++side > 1) return missing;
-  }
-  if (sizes[1].size() < 2 || sizes[0].size() != sizes[1].size()) return missing;
-  double flops = 2 * sizes[1].back();
-  for (const double size : sizes[0]) flops *= size;
-  return flops;
-}
 
 // Reads one thread's slices, which nest.
 class ThreadReader {
@@ -247,7 +229,7 @@ TracedOperator RowTable::operator_of(const Row& row, double steps) const {
   made.time.shapes = trace_.text(row.key.shapes);
   made.time.calls = row.calls / steps;
   made.time.self_ms = row.self_ns / 1e6 / steps;
-  if (row.kind == OperatorKind::products) made.time.flops = flops_of(made.time.shapes) * made.time.calls;
+  if (row.kind == OperatorKind::products) made.time.flops = product_flops(made.time.shapes) * made.time.calls;
   if (!(made.time.flops > 0)) made.time.flops = missing;
   return made;
 }

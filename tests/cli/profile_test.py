@@ -366,6 +366,18 @@ class Traces(unittest.TestCase):
         self.assertEqual(self.place.json("runs"), before)  # nothing was recorded
         rows = self.place.json("profile", "diff", 1, 3)
         self.assertAlmostEqual(sum(row["delta_ms"] for row in rows["rows"]), rows["delta_ms"], places=6)
+        # Products' shapes are in the trace; of this machine no peak is known, of a GPU that is named one is.
+        roofline = self.place.json("profile", "show", 1)["roofline"]
+        kinds = {row["kind"]: row for row in roofline["kinds"]}
+        self.assertGreater(kinds["matrix products"]["tflops"], 0)
+        self.assertIsNone(kinds["layer norm"]["flops"])
+        named = self.place.json("profile", "show", 1, "--hardware", "NVIDIA H100 SXM", "--precision", "bf16")["roofline"]
+        kinds = {row["kind"]: row for row in named["kinds"]}
+        self.assertEqual(named["precision"], "bf16")
+        self.assertTrue(0 < kinds["matrix products"]["share"] < 1)
+        self.assertIsNone(kinds["layer norm"]["share"])
+        self.assertIn("unknown", self.place.run("profile", "show", 1, "--roofline")[1])
+        self.assertEqual(self.place.run("profile", "show", 1, "--precision", "fp99")[0], 2)
         out = self.place.path / "own.json"
         self.assertGreater(self.place.json("profile", "export", 3, "--out", out)["slices"], 0)
         # Without a run: a recipe of options, whose trace stands alone.

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/cli/find_run.h"
+#include "app/cli/profile/roofline_report.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/profile/trace_run.h"
 #include "app/exit_status.h"
@@ -21,11 +22,11 @@ namespace {
 
 struct TraceOptions {
   std::vector<std::string> files;
-  std::string run, name, trace, other, out;
+  std::string run, name, trace, other, out, hardware, precision;
   std::string format = "chrome";
   std::optional<std::int64_t> step;
   std::optional<int> rank;
-  bool all = false, steps = false, anatomy = false;
+  bool all = false, steps = false, anatomy = false, roofline = false;
 };
 
 int run_import(const TraceOptions& options, const CommonOptions& common) {
@@ -74,8 +75,15 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const StoredTrace trace = find_trace(store, options.trace);
   const Anatomy anatomy = store.traces().details().anatomy(trace.id);
-  if (common.json)
-    print(trace_details_json(trace, anatomy));
+  const Ceiling ceiling = ceiling_of(store, trace, options.hardware, options.precision);
+  if (common.json) {
+    Json all = trace_details_json(trace, anatomy);
+    all["roofline"] = roofline_json(trace, ceiling);
+    print(all);
+    return exit_done;
+  }
+  if (options.roofline)
+    std::cout << roofline_text(trace, ceiling);
   else if (options.anatomy)
     std::cout << anatomy_text(trace, anatomy, options.all);
   else
@@ -183,6 +191,13 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   show->add_flag("--steps", options->steps, "List the steps, too");
   show->add_flag("--anatomy", options->anatomy,
                  "The step by parts of the model: embedding, attention, MLP, head, loss; with --all, block by block");
+  show->add_flag("--roofline", options->roofline, "How near each kind of work comes to the device's peak");
+  show->add_option("--hardware", options->hardware, "Device of the roofline's ceiling (default: the run's)");
+  show->add_option("--precision", options->precision,
+                   "Precision of its peak: fp32, tf32, bf16 ... (default: the run's)")
+      ->check([](const std::string& text) {
+        return precision_from(text) == Precision::unknown ? "is not a precision: " + text : std::string();
+      });
   choose(show, run_show);
   CLI::App* diff = add_with_json(profile, common, "diff", "Why one step is faster than another, row by row");
   diff->add_option("before", options->trace, "Trace (number or name), or run:NUMBER")->required();
