@@ -11,6 +11,7 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
+import gpu_trace
 from program import TINY, Workplace
 
 try:
@@ -289,6 +290,15 @@ class Traces(unittest.TestCase):
         self.assertAlmostEqual(kinds["copies and casts"]["busy_ms"] * 2, busy["Memcpy"], delta=0.001 * busy["Memcpy"])
         self.assertLess(kinds["copies and casts"]["ms"], kinds["copies and casts"]["busy_ms"])
         self.assertAlmostEqual(sum(each["ms"] for each in kinds.values()), shown["step_ms"], places=6)
+
+    def test_known_sums_of_overlapping_kernels_and_of_a_known_change(self):
+        """The large form is tests/bench/gpu_traces.py."""
+        before, after = self.place.path / "before.json", self.place.path / "after.json"
+        per_step = gpu_trace.write(before, 10_000, 4, shuffled=True)
+        gpu_trace.write(after, 10_000, 4, cut=10, has_copies=False)
+        gpu_trace.check_sums(self, self.place.json("profile", "import", before), per_step)
+        self.place.json("profile", "import", after)
+        gpu_trace.check_difference(self, self.place.json("profile", "diff", 1, 2), per_step, 10)
 
     def test_a_trace_of_a_run_is_its_profile(self):
         log = self.place.path / "a.log"
