@@ -193,16 +193,19 @@ void adamw(const AdamWNumbers& n, const float* gradient, std::int64_t elements, 
 }  // namespace library
 
 template <class T>
+ProductWay<T> library_products() {
+  return {.name = "LibTorch",
+          .pack_weight = library::pack<float, T>,
+          .pack_weight_transposed = library::pack_transpose<float, T>,
+          .pack_rows = library::pack<T, float>,
+          .multiply_weight = library::product<T, T>,
+          .multiply_rows = library::product<T, float>};
+}
+
+template <class T>
 PlanKernels<T> kernels_without(const std::set<std::string>& left_out) {
   PlanKernels<T> kernels;
-  if (left_out.contains("products")) {
-    kernels.own_products = false;
-    kernels.pack_weight = library::pack<float, T>;
-    kernels.pack_weight_transposed = library::pack_transpose<float, T>;
-    kernels.pack_rows = library::pack<T, float>;
-    kernels.multiply_weight = library::product<T, T>;
-    kernels.multiply_rows = library::product<T, float>;
-  }
+  if (left_out.contains("products")) kernels.products = PlanProducts<T>::all_by(library_products<T>());
   if (left_out.contains("add-norm")) {
     kernels.add_norm = library::add_norm<T>;
     kernels.add_norm_backward = library::add_norm_backward<T>;
@@ -220,6 +223,8 @@ PlanKernels<T> kernels_without(const std::set<std::string>& left_out) {
   return kernels;
 }
 
+template ProductWay<float> library_products();
+template ProductWay<Bf16> library_products();
 template PlanKernels<float> kernels_without(const std::set<std::string>& left_out);
 template PlanKernels<Bf16> kernels_without(const std::set<std::string>& left_out);
 

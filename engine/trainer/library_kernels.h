@@ -1,4 +1,5 @@
-// LibTorch's operators in the place of a plan's kernels, for runs that leave some out (Recipe::without_kernel).
+// LibTorch's operators in the place of a plan's kernels: for runs that leave some out (Recipe::without_kernel), and for
+// products that they compute faster (plan/product_choice.h).
 #pragma once
 
 #include <set>
@@ -7,6 +8,10 @@
 #include "engine/trainer/plan/plan_kernels.h"
 
 namespace stepladder {
+
+// at::mm on row-major copies of the weights.
+template <class T>
+ProductWay<T> library_products();
 
 // The plan's own kernels but for the parts in `left_out` (kernel_parts.h).
 template <class T>

@@ -9,9 +9,12 @@
 #include "engine/kernel_parts.h"
 #include "engine/trainer/library_kernels.h"
 #include "engine/trainer/parallel/data_parallel.h"
+#include "engine/trainer/plan/product_choice.h"
 
 namespace stepladder {
 namespace {
+
+constexpr double choice_budget_s = 1;  // for timing ways to compute products
 
 float* elements_of(const at::Tensor& tensor) {
   TORCH_CHECK(tensor.is_contiguous() && tensor.scalar_type() == at::kFloat && tensor.is_cpu(),
@@ -79,7 +82,8 @@ PlanParameters arranged(const Recipe& recipe, const Parameters& parameters) {
 
 }  // namespace
 
-PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences)
+PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
+                         const std::string& machine)
     : recipe_(recipe), optimizer_(optimizer), layer_end_(static_cast<std::size_t>(recipe.layers)) {
   const at::NoGradGuard no_grad;
   std::int64_t all = 0;
@@ -95,12 +99,24 @@ PlannedStep::PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimize
                         .tied_head = recipe.tied_head,
                         .workers = threads_per_process(recipe)};
   const PlanParameters parameters = arranged(recipe, parameters_of(optimizer, gradients_, layer_end_));
-  const std::set<std::string> left_out = kernels_left_out(recipe);
-  if (recipe.autocast == Autocast::bf16) {
-    plan_ = GptPlan::make(shape, parameters, kernels_without<Bf16>(left_out));
-  } else {
-    plan_ = GptPlan::make(shape, parameters, kernels_without<float>(left_out));
+  plan_ = recipe.autocast == Autocast::bf16 ? make_plan<Bf16>(shape, parameters, machine)
+                                            : make_plan<float>(shape, parameters, machine);
+}
+
+template <class T>
+std::unique_ptr<GptPlan> PlannedStep::make_plan(const PlanShape& shape, const PlanParameters& parameters,
+                                                const std::string& machine) {
+  const std::set<std::string> left_out = kernels_left_out(recipe_);
+  PlanKernels<T> kernels = kernels_without<T>(left_out);
+  if (!machine.empty() && !left_out.contains("products")) {
+    std::vector<ProductWay<T>> ways = own_ways<T>();
+    ways.push_back(library_products<T>());
+    KeptChoices kept(kept_choices_file(machine));
+    ChosenProducts<T> chosen = choose_products(shape, ways, kept, choice_budget_s, wall_clock());
+    kernels.products = std::move(chosen.products);
+    choices_ = std::move(chosen.lines);
   }
+  return GptPlan::make(shape, parameters, kernels);
 }
 
 // The plan indexes its tables without another look.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/recipe.h"
@@ -21,8 +22,13 @@ namespace stepladder {
 class PlannedStep {
  public:
   // `sequences` of each micro-batch are this process's. Model and optimiser must outlive this; nobody may move their
-  // tensors meanwhile.
-  PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences);
+  // tensors meanwhile. With `machine`, the hardware's name, ways to compute the products are timed, for a second at
+  // most, and the choices kept (plan/product_choice.h); with none, products are the plan's own.
+  PlannedStep(const Recipe& recipe, const Gpt& model, AdamW& optimizer, std::int64_t sequences,
+              const std::string& machine = {});
+
+  // How products were chosen, a line each.
+  const std::vector<std::string>& choices() const { return choices_; }
 
   // After something else has written weights.
   void weights_changed() { plan_->weights_changed(); }
@@ -57,6 +63,9 @@ class PlannedStep {
 
  private:
   Tokens checked(const Tokens& tokens) const;
+  template <class T>
+  std::unique_ptr<GptPlan> make_plan(const PlanShape& shape, const PlanParameters& parameters,
+                                     const std::string& machine);
 
   const Recipe recipe_;
   AdamW& optimizer_;
@@ -64,6 +73,7 @@ class PlannedStep {
   Tokens tokens_;         // of the forward pass under way; the backward pass reads them again
   at::Tensor gradients_;  // of all parameters: the last layer's first, then in the order of the backward pass
   std::vector<std::int64_t> layer_end_;  // of each layer: how many of them are ready when its own are
+  std::vector<std::string> choices_;
   std::unique_ptr<GptPlan> plan_;
 };
 

@@ -239,9 +239,10 @@ void Training::prepare_device_step() {
 
 // What the products' timing has chosen, as the run's console output.
 void Training::tell_choices() {
-  if (!device_step_ || !parallel_.is_rank0()) return;
+  if ((!device_step_ && !planned_) || !parallel_.is_rank0()) return;
   std::string text;
-  for (const std::string& choice : device_step_->products().choices()) text += "product " + choice + "\n";
+  for (const std::string& choice : planned_ ? planned_->choices() : device_step_->products().choices())
+    text += "product " + choice + "\n";
   if (!text.empty()) emit_(ConsoleText{.run = run_, .at = unix_now(), .text = std::move(text)});
 }
 
@@ -269,7 +270,8 @@ double Training::capture_step() {
 
 void Training::plan_step() {
   if (!is_planned()) return;
-  planned_ = std::make_unique<PlannedStep>(recipe_, *model_, *optimizer_, recipe_.batch / recipe_.nproc);
+  planned_ = std::make_unique<PlannedStep>(recipe_, *model_, *optimizer_, recipe_.batch / recipe_.nproc,
+                                           report_.hardware(recipe_.device) + ", LibTorch " + report_.torch_version);
   if (tracer_) observed_.emplace(*planned_);
 }
 

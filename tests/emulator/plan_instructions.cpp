@@ -60,22 +60,6 @@ std::vector<float> floats(const std::vector<Bf16>& from) {
   return to;
 }
 
-const char* name_of(PairUnit unit) {
-  switch (unit) {
-    case PairUnit::none:
-      return "widened";
-    case PairUnit::plain:
-      return "plain vectors";
-    case PairUnit::plain_tiles:
-      return "plain tiles";
-    case PairUnit::avx512_bf16:
-      return "AVX512-BF16";
-    case PairUnit::amx:
-      return "AMX";
-  }
-  return "";
-}
-
 // The plain ones, and what this CPU has: each CPU with AMX has AVX512-BF16 too.
 std::vector<PairUnit> units_here() {
   std::vector<PairUnit> units = {PairUnit::plain, PairUnit::plain_tiles};

@@ -219,7 +219,7 @@ Plan<T>::Plan(const PlanShape& shape, const PlanParameters& parameters, const Pl
       N_(shape.sequences * shape.length),
       rows_{N_, C_ <= small_width ? 64 : 128},
       kernels_(kernels),
-      products_(kernels),
+      products_(kernels_.products.gradient),
       crew_(shape.workers) {
   const auto once = [this](const PlanParameter& parameter) { all_.push_back(parameter); };
   const auto both = [&](const PlanLayer& layer) { once(layer.weight), once(layer.bias); };
@@ -269,10 +269,11 @@ void Plan<T>::place() {
     arena_.want(block.after, N_ * 4 * C_);
     arena_.want(block.log_sums, N_ * shape_.heads);
     const PlanBlock& p = parameters_.blocks[layer];
-    products_.place(arena_, block.attention, p.attention.weight.weight, 3 * C_, C_);
-    products_.place(arena_, block.attention_out, p.attention_out.weight.weight, C_, C_);
-    products_.place(arena_, block.fc, p.fc.weight.weight, 4 * C_, C_);
-    products_.place(arena_, block.fc_out, p.fc_out.weight.weight, C_, 4 * C_);
+    products_.place(arena_, block.attention, kernels_.products.attention, p.attention.weight.weight, 3 * C_, C_);
+    products_.place(arena_, block.attention_out, kernels_.products.attention_out, p.attention_out.weight.weight, C_,
+                    C_);
+    products_.place(arena_, block.fc, kernels_.products.fc, p.fc.weight.weight, 4 * C_, C_);
+    products_.place(arena_, block.fc_out, kernels_.products.fc_out, p.fc_out.weight.weight, C_, 4 * C_);
 
     layer_of_sums = static_cast<std::int64_t>(layer);
     sum_of(p.ln_1.weight, C_), sum_of(p.ln_1.bias, C_), sum_of(p.attention.bias, 3 * C_);
@@ -284,7 +285,7 @@ void Plan<T>::place() {
   sum_of({}, C_);  // no bias is added below the first norm
   row_sums_each_ = offset;
   want_norm(ln_f_);
-  products_.place(arena_, head_, parameters_.head.weight, shape_.padded_vocab, C_);
+  products_.place(arena_, head_, kernels_.products.head, parameters_.head.weight, shape_.padded_vocab, C_);
   arena_.want(d_hidden_, N_ * C_);
   arena_.want(d_qkv_, N_ * 3 * C_);
   arena_.want(d_fc_, N_ * 4 * C_);

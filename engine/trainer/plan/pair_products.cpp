@@ -446,8 +446,28 @@ void use_pair_unit(PairUnit chosen) {
   unit() = chosen;
 }
 
+const char* name_of(PairUnit unit) {
+  switch (unit) {
+    case PairUnit::none:
+      return "own";
+    case PairUnit::plain:
+      return "plain pairs";
+    case PairUnit::plain_tiles:
+      return "plain tiles";
+    case PairUnit::avx512_bf16:
+      return "AVX512-BF16";
+    case PairUnit::amx:
+      return "AMX";
+  }
+  return "";
+}
+
 void multiply(const PairProduct& p, const Bf16* panels) {
-  switch (unit()) {
+  multiply(p, panels, unit());
+}
+
+void multiply(const PairProduct& p, const Bf16* panels, PairUnit by) {
+  switch (by) {
 #if defined(STEPLADDER_PAIR_INSTRUCTIONS)
     case PairUnit::amx:
       return by_tiles<HardwareTiles>(p, panels);

@@ -14,6 +14,9 @@ namespace stepladder {
 // The plain ones do the same without the instructions; they are for tests, and slow.
 enum class PairUnit { none, plain, avx512_bf16, plain_tiles, amx };
 
+// "AMX"; of none: "own", the products of products.h.
+const char* name_of(PairUnit unit);
+
 // What this CPU multiplies pairs with, and the system allows. none: float32 products are the fastest here.
 PairUnit pair_unit();
 // For tests. A plan keeps what it found when it was made.
@@ -53,5 +56,7 @@ struct PairProduct {
   bool add = false;
 };
 void multiply(const PairProduct& product, const Bf16* panels);
+// By a unit that this CPU has.
+void multiply(const PairProduct& product, const Bf16* panels, PairUnit by);
 
 }  // namespace stepladder

@@ -6,23 +6,14 @@
 #include "engine/trainer/kernels/softmax_rows.h"
 #include "engine/trainer/plan/attention_tiles.h"
 #include "engine/trainer/plan/plan_loops.h"
-#include "engine/trainer/plan/products.h"
+#include "engine/trainer/plan/product_ways.h"
 
 namespace stepladder {
 
 // T is the type of the products' inputs and outputs: float or Bf16. Any thread calls any of them.
 template <class T>
 struct PlanKernels {
-  // The right factor of a product is packed first, into panel_elements(). Ways to pack and to multiply belong together.
-  bool own_products = true;
-  void (*pack_weight)(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
-                      T* packed) = pack_panels;
-  void (*pack_weight_transposed)(const float* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
-                                 T* packed) = pack_transposed;
-  void (*pack_rows)(const T* from, std::int64_t stride, std::int64_t depth, std::int64_t columns,
-                    float* packed) = pack_panels;
-  void (*multiply_weight)(const Product& product, const T* packed) = multiply;
-  void (*multiply_rows)(const Product& product, const float* packed) = multiply;
+  PlanProducts<T> products = PlanProducts<T>::all_by(own_way<T>());
 
   void (*add_norm)(NormShape shape, const float* stream, const T* added, const float* added_bias, const float* weight,
                    const float* bias, float eps, float* sum, T* out, float* mean, float* factor) = add_norm_rows;

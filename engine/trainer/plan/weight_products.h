@@ -32,6 +32,7 @@ struct PackedWeight {
   std::int64_t across_depth = 0, along_depth = 0;  // of the panels: `in` and `out`, for pairs filled up
   T *across = nullptr, *along = nullptr;
   const float* weight = nullptr;
+  const ProductWay<T>* way = nullptr;
 
   std::int64_t pack_tasks() const {
     const auto tasks = [](const T* packed, std::int64_t columns) {
@@ -50,19 +51,22 @@ struct ProductScratch {
 template <class T>
 class WeightProducts {
  public:
-  explicit WeightProducts(const PlanKernels<T>& kernels)
-      : kernels_(kernels), pairs_(std::is_same_v<T, Bf16> && kernels.own_products && pair_unit() != PairUnit::none) {}
+  // `gradient` must outlive this.
+  explicit WeightProducts(const ProductWay<T>& gradient) : gradient_(gradient) {}
 
   // Floats for the panels of products with up to `rows` rows.
   static std::int64_t panel_scratch(std::int64_t rows) {
     return copied_columns * copied_depth + rows * copied_depth / 2;  // and a left factor that becomes bf16
   }
 
-  void place(Arena& arena, PackedWeight<T>& packed, const float* weight, std::int64_t out, std::int64_t in) const {
+  // `way` must outlive the weight.
+  static void place(Arena& arena, PackedWeight<T>& packed, const ProductWay<T>& way, const float* weight,
+                    std::int64_t out, std::int64_t in) {
+    packed.way = &way;
     packed.out = out;
     packed.in = in;
-    packed.across_depth = pairs_ ? pair_depth(in) : in;
-    packed.along_depth = pairs_ ? pair_depth(out) : out;
+    packed.across_depth = in_pairs(way) ? pair_depth(in) : in;
+    packed.along_depth = in_pairs(way) ? pair_depth(out) : out;
     packed.weight = weight;
     if (std::min(out, in) > small_width) return;
     arena.want(packed.across, panel_elements(packed.across_depth, out));
@@ -95,7 +99,7 @@ class WeightProducts {
     const Product product{.rows = count, .columns = weight.in, .depth = weight.out, .out_row = weight.in};
     rounded(product, nullptr, d_x, scratch, [&](const Product& p) {
       if constexpr (std::is_same_v<T, Bf16>) {
-        if (pairs_) return along_pieces(pairs_of(p, d_y, weight.out), weight, 0, 0, scratch.panels);
+        if (in_pairs(*weight.way)) return along_pieces(pairs_of(p, d_y, weight.out), weight, 0, 0, scratch.panels);
       }
       along_pieces(with_left(p, d_y, weight.out, scratch), weight, 0, 0, scratch.panels);
     });
@@ -105,7 +109,7 @@ class WeightProducts {
   void across(const T* x, std::int64_t x_row, const Product& product, const PackedWeight<T>& weight,
               std::int64_t column, const ProductScratch& scratch) const {
     if constexpr (std::is_same_v<T, Bf16>) {
-      if (pairs_) return across_pieces(pairs_of(product, x, x_row), weight, column, scratch.panels);
+      if (in_pairs(*weight.way)) return across_pieces(pairs_of(product, x, x_row), weight, column, scratch.panels);
     }
     across_pieces(with_left(product, x, x_row, scratch), weight, column, scratch.panels);
   }
@@ -113,7 +117,7 @@ class WeightProducts {
   // Columns of d_x = d_y W, the first of which is `column`, with a d_y in float32.
   void along(const Product& product, const PackedWeight<T>& weight, std::int64_t column, float* panels) const {
     if constexpr (std::is_same_v<T, Bf16>) {
-      if (pairs_) {
+      if (in_pairs(*weight.way)) {
         // d_y becomes bf16 a piece of the depth at a time.
         auto* const left = reinterpret_cast<Bf16*>(panels + copied_columns * copied_depth);
         const Pieces depths{product.depth, copied_depth};
@@ -139,21 +143,21 @@ class WeightProducts {
                 const Product& product, float* scratch) const {
     float* const left = scratch + gradient_depth * gradient_columns;
     if constexpr (std::is_same_v<T, Bf16>) {
-      if (pairs_) {
+      if (in_pairs(gradient_)) {
         auto* const panels = reinterpret_cast<Bf16*>(scratch);
         auto* const turned = reinterpret_cast<Bf16*>(left);
         pack_pairs(in, in_stride, product.depth, product.columns, panels);
         transpose_to_half(d_out, d_out_stride, product.depth, product.rows, turned, gradient_depth);
-        return multiply(pairs_of(product, turned, gradient_depth), panels);
+        return multiply(pairs_of(product, turned, gradient_depth), panels, gradient_.pairs);
       }
     }
-    kernels_.pack_rows(in, in_stride, product.depth, product.columns, scratch);
+    gradient_.pack_rows(in, in_stride, product.depth, product.columns, scratch);
     copy_rows(d_out, d_out_stride, product.depth, product.rows, left, gradient_stride);
     Product copied = product;
     copied.left = left;
     copied.left_row = 1;
     copied.left_depth = gradient_stride;
-    kernels_.multiply_rows(copied, scratch);
+    gradient_.multiply_rows(copied, scratch);
   }
 
  private:
@@ -200,27 +204,31 @@ class WeightProducts {
                    std::int64_t columns, T* to) const {
     const float* const from = weight.weight + first * weight.in + k;
     if constexpr (std::is_same_v<T, Bf16>) {
-      if (pairs_) return pack_pairs_transposed(from, weight.in, depth, columns, to);
+      if (in_pairs(*weight.way)) return pack_pairs_transposed(from, weight.in, depth, columns, to);
     }
-    kernels_.pack_weight_transposed(from, weight.in, depth, columns, to);
+    weight.way->pack_weight_transposed(from, weight.in, depth, columns, to);
   }
   void pack_along(const PackedWeight<T>& weight, std::int64_t k, std::int64_t depth, std::int64_t first,
                   std::int64_t columns, T* to) const {
     const float* const from = weight.weight + k * weight.in + first;
     if constexpr (std::is_same_v<T, Bf16>) {
-      if (pairs_) return pack_pairs(from, weight.in, depth, columns, to);
+      if (in_pairs(*weight.way)) return pack_pairs(from, weight.in, depth, columns, to);
     }
-    kernels_.pack_weight(from, weight.in, depth, columns, to);
+    weight.way->pack_weight(from, weight.in, depth, columns, to);
   }
 
-  void multiply_packed(const Product& product, const T* packed) const { kernels_.multiply_weight(product, packed); }
-  void multiply_packed(const PairProduct& product, const Bf16* packed) const { multiply(product, packed); }
+  static void multiply_packed(const Product& product, const T* packed, const ProductWay<T>& way) {
+    way.multiply_weight(product, packed);
+  }
+  static void multiply_packed(const PairProduct& product, const Bf16* packed, const ProductWay<T>& way) {
+    multiply(product, packed, way.pairs);
+  }
 
   template <class AnyProduct>
   void across_pieces(const AnyProduct& product, const PackedWeight<T>& weight, std::int64_t column,
                      float* panels) const {
-    if (weight.across) return multiply_packed(product, weight.across + column * weight.across_depth);
-    in_pieces(product, panels,
+    if (weight.across) return multiply_packed(product, weight.across + column * weight.across_depth, *weight.way);
+    in_pieces(product, *weight.way, panels,
               [&](std::int64_t k, std::int64_t depth, std::int64_t first, std::int64_t columns, T* to) {
                 pack_across(weight, k, depth, column + first, columns, to);
               });
@@ -233,17 +241,18 @@ class WeightProducts {
     if (weight.along) {
       AnyProduct whole = product;
       whole.panel_depth = weight.out;
-      return multiply_packed(whole, weight.along + column * weight.along_depth + first * panel_columns);
+      return multiply_packed(whole, weight.along + column * weight.along_depth + first * panel_columns, *weight.way);
     }
-    in_pieces(product, panels, [&](std::int64_t k, std::int64_t depth, std::int64_t i, std::int64_t columns, T* to) {
-      pack_along(weight, first + k, depth, column + i, columns, to);
-    });
+    in_pieces(product, *weight.way, panels,
+              [&](std::int64_t k, std::int64_t depth, std::int64_t i, std::int64_t columns, T* to) {
+                pack_along(weight, first + k, depth, column + i, columns, to);
+              });
   }
 
   // The product in pieces, for each of which pack(first of the depth, depth, first column, columns, to) packs the right
   // factor.
   template <class AnyProduct, class Pack>
-  void in_pieces(const AnyProduct& product, float* panels, const Pack& pack) const {
+  void in_pieces(const AnyProduct& product, const ProductWay<T>& way, float* panels, const Pack& pack) const {
     T* const packed = reinterpret_cast<T*>(panels);
     const Pieces columns{product.columns, copied_columns}, depths{product.depth, copied_depth};
     for (std::int64_t i = 0; i < columns.count(); ++i) {
@@ -255,13 +264,14 @@ class WeightProducts {
         piece.left += depths.begin(k);
         piece.out += columns.begin(i);
         piece.add = product.add || k > 0;
-        multiply_packed(piece, packed);
+        multiply_packed(piece, packed, way);
       }
     }
   }
 
-  const PlanKernels<T> kernels_;
-  const bool pairs_;  // products of pairs of bf16 (pair_products.h)
+  static bool in_pairs(const ProductWay<T>& way) { return std::is_same_v<T, Bf16> && way.pairs != PairUnit::none; }
+
+  const ProductWay<T>& gradient_;
 };
 
 }  // namespace stepladder

@@ -1,0 +1,180 @@
+#include "engine/trainer/plan/product_choice.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+
+#include "engine/trainer/plan/weight_products.h"
+
+namespace stepladder {
+namespace {
+
+constexpr int rounds = 3;               // the fastest counts
+constexpr int probes = 2;               // the first call of a library prepares it
+constexpr double least_gain = 1.1;      // of another way over the first
+constexpr std::int64_t probe_rows = 4;  // a way that takes longer for these than another for all is slower
+constexpr std::int64_t head_columns = 1024;
+
+std::string in_ms(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3f ms", seconds * 1e3);
+  return text.data();
+}
+
+// One product with its memory: y = x W^T and d_x = d_y W of `rows` rows, or a block of a weight's gradient.
+template <class T>
+class Trial {
+ public:
+  Trial(std::int64_t rows, std::int64_t out, std::int64_t in, bool is_gradient)
+      : rows_(rows), out_(out), in_(in), is_gradient_(is_gradient) {
+    const std::int64_t most = std::max(out, in);
+    arena_.want(weight_, out * in);
+    arena_.want(x_, rows * most);
+    arena_.want(y_, rows * most);
+    arena_.want(left_, rows * most);
+    arena_.want(result_, std::max(rows * most, out * in));
+    arena_.want(panels_, std::max(WeightProducts<T>::panel_scratch(rows), gradient_scratch));
+    arena_.place_all();
+    // Zeros could be faster than numbers.
+    for (std::int64_t i = 0; i < out * in; ++i) weight_[i] = static_cast<float>(i % 17) / 16 - 0.5F;
+    for (std::int64_t i = 0; i < rows * most; ++i) store(x_[i], static_cast<float>(i % 13) / 16 - 0.4F);
+  }
+
+  double seconds(const ProductWay<T>& way, std::int64_t rows, int times, const Stopwatch& stopwatch) {
+    Arena packed;
+    PackedWeight<T> weight;
+    const WeightProducts<T> products(way);
+    products.place(packed, weight, way, weight_, out_, in_);
+    packed.place_all();
+    for (std::int64_t task = 0; task < weight.pack_tasks(); ++task) products.pack(weight, task);
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < times; ++i) least = std::min(least, stopwatch([&] { run(products, weight, rows); }));
+    return least;
+  }
+
+  std::int64_t rows() const { return rows_; }
+
+ private:
+  void run(const WeightProducts<T>& products, const PackedWeight<T>& weight, std::int64_t rows) {
+    if (is_gradient_) {
+      const Product product{.rows = out_, .columns = in_, .depth = rows, .out = result_, .out_row = in_};
+      products.gradient(x_, out_, y_, in_, product, panels_);
+      return;
+    }
+    const ProductScratch scratch{.left = left_, .out = result_, .panels = panels_};
+    products.rows_across(x_, weight, rows, nullptr, y_, scratch);
+    products.rows_along(x_, weight, rows, y_, scratch);
+  }
+
+  const std::int64_t rows_, out_, in_;
+  const bool is_gradient_;
+  Arena arena_;
+  float *weight_ = nullptr, *left_ = nullptr, *result_ = nullptr, *panels_ = nullptr;
+  T *x_ = nullptr, *y_ = nullptr;
+};
+
+struct Timed {
+  std::size_t best = 0;
+  std::string timings;
+};
+
+template <class T>
+Timed time_ways(Trial<T>& trial, const std::vector<ProductWay<T>>& ways, const Stopwatch& stopwatch) {
+  Timed timed;
+  double first = 0, best = 0;
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    if (i > 0) timed.timings += ", ";
+    timed.timings += ways[i].name + " ";
+    if (i > 0) {
+      const double probe = trial.seconds(ways[i], std::min(probe_rows, trial.rows()), probes, stopwatch);
+      if (probe > best) {
+        timed.timings += "over " + in_ms(probe);
+        continue;
+      }
+    }
+    const double found = trial.seconds(ways[i], trial.rows(), rounds, stopwatch);
+    timed.timings += in_ms(found);
+    if (i == 0) first = best = found;
+    if (found * least_gain < first && found < best) {
+      best = found;
+      timed.best = i;
+    }
+  }
+  return timed;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<ProductWay<T>> own_ways() {
+  std::vector<ProductWay<T>> ways = {own_way<T>()};
+  const auto add = [&](PairUnit unit) {
+    ProductWay<T> way;
+    way.pairs = unit;
+    way.name = name_of(unit);
+    ways.push_back(way);
+  };
+  if (ways.front().pairs == PairUnit::amx) add(PairUnit::avx512_bf16);  // each CPU with AMX has it
+  if (ways.front().pairs != PairUnit::none) add(PairUnit::none);
+  return ways;
+}
+
+Stopwatch wall_clock() {
+  return [](const std::function<void()>& call) {
+    const auto began = std::chrono::steady_clock::now();
+    call();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  };
+}
+
+template <class T>
+ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<ProductWay<T>>& ways, KeptChoices& kept,
+                                  double budget_s, const Stopwatch& stopwatch) {
+  ChosenProducts<T> chosen{.products = PlanProducts<T>::all_by(ways.front())};
+  const std::int64_t C = shape.width, tokens = shape.sequences * shape.length;
+  const std::int64_t rows = std::min<std::int64_t>(C <= small_width ? 64 : 128, tokens);
+  double used_s = 0;
+  const auto choose = [&](const char* name, std::int64_t depth, std::int64_t out, std::int64_t in, ProductWay<T>& way) {
+    const bool is_gradient = &way == &chosen.products.gradient;
+    std::string key = std::to_string(is_gradient ? out : depth) + " x " + std::to_string(is_gradient ? in : out) +
+                      " x " + std::to_string(is_gradient ? depth : in) + (is_gradient ? ", gradient" : " and back") +
+                      (std::is_same_v<T, Bf16> ? ", bf16" : ", float32");
+    const auto by_name = [&](const std::string& wanted) {
+      return std::find_if(ways.begin(), ways.end(), [&](const auto& each) { return each.name == wanted; });
+    };
+    std::string timings = "not timed: the budget is used up";
+    if (const KeptChoice* known = kept.find(key); known && by_name(known->name) != ways.end()) {
+      way = *by_name(known->name);
+      timings = known->timings;
+    } else if (used_s < budget_s) {
+      used_s += wall_clock()([&] {
+        Trial<T> trial(depth, out, in, is_gradient);
+        const Timed timed = time_ways(trial, ways, stopwatch);
+        way = ways[timed.best];
+        timings = timed.timings;
+      });
+      kept.keep(key, {way.name, timings});
+    }
+    chosen.lines.push_back(std::string(name) + ", " + key + ": " + way.name + " (" + timings + ")");
+  };
+  choose("qkv", rows, 3 * C, C, chosen.products.attention);
+  choose("attention_out", rows, C, C, chosen.products.attention_out);
+  choose("fc", rows, 4 * C, C, chosen.products.fc);
+  choose("fc_out", rows, C, 4 * C, chosen.products.fc_out);
+  choose("logits", rows, std::min(head_columns, shape.padded_vocab), C, chosen.products.head);
+  choose("weight_gradient", std::min(gradient_depth, tokens), std::min(gradient_rows, 3 * C),
+         std::min(gradient_columns, C), chosen.products.gradient);
+  kept.save();
+  return chosen;
+}
+
+template std::vector<ProductWay<float>> own_ways();
+template std::vector<ProductWay<Bf16>> own_ways();
+template ChosenProducts<float> choose_products(const PlanShape& shape, const std::vector<ProductWay<float>>& ways,
+                                               KeptChoices& kept, double budget_s, const Stopwatch& stopwatch);
+template ChosenProducts<Bf16> choose_products(const PlanShape& shape, const std::vector<ProductWay<Bf16>>& ways,
+                                              KeptChoices& kept, double budget_s, const Stopwatch& stopwatch);
+
+}  // namespace stepladder

@@ -1,0 +1,34 @@
+// Which way a plan computes each of its products: each way is timed on the product's shape, once for each machine. Uses
+// no torch.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/trainer/plan/gpt_plan.h"
+#include "engine/trainer/plan/kept_choices.h"
+
+namespace stepladder {
+
+// The plan's own ways on this CPU, the one that is expected to be the fastest first.
+template <class T>
+std::vector<ProductWay<T>> own_ways();
+
+// Seconds that a call takes.
+using Stopwatch = std::function<double(const std::function<void()>&)>;
+Stopwatch wall_clock();
+
+template <class T>
+struct ChosenProducts {
+  PlanProducts<T> products;
+  std::vector<std::string> lines;  // "fc, 64 x 512 x 128 and back, bf16: AMX (AMX 0.021 ms, LibTorch 0.240 ms)"
+};
+
+// Of `ways`, the first for each product unless another one is faster by a tenth. Timing ends when `budget_s` is used
+// up; what wasn't timed by then takes the first way and isn't kept. Only this thread works.
+template <class T>
+ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<ProductWay<T>>& ways, KeptChoices& kept,
+                                  double budget_s, const Stopwatch& stopwatch);
+
+}  // namespace stepladder

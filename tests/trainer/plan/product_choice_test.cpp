@@ -1,0 +1,179 @@
+// How a plan chooses among ways to compute its products, and what it keeps of that. Time is the test's own.
+#include "engine/trainer/plan/product_choice.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "engine/trainer/library_kernels.h"
+#include "engine/trainer/planned_step.h"
+#include "tests/trainer/trained.h"
+
+namespace stepladder {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool other_ran = false;
+
+// The plan's own products, which tell that they ran.
+ProductWay<float> other_way() {
+  ProductWay<float> way{.name = "other"};
+  way.multiply_weight = [](const Product& product, const float* packed) {
+    other_ran = true;
+    multiply(product, packed);
+  };
+  way.multiply_rows = way.multiply_weight;
+  return way;
+}
+
+Stopwatch watch(double own_s, double other_s, int* calls = nullptr) {
+  return [=](const std::function<void()>& call) {
+    other_ran = false;
+    call();
+    if (calls) ++*calls;
+    return other_ran ? other_s : own_s;
+  };
+}
+
+class ProductChoice : public testing::Test {
+ public:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  ChosenProducts<float> choose(const Stopwatch& stopwatch, double budget_s = 400) const {
+    KeptChoices kept(file());
+    return choose_products<float>(shape_, {own_way<float>(), other_way()}, kept, budget_s, stopwatch);
+  }
+  fs::path file() const { return folder_ / "made" / "products.tsv"; }
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  const fs::path folder_ = fs::temp_directory_path() / ("product_choice_" + std::to_string(::getpid()));
+  const PlanShape shape_{.layers = 1,
+                         .heads = 2,
+                         .width = 24,
+                         .vocab = 65,
+                         .padded_vocab = 80,
+                         .sequences = 1,
+                         .length = 40,
+                         .tied_head = false};
+};
+
+TEST_F(ProductChoice, TakesTheFastestAndKeepsIt) {
+  const ChosenProducts<float> chosen = choose(watch(1e-3, 1e-4));
+  for (const ProductWay<float>* way : {&chosen.products.attention, &chosen.products.attention_out, &chosen.products.fc,
+                                       &chosen.products.fc_out, &chosen.products.head, &chosen.products.gradient})
+    EXPECT_EQ(way->name, "other");
+  ASSERT_EQ(chosen.lines.size(), 6U);
+  EXPECT_EQ(chosen.lines[2], "fc, 40 x 96 x 24 and back, float32: other (own 1.000 ms, other 0.100 ms)");
+
+  int calls = 0;
+  const ChosenProducts<float> again = choose(watch(1e-4, 1e-3, &calls));
+  EXPECT_EQ(calls, 0) << "kept choices are not timed again";
+  EXPECT_EQ(again.lines, chosen.lines);
+  EXPECT_EQ(again.products.fc.name, "other");
+}
+
+TEST_F(ProductChoice, StaysWithTheFirstWayUnlessAnotherIsFasterByATenth) {
+  EXPECT_EQ(choose(watch(1e-3, 0.95e-3)).products.fc.name, "own");
+}
+
+TEST_F(ProductChoice, TriesASlowWayOnAFewRowsOnly) {
+  int calls = 0;
+  const ChosenProducts<float> chosen = choose(watch(1e-3, 2, &calls));
+  EXPECT_EQ(calls, 6 * 5) << "three times the first way, and twice the other";
+  EXPECT_EQ(chosen.lines[0], "qkv, 40 x 72 x 24 and back, float32: own (own 1.000 ms, other over 2000.000 ms)");
+}
+
+TEST_F(ProductChoice, EndsWithItsBudgetAndKeepsNothingThen) {
+  const ChosenProducts<float> chosen = choose(watch(1e-3, 1e-4), 0);
+  EXPECT_EQ(chosen.products.fc.name, "own");
+  EXPECT_EQ(chosen.lines[0], "qkv, 40 x 72 x 24 and back, float32: own (not timed: the budget is used up)");
+  EXPECT_FALSE(fs::exists(file()));
+}
+
+TEST_F(ProductChoice, TimesAgainWhatItsFileDoesNotSayRightly) {
+  choose(watch(1e-3, 1e-4));
+  std::string text;
+  {
+    std::ifstream stream(file());
+    text.assign(std::istreambuf_iterator<char>(stream), {});
+  }
+  const auto timed_after = [&](const std::string& content) {
+    std::ofstream(file()) << content;
+    int calls = 0;
+    EXPECT_EQ(choose(watch(1e-3, 1e-4, &calls)).products.head.name, "other") << content;
+    return calls;
+  };
+  std::string unknown = text;
+  unknown.replace(unknown.find("\tother\t"), 7, "\tnobody\t");
+  const int each = 2 * 3 + 2;
+  EXPECT_EQ(timed_after(text), 0);
+  EXPECT_EQ(timed_after(unknown), each);
+  EXPECT_EQ(timed_after(text.substr(0, text.size() - 1)), each) << "the last line is cut off";
+  EXPECT_EQ(timed_after(text + "a line\nanother\twith\ttoo\tmany\n"), 0);
+  EXPECT_EQ(timed_after("another program's file\n" + text), 6 * each);
+  EXPECT_EQ(timed_after(""), 6 * each);
+}
+
+TEST_F(ProductChoice, WorksWithoutAFile) {
+  std::ofstream(folder() / "made") << "a file where the folder would be";
+  EXPECT_EQ(choose(watch(1e-3, 1e-4)).products.fc.name, "other");
+  KeptChoices nowhere{fs::path()};
+  nowhere.keep("a", {"b", "c"});
+  nowhere.save();
+  EXPECT_EQ(nowhere.find("a")->name, "b");
+}
+
+// Each product by another way than its neighbours, so that what one packs another one would misread.
+TEST(MixedProducts, HaveTheLossAndGradientsOfOwnOnes) {
+  const fs::path cache = fs::temp_directory_path() / ("mixed_products_" + std::to_string(::getpid()));
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string kept_before = before ? before : "";
+  ::setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+  for (const Autocast autocast : {Autocast::off, Autocast::bf16}) {
+    Recipe recipe = tiny_recipe();
+    recipe.vocab = 65;
+    recipe.autocast = autocast;
+    recipe.compile = Compile::max;
+    const std::string machine = "mixed " + std::to_string(static_cast<int>(autocast));
+    torch::manual_seed(3);
+    const Tokens tokens{at::randint(recipe.vocab, {recipe.batch, recipe.seq}, at::kLong),
+                        at::randint(recipe.vocab, {recipe.batch, recipe.seq}, at::kLong)};
+    const auto gradients = [&](const std::string& on, std::vector<std::string>& lines) {
+      torch::manual_seed(5);
+      const std::shared_ptr<Gpt> model = build_model(recipe);
+      const std::unique_ptr<AdamW> optimizer = make_optimizer(recipe, named_parameters(*model));
+      PlannedStep planned(recipe, *model, *optimizer, recipe.batch, on);
+      lines = planned.choices();
+      planned.forward(tokens, 0);
+      planned.backward(0);
+      std::vector<at::Tensor> all;
+      for (const auto& [name, parameter] : named_parameters(*model)) all.push_back(parameter.grad().flatten().clone());
+      return at::cat(all);
+    };
+    std::vector<std::string> lines;
+    const at::Tensor own = gradients("", lines);
+    EXPECT_TRUE(lines.empty());
+    gradients(machine, lines);  // makes the file
+    ASSERT_EQ(lines.size(), 6U);
+    KeptChoices kept(kept_choices_file(machine));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const std::size_t begin = lines[i].find(", ") + 2, end = lines[i].find(": ");
+      if (i % 2 == 0) kept.keep(lines[i].substr(begin, end - begin), {"LibTorch", "LibTorch 1 ms"});
+    }
+    kept.save();
+    const at::Tensor mixed = gradients(machine, lines);
+    EXPECT_NE(lines[0].find(": LibTorch ("), std::string::npos) << lines[0];
+    const double gap = (mixed - own).norm().item<double>() / own.norm().item<double>();
+    EXPECT_LT(gap, autocast == Autocast::bf16 ? 3e-2 : 1e-5);
+  }
+  before ? ::setenv("XDG_CACHE_HOME", kept_before.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
+  fs::remove_all(cache);
+}
+
+}  // namespace
+}  // namespace stepladder
