@@ -566,6 +566,11 @@ CREATE TABLE pass_calls (
 ) WITHOUT ROWID;
 )sql";
 
+// Nothing ever wrote it: the parts of the model are in trace_anatomy.
+constexpr const char* without_module = R"sql(
+ALTER TABLE trace_operators DROP COLUMN module;
+)sql";
+
 constexpr std::array migration_list{first_tables,
                                     life_cycle,
                                     summaries_with_checks,
@@ -583,7 +588,8 @@ constexpr std::array migration_list{first_tables,
                                     traces,
                                     ladder_uids,
                                     machines,
-                                    profiler};
+                                    profiler,
+                                    without_module};
 
 constexpr std::int64_t longest_log = 4 << 20;  // bytes of the write-ahead log, after which its pages go into the file
 
