@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "app/run_json.h"
@@ -85,8 +86,25 @@ std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+// "cudaLaunchKernel", "cuLaunchKernelEx", "hipLaunchKernel": the call that asks a GPU for work.
+bool is_launch(std::string_view name) {
+  for (const std::string_view api : {"cuda", "hip", "cu"}) {
+    if (name.size() > api.size() && name.starts_with(api) && name[api.size()] >= 'A' && name[api.size()] <= 'Z')
+      return true;
+  }
+  return false;
+}
+
+// PyTorch's traces have a GPU's number as its process; a CPU's process is none of these.
+std::string chrome_process(int process, bool on_gpu) {
+  constexpr int behind_all_gpus = 1'000'000;
+  return std::to_string(process - 1 + (on_gpu ? 0 : behind_all_gpus));
+}
+
 const char* category_of(const Placed& placed, const std::string& name) {
-  if (placed.step->lanes[placed.row->lane].on_gpu) return name.starts_with("Memcpy") ? "gpu_memcpy" : "kernel";
+  if (placed.step->lanes[placed.row->lane].on_gpu)
+    return name.starts_with("Memcpy") ? "gpu_memcpy" : name.starts_with("Memset") ? "gpu_memset" : "kernel";
+  if (is_launch(name)) return "cuda_runtime";
   return name.starts_with("ProfilerStep#") ? "user_annotation" : "cpu_op";
 }
 
@@ -253,14 +271,13 @@ void write_chrome_trace(const StepTrace& trace, const Sink& sink) {
     sink(text);
     text.clear();
   };
-  int last = 0;
+  std::set<std::string> named;
   for (std::size_t i = 0; i < layout.tracks.size(); ++i) {
     const Track& track = layout.tracks[i];
-    const std::string process = std::to_string(track.process);
-    if (track.process != last)
+    const std::string process = chrome_process(track.process, track.on_gpu);
+    if (named.insert(process).second)
       add(R"({"ph":"M","name":"process_name","pid":)" + process + R"(,"tid":0,"args":{"name":)" +
-          quoted(process_title(trace, track.process)) + "}}");
-    last = track.process;
+          quoted(process_title(trace, track.process) + (track.on_gpu ? ", GPU" : "")) + "}}");
     add(R"({"ph":"M","name":"thread_name","pid":)" + process + R"(,"tid":)" + std::to_string(i + 1) +
         R"(,"args":{"name":)" + quoted(track.title) + "}}");
   }
@@ -268,7 +285,7 @@ void write_chrome_trace(const StepTrace& trace, const Sink& sink) {
     const std::string& name = placed.step->names[placed.slice->name];
     const bool on_gpu = placed.step->lanes[placed.row->lane].on_gpu;
     add(R"({"ph":"X","cat":")" + std::string(category_of(placed, name)) + R"(","name":)" + quoted(name) + R"(,"pid":)" +
-        std::to_string(placed.process) + R"(,"tid":)" + std::to_string(placed.track) + R"(,"ts":)" +
+        chrome_process(placed.process, on_gpu) + R"(,"tid":)" + std::to_string(placed.track) + R"(,"ts":)" +
         microseconds(placed.start_ns) + R"(,"dur":)" + microseconds(placed.end_ns - placed.start_ns) +
         R"(,"args":{"kind":")" + std::string(to_string(placed.slice->kind)) + "\"" +
         (on_gpu ? R"(,"device":)" + std::to_string(placed.process - 1) + R"(,"stream":)" + std::to_string(placed.track)

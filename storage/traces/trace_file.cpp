@@ -18,6 +18,10 @@ Trace read_trace(const std::filesystem::path& file, const TraceProgress& progres
     if (head.empty()) throw TraceError("is empty");
     if (is_nsight(head)) return read_nsight(file);
     const std::size_t first = head.find_first_not_of(" \t\r\n");
+    if (head.find("Kernel type summaries:") != std::string_view::npos)
+      throw TraceError(
+          "is llm.c's table of kernels, each of which Nsight Compute ran alone: it has no step to add up; import an "
+          "SQLite export of Nsight Systems");
     if (first == std::string_view::npos || (head[first] != '{' && head[first] != '['))
       throw TraceError(
           "is neither a trace of PyTorch's profiler (JSON, also .gz) nor an SQLite export of Nsight Systems");

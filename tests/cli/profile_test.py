@@ -297,8 +297,29 @@ class Traces(unittest.TestCase):
         per_step = gpu_trace.write(before, 10_000, 4, shuffled=True)
         gpu_trace.write(after, 10_000, 4, cut=10, has_copies=False)
         gpu_trace.check_sums(self, self.place.json("profile", "import", before), per_step)
-        self.place.json("profile", "import", after)
-        gpu_trace.check_difference(self, self.place.json("profile", "diff", 1, 2), per_step, 10)
+        self.check_chrome_of_a_gpu(per_step)
+        self.place.json("profile", "import", after, "--name", "after")
+        gpu_trace.check_difference(self, self.place.json("profile", "diff", "before", "after"), per_step, 10)
+
+    def check_chrome_of_a_gpu(self, per_step):
+        """As PyTorch's own traces, and as TensorBoard's profiler demands: a GPU's slices have its number as their process."""
+        chrome = self.place.path / "gpu.json"
+        steps = self.place.json("profile", "export", "before", "--out", chrome)["steps"]
+        slices = [each for each in json.loads(chrome.read_text())["traceEvents"] if each["ph"] == "X"]
+        counts = {}
+        for each in slices:
+            counts[each["cat"]] = counts.get(each["cat"], 0) + 1
+            if "device" in each["args"]:
+                self.assertEqual(each["pid"], each["args"]["device"])
+            else:
+                self.assertGreaterEqual(each["pid"], 1_000_000)
+        self.assertEqual(counts["kernel"], 4 * per_step * steps)
+        self.assertEqual(counts["gpu_memcpy"], per_step * steps)
+        self.assertGreaterEqual(counts["cuda_runtime"], 5 * per_step * steps - 5)
+        again = self.place.json("profile", "import", chrome, "--name", "exported")
+        kinds = {each["kind"]: each["ms"] for each in again["kinds"]}
+        for kind, share in gpu_trace.SHARES_US.items():
+            self.assertAlmostEqual(kinds[kind], per_step * share / 1000, delta=0.01 * again["step_ms"], msg=kind)
 
     def test_a_trace_of_a_run_is_its_profile(self):
         log = self.place.path / "a.log"
