@@ -359,9 +359,8 @@ std::string steps_section(const Study& study) {
   if (!study.steps) return {};
   const StepPair& pair = *study.steps;
   const TextTable table = difference_table(pair.difference, false);
-  const double delta = pair.difference.after_ms - pair.difference.before_ms;
   std::string text =
-      heading("Why is " + pair.after.label + (delta < 0 ? " faster?" : " not faster?"),
+      heading("Where does " + pair.after.label + " differ?",
               "A step of " + pair.before.label + " above one of " + pair.after.label +
                   ", from traces of a profiler. Dashed lines mark their ends. A profiler slows a program, so these "
                   "steps explain the factor and don't measure it.") +

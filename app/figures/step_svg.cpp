@@ -129,7 +129,9 @@ void draw_axis(Canvas& canvas, const Scale& scale, double top, double bottom) {
   for (const Tick& tick : ticks(range, false, 10)) {
     const double x = scale.at(tick.value * unit);
     canvas.line(x, top, x, bottom, canvas.colours.grid, 1);
-    canvas.text(x + 3, top + 10, tick.label + (is_short ? " us" : " ms"), svg::small_size, canvas.colours.quiet);
+    const std::string label = tick.label + (is_short ? " us" : " ms");
+    if (x + 3 + text_width(label, svg::small_size) < width - svg::margin)
+      canvas.text(x + 3, top + 10, label, svg::small_size, canvas.colours.quiet);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <numeric>
 #include <sstream>
+#include <utility>
 
 #include "app/format.h"
 #include "storage/analysis/statistics.h"
@@ -42,26 +43,26 @@ std::string name_of(const CallRow& row) {
 
 constexpr const char* computations[] = {"forward", "backward", "forward_backward"};
 
-// Of the rows that were timed cold and warm.
+// Of the rows that were timed cold and warm. The example is one of what most rows do.
 std::string warmup_lesson(const std::vector<CallRow>& rows) {
-  int pairs = 0, lower = 0;
-  const CallRow *cold = nullptr, *warm = nullptr;  // the pair of the largest difference
+  std::vector<std::pair<const CallRow*, const CallRow*>> pairs;  // cold and warm
   for (const CallRow& row : rows) {
-    const CallRow* const other =
+    const CallRow* const warm =
         row.times.warmup == 0 ? find(rows, row.times.computation, row.times.precision, 1) : nullptr;
-    if (!other || row.times.ms.size() < 2) continue;
-    ++pairs;
-    lower += other->std_ms < row.std_ms;
-    if (!cold || std::fabs(row.std_ms - other->std_ms) > std::fabs(cold->std_ms - warm->std_ms)) {
-      cold = &row;
-      warm = other;
-    }
+    if (warm && row.times.ms.size() > 1) pairs.emplace_back(&row, warm);
   }
-  if (pairs == 0) return "";
-  return "Warm-up: one call before the timed ones lowers the spread in " + std::to_string(lower) + " of " +
-         std::to_string(pairs) + " rows; most changed is " + name_of(*cold) + ", from " +
+  if (pairs.empty()) return "";
+  const auto lowered_ms = [](const auto& pair) { return pair.first->std_ms - pair.second->std_ms; };
+  const auto lowered =
+      std::count_if(pairs.begin(), pairs.end(), [&](const auto& pair) { return lowered_ms(pair) > 0; });
+  const bool is_lower = 2 * lowered > std::ssize(pairs);
+  const auto [cold, warm] = *std::max_element(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) {
+    return is_lower ? lowered_ms(a) < lowered_ms(b) : lowered_ms(a) > lowered_ms(b);
+  });
+  return "Warm-up: one call before the timed ones lowers the spread in " + std::to_string(lowered) + " of " +
+         std::to_string(pairs.size()) + " rows; most changed is " + name_of(*cold) + ", from " +
          milliseconds_text(cold->std_ms) + " to " + milliseconds_text(warm->std_ms) +
-         (2 * lower > pairs ? ". The first call pays for fresh memory and for choosing kernels." : ".");
+         (is_lower ? ". The first call pays for fresh memory and for choosing kernels." : ".");
 }
 
 std::string precision_lesson(const std::vector<CallRow>& rows, int warmup) {

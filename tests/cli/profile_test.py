@@ -364,7 +364,7 @@ class Traces(unittest.TestCase):
         trace_of(2, 10000)
         text = page()
         self.assertIn("slice by slice", text)
-        self.assertIn("Why is fast faster?", text)
+        self.assertIn("Where does fast differ?", text)
         self.assertIn("&lt;mm&gt;", text)
         drawn = next(svg for svg in re.findall(r"<svg .*?</svg>", text, re.S) if "slice by slice" in svg)
         root = xml.etree.ElementTree.fromstring(drawn)  # well-formed

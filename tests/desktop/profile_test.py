@@ -1,5 +1,6 @@
 """The Profile view in a real window: a trace imported, a second one compared with it, zoomed by wheel and keys, searched."""
 import json
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -54,6 +55,17 @@ class Profile(unittest.TestCase):
         for key in ("w", "d", "a", "s", "Left", "Up", "Home"):
             desktop.keys(key)
         desktop.settled()
+        # F fits the clicked slice, and then the whole step again.
+        desktop.xdotool("mousemove", int(x0 + (x1 - x0) * 0.9), int(y0 + 50))
+        desktop.xdotool("click", 1)
+        desktop.anchor("profile.chosen")
+        desktop.settled()
+        whole = desktop.pixels()[2]
+        desktop.keys("f")
+        desktop.wait(lambda: desktop.pixels()[2] != whole, "a slice in full width")
+        desktop.picture("profile-fitted")
+        desktop.keys("f")
+        desktop.wait(lambda: desktop.pixels()[2] == whole, "the whole step")
         desktop.fill("profile.search", "gelu")
         desktop.settled()
         desktop.picture("profile-search")
@@ -61,6 +73,31 @@ class Profile(unittest.TestCase):
         desktop.settled()
         desktop.picture("profile-operators")
         self.assertEqual(desktop.rows("select count(*) from trace_slices"), [(2,)])
+        # The list removes a trace, and Ctrl+Z brings it back.
+        desktop.click("profile.before.source")
+        desktop.settled()
+        desktop.click("profile.remove.1")
+        desktop.wait(lambda: desktop.rows("select count(*) from traces") == [(1,)], "a removed trace")
+        desktop.keys("Escape")
+        desktop.keys("ctrl+z")
+        desktop.wait(lambda: desktop.rows("select count(*), count(distinct name) from traces") == [(2, 2)], "the trace again")
+        self.assertEqual(desktop.rows("select count(*) from trace_slices"), [(2,)])
+        # Passes: made up here, since timing them takes minutes on a slow machine.
+        with sqlite3.connect(desktop.database, timeout=60) as database:
+            for number, ms in ((1, 20.0), (2, 5.0)):
+                database.execute("insert into passes (id, name, measured_at, hardware, device, model, batch, seq, vocab, is_synced) "
+                                 "values (?, ?, 1, 'H', 'cuda', 'seed-small', 2, 64, 10000, 1)", (number, f"machine {number}"))
+                for computation, factor in (("forward", 1), ("backward", 2), ("forward_backward", 3)):
+                    for call in range(5):
+                        database.execute("insert into pass_calls values (?, ?, 'fp32', 1, ?, ?)", (number, computation, call, ms * factor + call / 10))
+        desktop.click("profile.subject.1")
+        desktop.anchor("profile.passes.one")
+        desktop.click("profile.passes.before")
+        desktop.settled()
+        desktop.keys("Down", "Down", "Return")
+        desktop.anchor("profile.passes.compared")
+        desktop.settled()
+        desktop.picture("profile-passes")
 
 
 if __name__ == "__main__":

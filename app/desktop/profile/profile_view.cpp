@@ -84,6 +84,7 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.imported_at = trace->imported_at;
     shown.name = trace->name;
     shown.on_gpu = trace->profile.on_gpu;
+    shown.has_steps = trace->profile.has_steps;
     shown.step_ms = mean_step_ms(trace->profile);
     shown.kinds = KindTimes(step_profile(*trace));
     shown.operators = std::move(trace->profile.operators);

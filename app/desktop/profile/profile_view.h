@@ -35,6 +35,7 @@ struct ShownProfile {
   double imported_at = missing;
   std::string name;
   bool on_gpu = false;
+  bool has_steps = true;     // false: the trace marks none, so all of it counts as one
   double step_ms = missing;  // the mean step
   std::vector<TracedOperator> operators;
   KindTimes kinds{StepProfile{}};  // of the same

@@ -74,6 +74,17 @@ std::string slice_time_text(double ns) {
   return text;
 }
 
+float Icicle::height(const ShownProfile* before, const ShownProfile& after) {
+  float sum = px(axis_height);
+  for (const ShownProfile* each : {before, &after}) {
+    if (!each || !each->slices) continue;
+    // A half without much room shows no memory.
+    const float rows = px(title_height) + height_of(*each->slices);
+    sum += each->slices->memory.empty() ? rows : std::max(rows + px(memory_height), px(160));
+  }
+  return sum + px(before ? 16 : 8);
+}
+
 std::int64_t Icicle::matches() const {
   return halves_[0].search.count() + halves_[1].search.count();
 }
@@ -190,7 +201,8 @@ void Icicle::draw_axis(float x, float y, float width) {
 void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 size, const char* anchor) {
   const StepSlices& step = *shown.slices;
   ImDrawList* draw = ImGui::GetWindowDrawList();
-  const std::string title = shown.name + (shown.steps.empty() ? "" : ", step " + std::to_string(step.step)) +
+  const bool names_step = !shown.steps.empty() && shown.has_steps;
+  const std::string title = shown.name + (names_step ? ", step " + std::to_string(step.step) : "") +
                             (step.rank > 0 ? ", rank " + std::to_string(step.rank) : "");
   ImGui::PushFont(fonts().semibold, small_size);
   draw->AddText(ImVec2(at.x, at.y + px(4)), u32(palette().text), title.c_str());
@@ -198,6 +210,7 @@ void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 
   ImGui::PopFont();
   std::string detail =
       milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) + " slices";
+  if (!shown.has_steps) detail += "; the trace marks no steps (ProfilerStep#), so all of it counts as one";
   if (step.left_out > 0) detail += "; " + grouped(step.left_out) + " shorter or deeper ones aren't kept";
   if (half.search.is_on()) detail += "; " + grouped(half.search.count()) + " match";
   ImGui::PushFont(fonts().regular, small_size);

@@ -16,6 +16,9 @@ class Icicle {
   // Fills the available width. Null `before`: one step.
   void draw(const ShownProfile* before, const ShownProfile& after, float height);
 
+  // That it needs to show all rows.
+  static float height(const ShownProfile* before, const ShownProfile& after);
+
   void search(const std::string& text) { search_text_ = text; }
   std::int64_t matches() const;
   const std::string& chosen() const { return chosen_; }  // the name of the slice that was clicked last

@@ -165,7 +165,10 @@ void draw_head(State& state, const ProfileView* view) {
   float room = px(6);
   for (const Entry& entry : entries)
     room += ImGui::CalcTextSize(entry.name).x + 2 * ImGui::GetStyle().FramePadding.x + px(6);
-  if (view_head("Profile", "Where a step's time goes, slice by slice, and why another step is faster",
+  const bool shows_passes = view && subject_of(state, *view) == ProfileSubject::passes;
+  if (view_head("Profile",
+                shows_passes ? "How long a model's forward and backward pass take, call by call"
+                             : "Where a step's time goes, slice by slice, and why another step is faster",
                 {.label = "Import trace", .anchor = "profile.import", .is_enabled = !state.dialog.is_open()}, room))
     state.dialog.open({.title = "Choose a trace", .kind = FileQuestion::Kind::files});
   if (!view || (view->sources.empty() && view->all_passes.empty())) return;
@@ -283,7 +286,7 @@ void draw_question(State& state, const ProfileView& view, Commands& commands) {
   }
   // At the right edge, where the card below ends.
   flow_for(px(160), 12);
-  const float search = std::min(ImGui::GetContentRegionAvail().x, px(420));
+  const float search = std::min(ImGui::GetContentRegionAvail().x, px(320));
   ImGui::SetCursorPosX(ImGui::GetContentRegionMax().x - search);
   ImGui::SetNextItemWidth(search);
   ImGui::InputTextWithHint("##search", "Search slices and operators", state.search.data(), state.search.size());
@@ -302,7 +305,8 @@ void draw_kinds(const ProfileView& view) {
              small_size, Cut::middle);
     draw_operator_bars(after, kind_colour, &before, true);
   } else {
-    text_quiet("a mean step of " + milliseconds_text(view.after->step_ms));
+    text_quiet((view.after->has_steps ? "a mean step of " : "the whole trace, ") +
+               milliseconds_text(view.after->step_ms));
     draw_operator_bars(after, kind_colour, nullptr, false);
   }
 }
@@ -350,10 +354,13 @@ void draw_body(State& state, const ProfileView& view) {
   const float space = px(14);
   const float lower = has_slices ? std::max(px(240), room.y * (view.before ? 0.4f : 0.44f)) : room.y;
   if (has_slices) {
-    begin_card("##slices", ImVec2(0, std::max(px(220), room.y - lower - space)));
+    const ShownProfile* before = view.before ? &*view.before : nullptr;
+    const float frame = 2 * px(14) + ImGui::GetTextLineHeightWithSpacing() + px(4);
+    const float most = std::max(px(220), room.y - lower - space);
+    begin_card("##slices", ImVec2(0, std::clamp(Icicle::height(before, *view.after) + frame, px(150), most)));
     text_cut("W S or wheel: zoom; A D or drag: move; F: fit the clicked slice; Home or double click: all",
              ImGui::GetContentRegionAvail().x, palette().quiet, fonts().regular, small_size);
-    state.icicle.draw(view.before ? &*view.before : nullptr, *view.after, ImGui::GetContentRegionAvail().y);
+    state.icicle.draw(before, *view.after, ImGui::GetContentRegionAvail().y);
     end_card();
     gap(14);
   } else {
