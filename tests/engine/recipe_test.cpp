@@ -146,6 +146,10 @@ TEST(Recipe, Difference) {
   after.batch = 3;
   after.data = "x.txt";
   EXPECT_EQ(difference(Recipe{}, after), "data synthetic -> x.txt, batch 12 -> 3, autocast off -> bf16");
+  Recipe without;
+  without.without_kernel = "gelu";
+  EXPECT_EQ(difference(Recipe{}, without), "without_kernel none -> gelu");
+  EXPECT_EQ(difference(without, Recipe{}), "without_kernel gelu -> none");
 }
 
 TEST(Recipe, DescribeListsEveryMember) {

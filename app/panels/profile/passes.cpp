@@ -22,8 +22,10 @@ const StoredPasses* find(const ProfileView& view, std::int64_t id) {
   return found == view.all_passes.end() ? nullptr : &*found;
 }
 
-// `none`: the entry for no passes; null: one must be chosen. Returns whether another one was.
-bool choose(const char* id, const char* none, const ProfileView& view, std::int64_t& chosen, float width) {
+// `none`: the entry for no passes; null: one must be chosen. `other` isn't offered. Returns whether another one was
+// chosen.
+bool choose(const char* id, const char* none, const ProfileView& view, std::int64_t& chosen, std::int64_t other,
+            float width) {
   const StoredPasses* now = find(view, chosen);
   ImGui::SetNextItemWidth(width);
   if (!ImGui::BeginCombo(id,
@@ -39,7 +41,7 @@ bool choose(const char* id, const char* none, const ProfileView& view, std::int6
   if (none && typed.empty() && chosen != 0 && ImGui::Selectable(none)) chosen = 0;
   const float row = std::max(width, px(440));
   for (const StoredPasses& each : view.all_passes) {
-    if (!holds(each.name + " " + each.hardware + " " + each.host, typed)) continue;
+    if (each.id == other || !holds(each.name + " " + each.hardware + " " + each.host, typed)) continue;
     ImGui::PushID(static_cast<int>(each.id));
     const ImVec2 corner = ImGui::GetCursorPos();
     if (ImGui::Selectable("##passes", &each == now, 0, ImVec2(row, px(36)))) chosen = each.id;
@@ -146,13 +148,13 @@ bool draw_passes(ProfileQuestion& question, const ProfileView& view, Commands& c
   const ProfileQuestion asked = question;
   std::int64_t after = view.passes->kept.id, before = view.passes_before ? view.passes_before->kept.id : 0;
   const float width = std::clamp((ImGui::GetContentRegionAvail().x - px(420)) / 2, px(150), px(320));
-  if (choose("##passes", nullptr, view, after, width)) question.passes = after;
+  if (choose("##passes", nullptr, view, after, before, width)) question.passes = after;
   mark("profile.passes.after");
   ImGui::SameLine(0, px(12));
   ImGui::AlignTextToFramePadding();
   text_quiet("against");
   ImGui::SameLine(0, px(8));
-  if (choose("##passes_before", "No other passes", view, before, width)) question.passes_before = before;
+  if (choose("##passes_before", "No other passes", view, before, after, width)) question.passes_before = before;
   mark("profile.passes.before");
   draw_exports(view, *view.passes, commands);
   gap(12);
