@@ -3,6 +3,7 @@
 import os
 import pathlib
 import sys
+import time
 import unittest
 
 from machines import SLURM_PROGRAMS, Slurm, require
@@ -155,11 +156,15 @@ class SlurmTest(unittest.TestCase):
         run = self.slow.start(["sh", "-c", "echo ready; while [ ! -e go ]; do sleep 0.05; done; echo done"], slurm={})
         wait_for(lambda: b"ready" in self.output(run))
         self.cluster.in_far("scontrol", "requeue", self.slow.state(run)["job"]["id"])
-        # Slurm waits before it begins a requeued job; the hold is taken off by hand.
+        # Slurm waits before it begins a requeued job; the hold is taken off by hand, again if Slurm sets it meanwhile.
         job = self.slow.state(run)["job"]["id"]
         wait_for(lambda: "PENDING" in self.cluster.in_far("squeue", "--noheader", "--format=%T", "--jobs=" + job).stdout)
-        self.cluster.in_far("scontrol", "update", "JobId=" + job, "StartTime=now")
-        wait_for(lambda: b"ready" in self.output(run, 2))
+
+        def has_begun():
+            self.cluster.in_far("scontrol", "update", "JobId=" + job, "StartTime=now", check=False)
+            time.sleep(2)
+            return b"ready" in self.output(run, 2)
+        wait_for(has_begun)
         (self.folder / "runs" / run / "work" / "go").touch()
         state = wait_for(lambda: (lambda s: s if s["attempt"] == 2 and s["phase"] == "ended" else None)(self.slow.state(run)))
         self.assertEqual((state["status"], state["job"]["id"]), ("finished", job))
