@@ -22,19 +22,22 @@ BATCH, SEQ, VOCAB, CALLS = 2, 64, 10_000, 5
 
 
 def python_times(model, inputs, targets):
-    """The median of each pass in milliseconds, gradients accumulating, after one call of each."""
-    times = {"forward": [], "backward": [], "forward_backward": []}
-    for call in range(1 + CALLS):
-        def timed(name, work):
+    """The median of each pass in milliseconds after one untimed call, pass by pass as `stepladder profile` has them."""
+    def median_ms(work, prepare=lambda: None):
+        times = []
+        for _ in range(1 + CALLS):
+            given = prepare()
             clock = timeit.default_timer()
-            result = work()
-            if call > 0:
-                times[name].append((timeit.default_timer() - clock) * 1000)
-            return result
-        loss = timed("forward", lambda: model(inputs, targets))
-        timed("backward", lambda: loss.backward())
-        timed("forward_backward", lambda: model(inputs, targets).backward())
-    return {name: statistics.median(ms) for name, ms in times.items()}
+            result = work(given)
+            times.append((timeit.default_timer() - clock) * 1000)
+            del given, result
+        return statistics.median(times[1:])
+
+    def forward(_=None):
+        return model(inputs, targets)
+
+    return {"forward": median_ms(forward), "backward": median_ms(lambda loss: loss.backward(), forward),
+            "forward_backward": median_ms(lambda _: forward().backward())}
 
 
 def main():
