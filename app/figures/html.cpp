@@ -332,15 +332,8 @@ std::string time_section(const Study& study) {
          figure_card(throughput_figure(study, XAxis::step), "throughput", 540, 380) + "</div>\n";
 }
 
-std::string operators_section(const Study& study) {
-  const TextTable table = operators_table(study);
-  if (table.rows.empty()) return {};
-  std::string text =
-      heading(
-          "Where does a step go?",
-          "Milliseconds a step by kind of operator, measured in a few extra steps at the end. A rung that is faster "
-          "everywhere, not just where its stage works, ran while the machine was less busy.") +
-      "<div class=\"card scroll\"><table><thead><tr>";
+std::string html_table(const TextTable& table) {
+  std::string text = "<table><thead><tr>";
   const auto row = [&](const char* name, const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) text += tag(name, cells[i], table.right[i] ? "n" : "");
     text += "</tr>\n";
@@ -351,33 +344,31 @@ std::string operators_section(const Study& study) {
     text += "<tr>";
     row("td", cells);
   }
-  return text + "</tbody></table></div>\n";
+  return text + "</tbody></table>";
+}
+
+std::string operators_section(const Study& study) {
+  const TextTable table = operators_table(study);
+  if (table.rows.empty()) return {};
+  return heading(
+             "Where does a step go?",
+             "Milliseconds a step by kind of operator, measured in a few extra steps at the end. A rung that is faster "
+             "everywhere, not just where its stage works, ran while the machine was less busy.") +
+         "<div class=\"card scroll\">" + html_table(table) + "</div>\n";
 }
 
 // Two traced steps beside each other, and their difference row by row.
 std::string steps_section(const Study& study) {
   if (!study.steps) return {};
   const StepPair& pair = *study.steps;
-  const TextTable table = difference_table(pair.difference, false);
-  std::string text =
-      heading("Where does " + pair.after.label + " differ?",
-              "A step of " + pair.before.label + " above one of " + pair.after.label +
-                  ", from traces of a profiler. Dashed lines mark their ends. A profiler slows a program, so these "
-                  "steps explain the factor and don't measure it.") +
-      "<figure class=\"card\"><div class=\"scroll wide\">" + step_pair_svg(pair, Theme::page, "steps") +
-      "</div></figure>\n<div class=\"card scroll\"><table><thead><tr>";
-  const auto row = [&](const char* name, const std::vector<std::string>& cells) {
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      text += tag(name, i == 2 ? shortened(cells[i], 480, 13.5) : cells[i], table.right[i] ? "n" : "");
-    text += "</tr>\n";
-  };
-  row("th", table.heads);
-  text += "</thead><tbody>\n";
-  for (const auto& cells : table.rows) {
-    text += "<tr>";
-    row("td", cells);
-  }
-  return text + "</tbody></table>" +
+  TextTable table = difference_table(pair.difference, false);
+  for (std::vector<std::string>& cells : table.rows) cells[2] = shortened(cells[2], 480, 13.5);
+  return heading("Where does " + pair.after.label + " differ?",
+                 "A step of " + pair.before.label + " above one of " + pair.after.label +
+                     ", from traces of a profiler. Dashed lines mark their ends. A profiler slows a program, so these "
+                     "steps explain the factor and don't measure it.") +
+         "<figure class=\"card\"><div class=\"scroll wide\">" + step_pair_svg(pair, Theme::page, "steps") +
+         "</div></figure>\n<div class=\"card scroll\">" + html_table(table) +
          tag("p",
              "The rows add up. `stepladder profile diff " + std::to_string(pair.before.trace) + " " +
                  std::to_string(pair.after.trace) + "` prints the same.",
