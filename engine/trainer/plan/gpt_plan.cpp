@@ -100,10 +100,9 @@ void Plan<T>::place() {
 
 template <class T>
 std::int64_t Plan<T>::scratch_elements() const {
-  const HeadShape head{shape_.length, C_ / shape_.heads, 3 * C_, C_};
   const std::int64_t chain = rows_.each * (4 * C_ + 4 * C_ + C_);  // left and result of a product, and one more row
   const std::int64_t logits = rows_.each * (C_ + gradient_columns);
-  return (std::max({attention_scratch(head), std::max(chain, logits) + products_.panel_scratch(rows_.each),
+  return (std::max({attention_scratch(head_of(0).shape), std::max(chain, logits) + products_.panel_scratch(rows_.each),
                     gradient_scratch}) +
           15) /
          16 * 16;

@@ -63,19 +63,19 @@ template <class T>
 void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int worker) {
   const Kernel of(*this, worker, "plan::attention_backward");
   const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
-  const std::int64_t length = shape_.length, d = C_ / shape_.heads;
-  const std::int64_t sequence = task / shape_.heads, head = task % shape_.heads;
-  const std::int64_t in_qkv = sequence * length * 3 * C_ + head * d, in_mixed = sequence * length * C_ + head * d;
-  kernels_.attention_backward({length, d, 3 * C_, C_},
-                              HeadGradients<T>{.q = block.qkv + in_qkv,
-                                               .k = block.qkv + in_qkv + C_,
-                                               .v = block.qkv + in_qkv + 2 * C_,
-                                               .out = block.mixed + in_mixed,
-                                               .log_sums = block.log_sums + task * length,
-                                               .d_out = d_mixed_ + in_mixed,
-                                               .d_q = d_qkv_ + in_qkv,
-                                               .d_k = d_qkv_ + in_qkv + C_,
-                                               .d_v = d_qkv_ + in_qkv + 2 * C_},
+  const Head head = head_of(task);
+  const T* const q = block.qkv + head.in_qkv;
+  T* const d_q = d_qkv_ + head.in_qkv;
+  kernels_.attention_backward(head.shape,
+                              HeadGradients<T>{.q = q,
+                                               .k = q + C_,
+                                               .v = q + 2 * C_,
+                                               .out = block.mixed + head.in_mixed,
+                                               .log_sums = block.log_sums + head.in_log_sums,
+                                               .d_out = d_mixed_ + head.in_mixed,
+                                               .d_q = d_q,
+                                               .d_k = d_q + C_,
+                                               .d_v = d_q + 2 * C_},
                               scratch(worker));
 }
 

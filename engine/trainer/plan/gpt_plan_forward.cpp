@@ -36,11 +36,10 @@ template <class T>
 void Plan<T>::attention_task(std::int64_t layer, std::int64_t task, int worker) {
   const Kernel of(*this, worker, "plan::attention");
   const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
-  const std::int64_t length = shape_.length, d = C_ / shape_.heads;
-  const std::int64_t sequence = task / shape_.heads, head = task % shape_.heads;
-  const T* const q = block.qkv + sequence * length * 3 * C_ + head * d;
-  kernels_.attention({length, d, 3 * C_, C_}, q, q + C_, q + 2 * C_, block.mixed + sequence * length * C_ + head * d,
-                     block.log_sums + task * length, scratch(worker));
+  const Head head = head_of(task);
+  const T* const q = block.qkv + head.in_qkv;
+  kernels_.attention(head.shape, q, q + C_, q + 2 * C_, block.mixed + head.in_mixed, block.log_sums + head.in_log_sums,
+                     scratch(worker));
 }
 
 // Everything of a layer after its attention, and the next layer up to its

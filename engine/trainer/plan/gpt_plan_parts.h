@@ -113,6 +113,16 @@ class Plan : public GptPlan {
   void attention_rows(std::int64_t layer, std::int64_t first, std::int64_t count, int worker);
   void norm_backward_rows(std::int64_t layer, std::int64_t block, int worker);
   void block_backward_rows(std::int64_t layer, std::int64_t block, int worker);
+  // A task of attention: one head of one sequence, and where it begins.
+  struct Head {
+    HeadShape shape;
+    std::int64_t in_qkv, in_mixed, in_log_sums;  // elements
+  };
+  Head head_of(std::int64_t task) const {
+    const std::int64_t length = shape_.length, d = C_ / shape_.heads, column = task % shape_.heads * d;
+    const std::int64_t token = task / shape_.heads * length;
+    return {{length, d, 3 * C_, C_}, token * 3 * C_ + column, token * C_ + column, task * length};
+  }
   void attention_task(std::int64_t layer, std::int64_t task, int worker);
   void attention_backward_task(std::int64_t layer, std::int64_t task, int worker);
   void weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
