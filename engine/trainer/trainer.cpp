@@ -534,7 +534,9 @@ DeviceStep::Device make_step_device(const Recipe& recipe) {
                                             .padded_vocab = recipe.padded_vocab()});
   const bool tf32 = recipe.matmul == MatmulPrecision::tf32;
   return {.launcher = parts->make_launcher(module), .make_products = [parts, tf32](const DeviceKernels& kernels) {
-            return std::make_unique<LtProducts>(kernels, parts->lt_library(), tf32);
+            lt::Library library = parts->lt_library();
+            KeptChoices kept(kept_choices_file(library.machine));
+            return std::make_unique<LtProducts>(kernels, std::move(library), tf32, std::move(kept));
           }};
 }
 

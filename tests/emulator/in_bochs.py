@@ -23,7 +23,7 @@ import time
 REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 SOURCES = ["engine/trainer/plan/*.cpp", "engine/trainer/kernels/*_rows.cpp", "tests/emulator/plan_instructions.cpp"]
 # The choice among products is timed, which means nothing here, and kept in a file, which needs an operating system.
-LEFT_OUT = {"product_choice.cpp", "kept_choices.cpp"}
+LEFT_OUT = {"product_choice.cpp"}
 # As CMakeLists.txt compiles the plan; without a red zone, since faults use the program's stack.
 FLAGS = ["-std=c++20", "-O3", "-DNDEBUG", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-mno-red-zone"]
 BARE_FLAGS = ["-std=c++20", "-O1", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fno-pie", "-fno-stack-protector",

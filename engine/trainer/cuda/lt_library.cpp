@@ -5,6 +5,7 @@
 #include <c10/cuda/CUDAGraphsC10Utils.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cublasLt.h>
+#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
 #include <stdexcept>
@@ -70,8 +71,15 @@ lt::Library open_lt_library() {
   FIND(MatmulPreferenceSetAttribute);
   FIND(MatmulPreferenceDestroy);
   FIND(MatmulAlgoGetHeuristic);
+  FIND(MatmulAlgoCheck);
   FIND(Matmul);
 #undef FIND
+  std::size_t (*version)() = nullptr;
+  find(version, "GetVersion");
+  int driver = 0;
+  ::cudaDriverGetVersion(&driver);  // 0 if it fails: still the same name each time
+  library.machine = std::string(at::cuda::getCurrentDeviceProperties()->name) + ", cuBLASLt " +
+                    std::to_string(version()) + ", driver " + std::to_string(driver);
   return library;
 }
 

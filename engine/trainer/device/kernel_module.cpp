@@ -1,14 +1,12 @@
 #include "engine/trainer/device/kernel_module.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <vector>
 
+#include "engine/trainer/cache/cache_files.h"
 #include "engine/trainer/device/nvidia_wheels.h"
 
 namespace stepladder {
@@ -75,19 +73,6 @@ std::vector<std::string> options_for(const KernelTarget& target) {
           "-DFIXED_PADDED_VOCAB=" + std::to_string(target.padded_vocab)};
 }
 
-// FNV-1a, 64 bits.
-std::uint64_t hash_of(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return hash;
-}
-
-std::string hex(std::uint64_t number) {
-  std::ostringstream text;
-  text << std::hex << number;
-  return text.str();
-}
-
 std::string all_of(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -95,7 +80,7 @@ std::string all_of(const fs::path& file) {
 
 // An entry's first line; its key is the second, so neither may have line breaks.
 std::string head_of(const std::string& key, const std::string& bytes) {
-  return "stepladder kernels " + std::to_string(bytes.size()) + " " + hex(hash_of(bytes)) + "\n" + key + "\n";
+  return "stepladder kernels " + std::to_string(bytes.size()) + " " + cache_checksum(bytes) + "\n" + key + "\n";
 }
 
 }  // namespace
@@ -137,16 +122,13 @@ CompiledModule compile_kernels(const KernelTarget& target) {
 }
 
 fs::path kernel_cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  const fs::path cache = variable("XDG_CACHE_HOME");
-  return (cache.is_absolute() ? cache : variable("HOME") / ".cache") / "stepladder" / "kernels";
+  const fs::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "kernels";
 }
 
 std::string cached(const fs::path& folder, const std::string& key, const std::function<std::string()>& make) {
-  const fs::path file = folder / (hex(hash_of(key)) + ".cubin");
+  if (folder.empty()) return make();
+  const fs::path file = folder / (cache_checksum(key) + ".cubin");
   if (const std::string entry = all_of(file); !entry.empty()) {
     const auto first = entry.find('\n');
     const auto second = first == std::string::npos ? first : entry.find('\n', first + 1);
@@ -156,14 +138,7 @@ std::string cached(const fs::path& folder, const std::string& key, const std::fu
     }
   }
   std::string bytes = make();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  const fs::path temporary = folder / (file.filename().string() + "." + std::to_string(::getpid()));
-  std::ofstream stream(temporary, std::ios::binary);
-  stream << head_of(key, bytes) << bytes;
-  stream.close();
-  if (stream) fs::rename(temporary, file, error);  // at once, so that nobody reads half of it
-  if (!stream || error) fs::remove(temporary, error);
+  write_cache_file(file, head_of(key, bytes) + bytes);
   return bytes;
 }
 
@@ -173,7 +148,7 @@ std::string kernel_module(const KernelTarget& target, const fs::path& folder) {
   nvrtc().version(&major, &minor);
   std::string sources;
   for (const KernelSource& source : kernel_sources()) sources += source.text;
-  std::string key = "nvrtc " + std::to_string(major) + "." + std::to_string(minor) + " " + hex(hash_of(sources));
+  std::string key = "nvrtc " + std::to_string(major) + "." + std::to_string(minor) + " " + cache_checksum(sources);
   for (const std::string& option : options_for(target)) key += " " + option;
   return cached(folder, key, [&] { return compile_kernels(target).cubin; });
 }

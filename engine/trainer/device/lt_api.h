@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace stepladder::lt {
 
@@ -55,6 +56,9 @@ struct Api {
   Status (*MatmulPreferenceDestroy)(Descriptor);
   Status (*MatmulAlgoGetHeuristic)(Handle, Descriptor, Descriptor a, Descriptor b, Descriptor c, Descriptor d,
                                    Descriptor preference, int requested, Heuristic* results, int* returned);
+  // Of a result only the workspace is written.
+  Status (*MatmulAlgoCheck)(Handle, Descriptor, Descriptor a, Descriptor b, Descriptor c, Descriptor d,
+                            const Algorithm*, Heuristic* result);
   Status (*Matmul)(Handle, Descriptor, const void* alpha, const void* a, Descriptor, const void* b, Descriptor,
                    const void* beta, const void* c, Descriptor, void* d, Descriptor, const Algorithm*, void* workspace,
                    std::size_t workspace_bytes, void* stream);
@@ -63,6 +67,7 @@ struct Api {
 // The library and the device on which it runs.
 struct Library {
   Api api{};
+  std::string machine;  // what timings and algorithms depend on: the card, and the versions of library and driver
   std::function<Handle()> handle;
   std::function<void*()> stream;    // the calling thread's current one
   std::function<bool()> capturing;  // whether that stream is being captured, so that nothing may wait

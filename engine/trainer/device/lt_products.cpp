@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
+
+#include "engine/trainer/cache/cache_files.h"
 
 namespace stepladder {
 namespace {
@@ -30,6 +34,30 @@ const char* name_of(lt::Epilogue epilogue) {
       return "bias gradient";
   }
   return "";
+}
+
+// NVIDIA's header: an algorithm's 64 bytes may be stored and used again by the same version of the library. The
+// checksum finds bytes that were changed, and those of another product.
+std::string text_of(const lt::Algorithm& algorithm, const std::string& key) {
+  std::string digits;
+  for (const std::uint64_t word : algorithm.data) {
+    std::array<char, 20> text{};
+    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(word));
+    digits += text.data();
+  }
+  return digits + "-" + cache_checksum(key + " " + digits);
+}
+
+std::optional<lt::Algorithm> algorithm_of(const std::string& text, const std::string& key) {
+  constexpr std::size_t digits = 16;
+  lt::Algorithm algorithm{};
+  if (text.size() < digits * std::size(algorithm.data)) return std::nullopt;
+  for (std::size_t i = 0; i < std::size(algorithm.data); ++i) {
+    const char* const first = text.data() + i * digits;
+    if (std::from_chars(first, first + digits, algorithm.data[i], 16).ptr != first + digits) return std::nullopt;
+  }
+  if (text_of(algorithm, key) != text) return std::nullopt;
+  return algorithm;
 }
 
 }  // namespace
@@ -70,8 +98,8 @@ struct LtProducts::Plan {
   }
 };
 
-LtProducts::LtProducts(const DeviceKernels& kernels, lt::Library library, bool tf32)
-    : Products(kernels), library_(std::move(library)), tf32_(tf32) {}
+LtProducts::LtProducts(const DeviceKernels& kernels, lt::Library library, bool tf32, KeptChoices kept)
+    : Products(kernels), library_(std::move(library)), tf32_(tf32), kept_(std::move(kept)) {}
 
 LtProducts::~LtProducts() = default;
 
@@ -183,9 +211,36 @@ LtProducts::Plan& LtProducts::plan_of(const Call& call) {
   return plan;
 }
 
+std::string LtProducts::key_of(const Call& call) const {
+  const auto letter = [](lt::Transpose transpose) { return transpose == lt::transposed ? "T" : "N"; };
+  const auto type = [](const at::Tensor& tensor) { return type_of(tensor) == lt::bfloat16 ? "bf16" : "float32"; };
+  return std::to_string(call.m) + " x " + std::to_string(call.n) + " x " + std::to_string(call.k) + ", " +
+         letter(call.transpose_a) + letter(call.transpose_b) + ", " + name_of(call.epilogue) + ", " +
+         (tf32_ && type_of(call.a) == lt::float32 ? "TF32" : type(call.a)) + " to " + type(call.d);
+}
+
+// The kept algorithm, if this library still runs it.
+bool LtProducts::take(Plan& plan, const Call& call, const std::string& key) {
+  const KeptChoice* const kept = kept_.find(key);
+  const auto algorithm = kept ? algorithm_of(kept->name, key) : std::nullopt;
+  if (!algorithm) return false;
+  lt::Heuristic candidate{};
+  if (library_.api.MatmulAlgoCheck(library_.handle(), plan.product, plan.a, plan.b, plan.d, plan.d, &*algorithm,
+                                   &candidate) != 0)
+    return false;
+  candidate.algorithm = *algorithm;
+  if (candidate.workspace_bytes > static_cast<std::size_t>(workspace_size) || !start(plan, call, candidate))
+    return false;
+  plan.algorithm = candidate;
+  plan.choice = key + ": " + kept->timings;
+  return true;
+}
+
 // Times what the heuristic offers, on the call's own tensors: a product only overwrites its results.
 void LtProducts::choose(Plan& plan, const Call& call) {
   plan.timed = true;
+  const std::string key = key_of(call);
+  if (take(plan, call, key)) return;
   const lt::Api& api = library_.api;
   lt::Descriptor preference = nullptr;
   if (api.MatmulPreferenceCreate(&preference) != 0) return;
@@ -210,11 +265,11 @@ void LtProducts::choose(Plan& plan, const Call& call) {
     plan.algorithm = candidate;
   }
   if (best < 0) return;
-  std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), "%lld x %lld x %lld, %s: %.3f ms, number %d of %d",
-                static_cast<long long>(call.m), static_cast<long long>(call.n), static_cast<long long>(call.k),
-                name_of(call.epilogue), best_ms, best + 1, found);
-  plan.choice = text.data();
+  std::array<char, 80> timings{};
+  std::snprintf(timings.data(), timings.size(), "%.3f ms, number %d of %d", best_ms, best + 1, found);
+  plan.choice = key + ": " + timings.data();
+  kept_.keep(key, {text_of(plan.algorithm.algorithm, key), timings.data()});
+  kept_.save();  // before the first step, so nothing waits for the disk while it trains
 }
 
 bool LtProducts::start(Plan& plan, const Call& call, const lt::Heuristic& algorithm) {

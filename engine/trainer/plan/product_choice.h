@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/trainer/cache/kept_choices.h"
 #include "engine/trainer/plan/gpt_plan.h"
-#include "engine/trainer/plan/kept_choices.h"
 
 namespace stepladder {
 

@@ -3,7 +3,11 @@
 #include "engine/trainer/device/lt_products.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <vector>
@@ -21,7 +25,9 @@ struct FakeLt {
   };
   std::set<std::uint32_t> refused;  // epilogues for which there is no algorithm
   std::vector<std::uint64_t> used;  // the algorithm of each product
-  int heuristics = 0, objects = 0;
+  int heuristics = 0, objects = 0, timings = 0;
+  std::set<std::uint64_t> unknown;     // algorithms that the library doesn't have
+  std::size_t checked_workspace = 64;  // what a check says that an algorithm needs
 };
 FakeLt fake;
 
@@ -56,6 +62,13 @@ lt::Status heuristic(lt::Handle, lt::Descriptor product, lt::Descriptor, lt::Des
   for (int i = 0; i < *returned; ++i)
     results[i] = {.algorithm = {{static_cast<std::uint64_t>(i)}}, .workspace_bytes = 64};
   return *returned == 0 ? 15 : 0;  // CUBLAS_STATUS_NOT_SUPPORTED
+}
+
+lt::Status check(lt::Handle, lt::Descriptor, lt::Descriptor, lt::Descriptor, lt::Descriptor, lt::Descriptor,
+                 const lt::Algorithm* algorithm, lt::Heuristic* result) {
+  if (fake.unknown.contains(algorithm->data[0])) return 15;
+  result->workspace_bytes = fake.checked_workspace;
+  return 0;
 }
 
 // The matrix of a layout, rows x columns, as a view of its memory.
@@ -131,13 +144,16 @@ lt::Library library() {
                   .MatmulPreferenceSetAttribute = set_attribute,
                   .MatmulPreferenceDestroy = destroy,
                   .MatmulAlgoGetHeuristic = heuristic,
+                  .MatmulAlgoCheck = check,
                   .Matmul = multiply},
+          .machine = "card, cuBLASLt 1",
           .handle = [] { return lt::Handle{}; },
           .stream = [] { return static_cast<void*>(nullptr); },
           .capturing = [] { return fake_is_capturing; },
           // The second of the three is the fastest.
           .time_ms =
               [](const std::function<void()>& work) {
+                ++fake.timings;
                 work();
                 return fake.used.back() == 1 ? 1.0 : 2.0;
               }};
@@ -194,18 +210,18 @@ TEST(LtProducts, ComputeWhatLibTorchsDo) {
     const DeviceKernels kernels(launcher, half);
     Products plain(kernels);
     const Given given(kernels.element());
-    LtProducts whole(kernels, library(), false);
+    LtProducts whole(kernels, library(), false, KeptChoices({}));
     expect_same_products(whole, plain, given);
     EXPECT_EQ(launcher.launches["bias_gradient"], 2);  // of the plain products only
     launcher.launches.clear();
     // Each epilogue that a card or a shape lacks is replaced by a product and a kernel.
     for (const lt::Epilogue missing :
          {lt::bias, lt::gelu_aux_bias, lt::dgelu_bias_gradient, lt::bias_gradient_b, lt::plain}) {
-      LtProducts without(kernels, library(), false);
+      LtProducts without(kernels, library(), false, KeptChoices({}));
       fake.refused = {missing};
       expect_same_products(without, plain, given);
     }
-    LtProducts nothing(kernels, library(), false);
+    LtProducts nothing(kernels, library(), false, KeptChoices({}));
     fake.refused = {lt::bias, lt::gelu_aux_bias, lt::dgelu_bias_gradient, lt::bias_gradient_b, lt::plain};
     expect_same_products(nothing, plain, given);
     EXPECT_TRUE(fake.used.empty());
@@ -217,7 +233,7 @@ TEST(LtProducts, TakeTheFastestAlgorithmOfEachShape) {
   const DeviceKernels kernels(launcher, false);
   const Given given(at::kFloat);
   {
-    LtProducts products(kernels, library(), false);
+    LtProducts products(kernels, library(), false, KeptChoices({}));
     fake_is_capturing = true;  // nothing may wait, so the heuristic's first is taken for now
     products.forward(given.x, given.layer());
     EXPECT_EQ(fake.used, std::vector<std::uint64_t>{0});
@@ -231,9 +247,60 @@ TEST(LtProducts, TakeTheFastestAlgorithmOfEachShape) {
     EXPECT_EQ(fake.used.size(), so_far + 1);
     EXPECT_EQ(fake.used.back(), 1u);
     EXPECT_EQ(fake.heuristics, heuristics);
-    EXPECT_EQ(products.choices(), std::vector<std::string>{"40 x 24 x 16, bias: 0.200 ms, number 2 of 3"});
+    EXPECT_EQ(products.choices(),
+              std::vector<std::string>{"40 x 24 x 16, TN, bias, float32 to float32: 0.200 ms, number 2 of 3"});
   }
   EXPECT_EQ(fake.objects, 0);  // all descriptors are destroyed
+}
+
+// The second time a shape is met, by another run on the same card, nothing is timed.
+TEST(LtProducts, KeepTheFastestAlgorithmInAFile) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path(testing::TempDir()) / ("lt_choices_" + std::to_string(::getpid()) + ".tsv");
+  fs::remove(file);
+  KernelsOnCpu launcher(false);
+  const DeviceKernels kernels(launcher, false);
+  const Given given(at::kFloat);
+  std::vector<std::string> first_choices;
+  // -> how many algorithms were timed; the last one that ran is the second of the heuristic's each time.
+  const auto timed = [&](const std::function<void()>& change = {}) {
+    LtProducts products(kernels, library(), false, KeptChoices(file));
+    if (change) change();
+    const at::Tensor found = products.forward(given.x, given.layer());
+    products.weight_gradient(given.d, given.x, true);
+    EXPECT_TRUE(at::allclose(found, Products(kernels).forward(given.x, given.layer()), 1e-4, 1e-4));
+    if (first_choices.empty()) first_choices = products.choices();
+    EXPECT_EQ(products.choices(), first_choices);
+    return fake.timings;
+  };
+  const auto content = [&] {
+    std::ifstream stream(file);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  const int all = 2 * 3;
+  EXPECT_EQ(timed(), all);
+  EXPECT_EQ(timed(), 0);
+  const std::string text = content();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  EXPECT_EQ(timed([] { fake.unknown = {1}; }), all) << "the library doesn't run it any more";
+  EXPECT_EQ(timed([] { fake.checked_workspace = 33 << 20; }), all) << "it needs more memory than there is";
+  const auto timed_after = [&](std::string changed) {
+    std::ofstream(file) << changed;
+    return timed();
+  };
+  const std::size_t one = text.find('\t'), two = text.find('\t', one + 1);
+  std::string flipped = text, other_product = text, half = text;
+  flipped[one + 16] = '7';  // another algorithm's number
+  half.erase(two - 1, 1);
+  const std::size_t second = text.find('\t', text.find('\n', two)) + 1;
+  other_product.replace(one + 1, two - one - 1, text.substr(second, text.find('\t', second) - second));
+  EXPECT_EQ(timed_after(text), 0);
+  EXPECT_EQ(timed_after(flipped), all / 2);
+  EXPECT_EQ(timed_after(half), all / 2);
+  EXPECT_EQ(timed_after(other_product), all / 2);
+  EXPECT_EQ(timed_after("another program's file\n"), all);
+  EXPECT_EQ(content(), text) << "each was mended";
+  fs::remove(file);
 }
 
 }  // namespace

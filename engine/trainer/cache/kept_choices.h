@@ -8,8 +8,8 @@
 
 namespace stepladder {
 
-// `machine` names what a choice depends on: hardware and versions. In $XDG_CACHE_HOME/stepladder; an empty path where
-// no such folder is known.
+// `machine` names what a choice depends on: hardware and versions. In cache_folder(); an empty path where there is
+// none.
 std::filesystem::path kept_choices_file(const std::string& machine);
 
 struct KeptChoice {

@@ -1,11 +1,10 @@
-#include "engine/trainer/plan/kept_choices.h"
-
-#include <unistd.h>
+#include "engine/trainer/cache/kept_choices.h"
 
 #include <cctype>
-#include <cstdlib>
 #include <fstream>
 #include <string_view>
+
+#include "engine/trainer/cache/cache_files.h"
 
 namespace stepladder {
 namespace {
@@ -39,19 +38,15 @@ std::map<std::string, KeptChoice> read_choices(const fs::path& file) {
 }  // namespace
 
 fs::path kept_choices_file(const std::string& machine) {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  const fs::path cache = variable("XDG_CACHE_HOME"), home = variable("HOME");
-  if (!cache.is_absolute() && !home.is_absolute()) return {};
+  const fs::path folder = cache_folder();
+  if (folder.empty()) return {};
   std::string name = "products-";
   for (const char c : machine) {
     const bool is_plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.';
     if (is_plain || !name.ends_with('-'))
       name += is_plain ? static_cast<char>(std::tolower(static_cast<unsigned char>(c))) : '-';
   }
-  return (cache.is_absolute() ? cache : home / ".cache") / "stepladder" / (name.substr(0, 200) + ".tsv");
+  return folder / (name.substr(0, 200) + ".tsv");
 }
 
 KeptChoices::KeptChoices(fs::path file) : file_(std::move(file)) {
@@ -72,15 +67,9 @@ void KeptChoices::save() {
   std::map<std::string, KeptChoice> all = read_choices(file_);
   for (const auto& [key, choice] : new_) all[key] = choice;
   new_.clear();
-  std::error_code error;
-  fs::create_directories(file_.parent_path(), error);
-  const fs::path temporary = file_.string() + "." + std::to_string(::getpid());
-  std::ofstream stream(temporary, std::ios::binary);
-  stream << first_line << '\n';
-  for (const auto& [key, choice] : all) stream << key << '\t' << choice.name << '\t' << choice.timings << '\n';
-  stream.close();
-  if (stream) fs::rename(temporary, file_, error);
-  if (!stream || error) fs::remove(temporary, error);
+  std::string text = std::string(first_line) + "\n";
+  for (const auto& [key, choice] : all) text += key + "\t" + choice.name + "\t" + choice.timings + "\n";
+  write_cache_file(file_, text);
 }
 
 }  // namespace stepladder
