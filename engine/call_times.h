@@ -12,6 +12,7 @@ namespace stepladder {
 struct CallTimesRequest {
   Recipe recipe;                   // shape, batch, device, threads; "auto" is resolved
   std::vector<int> warmups{0, 1};  // calls before the timed ones
+  std::string precision;           // "fp32", "bf16"; "": both, where the device has bf16
   int calls = 5;                   // timed of each row; with `spread` at least
   // Goes on beyond `calls` until the standard error of each row's mean is at most this share of it, the first call left
   // out. 0: doesn't.

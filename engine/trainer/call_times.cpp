@@ -169,15 +169,24 @@ class Experiment {
   std::vector<Row> rows_;
 };
 
+std::vector<std::string> precisions_of(const CallTimesRequest& request, const DeviceReport& report) {
+  if (request.precision == "fp32") return {"fp32"};
+  const Recipe& recipe = request.recipe;
+  const std::string reason = stage_by_id("bf16").unavailable(recipe, report, recipe.device);
+  if (request.precision == "bf16") {
+    if (!reason.empty()) throw std::runtime_error("bf16 can't be timed here: " + reason);
+    return {"bf16"};
+  }
+  return reason.empty() ? std::vector<std::string>{"fp32", "bf16"} : std::vector<std::string>{"fp32"};
+}
+
 std::vector<CallTimes> all_times(CallTimesRequest request, const StopRequested& stop_requested) {
   const DeviceReport& report = device_report();
   Recipe& recipe = request.recipe;
   recipe.device = report.resolve(recipe.device);
   if (recipe.threads == 0) recipe.threads = default_threads();
   const RunSettings settings(recipe);
-  std::vector<std::string> precisions{"fp32"};
-  if (stage_by_id("bf16").unavailable(recipe, report, recipe.device).empty()) precisions.emplace_back("bf16");
-  return Experiment(request, stop_requested).run(precisions);
+  return Experiment(request, stop_requested).run(precisions_of(request, report));
 }
 
 }  // namespace

@@ -236,7 +236,11 @@ class Commands(unittest.TestCase):
         self.assertEqual(self.place.run("profile", "passes", 3)[0], 2)
         self.assertEqual(len(self.place.json("profile", "passes")), 2)
 
-        for wrong in (["--model", "huge"], ["--steps", "0"], ["--spread", "0"], ["--time", "-1"], ["--warmup", "-1"], ["--seq", "many"], ["--csv", "--json"]):
+        # One precision alone, since a CPU without bf16 instructions takes minutes for the other.
+        alone = self.place.json("profile", *shape, "--precision", "fp32", "--warmup", "1", "--steps", "1", "--no-keep")
+        self.assertEqual([row["precision"] for row in alone], ["fp32"] * 3)
+
+        for wrong in (["--model", "huge"], ["--precision", "fp8"], ["--steps", "0"], ["--spread", "0"], ["--time", "-1"], ["--warmup", "-1"], ["--seq", "many"], ["--csv", "--json"]):
             code, out, err = self.place.run("profile", *wrong)
             self.assertEqual((code, out), (2, ""), err)
             self.assertIn(wrong[0], err)

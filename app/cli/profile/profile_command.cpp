@@ -170,6 +170,10 @@ Subcommand profile_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--vocab", options->vocab, "Vocabulary size (default 10000)")->transform(positive_count());
   command->add_option("--warmup", options->warmup, "Warm-up calls (default: measured with 0 and with 1)")
       ->check(between(0, 1e6));
+  command
+      ->add_option("--precision", options->request.precision,
+                   "fp32 or bf16 (autocast); default: both, where the device has bf16")
+      ->check(CLI::IsMember({"fp32", "bf16"}));
   command->add_option("--steps", options->request.calls, "Timed calls (default 5)")->transform(positive_count());
   command
       ->add_option("--spread", options->spread_percent,
