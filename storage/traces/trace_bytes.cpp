@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -13,6 +14,14 @@
 #include "storage/traces/trace.h"
 
 namespace stepladder {
+namespace {
+
+// Traces of PyTorch's profiler compress 10 to 30 times. Deflate compresses at most 1,032 times, so a file of 8 MB could
+// otherwise keep the reader busy for minutes with bytes that mean nothing.
+constexpr std::int64_t most_times = 200;
+constexpr std::int64_t always_unpacked = 64 << 20;  // bytes, whatever their packed size
+
+}  // namespace
 
 struct TraceBytes::File {
   gzFile gzip = nullptr;  // also reads files that aren't gzip
@@ -51,6 +60,9 @@ std::string_view TraceBytes::next() {
   }
   file_->bytes += count;
   if (file_->bytes > most_bytes) throw TraceError("is larger than 8 GiB");
+  if (file_->bytes > always_unpacked && !gzdirect(file_->gzip) &&
+      file_->bytes / most_times > std::max<std::int64_t>(gzoffset(file_->gzip), 1))
+    throw TraceError("unpacks to more than " + std::to_string(most_times) + " times its size, as no trace does");
   if (file_->progress && file_->size > 0) file_->progress(static_cast<double>(gzoffset(file_->gzip)) / file_->size);
   return {buffer.data(), static_cast<std::size_t>(count)};
 }

@@ -21,7 +21,8 @@ class TraceBytes {
   ~TraceBytes();
 
   // Valid until the next call; empty at the end. Blocks on the disk. Throws TraceError if the file can't be read, its
-  // gzip data is damaged or cut off, or it unpacks to more than most_bytes.
+  // gzip data is damaged or cut off, or it unpacks to more than most_bytes or to 200 times what has been read of the
+  // file (beyond 64 MiB).
   std::string_view next();
 
  private:

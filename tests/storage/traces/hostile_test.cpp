@@ -202,6 +202,29 @@ std::string problem_of_nsight(HostileTraceTest& test, const std::filesystem::pat
   return test.problem_of_file(path);
 }
 
+TEST_F(HostileTraceTest, AGzipBombIsRefusedLongBeforeItEnds) {
+  const std::filesystem::path bomb = folder.path() / "bomb.json.gz";
+  const gzFile out = gzopen(bomb.c_str(), "wb9");
+  ASSERT_NE(out, nullptr);
+  gzputs(out, R"({"traceEvents": [)");
+  std::string zeros;  // many values: one that is too long is refused anyway
+  while (zeros.size() < 1 << 20) zeros += "0,";
+  for (int i = 0; i < 300; ++i) gzwrite(out, zeros.data(), static_cast<unsigned>(zeros.size()));
+  gzclose(out);
+  std::int64_t unpacked = 0;
+  try {
+    TraceBytes bytes(bomb);
+    for (std::string_view piece = bytes.next(); !piece.empty(); piece = bytes.next())
+      unpacked += static_cast<std::int64_t>(piece.size());
+    ADD_FAILURE() << "all of it was unpacked";
+  } catch (const TraceError& error) {
+    EXPECT_PRED2(holds, error.what(), "unpacks to more than 200 times its size");
+  }
+  EXPECT_GE(unpacked, 63 << 20) << "small files may compress as well as they like";
+  EXPECT_LT(unpacked, 65 << 20);
+  EXPECT_PRED2(holds, problem_of_file(bomb), "unpacks to more than 200 times its size");
+}
+
 TEST_F(HostileTraceTest, BrokenNsightTables) {
   const std::filesystem::path path = folder.path() / "report.sqlite";
   EXPECT_EQ(problem_of_nsight(*this, path, ""), "");
