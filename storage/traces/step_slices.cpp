@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "storage/bounded_text.h"
 #include "storage/traces/trace.h"
@@ -168,6 +169,23 @@ std::vector<MemoryPoint> unpack_memory(Unpacker& in) {
   return points;
 }
 
+// GPU streams before the CPU's threads, each in the order in which they were stored.
+void put_streams_first(StepSlices& step) {
+  std::vector<std::uint32_t> order(step.lanes.size()), place(step.lanes.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_partition(order.begin(), order.end(), [&](std::uint32_t lane) { return step.lanes[lane].on_gpu; });
+  std::vector<SliceLane> lanes;
+  lanes.reserve(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = static_cast<std::uint32_t>(i);
+    lanes.push_back(std::move(step.lanes[order[i]]));
+  }
+  step.lanes = std::move(lanes);
+  for (SliceRow& row : step.rows) row.lane = place[row.lane];
+  std::stable_sort(step.rows.begin(), step.rows.end(),
+                   [](const SliceRow& a, const SliceRow& b) { return a.lane < b.lane; });
+}
+
 }  // namespace
 
 std::string_view to_string(MemoryUse use) {
@@ -256,6 +274,7 @@ StepSlices unpack(std::string_view packed) {
     left -= step.rows.back().slices.size();
   }
   step.memory = unpack_memory(in);
+  put_streams_first(step);
   return step;
 }
 

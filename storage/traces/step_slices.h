@@ -73,7 +73,8 @@ struct KeptStep {
   std::string packed;
 };
 KeptStep pack(const StepSlices& step);
-// Throws TraceError if these aren't such bytes, or hold more than a step may.
+// With GPU streams before the CPU's threads, whatever the order in which they were packed. Throws TraceError if these
+// aren't such bytes, or hold more than a step may.
 StepSlices unpack(std::string_view packed);
 
 }  // namespace stepladder

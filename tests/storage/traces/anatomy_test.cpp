@@ -210,6 +210,28 @@ TEST(Anatomy, damaged_slices_are_refused_in_bounded_memory) {
   EXPECT_THROW(unpack(pack(step).packed), TraceError);
 }
 
+TEST(Anatomy, streams_are_above_threads_in_a_read_step) {
+  const StepSlices step{.length_ns = 100,
+                        .names = {"a"},
+                        .lanes = {{"thread 1", false}, {"stream 7", true}, {"thread 2", false}, {"stream 9", true}},
+                        .rows = {{.lane = 0, .depth = 0, .slices = {{.start_ns = 0, .duration_ns = 1}}},
+                                 {.lane = 0, .depth = 1, .slices = {{.start_ns = 0, .duration_ns = 2}}},
+                                 {.lane = 1, .depth = 0, .slices = {{.start_ns = 0, .duration_ns = 3}}},
+                                 {.lane = 2, .depth = 0, .slices = {{.start_ns = 0, .duration_ns = 4}}},
+                                 {.lane = 3, .depth = 0, .slices = {{.start_ns = 0, .duration_ns = 5}}}}};
+  const StepSlices read = unpack(pack(step).packed);
+  std::vector<std::string> rows;
+  for (const SliceRow& row : read.rows)
+    rows.push_back(read.lanes[row.lane].title + ", " + std::to_string(row.depth) + ": " +
+                   std::to_string(row.slices.front().duration_ns));
+  const std::vector<std::string> expected{"stream 7, 0: 3", "stream 9, 0: 5", "thread 1, 0: 1", "thread 1, 1: 2",
+                                          "thread 2, 0: 4"};
+  EXPECT_EQ(rows, expected);
+  EXPECT_TRUE(read.lanes[0].on_gpu);
+  EXPECT_TRUE(std::is_sorted(read.rows.begin(), read.rows.end(),
+                             [](const SliceRow& a, const SliceRow& b) { return a.lane < b.lane; }));
+}
+
 TEST(Anatomy, of_compiled_graphs_says_why_no_part_is_known) {
   const Anatomy graphs{{.phase = StepPhase::forward, .ms = 3}, {.phase = StepPhase::backward, .ms = 6}};
   EXPECT_EQ(title_of(graphs[0], graphs), "forward") << "there is no other part of which it could be the rest";
