@@ -82,6 +82,7 @@ class Profile(unittest.TestCase):
         desktop.keys("ctrl+z")
         desktop.wait(lambda: desktop.rows("select count(*), count(distinct name) from traces") == [(2, 2)], "the trace again")
         self.assertEqual(desktop.rows("select count(*) from trace_slices"), [(2,)])
+        self.assertEqual(desktop.rows("select id from traces order by id"), [(1,), (2,)])
         # Passes: made up here, since timing them takes minutes on a slow machine.
         with sqlite3.connect(desktop.database, timeout=60) as database:
             for number, ms in ((1, 20.0), (2, 5.0)):

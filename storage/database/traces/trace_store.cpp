@@ -29,6 +29,12 @@ StoredTrace read_row(const Statement& row) {
   return trace;
 }
 
+bool is_taken(Database& database, TraceId id) {
+  Statement row(database, "SELECT 1 FROM traces WHERE id = ?");
+  row.bind(id);
+  return row.step();
+}
+
 void insert_steps(Database& database, TraceId id, const std::vector<TracedStep>& steps) {
   for (const TracedStep& each : steps) {
     Statement row(database, "INSERT INTO trace_steps (trace_id, rank, step, start_ms, dt_ms) VALUES (?, ?, ?, ?, ?)");
@@ -96,12 +102,14 @@ std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
 TraceId TraceStore::insert(const StoredTrace& trace) {
   Transaction transaction(database_);
   const TraceProfile& profile = trace.profile;
-  Statement row(database_,
-                "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  Statement row(
+      database_,
+      "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, id) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(trace.run).bind(bounded(trace.name, longest_name)).bind(known(bounded(trace.source_path, longest_line)));
   row.bind(trace.format).bind(is_missing(trace.imported_at) ? unix_now() : trace.imported_at);
-  row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices).run();
+  row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices);
+  row.bind(trace.id != 0 && !is_taken(database_, trace.id) ? std::optional(trace.id) : std::nullopt).run();
   const TraceId id = database_.last_insert_id();
   insert_steps(database_, id, profile.steps);
   std::int64_t place = 0;

@@ -33,7 +33,8 @@ class TraceStore {
  public:
   explicit TraceStore(Database& database) : database_(database) {}
 
-  // Ignores the id and returns the new one. In one transaction.
+  // Returns the number: trace.id if that isn't 0 and no other trace has it, as when a removal is undone; else a new
+  // one. In one transaction.
   TraceId insert(const StoredTrace& trace);
   std::vector<StoredTrace> list();  // oldest first; without those of runs in the bin
   std::optional<StoredTrace> find(TraceId id);

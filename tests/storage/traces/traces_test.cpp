@@ -224,8 +224,14 @@ TEST_F(TraceTest, a_kept_trace_reads_back_and_is_the_profile_of_its_run) {
   EXPECT_EQ(profile.steps, 1);
   EXPECT_DOUBLE_EQ(KindTimes(profile).of(OperatorKind::activation), 0.06);
   EXPECT_NEAR(step_ms(profile), 0.1, 1e-9);
+  const TraceId later = store.traces().insert(trace);
+  EXPECT_NE(later, id);
   store.traces().remove(id);
   EXPECT_FALSE(store.traces().find(id));
+  // One that is put back has its number again, unless another trace has it now.
+  EXPECT_EQ(store.traces().insert(read), id);
+  EXPECT_NE(store.traces().insert(read), id);
+  for (const StoredTrace& each : store.traces().list()) store.traces().remove(each.id);
   EXPECT_EQ(store.profile(*trace.run).steps, 0);
 }
 
