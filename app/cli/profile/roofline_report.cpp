@@ -13,10 +13,13 @@ std::string or_unknown(double value, const std::string& unit) {
 
 // Where the ceiling is from, or what is missing.
 std::string ceiling_text(const Ceiling& ceiling) {
-  if (ceiling.hardware.empty()) return "The trace's device isn't known, so there is no ceiling; --hardware names it.";
+  if (ceiling.hardware.empty())
+    return "Nothing says which device this trace is from, so there's no ceiling to compare with. Give it with "
+           "--hardware NAME.";
   const std::string device = ceiling.hardware + " in " + std::string(to_string(ceiling.precision));
   if (ceiling.precision == Precision::unknown)
-    return "The precision of the products isn't known, so there is no ceiling; --precision names it.";
+    return "Nothing says which precision these products ran in, so there's no ceiling to compare with. Give it with "
+           "--precision NAME.";
   if (is_missing(ceiling.tflops) || is_missing(ceiling.bandwidth_gb_s))
     return "The peaks of " + device + " aren't known; `stepladder doctor --probe` measures this machine's.";
   return "Ceiling: " + compact(ceiling.tflops) + " TFLOP/s and " + compact(ceiling.bandwidth_gb_s) + " GB/s of " +
