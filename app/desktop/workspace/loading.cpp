@@ -1,0 +1,88 @@
+// Data that is read from the project when a view asks for it.
+#include <algorithm>
+#include <utility>
+
+#include "app/desktop/workspace.h"
+#include "app/terminal_text.h"
+
+namespace stepladder {
+
+void Workspace::load(RunStore& store) {
+  ladders_ = store.ladders();
+  views = store.views().names();
+  const std::map<RunId, Curation> curations = store.curations();
+  std::vector<RunEntry> before = std::exchange(runs_, {});
+  std::map<RunId, std::size_t> old = std::exchange(index_, {});
+  for (RunAndSummary& read : store.runs_with_summaries()) {
+    const RunId id = read.run.id;
+    index_[id] = runs_.size();
+    RunEntry entry;
+    if (const auto known = old.find(id); known != old.end()) {
+      RunEntry& kept = before[known->second];
+      const bool ours = is_ours(id);
+      const bool followed = std::find(others_.begin(), others_.end(), id) != others_.end();
+      if (ours || followed || (kept.loaded && static_cast<std::int64_t>(kept.series().size()) == read.summary.steps))
+        entry = std::move(kept);
+      if (ours) read = {entry.run, entry.summary};
+    }
+    entry.run = std::move(read.run);
+    entry.summary = read.summary;
+    if (const auto said = curations.find(id); said != curations.end()) {
+      entry.curation = said->second;
+    } else {
+      entry.curation = {};
+    }
+    runs_.push_back(std::move(entry));
+  }
+  ++curves_forgotten_;
+  overviews_.clear();
+  zoomed_overviews_.clear();
+  metrics_.clear();
+  for (const auto& each : details_) fit_profile(each.first);
+  ++version;
+  std::erase_if(selected_runs, [this](RunId id) { return !index_.contains(id); });
+}
+
+void Workspace::load_series(RunStore& store, RunId run) {
+  if (RunEntry* found = entry(run); found && !found->loaded) found->set_series(store.series(run));
+}
+
+void Workspace::load_excerpt(RunStore& store, RunId run, std::int64_t most) {
+  if (RunEntry* found = entry(run); found && !found->excerpt)
+    found->excerpt = std::make_shared<Series>(store.excerpt(run, most));
+}
+
+void Workspace::load_detail(RunStore& store, RunId id) {
+  const RunEntry* found = find(id);
+  if (!found) return;
+  details_[id] = {.metrics = store.system_metrics(id),
+                  .samples = store.samples(id),
+                  .checkpoints = run_checkpoints(checkpoint_owner(store.file(), found->run)),
+                  .parts = store.mean_parts(found->run, found->summary.warmup_steps),
+                  .console = console_lines(store.console(id)),
+                  .profile = store.profile(id)};
+  fit_profile(id);
+}
+
+void Workspace::load_metrics(RunStore& store, RunId id) {
+  if (find(id)) metrics_[id] = store.metrics().names(id);
+}
+
+const RunDetail* Workspace::detail(RunId id) const {
+  const auto found = details_.find(id);
+  return found == details_.end() ? nullptr : &found->second;
+}
+
+void Workspace::fit_profile(RunId id) {
+  const auto detail = details_.find(id);
+  const RunEntry* found = find(id);
+  if (detail != details_.end() && found)
+    detail->second.fitted = fit_to_step(detail->second.profile, found->summary.dt_ms_median);
+}
+
+const FittedProfile* Workspace::profile(RunId id) const {
+  const RunDetail* found = detail(id);
+  return found && found->profile.steps > 0 ? &found->fitted : nullptr;
+}
+
+}  // namespace stepladder

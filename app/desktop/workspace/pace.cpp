@@ -1,0 +1,76 @@
+// How long the runs under way will still take.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+namespace {
+
+// What the rest of a run is predicted from: the steps of its later half, which tell most about those to come, and the
+// run's mean time between steps (validation, checkpoints), without pauses.
+struct StepPace {
+  double seconds = missing;  // a step's
+  double off = missing;      // the prediction's uncertainty
+};
+
+StepPace pace_of(const RunEntry& entry) {
+  const std::vector<double>& dt = entry.series().dt_ms;
+  if (dt.size() < 10 || is_missing(entry.last_step_at) || is_missing(entry.run.started_at)) return {};
+  constexpr std::size_t most_looked_at = 20'000;
+  std::vector<double> known;
+  double sum = 0;
+  std::size_t timed = 0;
+  for (std::size_t i = 0; i < dt.size(); ++i) {
+    if (!std::isfinite(dt[i])) continue;
+    sum += dt[i] / 1000;
+    ++timed;
+    if (i + most_looked_at >= dt.size()) known.push_back(dt[i] / 1000);
+  }
+  const auto steps = static_cast<double>(dt.size());
+  const double wall = entry.last_step_at - entry.run.started_at - entry.paused_seconds;
+  if (known.size() < 10) return {.seconds = std::max(wall, 0.0) / steps};
+  const std::size_t blocks = std::min<std::size_t>(10, known.size() / 2);
+  const std::size_t each = known.size() / 2 / blocks;
+  double mean = 0;
+  double squares = 0;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const auto end = known.end() - static_cast<std::ptrdiff_t>(each * block);
+    const double of_block =
+        std::accumulate(end - static_cast<std::ptrdiff_t>(each), end, 0.0) / static_cast<double>(each);
+    mean += of_block / static_cast<double>(blocks);
+    squares += of_block * of_block / static_cast<double>(blocks);
+  }
+  const double error = std::sqrt(std::max(0.0, squares - mean * mean) / static_cast<double>(blocks - 1));
+  const double drift = std::fabs(mean - sum / static_cast<double>(timed));
+  const double between = std::max(0.0, wall - sum) / steps;
+  return {.seconds = mean + between, .off = std::max(2.3 * error, drift)};  // Student's t of ten blocks
+}
+
+}  // namespace
+
+double Workspace::seconds_left(const RunEntry& run) const {
+  if (run.run.planned_steps <= 0) return missing;  // a script's: nobody knows
+  const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
+  const double each = pace_of(run).seconds;
+  return is_missing(each) ? missing : each * steps;
+}
+
+double Workspace::seconds_off(const RunEntry& run) const {
+  const auto steps = static_cast<double>(run.run.planned_steps - static_cast<std::int64_t>(run.series().size()));
+  const double each = pace_of(run).off;
+  return is_missing(each) ? missing : each * steps;
+}
+
+double Workspace::seconds_left_of_all() const {
+  const RunEntry* now_running = running();
+  if (!now_running) return missing;
+  const double each = pace_of(*now_running).seconds;
+  if (is_missing(each)) return missing;
+  double left = seconds_left(*now_running);
+  for (const RunEntry* queued : waiting()) left += each * static_cast<double>(queued->run.planned_steps);
+  return left;
+}
+
+}  // namespace stepladder

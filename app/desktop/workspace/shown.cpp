@@ -1,0 +1,141 @@
+// Which runs and ladders the views show, and in which colours.
+#include <algorithm>
+#include <array>
+
+#include "app/desktop/theme.h"
+#include "app/desktop/workspace.h"
+
+namespace stepladder {
+
+const RunEntry* Workspace::find(RunId id) const {
+  const auto found = index_.find(id);
+  return found == index_.end() ? nullptr : &runs_[found->second];
+}
+
+RunEntry* Workspace::entry(RunId id) {
+  return const_cast<RunEntry*>(find(id));
+}
+
+const Ladder* Workspace::ladder(LadderId id) const {
+  const auto found = std::find_if(ladders_.begin(), ladders_.end(), [id](const Ladder& l) { return l.id == id; });
+  return found == ladders_.end() ? nullptr : &*found;
+}
+
+std::vector<const RunEntry*> Workspace::runs_of(LadderId ladder) const {
+  std::vector<const RunEntry*> found;
+  for (const RunEntry& entry : runs_) {
+    if (entry.run.ladder == ladder) found.push_back(&entry);
+  }
+  std::sort(found.begin(), found.end(), [](const RunEntry* a, const RunEntry* b) {
+    return std::pair(a->run.rung, a->run.repeat) < std::pair(b->run.rung, b->run.repeat);
+  });
+  return found;
+}
+
+const RunEntry* Workspace::running() const {
+  for (const std::vector<RunId>* runs : {&queue_, &others_}) {
+    for (const RunId id : *runs) {
+      const RunEntry* found = find(id);
+      if (found && found->run.status == RunStatus::running) return found;
+    }
+  }
+  return nullptr;
+}
+
+bool Workspace::is_ours(RunId run) const {
+  return std::find(queue_.begin(), queue_.end(), run) != queue_.end();
+}
+
+bool Workspace::trains_here() const {
+  return std::any_of(queue_.begin(), queue_.end(), [this](RunId id) {
+    const RunEntry* found = find(id);
+    return found && found->goes_on();
+  });
+}
+
+const RunEntry* Workspace::shown_live() const {
+  if (const RunEntry* now_running = running()) return now_running;
+  const RunEntry* last = nullptr;
+  for (const RunEntry& entry : runs_) {
+    const bool newer = !last || (!is_missing(entry.run.started_at) &&
+                                 (is_missing(last->run.started_at) || entry.run.started_at > last->run.started_at));
+    const bool is_seen = entry.run.source == "launched" || followed_.contains(entry.run.id);
+    if (is_seen && entry.run.status != RunStatus::queued && newer) last = &entry;
+  }
+  return last;
+}
+
+std::vector<const RunEntry*> Workspace::waiting() const {
+  std::vector<const RunEntry*> found;
+  for (const std::vector<RunId>* runs : {&queue_, &others_}) {
+    for (const RunId id : *runs) {
+      const RunEntry* queued = find(id);
+      if (queued && queued->run.status == RunStatus::queued) found.push_back(queued);
+    }
+  }
+  return found;
+}
+
+const Ladder* Workspace::shown_ladder() const {
+  if (const Ladder* chosen = ladder(selected_ladder)) return chosen;
+  return ladders_.empty() ? nullptr : &ladders_.back();
+}
+
+std::vector<const RunEntry*> Workspace::compared() const {
+  std::vector<const RunEntry*> found;
+  for (const RunId id : selected_runs) {
+    if (const RunEntry* entry = find(id)) found.push_back(entry);
+  }
+  if (found.empty()) {
+    if (const Ladder* shown = shown_ladder()) found = runs_of(shown->id);
+  }
+  return found;
+}
+
+int Workspace::colour_of(const Run& run) const {
+  const auto chosen = run_colours.find(run.id);
+  return chosen == run_colours.end() ? run.rung : chosen->second;
+}
+
+std::vector<int> Workspace::colours_of(const std::vector<RunId>& lines) const {
+  std::array<bool, rung_colour_count> taken{};
+  std::vector<int> colours(lines.size(), -1);
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const auto chosen = run_colours.find(lines[i]);
+    if (chosen == run_colours.end()) continue;
+    colours[i] = chosen->second % rung_colour_count;
+    taken[static_cast<std::size_t>(colours[i])] = true;
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (colours[i] >= 0) continue;
+    const RunEntry* entry = find(lines[i]);
+    int colour = (entry ? entry->run.rung : 0) % rung_colour_count;
+    for (int tries = 0; taken[static_cast<std::size_t>(colour)] && tries < rung_colour_count; ++tries)
+      colour = (colour + 1) % rung_colour_count;
+    taken[static_cast<std::size_t>(colour)] = true;
+    colours[i] = colour;
+  }
+  return colours;
+}
+
+void Workspace::curate(RunId id, const Curation& curation) {
+  if (RunEntry* found = entry(id)) found->curation = curation;
+  ++version;
+}
+
+void Workspace::rename(RunId id, const std::string& name) {
+  if (RunEntry* found = entry(id)) found->run.name = name;
+  ++version;
+}
+
+const SkippedRung* LaunchPlan::skipped(int asked_place) const {
+  const auto found = std::find_if(plan.skipped.begin(), plan.skipped.end(),
+                                  [&](const SkippedRung& each) { return each.asked == asked_place; });
+  return found == plan.skipped.end() ? nullptr : &*found;
+}
+
+std::string text_of(const LadderRequest& request) {
+  return to_json(request.base) + " " + rungs_text(request.rungs) + (request.climb == Climb::alone ? " alone" : "");
+}
+
+}  // namespace stepladder

@@ -1,0 +1,74 @@
+// What processes and machines tell each other through the file.
+#include "storage/database/migrations/migrations.h"
+
+namespace stepladder::migration {
+
+// Other processes see in which order runs wait and what is paused, and ask for another order.
+const char queue[] = R"sql(
+CREATE TABLE queue (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  paused INTEGER NOT NULL
+) WITHOUT ROWID;
+
+DROP TABLE requests;
+CREATE TABLE requests (
+  id INTEGER PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  verb TEXT NOT NULL CHECK (verb IN ('pause', 'continue', 'stop', 'move')),
+  place INTEGER,
+  at REAL NOT NULL
+);
+)sql";
+
+// Which bytes of which journals are stored.
+const char followed[] = R"sql(
+CREATE TABLE followed (
+  source TEXT PRIMARY KEY,
+  run_id INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+  bytes INTEGER NOT NULL,
+  state TEXT
+) WITHOUT ROWID;
+)sql";
+
+// Machines, what was started on them, and which runs that has become.
+const char machines[] = R"sql(
+CREATE TABLE machines (
+  alias TEXT PRIMARY KEY,
+  is_local INTEGER NOT NULL DEFAULT 0,
+  folder TEXT,
+  program TEXT,
+  uses_slurm INTEGER NOT NULL DEFAULT 0,
+  partition TEXT,
+  account TEXT,
+  time_limit TEXT,
+  gpus INTEGER,
+  nodes INTEGER,
+  tasks_per_node INTEGER,
+  added_at REAL NOT NULL,
+  facts TEXT,
+  heard_at REAL,
+  lost_at REAL,
+  lost_why TEXT
+) WITHOUT ROWID;
+
+CREATE TABLE far_runs (
+  uid TEXT PRIMARY KEY,
+  alias TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('watch', 'train', 'ladder', 'sweep', 'setup')),
+  name TEXT,
+  request TEXT NOT NULL,
+  sent TEXT,
+  state TEXT,
+  asked_at REAL NOT NULL,
+  is_started INTEGER NOT NULL DEFAULT 0,
+  is_over INTEGER NOT NULL DEFAULT 0
+) WITHOUT ROWID;
+
+CREATE TABLE far_members (
+  run_id INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE,
+  far_uid TEXT NOT NULL
+);
+)sql";
+
+}  // namespace stepladder::migration

@@ -1,0 +1,139 @@
+// Recorded steps and what is derived from them are read here.
+#include <algorithm>
+#include <utility>
+
+#include "storage/database/attachment_rows.h"
+#include "storage/database/run_rows.h"
+#include "storage/database/run_store/run_store_impl.h"
+#include "storage/database/step_rows.h"
+
+namespace stepladder {
+namespace {
+
+Overview of_quantity(Overview overview, Quantity quantity) {
+  overview.quantity = quantity;
+  return overview;
+}
+
+}  // namespace
+
+RecordedSteps RunStore::recorded_steps(RunId id) {
+  RecordedSteps recorded;
+  for (const char* table : {"steps", "superseded_steps"}) {
+    Statement rows(impl_->database,
+                   "SELECT count(*), coalesce(max(step), 0) FROM " + std::string(table) + " WHERE run_id = ?");
+    rows.bind(id);
+    rows.step();
+    recorded.records += rows.integer(0);
+    recorded.last_step = std::max(recorded.last_step, rows.integer(1));
+  }
+  return recorded;
+}
+
+MissingSteps RunStore::missing_steps(RunId id, std::int64_t first, std::int64_t last) {
+  return stepladder::missing_steps(impl_->database, id, first, last);
+}
+
+Series RunStore::series(RunId id) {
+  return read_series(impl_->database, id);
+}
+
+Series RunStore::series(RunId id, std::int64_t first_step, std::int64_t last_step) {
+  return read_series(impl_->database, id, {first_step, last_step});
+}
+
+Series RunStore::excerpt(RunId id, std::int64_t most) {
+  const auto of = run(id);
+  if (!of) return {};
+  const Summary whole = summary(*of);
+  if (whole.steps <= most) return series(id);
+  std::int64_t block = 256;
+  while (block * whole.steps < 256 * (whole.last_step - whole.first_step)) block *= 2;  // a log of every tenth step
+  std::int64_t stride = block;
+  while (stride * most < block * whole.steps) stride *= 2;
+  std::int64_t begin = whole.first_step / stride * stride;
+  Series found;
+  do {
+    begin += stride;
+    found = series(id, whole.first_step, begin - stride + block - 1);
+  } while (std::ssize(found.step) < whole.warmup_steps && begin <= whole.last_step);
+  for (; begin <= whole.last_step; begin += stride) {
+    StepReader reader(impl_->database, id, {begin, begin + block - 1});
+    for (std::vector<StepReader::Row> rows; reader.read(rows);)
+      for (const StepReader::Row& row : rows) found.append(row.step);
+  }
+  return found;
+}
+
+void RunStore::for_steps(RunId id, const UseSteps& use) {
+  StepReader reader(impl_->database, id, {}, StepReader::Parts::read);
+  std::vector<StepRecord> steps;
+  for (std::vector<StepReader::Row> rows; reader.read(rows);) {
+    steps.clear();
+    for (const StepReader::Row& row : rows) steps.push_back(row.step);
+    use(steps);
+  }
+}
+
+Overview RunStore::overview(RunId id, Quantity quantity) {
+  if (!is_field(quantity)) return of_quantity(impl_->metrics.overview(id, to_string(quantity)), quantity);
+  const auto run = read_run(impl_->database, id);
+  return run ? impl_->derived.overview(*run, quantity) : Overview{.quantity = quantity};
+}
+
+Overview RunStore::overview(RunId id, Quantity quantity, std::int64_t first_step, std::int64_t last_step,
+                            std::size_t columns) {
+  if (!is_field(quantity))
+    return of_quantity(impl_->metrics.overview(id, to_string(quantity), first_step, last_step, columns), quantity);
+  const auto run = read_run(impl_->database, id);
+  if (!run) return {.quantity = quantity};
+  return impl_->derived.overview(*run, quantity, {first_step, last_step}, columns);
+}
+
+Summary RunStore::summary(const Run& run) {
+  if (is_over(run.status)) {
+    if (const auto kept = impl_->derived.kept(run)) return *kept;
+  }
+  return impl_->derived.make(run);
+}
+
+std::vector<RunAndSummary> RunStore::runs_with_summaries() {
+  std::vector<RunAndSummary> all;
+  std::vector<std::size_t> to_make;
+  {
+    Statement rows(impl_->database, "SELECT " + run_columns + ", " + Derived::summary_columns +
+                                        " FROM runs LEFT JOIN summaries ON run_id = runs.id AND " +
+                                        Derived::counts_for_run + " WHERE " + is_listed +
+                                        " ORDER BY created_at, runs.id");
+    while (rows.step()) {
+      const bool is_kept = !rows.is_null(run_column_count);
+      if (!is_kept) to_make.push_back(all.size());
+      all.push_back({read_run(impl_->database, rows), is_kept ? Derived::read(rows, run_column_count) : Summary{}});
+    }
+  }
+  for (const std::size_t i : to_make) all[i].summary = impl_->derived.make(all[i].run);
+  return all;
+}
+
+std::vector<SystemMetrics> RunStore::system_metrics(RunId id) {
+  return read_system_metrics(impl_->database, id);
+}
+
+std::string RunStore::console(RunId id, std::size_t most) {
+  return read_console(impl_->database, id, most);
+}
+
+StepProfile RunStore::profile(RunId id) {
+  StepProfile profile = read_profile(impl_->database, id);
+  return profile.steps > 0 ? profile : impl_->traces.profile_of_run(id);
+}
+
+std::vector<TextSample> RunStore::samples(RunId id) {
+  return read_text_samples(impl_->database, id);
+}
+
+StepParts RunStore::mean_parts(const Run& run, std::int64_t warmup_steps) {
+  return read_mean_parts(impl_->database, run.id, warmup_steps);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,263 @@
+#include "storage/importers/trackers/tensorboard/event_reader.h"
+
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "storage/checksum.h"
+#include "storage/importers/trackers/tensorboard/tensor.h"
+#include "storage/importers/trackers/wire_reader.h"
+
+namespace stepladder {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t header_size = 12;  // length and its checksum
+constexpr std::size_t footer_size = 4;
+constexpr std::uint64_t largest_event = 64 << 20;  // scalars are tiny; a larger event is an image, a graph or an attack
+constexpr std::size_t longest_text = 65536;
+
+std::uint32_t u32_at(std::string_view bytes, std::size_t at) {
+  std::uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+std::uint64_t u64_at(std::string_view bytes, std::size_t at) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+bool length_holds(std::string_view header) {
+  return u32_at(header, 8) == masked(crc32c(header.substr(0, 8)));
+}
+
+// The kinds of google.protobuf.Value that hyper-parameters use.
+Json value_message(std::string_view message) {
+  Json value;
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() == 2) value = field.real();
+    if (field.number() == 3) value = std::string(field.bytes());
+    if (field.number() == 4) value = field.integer() != 0;
+  }
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) value = std::to_string(value.get<double>());
+  return value;
+}
+
+}  // namespace
+
+bool begins_event_file(std::string_view head) {
+  return head.size() >= header_size && length_holds(head);
+}
+
+ForeignRun new_event_run(const std::filesystem::path& folder_or_file) {
+  ForeignRun run;
+  run.run.status = RunStatus::finished;
+  run.config = Json::object();
+  run.run.name = folder_or_file.filename().string();
+  return run;
+}
+
+void EventReader::read(ImportInput& input) {
+  ByteStream stream(input);
+  const std::string name = input.path().filename().string();
+  std::string_view event;
+  while (true) {
+    const std::uint64_t begins = stream.offset();
+    switch (next_frame(stream, event)) {
+      case Frame::event:
+        read_event(event);
+        break;
+      case Frame::bad:
+        ++bad_checksums_;
+        break;
+      case Frame::too_large:
+        ++too_large_;
+        break;
+      case Frame::end:
+        return;
+      case Frame::cut_off:
+        if (begins == 0 && stream.offset() < header_size)
+          throw ImportError("is not an event file: it is shorter than one record");
+        return note(name, "ends in the middle of a record; the rest was read");
+      case Frame::lost:
+        if (begins == 0) throw ImportError("is not an event file: its first record has a wrong checksum");
+        return note(name, "is damaged at byte " + std::to_string(begins) + "; the rest could not be read");
+    }
+  }
+}
+
+EventReader::Progress EventReader::read_some(ImportInput& input, std::uint64_t begin, std::uint64_t most,
+                                             bool impatient) {
+  ByteStream stream(input, begin);
+  Progress progress{.end = begin};
+  std::string_view event;
+  for (bool is_first = true; progress.end - begin < most; is_first = false) {
+    const Frame frame = next_frame(stream, event);
+    if (frame == Frame::end || frame == Frame::cut_off) return progress;
+    progress.is_stuck = frame == Frame::lost || (frame == Frame::bad && !impatient);
+    if (progress.is_stuck) return progress;
+    if (frame == Frame::event && starts_session(event)) {
+      if (!is_first) break;
+      progress.restarts = true;
+    }
+    if (frame == Frame::event) read_event(event);
+    progress.end = stream.offset();
+  }
+  progress.more = true;
+  return progress;
+}
+
+void EventReader::finish() {
+  if (bad_checksums_ > 0)
+    run_.notes.push_back("left out " + times(bad_checksums_, "record", "records") + " with a wrong checksum");
+  if (malformed_ > 0) run_.notes.push_back("left out " + times(malformed_, "malformed event", "malformed events"));
+  if (too_large_ > 0)
+    run_.notes.push_back("left out " + times(too_large_, "record", "records") + " larger than 64 MiB");
+  if (not_scalar_ > 0)
+    run_.notes.push_back("left out " + times(not_scalar_, "summary", "summaries") +
+                         " without a single number (histogram, image, text)");
+}
+
+EventReader::Frame EventReader::next_frame(ByteStream& stream, std::string_view& event) {
+  const std::string_view header = stream.take(header_size);
+  if (header.empty()) return Frame::end;
+  if (header.size() < header_size) return Frame::cut_off;
+  if (!length_holds(header)) return Frame::lost;
+  const std::uint64_t length = u64_at(header, 0);
+  if (length > largest_event)
+    return stream.skip(length) && stream.skip(footer_size) ? Frame::too_large : Frame::cut_off;
+  const std::size_t size = static_cast<std::size_t>(length) + footer_size;
+  const std::string_view payload = stream.take(size);
+  if (payload.size() < size) return Frame::cut_off;
+  event = payload.substr(0, size - footer_size);
+  return u32_at(payload, size - footer_size) == masked(crc32c(event)) ? Frame::event : Frame::bad;
+}
+
+bool EventReader::starts_session(std::string_view message) {
+  bool starts = false;
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() != 7) continue;
+    WireReader session(field.bytes());
+    while (session.next()) starts = starts || (session.number() == 1 && session.integer() == 1);
+  }
+  return starts && !field.malformed();
+}
+
+void EventReader::note(const std::string& name, const std::string& text) {
+  run_.notes.push_back((name.empty() ? "the file " : name + " ") + text);
+}
+
+void EventReader::read_event(std::string_view message) {
+  double at = missing;
+  std::int64_t step = 0;
+  std::vector<std::string_view> summaries;
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() == 1) at = field.real();
+    if (field.number() == 2) step = field.integer();
+    if (field.number() == 5) summaries.push_back(field.bytes());
+  }
+  if (field.malformed()) {
+    ++malformed_;
+    return;
+  }
+  for (const std::string_view summary : summaries) {
+    WireReader values(summary);
+    while (values.next())
+      if (values.number() == 1) read_summary_value(values.bytes(), step, at);
+    if (values.malformed()) ++malformed_;
+  }
+}
+
+void EventReader::read_summary_value(std::string_view message, std::int64_t step, double at) {
+  std::string_view tag;
+  std::string_view metadata;
+  std::string_view tensor_message;
+  std::optional<double> value;
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() == 1) tag = field.bytes();
+    if (field.number() == 2) value = field.real32();
+    if (field.number() == 8) tensor_message = field.bytes();
+    if (field.number() == 9) metadata = field.bytes();
+  }
+  if (field.malformed()) {
+    ++malformed_;
+    return;
+  }
+  if (!metadata.empty() && read_plugin(metadata)) return;
+  EventTensor tensor;
+  if (!tensor_message.empty()) {
+    tensor = read_event_tensor(tensor_message);
+    value = tensor.value;
+  }
+  if (value) {
+    run_.metrics.add(tag, step, *value, at);
+  } else if (tensor.is_text && tensor.text.size() <= longest_text && !tensor.text.empty()) {
+    read_text(tag, tensor.text);
+  } else {
+    ++not_scalar_;
+  }
+}
+
+void EventReader::read_text(std::string_view tag, std::string_view text) {
+  if (tag.ends_with("/text_summary")) tag.remove_suffix(std::strlen("/text_summary"));
+  if (run_.config.size() < 100) run_.config[std::string(tag)] = json_or_text(text);
+}
+
+bool EventReader::read_plugin(std::string_view metadata) {
+  std::string_view plugin;
+  std::string_view content;
+  WireReader field(metadata);
+  while (field.next()) {
+    if (field.number() != 1) continue;
+    WireReader data(field.bytes());
+    while (data.next()) {
+      if (data.number() == 1) plugin = data.bytes();
+      if (data.number() == 2) content = data.bytes();
+    }
+  }
+  if (plugin != "hparams") return false;
+  WireReader data(content);
+  while (data.next()) {
+    if (data.number() == 3) read_session_start(data.bytes());
+    if (data.number() == 4) read_session_end(data.bytes());
+  }
+  return true;
+}
+
+void EventReader::read_session_start(std::string_view message) {
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() == 5 && field.real() > 0) run_.run.started_at = field.real();
+    if (field.number() != 1) continue;
+    std::string_view key;
+    std::string_view value;
+    WireReader entry(field.bytes());
+    while (entry.next()) {
+      if (entry.number() == 1) key = entry.bytes();
+      if (entry.number() == 2) value = entry.bytes();
+    }
+    if (!key.empty()) run_.config[std::string(key)] = value_message(value);
+  }
+}
+
+void EventReader::read_session_end(std::string_view message) {
+  WireReader field(message);
+  while (field.next()) {
+    if (field.number() == 2 && field.real() > 0) run_.run.ended_at = field.real();
+    if (field.number() == 1 && field.integer() == 2) {
+      run_.run.status = RunStatus::failed;
+      run_.run.reason = "the store says that the run failed";
+    }
+  }
+}
+
+}  // namespace stepladder

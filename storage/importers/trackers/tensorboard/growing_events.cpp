@@ -1,0 +1,85 @@
+// Event files that a running program goes on writing.
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "storage/importers/trackers/tensorboard.h"
+#include "storage/importers/trackers/tensorboard/event_reader.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The event files of one run: all of a folder, or one. A program that was started again writes another file.
+class GrowingEvents : public GrowingStore {
+ public:
+  GrowingEvents(fs::path path, bool is_folder, double since = 0)
+      : GrowingStore("tensorboard", std::move(path)), is_folder_(is_folder), since_(since) {}
+
+  std::vector<fs::path> files() const override {
+    if (!is_folder_) return {path()};
+    std::vector<fs::path> files = event_files_in(path());
+    std::erase_if(files, [this](const fs::path& file) { return written_at(file) < since_; });
+    return files;
+  }
+  std::string name() const override { return (is_folder_ ? path() : path().parent_path()).filename().string(); }
+
+  StorePiece read(const StorePosition& from, bool impatient) override {
+    StorePiece piece{.news = {}, .end = from};
+    piece.news = new_event_run(path());
+    piece.news.run.title = piece.news.run.stage = name();
+    if (!from.state.is_object()) piece.end.state = Json::object();
+    Json& marks = piece.end.state;
+    EventReader reader(piece.news);
+    for (const fs::path& file : files()) {
+      const std::string key = file.filename().string();
+      const Json mark = marks.value(key, Json());
+      if (const std::string replaced = replaced_since(file, mark); !replaced.empty())
+        return {.news = {}, .end = {}, .replaced = key + " " + replaced};
+      const auto begin = mark.is_object() ? mark.value("bytes", std::int64_t{0}) : 0;
+      std::error_code error;
+      if (const auto size = fs::file_size(file, error); error || static_cast<std::int64_t>(size) == begin) continue;
+      StoreFile input(file, static_cast<std::uint64_t>(begin));
+      const auto progress = reader.read_some(input, static_cast<std::uint64_t>(begin), store_piece_bytes, impatient);
+      const auto end = static_cast<std::int64_t>(progress.end);
+      piece.is_stuck = piece.is_stuck || progress.is_stuck;
+      if (end == begin) continue;
+      piece.restarts = progress.restarts;
+      piece.end.amount += end - begin;
+      marks[key] = mark_of(file, end);
+      piece.more = true;  // also of the next file
+      break;
+    }
+    return piece;
+  }
+
+  void settle(Run& run) const override {
+    run.status = RunStatus::finished;
+    run.reason = "TensorBoard's files don't say how a run ended";
+  }
+
+ private:
+  static double written_at(const fs::path& file) {
+    std::error_code error;
+    const auto time = fs::last_write_time(file, error);
+    if (error) return 0;
+    return std::chrono::duration<double>(std::chrono::file_clock::to_sys(time).time_since_epoch()).count();
+  }
+
+  const bool is_folder_;
+  const double since_;
+};
+
+}  // namespace
+
+std::unique_ptr<GrowingStore> growing_event_folder(const fs::path& folder, double since) {
+  return std::make_unique<GrowingEvents>(folder, true, since);
+}
+
+std::unique_ptr<GrowingStore> growing_event_file(const fs::path& file) {
+  return std::make_unique<GrowingEvents>(file, false);
+}
+
+}  // namespace stepladder
