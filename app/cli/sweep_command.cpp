@@ -5,6 +5,7 @@
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
 #include "app/cli/journal/training_place.h"
+#include "app/cli/machines/on_machine.h"
 #include "app/cli/progress.h"
 #include "app/cli/recipe_options.h"
 #include "app/cli/table.h"
@@ -29,6 +30,7 @@ struct SweepOptions {
   int repeats = 1;
   bool interleave = false;
   QuietPatience quiet_patience;
+  OnMachine on;
 };
 
 Json figure_json(const SweptFigure& figure) {
@@ -131,6 +133,18 @@ Recipe with_stages(Recipe recipe, const std::vector<std::string>& stages, const 
   return recipe;
 }
 
+// Trained here or on a machine; `planned` is of a sweep that was planned here.
+void print_sweep(RunStore& store, const Ladder& ladder, const std::vector<LoadedRun>& runs, const LadderPlan& planned,
+                 const std::vector<SweptValue>& swept, const SweepOptions& options, const CommonOptions& common,
+                 const std::filesystem::path& database) {
+  const SweepResults results = results_of(runs, swept, options.target_loss);
+  if (common.json)
+    print(sweep_json(ladder_json(ladder, runs, planned, database, load_plausibility_context(&store)), runs, swept,
+                     results));
+  else
+    std::cout << sweep_table(runs, results);
+}
+
 // The results of a sweep that is in the project already.
 int show_sweep(const SweepOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
@@ -147,14 +161,7 @@ int show_sweep(const SweepOptions& options, const CommonOptions& common) {
       if (std::find(each.values.begin(), each.values.end(), value) == each.values.end()) each.values.push_back(value);
     }
   }
-  const std::vector<LoadedRun> runs = load_runs(store, all);
-  const SweepResults results = results_of(runs, swept, options.target_loss);
-  if (common.json) {
-    print(sweep_json(ladder_json(ladder, runs, {}, common.database, load_plausibility_context(&store)), runs, swept,
-                     results));
-  } else {
-    std::cout << sweep_table(runs, results);
-  }
+  print_sweep(store, ladder, load_runs(store, all), {}, swept, options, common, common.database);
   return 0;
 }
 
@@ -173,6 +180,12 @@ int sweep(const SweepOptions& options, const CommonOptions& common) {
                       .interleave = options.interleave,
                       .quiet_patience = options.quiet_patience};
   LadderRequest request = sweep_request(std::move(asked), swept);
+  if (options.on) {
+    return train_on_machine(options.on, common, {},
+                            [&](RunStore& store, const Ladder& ladder, const std::vector<LoadedRun>& runs) {
+                              print_sweep(store, ladder, runs, {}, swept, options, common, common.database);
+                            });
+  }
   TrainingPlace place(common);
   Session session(place.database(), {}, nullptr, place.folders());
   const DeviceReport report = session.probe().get();
@@ -185,15 +198,8 @@ int sweep(const SweepOptions& options, const CommonOptions& common) {
   const bool have_checkpoints = follow(session, launched.runs);
   place.done();
   const std::vector<LoadedRun> runs = load_runs(session.store(), session.store().runs_of(launched.ladder));
-  const SweepResults results = results_of(runs, swept, options.target_loss);
-  if (common.json) {
-    const Ladder ladder{.id = launched.ladder, .name = launched.name};
-    print(sweep_json(
-        ladder_json(ladder, runs, launched.plan, place.database(), load_plausibility_context(&session.store())), runs,
-        swept, results));
-  } else {
-    std::cout << sweep_table(runs, results);
-  }
+  print_sweep(session.store(), {.id = launched.ladder, .name = launched.name}, runs, launched.plan, swept, options,
+              common, place.database());
   return exit_status(runs, have_checkpoints);
 }
 
@@ -205,7 +211,8 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
   options->recipe.add_to(*command);
   command->add_option("--over", options->over,
                       "A value and its list: lr=1e-4,3e-4; repeat for combinations; seeds are repeats of each");
-  command->add_option("--of", options->of, "Report the results of this ladder, by number or name, without training");
+  CLI::Option* of = command->add_option("--of", options->of,
+                                        "Report the results of this ladder, by number or name, without training");
   command->add_option("--stage", options->stages, "Stages of every run, separated by commas")->delimiter(',');
   command->add_option("--target", options->target_loss, "Also report what each run needed to reach this loss")
       ->check(between(-1e9, 1e9));
@@ -214,6 +221,8 @@ Subcommand sweep_command(CLI::App& app, CommonOptions& common) {
   command->add_option("--name", options->name, "Name of the ladder")->check(short_name());
   add_when_quiet(*command, options->quiet_patience);
   add_journal(*command, common);
+  add_on_options(*command, options->on, false);
+  of->excludes(command->get_option("--on"));
   return {command, [options, &common] { return sweep(*options, common); }};
 }
 

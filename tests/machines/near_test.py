@@ -319,6 +319,30 @@ def check_a_ladder(box):
     assert (run["status"], run["steps"]) == ("finished", 5), run
 
 
+def check_a_sweep(box):
+    """A sweep there is here what it would be if it were trained here."""
+    for words in (["--on", "box"], ["--on", "box", "--of", "1"], ["--on", "nowhere", "--over", "lr=1e-3,3e-3"]):
+        assert box.run("sweep", *words)[0] == 2, words
+    status, _, err = box.run("sweep", "--on", "box", "--over", "lr=fast,slow")
+    assert status != 0 and "fast" in err, (status, err)
+    assert box.rows("SELECT count(*) FROM far_runs WHERE kind = 'sweep'") == [(0,)], "mistakes are reported before the machine is asked"
+    if not list(BUILD.glob("libstepladder_trainer.*")):
+        return print("no trainer in this build: no sweep is trained")
+    box.succeeds("machines", "add", "box", "--program", str(PROGRAM))
+    words = ["sweep", "--over", "lr=1e-3,3e-3", "--over", "seed=1,2", "--target", "100", *TINY, "--steps", "6", "--device", "cpu", "--threads", "1"]
+    there, here = box.json(*words, "--on", "box"), box.json(*words)
+    assert there.keys() == here.keys() and there["over"] == here["over"], there
+    assert [rung["over"] for rung in there["rungs"]] == [rung["over"] for rung in here["rungs"]], there["rungs"]
+    assert [rung["finished"] for rung in there["rungs"]] == [2, 2], there["rungs"]
+    for mine, its in zip(here["rungs"], there["rungs"]):
+        assert mine["loss_last"] == its["loss_last"] and mine["results"].keys() == its["results"].keys(), (mine, its)
+    assert [run["over"] for run in there["runs"]] == [run["over"] for run in here["runs"]], there["runs"]
+    assert {run["status"] for run in there["runs"]} == {"finished"}, there["runs"]
+    assert box.rows("SELECT count(*) FROM far_members JOIN far_runs ON uid = far_uid WHERE kind = 'sweep'") == [(4,)]
+    out, _ = box.succeeds("sweep", "--of", there["runs"][0]["ladder"])
+    assert "lr" in out.splitlines()[0] and "val loss" in out.splitlines()[0], out
+
+
 # In the place of the far side's python3: what `python3 -m venv` and pip leave, without LibTorch's 3 GB.
 PYTHON3 = """#!/bin/sh
 [ "$1 $2" = "-m venv" ] || exit 9
@@ -474,7 +498,7 @@ def main():
         wanted = sys.argv[1:]
         for check in (check_the_list, check_a_printed_run, check_the_list_follows_nothing, check_repeats_need_slurm,
                       check_a_logout_that_kills, check_killed_trackers, check_a_lost_link, check_noisy_logins, check_requests,
-                      check_a_sent_tree, check_the_setup, check_a_ladder, check_an_experiment,
+                      check_a_sent_tree, check_the_setup, check_a_ladder, check_a_sweep, check_an_experiment,
                       check_hostile_machines):
             if wanted and check.__name__ not in wanted and check is not check_the_list:
                 continue

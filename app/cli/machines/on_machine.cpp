@@ -69,7 +69,8 @@ std::string last_lines(const std::string& output, int most) {
   return harmless(output.substr(begin == std::string::npos ? 0 : begin));
 }
 
-int print_results(RunStore& store, const FarProgress& progress, const CommonOptions& common) {
+int print_results(RunStore& store, const FarProgress& progress, const CommonOptions& common,
+                  const PrintLadder& print_ladder) {
   std::vector<Run> rows;
   for (const RunId id : progress.runs)
     if (const auto run = store.run(id)) rows.push_back(*run);
@@ -81,7 +82,9 @@ int print_results(RunStore& store, const FarProgress& progress, const CommonOpti
     Ladder of_all{.id = *ladder};
     for (const Ladder& each : store.ladders())
       if (each.id == *ladder) of_all = each;
-    if (common.json)
+    if (print_ladder)
+      print_ladder(store, of_all, runs);
+    else if (common.json)
       print(ladder_json(of_all, runs, {}, common.database, context));
     else
       std::cout << ladder_table(runs, {}, context.hardware);
@@ -94,8 +97,9 @@ int print_results(RunStore& store, const FarProgress& progress, const CommonOpti
 }
 
 // What a Stepladder there has trained, and, if it failed, its own last words.
-int report_end(RunStore& store, const FarProgress& progress, const CommonOptions& common) {
-  const int status = print_results(store, progress, common);
+int report_end(RunStore& store, const FarProgress& progress, const CommonOptions& common,
+               const PrintLadder& print_ladder = {}) {
+  const int status = print_results(store, progress, common, print_ladder);
   if (status == exit_done && progress.exit_status == 0) return exit_done;
   if (!progress.reason.empty()) say("the Stepladder at " + progress.run.alias + ": " + progress.reason);
   if (progress.runs.empty() && !progress.output_tail.empty()) std::cerr << last_lines(progress.output_tail, 10) << "\n";
@@ -173,7 +177,8 @@ void add_on_options(CLI::App& command, OnMachine& on, bool watches) {
   for (CLI::Option* option : add_slurm_options(command, on.slurm)) option->needs(where);
 }
 
-int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words) {
+int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words,
+                     const PrintLadder& print) {
   RunStore store = RunStore::open(common.database);
   const Machine machine = find_machine(store, on.alias);
   FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
@@ -186,7 +191,7 @@ int train_on_machine(const OnMachine& on, const CommonOptions& common, const std
     say_how_to_come_back(run);
     return on.detaches && !interrupted() ? exit_done : exit_interrupted;
   }
-  return report_end(store, *progress, common);
+  return report_end(store, *progress, common, print);
 }
 
 int run_on_machine(const OnMachine& on, const CommonOptions& common) {

@@ -1,6 +1,7 @@
-// --on: what `train`, `ladder` and `watch` launch runs on another machine (docs/machines.md).
+// --on: how commands launch runs on another machine (docs/machines.md).
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "app/machines/far_runs.h"
 
 namespace stepladder {
+
+struct LoadedRun;  // app/loaded_runs.h
 
 struct OnMachine {
   std::string alias;   // empty: here
@@ -27,9 +30,13 @@ struct OnMachine {
 void add_on_options(CLI::App& command, OnMachine& on, bool watches);
 std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slurm);
 
+// Prints the results of a ladder that was trained there.
+using PrintLadder = std::function<void(RunStore& store, const Ladder& ladder, const std::vector<LoadedRun>& runs)>;
+
 // Runs a command line of this program there, and follows it: its exit status. `words` are those after the program's
-// name; without them this process's own.
-int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words = {});
+// name; without them this process's own. Without `print`, a ladder's results are printed as `ladder` prints them.
+int train_on_machine(const OnMachine& on, const CommonOptions& common, const std::vector<std::string>& words = {},
+                     const PrintLadder& print = {});
 // The same for a command that has results there and no runs: shows what it prints, and returns its exit status.
 int run_on_machine(const OnMachine& on, const CommonOptions& common);
 int watch_on_machine(const OnMachine& on, const std::vector<std::string>& command, const std::string& name,
