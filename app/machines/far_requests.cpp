@@ -103,6 +103,22 @@ std::vector<FarRun> FarRuns::start_repeats(const Machine& machine, const FarComm
   return runs;
 }
 
+std::optional<FarRun> FarRuns::go_on(const Machine& machine, const std::string& kind, const fs::path& tree) {
+  for (const FarRun& run : store_.machines().open_runs()) {
+    if (run.alias != machine.alias || run.kind != kind) continue;
+    if (!run.is_started) {  // whole or not at all, since another process may be reading it
+      const fs::path folder = mirror_folder(store_, run.uid);
+      fs::create_directories(folder);
+      fs::copy_file(tree, folder / "tree.new", fs::copy_options::overwrite_existing);
+      fs::rename(folder / "tree.new", folder / "tree.tar.gz");
+    }
+    Followed& followed = follow(run);
+    if (Link& to = link(machine); to.is_up() && !run.is_started) send_tree(followed);
+    return run;
+  }
+  return std::nullopt;
+}
+
 FarRun FarRuns::start_again(const std::string& uid, const std::vector<std::string>& command) {
   FarRun run = store_.machines().far_run(uid).value();
   Json request = Json::parse(run.request, nullptr, false);

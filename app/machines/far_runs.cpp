@@ -380,7 +380,10 @@ void FarRuns::note_links() {
     } else if (is_lost && (noted == noted_.end() || noted->second > 0)) {
       store_.machines().lost(alias, link->lost_at(), link->why());
       say_in_runs(alias, alias + " is unreachable since " + local_time_text(link->lost_at()));
-      ears_.tell(alias + " can't be reached: " + link->why() + (link->is_hopeless() ? "" : "; trying again"));
+      const char* next = link->is_hopeless()  ? ""
+                         : link->is_garbled() ? "; trying again ever more rarely"
+                                              : "; trying again";
+      ears_.tell(alias + " can't be reached: " + link->why() + next);
       noted_[alias] = -now;
     }
   }

@@ -26,7 +26,7 @@ namespace stepladder {
 
 // What is asked of a machine. Paths are the machine's.
 struct FarCommand {
-  std::string kind;                  // "watch", "train", "ladder", "sweep", "setup"
+  std::string kind;                  // as FarRun::kind (app/machines/far_kind.h)
   std::string name;                  // of the run; empty: the command's
   std::vector<std::string> command;  // program and arguments; no shell sees them
   std::string folder;                // where it runs; empty: a new one, with the tree that was sent
@@ -70,6 +70,10 @@ class FarRuns {
 
   // The same, `count` times, as one array of a cluster's jobs: `slurm` is set. The repeats of one rung, in their order.
   std::vector<FarRun> start_repeats(const Machine& machine, const FarCommand& command, std::int64_t count);
+
+  // What was asked for there before, is of this kind and isn't over: follows it. If the machine hasn't taken it yet,
+  // `tree` is sent in place of the one of then. nullopt if there is none. Throws as `start`.
+  std::optional<FarRun> go_on(const Machine& machine, const std::string& kind, const std::filesystem::path& tree);
 
   // Once it is over there: starts this command in the same folder, as its next attempt. Its runs go on as they were.
   FarRun start_again(const std::string& uid, const std::vector<std::string>& command);

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/machines/far_kind.h"
 #include "app/machines/far_runs.h"
 
 namespace stepladder {
@@ -48,7 +49,7 @@ struct FarRuns::Followed {
     if (!request.is_object()) request = Json::object();
   }
 
-  bool is_watch() const { return row.kind == "watch"; }
+  bool is_watch() const { return row.kind == far_kind::watch; }
 };
 
 }  // namespace stepladder

@@ -28,6 +28,11 @@ constexpr Seconds time_to_send(600);
 constexpr Seconds between_pings(5);
 constexpr Seconds silence(25);
 constexpr Seconds longest_wait(60);
+constexpr Seconds longest_wait_if_garbled(15 * 60);
+constexpr Seconds time_to_answer(10 * 60);  // also a busy cluster's sbatch
+// Connections that were up so long were good ones: the next waits are short again.
+constexpr Seconds steady(30);
+constexpr Seconds steady_if_garbled(15 * 60);
 
 // The script runs under the user's login shell: in single quotes it means the same to sh, csh and fish.
 std::string quoted(const std::string& script) {
@@ -148,7 +153,6 @@ void Link::connect() {
   mark_ = random_mark();
   is_marked_ = false;
   input_.clear();
-  ++tries_;
   const std::string script =
       "echo; echo " + mark_ + " begin $(uname -s) $(uname -m); " + beginning(machine_, program_) +
       "if test -f \"$p\"; then s=$(h \"$p\"); if test \"$s\" = " + program_.sha256 +
@@ -205,6 +209,9 @@ void Link::turn() {
     return lose("the far program could not be sent in ten minutes");
   if (state_ != State::up) return;
   if (now - heard_ > silence) return lose("it hasn't answered for " + std::to_string(silence.count()) + " s");
+  for (const auto& [id, question] : questions_)
+    if (question.is_sent && now - question.sent_at > time_to_answer)
+      return lose_garbled("no answer to a question in ten minutes");
   if (now - pinged_ < between_pings) return;
   pinged_ = now;
   ask(
@@ -229,18 +236,18 @@ void Link::read_lines() {
     if (child_.get() != child) return;  // lost, or another one was started
   }
   input_.erase(0, begin);
-  if (input_.size() > (is_marked_ ? longest_talk_line : longest_noise))
-    lose(is_marked_ ? "it sent a line of more than 1 MiB" : "its login prints more than 1 MiB before anything starts");
+  if (is_marked_ && input_.size() > longest_talk_line) return lose_garbled("a line of more than 1 MiB");
+  if (!is_marked_ && input_.size() > longest_noise) lose("its login prints more than 1 MiB before anything starts");
 }
 
 void Link::take_line(std::string_view line) {
   if (line.starts_with(mark_ + " ")) return take_mark(line.substr(mark_.size() + 1));
   if (!is_marked_) return;
   if (line.empty()) return;
-  if (nests_deep(line)) return lose("it sent something that isn't ours");
+  if (nests_deep(line)) return lose_garbled("a line that is nested too deep");
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
   if (!json.is_object()) {
-    if (state_ == State::up) lose("it sent something that isn't ours: " + harmless(std::string(line.substr(0, 80))));
+    if (state_ == State::up) lose_garbled(harmless(std::string(line.substr(0, 80))));
     return;
   }
   take_json(json);
@@ -257,17 +264,19 @@ void Link::take_mark(std::string_view words) {
             "); build it there: cmake -S . -B build -DSTEPLADDER_TRAINER=OFF "
             "-DSTEPLADDER_DESKTOP=OFF && cmake --build build --target stepladder-far; copy the file here and set "
             "STEPLADDER_FAR to it",
-        true);
+        Fault::hopeless);
   }
   if (words == "need") {
-    if (sent_program_) return lose("the far program was sent, but is not there or was changed", true);
+    if (sent_program_) return lose("the far program was sent, but is not there or was changed", Fault::hopeless);
     return send_program_here();
   }
   if (words == "unsent") return send_program();
   if (words == "stored") return connect();
-  if (words == "failed") return lose("the far program can't be stored there: " + last_line(child_->errors()), true);
+  if (words == "failed")
+    return lose("the far program can't be stored there: " + last_line(child_->errors()), Fault::hopeless);
   if (words == "unverified")
-    return lose("the far program can't be verified there: it has none of sha256sum, shasum and openssl", true);
+    return lose("the far program can't be verified there: it has none of sha256sum, shasum and openssl",
+                Fault::hopeless);
 }
 
 void Link::take_json(const Json& line) {
@@ -287,16 +296,16 @@ void Link::take_json(const Json& line) {
 void Link::begin_talk(const Json& greeting) {
   if (state_ != State::connecting && state_ != State::sending) return;
   if (integer_in(greeting, "stepladder-far") != protocol)
-    return lose("the far program there speaks another version of our protocol", true);
+    return lose("the far program there speaks another version of our protocol", Fault::hopeless);
   Question hello{.request = {{"do", "hello"}, {"version", protocol}}, .answer = {}, .when_lost = WhenLost::fail};
   hello.answer = [this](const Json& ok, const std::string& error) {
-    if (!error.empty()) return lose(error, true);
+    if (!error.empty()) return lose(error, Fault::hopeless);
     hello_ = ok;
     state_ = State::up;
     lost_at_ = missing;
     why_.clear();
-    is_hopeless_ = sent_program_ = false;
-    pinged_ = Clock::now();
+    is_hopeless_ = is_garbled_ = sent_program_ = false;
+    pinged_ = up_since_ = Clock::now();
     ears_.came_up();
     for (auto& [id, question] : questions_)
       if (!question.is_sent) send(id, question);
@@ -315,6 +324,7 @@ void Link::ask(std::string_view verb, Json fields, Answer answer, WhenLost when_
 
 void Link::send(std::int64_t id, Question& question) {
   question.is_sent = true;
+  question.sent_at = Clock::now();
   Json request = {{"id", id}};
   request.update(question.request);
   child_->write(request.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
@@ -328,18 +338,30 @@ std::string Link::words_of_failure() const {
   return "the far program could not be started there" + (said.empty() ? "" : ": " + said);
 }
 
-void Link::lose(const std::string& why, bool hopeless) {
-  const bool was_up = is_up();
+// A machine that sends rubbish would do so again at once, for ever.
+Link::Clock::duration Link::wait_after(Fault fault) const {
+  if (fault == Fault::hopeless) return longest_wait;
+  const Seconds wait = Seconds(1) * (1 << std::clamp(failures_ - 1, 0, 10));
+  return std::min(wait, fault == Fault::garbled ? longest_wait_if_garbled : longest_wait);
+}
+
+void Link::lose_garbled(const std::string& what) {
+  lose("its answers aren't Stepladder's (" + what + ")", Fault::garbled);
+}
+
+void Link::lose(const std::string& why, Fault fault) {
+  const Seconds good = fault == Fault::garbled ? steady_if_garbled : steady;
+  if (is_up() && Clock::now() - up_since_ > good) failures_ = 0;
+  ++failures_;
   if (is_missing(lost_at_)) lost_at_ = unix_now();
   why_ = why;
-  is_hopeless_ = hopeless;
+  is_hopeless_ = fault == Fault::hopeless;
+  is_garbled_ = fault == Fault::garbled;
   state_ = State::waiting;
   sent_program_ = false;
   child_.reset();
   input_.clear();
-  if (was_up) tries_ = 0;
-  const auto wait = was_up ? Seconds(1) : Seconds(1) * (1 << std::min(tries_, 6));
-  next_try_ = Clock::now() + std::min<Clock::duration>(hopeless ? longest_wait : wait, longest_wait);
+  next_try_ = Clock::now() + wait_after(fault);
   std::vector<Answer> failed;
   for (auto question = questions_.begin(); question != questions_.end();) {
     const bool again = question->second.when_lost == WhenLost::again;

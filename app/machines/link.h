@@ -1,5 +1,6 @@
 // The connection to one machine (docs/far.md): starts ssh, brings the far program there, and talks to it. Connects
-// again by itself for as long as the object lives.
+// again by itself for as long as the object lives: after 1, 2, 4 ... 60 s, and after answers that aren't ours ever more
+// rarely, up to a quarter of an hour.
 #pragma once
 
 #include <poll.h>
@@ -81,7 +82,10 @@ class Link {
   const std::string& why() const { return why_; }  // of the last failure, a sentence
   // It will fail again until somebody changes something: another architecture, a program that can't be run.
   bool is_hopeless() const { return is_hopeless_; }
-  int tries() const { return tries_; }  // since it was up
+  // It was reached, but sent what the far program never sends.
+  bool is_garbled() const { return is_garbled_; }
+  // Connections in a row that failed, or were soon lost.
+  int failures() const { return failures_; }
   void try_now() {
     next_try_ = {};
     asks_nothing_ = false;
@@ -95,6 +99,7 @@ class Link {
     Answer answer;
     WhenLost when_lost;
     bool is_sent = false;
+    Clock::time_point sent_at{};
   };
 
   void connect();
@@ -106,7 +111,10 @@ class Link {
   void take_json(const Json& line);
   void begin_talk(const Json& greeting);
   void send(std::int64_t id, Question& question);
-  void lose(const std::string& why, bool hopeless = false);
+  enum class Fault { passing, hopeless, garbled };
+  void lose(const std::string& why, Fault fault = Fault::passing);
+  void lose_garbled(const std::string& what);
+  Clock::duration wait_after(Fault fault) const;
   std::string words_of_failure() const;
   std::vector<std::string> command(const std::string& script) const;
   std::vector<std::string> environment() const;
@@ -126,10 +134,12 @@ class Link {
   double lost_at_ = missing;
   std::string why_;
   bool is_hopeless_ = false;
+  bool is_garbled_ = false;
   bool asks_nothing_ = false;
   bool sent_program_ = false;  // since the link was lost
-  int tries_ = 0;
+  int failures_ = 0;
   Clock::time_point next_try_{};
+  Clock::time_point up_since_{};
   Clock::time_point began_{};
   Clock::time_point heard_{};
   Clock::time_point pinged_{};

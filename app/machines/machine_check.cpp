@@ -140,6 +140,10 @@ std::string explained(const std::string& why, const std::string& alias) {
       {"ssh cannot be started", "OpenSSH's client isn't installed here."},
       {"Too many authentication failures",
        "ssh offers too many keys: set IdentityFile and IdentitiesOnly in ~/.ssh/config."},
+      {"aren't Stepladder's",
+       "Something else writes into the connection: look at what `ssh " + alias +
+           " true` prints. It is tried again ever more rarely, at last every quarter of an hour; `machines check " +
+           alias + "` tries it at once."},
       {"No space left",
        "Its disk is full: make room, or choose another folder with `machines add " + alias + " --folder`."},
       {"Read-only file system",

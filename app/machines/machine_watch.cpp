@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/format.h"
+#include "app/machines/far_kind.h"
 #include "app/machines/machine_check.h"
 
 namespace stepladder {
@@ -73,7 +74,8 @@ void MachineWatch::add(const Machine& machine) {
 void MachineWatch::remove(const std::string& alias) {
   post([this, alias](RunStore& store, FarRuns&) {
     for (const FarRun& run : store.machines().open_runs())
-      if (run.alias == alias) return tell("Runs at " + alias + " may still have steps that aren't here", true);
+      if (run.alias == alias && has_runs_here(run.kind))
+        return tell("Runs at " + alias + " may still have steps that aren't here", true);
     store.machines().remove(alias);
   });
 }
@@ -200,7 +202,7 @@ void MachineWatch::publish(RunStore& store, FarRuns& runs) {
   }
   if (!changed) return;
   std::vector<MachineStatus> all;
-  for (const auto& [alias, status] : statuses_) all.push_back(status);
+  for (const Machine& machine : machines) all.push_back(statuses_[machine.alias]);  // in the order of the store
   {
     const MutexLock lock(mutex_);
     published_ = std::move(all);

@@ -123,6 +123,11 @@ def check_the_list(box):
         given = eval(line)  # what this test has noted itself
         assert given[:3] == ["-T", "-a", "-x"] and given[-3] == "--" and given[-2] == "box", given
         assert given[-1].startswith("exec /bin/sh -c '") and given[-1].count("'") == 2, given
+    for name in ("node10", "node2"):
+        box.succeeds("machines", "add", name)
+    assert [row["alias"] for row in box.json("machines")] == ["box", "node2", "node10"], "numbers count as numbers"
+    for name in ("node10", "node2"):
+        box.succeeds("machines", "remove", name)
     checks = {each["name"]: each for each in box.json("machines", "check", "box")[0]["checks"]}
     assert checks["Connection"]["result"] == "ok" and checks["Folder"]["result"] == "ok", checks
     assert checks["Stepladder"]["result"] in ("ok", "warning"), checks
@@ -379,6 +384,19 @@ def check_the_setup(box):
     assert status == 1 and "not a supported wheel" in out and "could not be installed at fresh" in err, (status, out, err)
     out, _ = box.succeeds("machines", "setup", "fresh", "--yes", "--wheel", good)
     assert "pip install --no-input" in out and "stepladder 0." in out, out
+    # Out of reach: it ends with an error, and the same command goes on with what was asked for.
+    def setups():
+        return box.rows("SELECT uid, is_over FROM far_runs WHERE alias = 'fresh' AND kind = 'setup' ORDER BY asked_at")
+
+    known = setups()
+    box.cut()
+    status, _, err = box.run("machines", "setup", "fresh", "--yes", "--wheel", bad)
+    assert status == 1 and "tried 5 times" in err and "VPN" in err and "which is kept" in err, (status, err)
+    kept = setups()
+    assert kept[:-1] == known and kept[-1][1] == 0, kept
+    box.mend()
+    out, _ = box.succeeds("machines", "setup", "fresh", "--yes", "--wheel", good)
+    assert setups() == [*known, (kept[-1][0], 1)] and "pip install --no-input" in out, "the wheel of now, asked for once"
     box.environment["PATH"] = before
     assert box.json("machines", "check", "fresh")[0]["version"], "what was installed is found"
     if list(BUILD.glob("libstepladder_trainer.*")):
@@ -406,6 +424,7 @@ def check_an_experiment(box):
     assert sorted((there / "order").read_text().split()) == ["baseline"] * 2 + ["candidate"] * 2
     assert len(list((there / "out").glob("*/0[12].log"))) == 4
     assert not (box.path / "out").exists() and box.run(*words, "--json")[0] == 2
+    assert box.rows("SELECT DISTINCT kind FROM far_runs WHERE name = 'record on box'") == [("record",)]
 
 
 HOSTILE = r"""
@@ -471,6 +490,7 @@ def check_hostile_machines(box):
         ssh.write_text(f"""#!{sys.executable}
 import os, re, sys
 mark = re.search(r"echo (stepladder-\\d+) begin", sys.argv[-1])
+open({str(box.path / "connections")!r}, "a").write("x")
 print(mark.group(1), "begin", os.uname().sysname, os.uname().machine, flush=True)
 os.execv({sys.executable!r}, [{sys.executable!r}, {str(hostile)!r}, {mode!r}])
 """)
@@ -485,11 +505,21 @@ os.execv({sys.executable!r}, [{sys.executable!r}, {str(hostile)!r}, {mode!r}])
             box.wait("the link is given up", lambda: box.rows("SELECT lost_why FROM machines WHERE lost_why IS NOT NULL"))
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=PATIENCE_S)
-            assert "can't be reached" in err, (mode, err)
+            assert "can't be reached" in err and "aren't Stepladder's" in err and "more rarely" in err, (mode, err)
             with sqlite3.connect(box.database) as database:
                 database.execute("UPDATE machines SET lost_why = NULL, lost_at = NULL")
                 database.execute("UPDATE far_runs SET is_over = 1")
         assert not list(box.path.rglob("evil")) and not os.path.exists("/tmp/evil"), mode
+    # Somebody waits for a setup, so it ends; the last mode's rubbish follows each connection.
+    (box.path / "connections").write_text("")
+    wheel = box.path / "stepladder-0.1.0-any.whl"
+    wheel.write_bytes(b"wheel")
+    before = box.environment["STEPLADDER_SSH"]
+    box.environment["STEPLADDER_SSH"] = str(ssh)
+    status, _, err = box.run("machines", "setup", "box", "--yes", "--wheel", wheel)
+    box.environment["STEPLADDER_SSH"] = before
+    assert status == 1 and "aren't Stepladder's (not json at all)" in err and "tried 5 times" in err, (status, err)
+    assert (box.path / "connections").read_text() == "x" * 5
 
 
 def main():

@@ -2,12 +2,16 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
+#include <chrono>
 #include <iostream>
+#include <optional>
+#include <utility>
 
 #include "app/cli/machines/on_machine.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/machines/far_kind.h"
+#include "app/machines/machine_check.h"
 #include "app/machines/packed_files.h"
 
 namespace stepladder {
@@ -32,6 +36,33 @@ bool agrees(const std::string& question) {
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes" || answer == "Y";
+}
+
+constexpr int most_failures = 5;  // of the link, in a row: 15 s of waits, and what ssh takes
+
+// Somebody waits for it, so it ends where the machine can't be reached; the request is kept.
+struct FollowedSetup {
+  std::optional<FarProgress> progress;  // nullopt: interrupted, or given up
+  std::string given_up;                 // why
+};
+FollowedSetup follow_setup(FarRuns& runs, const Machine& machine, const FarRun& run) {
+  constexpr std::chrono::milliseconds patience(100);
+  while (!interrupted()) {
+    runs.turn(patience);
+    auto progress = runs.progress(run.uid);
+    if (!progress || progress->run.is_over) return {.progress = std::move(progress), .given_up = {}};
+    const Link& link = runs.link(machine);
+    if (link.is_up() || (link.failures() < most_failures && !link.is_hopeless())) continue;
+    const std::string tries = link.failures() == 1 ? "once" : std::to_string(link.failures()) + " times";
+    const std::string rest = progress->run.is_started
+                                 ? "The installation goes on there; `machines setup " + machine.alias + "` follows it"
+                                 : "The machine hasn't confirmed the request, which is kept; `machines setup " +
+                                       machine.alias + "` tries again, as do `machines follow` and the window";
+    const std::string why = unreachable(link).reason;
+    return {.progress = {},
+            .given_up = why + (why.ends_with('.') ? " " : ". ") + "It was tried " + tries + ". " + rest};
+  }
+  return {};
 }
 
 }  // namespace
@@ -59,9 +90,18 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
       "set -e; v=\"${STEPLADDER_DIR%/runs/*}/venv\"; python3 -m venv \"$v\"; \"$v/bin/pip\" install --no-input "
       "--disable-pip-version-check ./*.whl; \"$v/bin/stepladder\" --version";
   FarRuns runs(store, ears_of_terminal(true), asks_on_terminal());
-  const FarRun run = runs.start(
-      machine, {.kind = "setup", .name = "setup", .command = {"/bin/sh", "-c", script}, .tree = packed.archive()});
-  const auto progress = follow_to_end(runs, run, false);
+  std::optional<FarRun> run = runs.go_on(machine, far_kind::setup, packed.archive());
+  if (run && run->is_started)
+    std::cerr << "stepladder: follows the installation that is under way at " << alias << "\n";
+  if (!run)
+    run = runs.start(
+        machine,
+        {.kind = far_kind::setup, .name = "setup", .command = {"/bin/sh", "-c", script}, .tree = packed.archive()});
+  const auto [progress, given_up] = follow_setup(runs, machine, *run);
+  if (!given_up.empty()) {
+    std::cerr << "stepladder: Stepladder could not be installed at " << alias << ": " << given_up << "\n";
+    return exit_failed;
+  }
   if (!progress) return exit_interrupted;
   if (progress->phase == "ended" && progress->exit_status == 0) return exit_done;
   std::cerr << "stepladder: Stepladder could not be installed at " << alias

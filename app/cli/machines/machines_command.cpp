@@ -11,6 +11,7 @@
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/machines/far_kind.h"
 #include "app/machines/far_runs.h"
 #include "app/machines/machine_check.h"
 
@@ -192,7 +193,7 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   find_machine(store, flags.alias);
   std::size_t open = 0;
-  for (const FarRun& run : store.machines().open_runs()) open += run.alias == flags.alias;
+  for (const FarRun& run : store.machines().open_runs()) open += run.alias == flags.alias && has_runs_here(run.kind);
   if (open > 0 && !flags.forces)
     throw UsageError(runs_text(open) + " at " + flags.alias +
                      " may still have steps that aren't here; --force removes it all the same");

@@ -199,7 +199,6 @@ int run_on_machine(const OnMachine& on, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   const Machine machine = find_machine(store, on.alias);
   FarCommand asked = stepladder_there(machine, words_for_there(command_words()), false);
-  asked.kind = "setup";  // it has no runs here
   asked.folder = on.folder.empty() ? std::filesystem::current_path().string() : on.folder;
   asked.slurm = slurm_of(on, machine);
   FarRuns runs(store, ears_of_terminal(true), asks_on_terminal());

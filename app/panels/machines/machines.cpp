@@ -12,6 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/machines/far_kind.h"
 #include "app/machines/machine_check.h"
 #include "app/panels/machines/machine_form.h"
 
@@ -158,7 +159,7 @@ void draw_work(const MachineStatus& status, const Workspace& workspace, Commands
              text_size);
     if (work.runs.empty()) {
       ImGui::SameLine();
-      text_quiet("no step yet");
+      text_quiet(has_runs_here(work.kind) ? "no step yet" : text_without_runs(work.kind));
     }
     std::size_t waiting = 0;
     for (const RunId id : work.runs) {

@@ -1,9 +1,12 @@
 #include "storage/database/machines/machine_store.h"
 
+#include <algorithm>
+
 #include "storage/bounded_text.h"
 #include "storage/database/database.h"
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
+#include "storage/natural_order.h"
 
 namespace stepladder {
 namespace {
@@ -49,9 +52,11 @@ FarRun read_far_run(Statement& row) {
 }  // namespace
 
 std::vector<Machine> MachineStore::machines() {
-  Statement rows(database_, std::string("SELECT ") + machine_columns + " FROM machines ORDER BY alias");
+  Statement rows(database_, std::string("SELECT ") + machine_columns + " FROM machines");
   std::vector<Machine> machines;
   while (rows.step()) machines.push_back(read_machine(rows));
+  std::sort(machines.begin(), machines.end(),
+            [](const Machine& a, const Machine& b) { return naturally_before(a.alias, b.alias); });
   return machines;
 }
 

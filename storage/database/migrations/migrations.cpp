@@ -25,7 +25,8 @@ std::span<const char* const> migrations() {
                                          ladder_uids,
                                          machines,
                                          profiler,
-                                         without_module};
+                                         without_module,
+                                         experiments_on_machines};
   return list;
 }
 

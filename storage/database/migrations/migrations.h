@@ -29,6 +29,7 @@ extern const char metrics[];
 extern const char queue[];
 extern const char followed[];
 extern const char machines[];
+extern const char experiments_on_machines[];
 
 // traces.cpp
 extern const char traces[];

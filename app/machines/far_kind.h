@@ -1,0 +1,28 @@
+// What kinds of commands are started on machines (FarRun::kind), and what each leaves here.
+#pragma once
+
+#include <string_view>
+
+namespace stepladder {
+
+namespace far_kind {
+
+inline constexpr const char* watch = "watch";    // any program
+inline constexpr const char* record = "record";  // an experiment of `record run`: its logs stay there
+inline constexpr const char* setup = "setup";    // an installation of Stepladder
+
+}  // namespace far_kind
+
+// The others are called as the command that trains: "train", "ladder", "sweep". Whether steps arrive here.
+inline bool has_runs_here(std::string_view kind) {
+  return kind != far_kind::record && kind != far_kind::setup;
+}
+
+// In place of its runs; empty if it has some.
+inline const char* text_without_runs(std::string_view kind) {
+  return kind == far_kind::record  ? "an experiment, whose logs stay there"
+         : kind == far_kind::setup ? "installs Stepladder"
+                                   : "";
+}
+
+}  // namespace stepladder
