@@ -369,6 +369,7 @@ void FarRuns::note_links() {
     const bool is_lost = !is_missing(link->lost_at()) && !link->is_up();
     const auto noted = noted_.find(alias);
     if (link->is_up()) {
+      if (link->is_garbled()) continue;  // its greeting alone is no sign that it's well again
       if (noted != noted_.end() && noted->second > 0 && now - noted->second < between_notes_s) continue;
       if (noted != noted_.end() && noted->second < 0) {
         ears_.tell(alias + " can be reached again");

@@ -287,6 +287,7 @@ void Link::take_json(const Json& line) {
   if (question == questions_.end()) return;
   const Answer answer = std::move(question->second.answer);
   questions_.erase(question);
+  if (is_up()) is_garbled_ = false;
   const auto ok = line.find("ok");
   const std::string error = text_in(line, "error");
   if (ok != line.end() && ok->is_object()) return answer(*ok, "");
@@ -304,7 +305,7 @@ void Link::begin_talk(const Json& greeting) {
     state_ = State::up;
     lost_at_ = missing;
     why_.clear();
-    is_hopeless_ = is_garbled_ = sent_program_ = false;
+    is_hopeless_ = sent_program_ = false;  // is_garbled_ waits for an answer to more than the greeting
     pinged_ = up_since_ = Clock::now();
     ears_.came_up();
     for (auto& [id, question] : questions_)

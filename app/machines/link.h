@@ -82,7 +82,7 @@ class Link {
   const std::string& why() const { return why_; }  // of the last failure, a sentence
   // It will fail again until somebody changes something: another architecture, a program that can't be run.
   bool is_hopeless() const { return is_hopeless_; }
-  // It was reached, but sent what the far program never sends.
+  // It was reached, but sent what the far program never sends, and has answered nothing but a greeting since.
   bool is_garbled() const { return is_garbled_; }
   // Connections in a row that failed, or were soon lost.
   int failures() const { return failures_; }

@@ -45,7 +45,7 @@ struct Machine {
 struct FarRun {
   std::string uid;  // 32 hexadecimal digits, also the name of its folder there
   std::string alias;
-  std::string kind;  // "watch", "train", "ladder", "sweep", "setup"
+  std::string kind;  // "watch", "train", "ladder", "sweep", "record", "setup"
   std::string name;
   std::string request;  // JSON: `start` of docs/far.md
   std::string sent;     // JSON: the working tree that was sent; empty: none
