@@ -27,6 +27,7 @@ struct DeviceReport {
   std::string process_groups_note;      // why processes cannot train together; empty: they can, on the CPU
   std::string gpu_process_groups_note;  // the same for GPUs, if there are any
   std::string step_capture_note;        // why steps cannot be captured on the GPU; empty: they can, or there is no GPU
+  std::string gpu_kernels_note;         // the same for the kernels of compile-max, which are compiled where they run
 
   // "auto" becomes cuda if there is one, else mps, else cpu; any other name stays.
   std::string resolve(const std::string& device) const;

@@ -36,7 +36,7 @@ std::string unavailable_on_gpu(const Recipe& recipe, const DeviceReport& report)
   if (report.gpus.empty()) return "no usable NVIDIA GPU";
   if (recipe.nproc > 1) return "a captured step cannot exchange gradients with other processes (--nproc)";
   if (recipe.d_model > 4096) return "the kernels take models of at most 4,096 columns (--d-model)";
-  return report.step_capture_note;
+  return report.step_capture_note.empty() ? report.gpu_kernels_note : report.step_capture_note;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "engine/trainer/cuda_library.h"
+#include "engine/trainer/device/kernel_module.h"
 #include "engine/trainer/parallel/process_group.h"
 
 namespace stepladder {
@@ -21,12 +22,13 @@ const DeviceReport& device_report() {
     all.process_groups_note = process_groups_note(at::kCPU);
     all.gpu_process_groups_note = process_groups_note(at::kCUDA);
     all.step_capture_note = cuda.parts_note;
+    if (!cuda.gpus.empty()) all.gpu_kernels_note = cuda.parts ? nvrtc_note() : cuda.parts_note;
     return all;
   }();
   return report;
 }
 
-std::string try_to_capture(at::Device device, const StepGraphMaker& make_graph) {
+std::string try_to_compile(at::Device device, Compile compile, const StepGraphMaker& make_graph) {
   Recipe tiny;
   tiny.layers = tiny.heads = 2;
   tiny.d_model = 64;
@@ -34,7 +36,7 @@ std::string try_to_capture(at::Device device, const StepGraphMaker& make_graph) 
   tiny.seq = 32;
   tiny.steps = 1;
   tiny.device = device.is_cuda() ? "cuda" : "cpu";
-  tiny.compile = Compile::on;
+  tiny.compile = compile;
   std::string reason;
   RunControl control;
   train(
@@ -48,8 +50,11 @@ std::string try_to_capture(at::Device device, const StepGraphMaker& make_graph) 
 
 DeviceReport probe() {
   DeviceReport report = device_report();
-  if (!report.gpus.empty() && report.step_capture_note.empty())
-    report.step_capture_note = try_to_capture(at::Device(at::kCUDA, 0));
+  if (report.gpus.empty()) return report;
+  const at::Device first(at::kCUDA, 0);
+  if (report.step_capture_note.empty()) report.step_capture_note = try_to_compile(first, Compile::on);
+  if (report.step_capture_note.empty() && report.gpu_kernels_note.empty())
+    report.gpu_kernels_note = try_to_compile(first, Compile::max);
   return report;
 }
 

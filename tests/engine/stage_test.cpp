@@ -150,6 +150,11 @@ TEST(Stages, CompileMaxPlansWhatACpuOrAGpuDoes) {
   DeviceReport without = machine_with(9, 0);
   without.step_capture_note = "built without CUDA's headers";
   EXPECT_EQ(planned.unavailable(Recipe{}, without, "cuda"), "built without CUDA's headers");
+  DeviceReport no_compiler = machine_with(9, 0);
+  no_compiler.gpu_kernels_note = "NVRTC is missing";
+  EXPECT_EQ(planned.unavailable(Recipe{}, no_compiler, "cuda"), "NVRTC is missing");
+  EXPECT_EQ(planned.unavailable(Recipe{}, no_compiler, "cpu"), "");
+  EXPECT_EQ(stage_by_id("compile").unavailable(Recipe{}, no_compiler, "cuda"), "");
   const Recipe rounded{.matmul = MatmulPrecision::bf16};
   EXPECT_EQ(planned.unavailable(rounded, DeviceReport{}, "cpu"),
             "the plan has no bf16 inside float32 products (bf16-matmul); use it with bf16, or with neither");

@@ -180,8 +180,8 @@ TEST(CapturedStep, AStepThatCannotBeCapturedSaysWhy) {
 }
 
 TEST(CapturedStep, IsTriedOnATinyModelBeforeItIsOffered) {
-  EXPECT_EQ(try_to_capture(at::kCPU, [](at::Device) { return std::make_unique<Repeating>(); }), "");
-  EXPECT_EQ(try_to_capture(at::kCPU, [](at::Device) { return std::make_unique<Refusing>(); }),
+  EXPECT_EQ(try_to_compile(at::kCPU, Compile::on, [](at::Device) { return std::make_unique<Repeating>(); }), "");
+  EXPECT_EQ(try_to_compile(at::kCPU, Compile::on, [](at::Device) { return std::make_unique<Refusing>(); }),
             "compile: the step cannot be captured: operation not permitted");
 }
 

@@ -138,7 +138,7 @@ TEST(DeviceStep, AKernelThatDoesSomethingElseFailsTheRun) {
 // Only with a GPU: captured, with its own kernels and cuBLASLt's epilogues, against the model's operations one by one.
 TEST(CudaKernels, WholeStepsTrainAsTheModelsOwnOperations) {
   if (device_report().gpus.empty()) GTEST_SKIP() << device_report().cuda_note;
-  if (const std::string& note = device_report().step_capture_note; !note.empty()) GTEST_SKIP() << note;
+  if (const std::string& note = device_report().gpu_kernels_note; !note.empty()) GTEST_SKIP() << note;
   Recipe tiny = small_recipe();
   tiny.steps = 10;
   tiny.clip = 1;
