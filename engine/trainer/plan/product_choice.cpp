@@ -5,17 +5,20 @@
 #include <chrono>
 #include <cstdio>
 #include <limits>
+#include <memory>
+#include <optional>
 
+#include "engine/trainer/plan/crew.h"
 #include "engine/trainer/plan/weight_products.h"
 
 namespace stepladder {
 namespace {
 
-constexpr int rounds = 3;               // the fastest counts
-constexpr int probes = 2;               // the first call of a library prepares it
-constexpr double least_gain = 1.1;      // of another way over the first
-constexpr std::int64_t probe_rows = 4;  // a way that takes longer for these than another for all is slower
-constexpr std::int64_t head_columns = 1024;
+constexpr int rounds = 3;                    // the fastest counts
+constexpr int probes = 2;                    // the first call of a library prepares it
+constexpr double least_gain = 1.1;           // of another way over the first
+constexpr std::int64_t probe_rows = 4;       // a way that takes longer for these than another for all is slower
+constexpr std::int64_t head_columns = 4096;  // more than a cache holds in a wide model, as the whole head is
 
 std::string in_ms(double seconds) {
   std::array<char, 32> text{};
@@ -23,7 +26,7 @@ std::string in_ms(double seconds) {
   return text.data();
 }
 
-// One product with its memory: y = x W^T and d_x = d_y W of `rows` rows, or a block of a weight's gradient.
+// One product with a thread's memory: y = x W^T and d_x = d_y W of `rows` rows, or a block of a weight's gradient.
 template <class T>
 class Trial {
  public:
@@ -42,37 +45,63 @@ class Trial {
     for (std::int64_t i = 0; i < rows * most; ++i) store(x_[i], static_cast<float>(i % 13) / 16 - 0.4F);
   }
 
+  // `way` must outlive the runs.
+  void prepare(const ProductWay<T>& way) {
+    packed_.emplace();
+    packed_weight_ = {};
+    products_.emplace(way);
+    products_->place(*packed_, packed_weight_, way, weight_, out_, in_);
+    packed_->place_all();
+    for (std::int64_t task = 0; task < packed_weight_.pack_tasks(); ++task) products_->pack(packed_weight_, task);
+  }
+
+  void run(std::int64_t rows) {
+    if (is_gradient_) {
+      const Product product{.rows = out_, .columns = in_, .depth = rows, .out = result_, .out_row = in_};
+      products_->gradient(x_, out_, y_, in_, product, panels_);
+      return;
+    }
+    const ProductScratch scratch{.left = left_, .out = result_, .panels = panels_};
+    products_->rows_across(x_, packed_weight_, rows, nullptr, y_, scratch);
+    products_->rows_along(x_, packed_weight_, rows, y_, scratch);
+  }
+
+ private:
+  const std::int64_t rows_, out_, in_;
+  const bool is_gradient_;
+  Arena arena_;
+  std::optional<Arena> packed_;
+  PackedWeight<T> packed_weight_;
+  std::optional<WeightProducts<T>> products_;
+  float *weight_ = nullptr, *left_ = nullptr, *result_ = nullptr, *panels_ = nullptr;
+  T *x_ = nullptr, *y_ = nullptr;
+};
+
+// The product on each of the crew's threads at once, as a step runs it: they share the memory's bandwidth, and a
+// library may make them wait for each other.
+template <class T>
+class Trials {
+ public:
+  template <class... Shape>
+  Trials(Crew& crew, std::int64_t rows, Shape... shape) : crew_(crew), rows_(rows) {
+    for (int i = 0; i < crew.workers(); ++i) trials_.push_back(std::make_unique<Trial<T>>(rows, shape...));
+  }
+
   double seconds(const ProductWay<T>& way, std::int64_t rows, int times, const Stopwatch& stopwatch) {
-    Arena packed;
-    PackedWeight<T> weight;
-    const WeightProducts<T> products(way);
-    products.place(packed, weight, way, weight_, out_, in_);
-    packed.place_all();
-    for (std::int64_t task = 0; task < weight.pack_tasks(); ++task) products.pack(weight, task);
+    for (const auto& trial : trials_) trial->prepare(way);
+    const Phase phase{.tasks = crew_.workers(),
+                      .work = [&](std::int64_t task, int) { trials_[static_cast<std::size_t>(task)]->run(rows); }};
     double least = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < times; ++i) least = std::min(least, stopwatch([&] { run(products, weight, rows); }));
+    for (int i = 0; i < times; ++i) least = std::min(least, stopwatch([&] { crew_.run({&phase, 1}); }));
     return least;
   }
 
   std::int64_t rows() const { return rows_; }
 
  private:
-  void run(const WeightProducts<T>& products, const PackedWeight<T>& weight, std::int64_t rows) {
-    if (is_gradient_) {
-      const Product product{.rows = out_, .columns = in_, .depth = rows, .out = result_, .out_row = in_};
-      products.gradient(x_, out_, y_, in_, product, panels_);
-      return;
-    }
-    const ProductScratch scratch{.left = left_, .out = result_, .panels = panels_};
-    products.rows_across(x_, weight, rows, nullptr, y_, scratch);
-    products.rows_along(x_, weight, rows, y_, scratch);
-  }
-
-  const std::int64_t rows_, out_, in_;
-  const bool is_gradient_;
-  Arena arena_;
-  float *weight_ = nullptr, *left_ = nullptr, *result_ = nullptr, *panels_ = nullptr;
-  T *x_ = nullptr, *y_ = nullptr;
+  Crew& crew_;
+  const std::int64_t rows_;
+  std::vector<std::unique_ptr<Trial<T>>> trials_;
 };
 
 struct Timed {
@@ -81,20 +110,20 @@ struct Timed {
 };
 
 template <class T>
-Timed time_ways(Trial<T>& trial, const std::vector<ProductWay<T>>& ways, const Stopwatch& stopwatch) {
+Timed time_ways(Trials<T>& trials, const std::vector<ProductWay<T>>& ways, const Stopwatch& stopwatch) {
   Timed timed;
   double first = 0, best = 0;
   for (std::size_t i = 0; i < ways.size(); ++i) {
     if (i > 0) timed.timings += ", ";
     timed.timings += ways[i].name + " ";
     if (i > 0) {
-      const double probe = trial.seconds(ways[i], std::min(probe_rows, trial.rows()), probes, stopwatch);
+      const double probe = trials.seconds(ways[i], std::min(probe_rows, trials.rows()), probes, stopwatch);
       if (probe > best) {
         timed.timings += "over " + in_ms(probe);
         continue;
       }
     }
-    const double found = trial.seconds(ways[i], trial.rows(), rounds, stopwatch);
+    const double found = trials.seconds(ways[i], trials.rows(), rounds, stopwatch);
     timed.timings += in_ms(found);
     if (i == 0) first = best = found;
     if (found * least_gain < first && found < best) {
@@ -136,6 +165,7 @@ ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<Prod
   const std::int64_t C = shape.width, tokens = shape.sequences * shape.length;
   const std::int64_t rows = std::min<std::int64_t>(C <= small_width ? 64 : 128, tokens);
   double used_s = 0;
+  std::unique_ptr<Crew> crew;  // once there is something to time
   const auto choose = [&](const char* name, std::int64_t depth, std::int64_t out, std::int64_t in, ProductWay<T>& way) {
     const bool is_gradient = &way == &chosen.products.gradient;
     std::string key = std::to_string(is_gradient ? out : depth) + " x " + std::to_string(is_gradient ? in : out) +
@@ -150,8 +180,9 @@ ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<Prod
       timings = known->timings;
     } else if (used_s < budget_s) {
       used_s += wall_clock()([&] {
-        Trial<T> trial(depth, out, in, is_gradient);
-        const Timed timed = time_ways(trial, ways, stopwatch);
+        if (!crew) crew = std::make_unique<Crew>(shape.workers);
+        Trials<T> trials(*crew, depth, out, in, is_gradient);
+        const Timed timed = time_ways(trials, ways, stopwatch);
         way = ways[timed.best];
         timings = timed.timings;
       });

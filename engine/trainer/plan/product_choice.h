@@ -26,7 +26,7 @@ struct ChosenProducts {
 };
 
 // Of `ways`, the first for each product unless another one is faster by a tenth. Timing ends when `budget_s` is used
-// up; what wasn't timed by then takes the first way and isn't kept. Only this thread works.
+// up; what wasn't timed by then takes the first way and isn't kept. shape.workers threads compute the product at once.
 template <class T>
 ChosenProducts<T> choose_products(const PlanShape& shape, const std::vector<ProductWay<T>>& ways, KeptChoices& kept,
                                   double budget_s, const Stopwatch& stopwatch);

@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <thread>
 
 #include "engine/trainer/library_kernels.h"
 #include "engine/trainer/planned_step.h"
@@ -16,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool other_ran = false;
+std::atomic<bool> other_ran = false;
 
 // The plan's own products, which tell that they ran.
 ProductWay<float> other_way() {
@@ -60,6 +63,13 @@ class ProductChoice : public testing::Test {
                          .sequences = 1,
                          .length = 40,
                          .tied_head = false};
+
+ public:
+  PlanShape shape_on(int workers) const {
+    PlanShape shape = shape_;
+    shape.workers = workers;
+    return shape;
+  }
 };
 
 TEST_F(ProductChoice, TakesTheFastestAndKeepsIt) {
@@ -75,6 +85,23 @@ TEST_F(ProductChoice, TakesTheFastestAndKeepsIt) {
   EXPECT_EQ(calls, 0) << "kept choices are not timed again";
   EXPECT_EQ(again.lines, chosen.lines);
   EXPECT_EQ(again.products.fc.name, "other");
+}
+
+// A library that is fast on one thread may not be so on all.
+TEST_F(ProductChoice, TimesAllThreadsAtOnce) {
+  static std::atomic<int> inside = 0;
+  static std::atomic<bool> have_met = false;
+  ProductWay<float> meeting = own_way<float>();
+  meeting.multiply_weight = [](const Product& product, const float* packed) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    if (++inside == 2) have_met = true;
+    while (!have_met && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    multiply(product, packed);
+    --inside;
+  };
+  KeptChoices kept(file());
+  choose_products<float>(shape_on(2), {meeting}, kept, 0.001, wall_clock());
+  EXPECT_TRUE(have_met);
 }
 
 TEST_F(ProductChoice, StaysWithTheFirstWayUnlessAnotherIsFasterByATenth) {
