@@ -97,7 +97,8 @@ struct ExplainSpeedup {  // in the view Profile: the difference of two rungs, by
 struct ImportTraces {  // of profilers, on another thread
   std::vector<std::string> files;
 };
-struct RemoveTrace {  // with an undo
+struct StopTraceImport {};  // and of those that wait; traces that were kept stay
+struct RemoveTrace {        // with an undo
   std::int64_t trace = 0;
 };
 struct RemovePasses {  // with an undo
@@ -271,17 +272,16 @@ struct DismissMessage {
   std::size_t index = 0;
 };
 
-using Command =
-    std::variant<LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue,
-                 LoadSeries, LoadExcerpt, LoadDetail, LoadMetrics, WantFigures, LoadCurve, LoadAdvice, JudgeRecord,
-                 ShowProfile, ExplainSpeedup, ImportTraces, SaveView, SaveViewAs, OpenView, RenameView, DeleteView,
-                 ShowPanel, SelectLadder, SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline,
-                 OpenRun, Curate, RenameRun, RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport,
-                 Repeat, ConfirmSpeedup, StopVerification, ProposeLadder, ProposeStage, ResumeRun, LoadResumable,
-                 ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText, SavePoints, SaveFigure, SaveLadder, OpenFile,
-                 SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme, ToggleLineStyles, ToggleWaterfall, ChangeScale,
-                 ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing, DismissMessage, AddMachine, RemoveMachine,
-                 AskMachine, LookAtMachines, RemoveTrace, RemovePasses>;
+using Command = std::variant<
+    LaunchLadder, PlanLadder, SaveLadderPreset, OpenLadderPreset, StopRun, StopAll, PauseRun, MoveInQueue, LoadSeries,
+    LoadExcerpt, LoadDetail, LoadMetrics, WantFigures, LoadCurve, LoadAdvice, JudgeRecord, ShowProfile, ExplainSpeedup,
+    ImportTraces, StopTraceImport, SaveView, SaveViewAs, OpenView, RenameView, DeleteView, ShowPanel, SelectLadder,
+    SelectRung, SelectRun, SelectRuns, ClearSelection, ColourRun, SelectBaseline, OpenRun, Curate, RenameRun,
+    RenameLadder, DeleteLadder, Undo, PreviewImport, KeepImport, ForgetImport, Repeat, ConfirmSpeedup, StopVerification,
+    ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
+    SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
+    ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing,
+    DismissMessage, AddMachine, RemoveMachine, AskMachine, LookAtMachines, RemoveTrace, RemovePasses>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -118,6 +118,7 @@ class DesktopApp {
   void execute(const ShowProfile& show);
   void execute(const ExplainSpeedup& explain);
   void execute(const ImportTraces& import);
+  void execute(const StopTraceImport&);
   void execute(const RemoveTrace& remove);
   void execute(const RemovePasses& remove);
   void execute(const SaveView& save);

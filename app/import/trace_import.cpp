@@ -11,7 +11,7 @@ namespace {
 
 std::string name_of(const std::filesystem::path& file) {
   std::string name = file.filename().string();
-  for (const std::string_view ending : {".gz", ".json", ".pt.trace", ".sqlite"}) {
+  for (const std::string_view ending : {".gz", ".json", ".pt.trace", ".sqlite", ".hatchet"}) {
     if (name.size() > ending.size() && name.ends_with(ending)) name.resize(name.size() - ending.size());
   }
   return name;

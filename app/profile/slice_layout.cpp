@@ -55,6 +55,10 @@ void append(std::vector<DrawnSlice>& drawn, std::size_t begin, const DrawnSlice&
   drawn.push_back(piece);
 }
 
+void set_bits(std::span<const std::uint32_t> numbers, std::vector<std::uint64_t>& bits) {
+  for (const std::uint32_t number : numbers) bits[number / 64] |= std::uint64_t{1} << number % 64;
+}
+
 }  // namespace
 
 SliceIndex::SliceIndex(const StepSlices& step) {
@@ -86,6 +90,13 @@ SliceIndex::SliceIndex(const StepSlices& step) {
   for (const SliceRow& row : step.rows) {
     for (const KeptSlice& slice : row.slices) by_name_[next[slice.name]++] = number++;
   }
+  name_bits_.resize(step.names.size());
+  for (std::size_t name = 0; name < name_bits_.size(); ++name) {
+    const std::span<const std::uint32_t> numbers = numbers_of(name);
+    if (numbers.size() <= slices / 32) continue;
+    name_bits_[name].resize(slices / 64 + 1);
+    set_bits(numbers, name_bits_[name]);
+  }
 }
 
 OperatorKind SliceIndex::kind_of(const SliceRow& row, std::size_t number, std::size_t first, std::size_t behind) const {
@@ -113,9 +124,11 @@ SliceSearch::SliceSearch(const SliceIndex& index, const std::string& text) : is_
   for (std::size_t name = 0; name < index.lower_names_.size(); ++name) {
     names_.push_back(index.lower_names_[name].find(wanted) != std::string::npos);
     if (!names_.back()) continue;
-    const std::size_t from = index.name_starts_[name], to = index.name_starts_[name + 1];
-    count_ += static_cast<std::int64_t>(to - from);
-    for (std::size_t i = from; i < to; ++i) bits_[index.by_name_[i] / 64] |= std::uint64_t{1} << index.by_name_[i] % 64;
+    const std::span<const std::uint32_t> numbers = index.numbers_of(name);
+    count_ += static_cast<std::int64_t>(numbers.size());
+    const std::vector<std::uint64_t>& known = index.name_bits_[name];
+    if (known.empty()) set_bits(numbers, bits_);
+    for (std::size_t i = 0; i < known.size(); ++i) bits_[i] |= known[i];
   }
 }
 

@@ -27,6 +27,9 @@ class SliceIndex {
 
  private:
   friend class SliceSearch;
+  std::span<const std::uint32_t> numbers_of(std::size_t name) const {
+    return {by_name_.data() + name_starts_[name], by_name_.data() + name_starts_[name + 1]};
+  }
   static constexpr std::size_t block = 64;              // slices
   std::vector<std::vector<OperatorKind>> block_kinds_;  // that most time of each block of a row is of
   std::vector<std::vector<std::int64_t>> busy_;         // of the slices before each
@@ -34,6 +37,8 @@ class SliceIndex {
   std::vector<std::size_t> row_starts_;   // all slices are numbered row after row
   std::vector<std::uint32_t> by_name_;    // numbers of slices, those of a name together
   std::vector<std::size_t> name_starts_;  // where those of a name begin; and the end
+  // Of a frequent name, a bit for each slice, which costs less than its numbers; of others empty.
+  std::vector<std::vector<std::uint64_t>> name_bits_;
 };
 
 // Which slices have a name that holds a text. Costs as much as there are names and matches.

@@ -183,7 +183,6 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool key(string_t& text) override {
     if (depth_ == 1) top_key_ = text;
-    if (in_event() && text == "children") refuse_proton();
     if (events_depth_ > 0 && depth_ <= events_depth_ + 2) {
       (depth_ == events_depth_ + 1 ? key_ : argument_) = text;
     } else if (depth_ == 2) {
@@ -262,14 +261,6 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
                             .total_bytes = event_.total_bytes,
                             .address = static_cast<std::uint64_t>(event_.address),
                             .device = event_.device_type == 1 ? static_cast<int>(event_.device_id) : -1});
-  }
-
-  // Its file (.hatchet) is a list of trees.
-  [[noreturn]] static void refuse_proton() {
-    throw TraceError(
-        "is a profile of Triton's proton, which has sums but no step to add up; import a trace of PyTorch's profiler "
-        "or "
-        "an SQLite export of Nsight Systems");
   }
 
   // What is wrong with an event is told with its number, from 1.

@@ -1,7 +1,6 @@
 #include "storage/traces/nsight.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "storage/importers/importer.h"
@@ -9,22 +8,6 @@
 
 namespace stepladder {
 namespace {
-
-// "ProfilerStep#12", "step 12", "Iteration_12"; -1 for other ranges.
-std::int64_t range_step(std::string_view name) {
-  if (const std::int64_t number = step_number(name); number >= 0) return number;
-  const std::size_t digits = name.find_first_of("0123456789");
-  if (digits == std::string_view::npos) return -1;
-  std::string word;
-  for (const char c : name.substr(0, digits)) {
-    if (std::isalpha(static_cast<unsigned char>(c)))
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  }
-  if (word != "step" && word != "iter" && word != "iteration" && word != "trainstep") return -1;
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
-}
 
 std::string copy_name(std::int64_t kind) {
   switch (kind) {  // CUPTI's CUpti_ActivityMemcpyKind
@@ -49,7 +32,9 @@ std::int64_t from_to(std::int64_t start, std::int64_t end) {
 
 class NsightReader {
  public:
-  explicit NsightReader(ForeignDatabase& file) : file_(file) { trace_.format = "nsight"; }
+  NsightReader(ForeignDatabase& file, const TraceProgress& progress) : file_(file), progress_(progress) {
+    trace_.format = "nsight";
+  }
 
   Trace read() {
     if (!file_.has_tables({"StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"}))
@@ -59,6 +44,7 @@ class NsightReader {
     if (processes.step() && processes.integer(0) > 1)
       throw TraceError("holds " + std::to_string(processes.integer(0)) +
                        " processes; export each into a file of its own");
+    all_rows_ = rows_in_all();
     work(
         "SELECT k.start, k.end, k.deviceId, k.streamId, k.correlationId, s.value, 0 FROM CUPTI_ACTIVITY_KIND_KERNEL k "
         "LEFT JOIN StringIds s ON s.id = k.demangledName",
@@ -79,6 +65,7 @@ class NsightReader {
   void work(std::string_view sql, const std::string& unnamed) {
     Statement rows(file_.get(), sql);
     while (rows.step()) {
+      count_row();
       std::string name = rows.text(5);
       if (name.empty()) name = unnamed.empty() ? copy_name(rows.integer(6)) : unnamed;
       trace_.add({.start_ns = rows.integer(0),
@@ -93,6 +80,7 @@ class NsightReader {
   void launches() {
     Statement rows(file_.get(), "SELECT start, end, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME");
     while (rows.step()) {
+      count_row();
       trace_.add({.start_ns = rows.integer(0),
                   .duration_ns = from_to(rows.integer(0), rows.integer(1)),
                   .correlation = static_cast<std::uint32_t>(rows.integer(3)),
@@ -108,6 +96,7 @@ class NsightReader {
         "SELECT e.start, e.end, e.globalTid, coalesce(e.text, s.value) FROM NVTX_EVENTS e LEFT JOIN StringIds "
         "s ON s.id = e.textId WHERE e.end IS NOT NULL AND e.eventType IN (59, 60)");
     while (rows.step()) {
+      count_row();
       std::string name = rows.text(3);
       std::int64_t sequence = -1;
       if (const std::size_t at = name.find(sequence_word); at != std::string::npos) {
@@ -127,7 +116,24 @@ class NsightReader {
 
   static constexpr std::string_view sequence_word = ", seq = ";
 
+  std::int64_t rows_in_all() {
+    std::int64_t rows = 0;
+    for (const std::string table : {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                    "CUPTI_ACTIVITY_KIND_MEMSET", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"}) {
+      if (!file_.has_tables({table})) continue;
+      Statement count(file_.get(), "SELECT count(*) FROM " + table);
+      if (count.step()) rows += count.integer(0);
+    }
+    return rows;
+  }
+  void count_row() {
+    constexpr std::int64_t between = 10'000;
+    if (++rows_ % between == 0 && progress_) progress_(static_cast<double>(rows_) / static_cast<double>(all_rows_));
+  }
+
   ForeignDatabase& file_;
+  const TraceProgress& progress_;
+  std::int64_t rows_ = 0, all_rows_ = 1;  // read, and in the tables that are
   Trace trace_;
 };
 
@@ -137,10 +143,10 @@ bool is_nsight(std::string_view head) {
   return is_sqlite(head);
 }
 
-Trace read_nsight(const std::filesystem::path& file) {
+Trace read_nsight(const std::filesystem::path& file, const TraceProgress& progress) {
   try {
     ForeignDatabase database(file);
-    return NsightReader(database).read();
+    return NsightReader(database, progress).read();
   } catch (const ImportError& error) {
     throw TraceError(error.what());
   } catch (const StorageError& error) {

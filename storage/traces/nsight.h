@@ -5,12 +5,13 @@
 #include <string_view>
 
 #include "storage/traces/trace.h"
+#include "storage/traces/trace_bytes.h"
 
 namespace stepladder {
 
 bool is_nsight(std::string_view head);  // by the first bytes of a file: whether it is an SQLite database
 
 // Throws TraceError.
-Trace read_nsight(const std::filesystem::path& file);
+Trace read_nsight(const std::filesystem::path& file, const TraceProgress& progress = {});
 
 }  // namespace stepladder

@@ -1,6 +1,7 @@
 #include "storage/traces/trace.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <tuple>
 
@@ -71,6 +72,35 @@ std::int64_t step_number(std::string_view name) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
+}
+
+std::int64_t range_step(std::string_view name) {
+  if (const std::int64_t number = step_number(name); number >= 0) return number;
+  const std::size_t digits = name.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return -1;
+  std::string word;
+  for (const char c : name.substr(0, digits)) {
+    if (std::isalpha(static_cast<unsigned char>(c)))
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  if (word != "step" && word != "iter" && word != "iteration" && word != "trainstep") return -1;
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + digits, name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() ? std::int64_t{number} : -1;
+}
+
+std::string format_name(std::string_view format) {
+  if (format == "nsight") return "Nsight Systems";
+  if (format == "proton") return "Triton's proton";
+  if (format == "llm.c") return "llm.c's table of kernels";
+  return "PyTorch's profiler";
+}
+
+std::string format_note(std::string_view format) {
+  if (format == "proton")
+    return "Proton keeps sums: a kernel's calls are laid end to end and equally long, and idle time isn't known.";
+  if (format == "llm.c") return "Nsight Compute ran each kernel alone, and one layer for all: idle time isn't known.";
+  return "";
 }
 
 }  // namespace stepladder

@@ -82,7 +82,7 @@ class Trace {
   // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
   void sort();
 
-  std::string format;  // "kineto", "nsight"
+  std::string format;  // "kineto", "nsight", "proton", "llm.c"
   int rank = -1;       // of the process; -1: the file doesn't say
 
  private:
@@ -97,5 +97,12 @@ class Trace {
 
 // The number in "ProfilerStep#12"; -1 for other names.
 std::int64_t step_number(std::string_view name);
+// The same, also of "step 12" and "Iteration_12": of a range that a program named.
+std::int64_t range_step(std::string_view name);
+
+// What made the traces of a format: "Nsight Systems".
+std::string format_name(std::string_view format);
+// A sentence about what a format doesn't tell; empty: it tells when each kernel ran.
+std::string format_note(std::string_view format);
 
 }  // namespace stepladder

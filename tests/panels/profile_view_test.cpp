@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <thread>
 
+#include "app/desktop/profile/trace_import_job.h"
 #include "app/import/trace_import.h"
 #include "storage/database/traces/pass_store.h"
 #include "tests/panels/headless.h"
@@ -48,6 +50,26 @@ class ProfilePanel : public testing::Test {
   const TemporaryFolder folder_;
   RunStore store_;
 };
+
+TEST_F(ProfilePanel, a_stopped_import_keeps_nothing_and_the_next_one_works) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 200'000; ++i) events.push_back(op("aten::mm", i, 1));
+  const std::filesystem::path file = folder_ / "long.json";
+  std::ofstream(file, std::ios::binary) << trace_of(events);
+  TraceImportJob job([] {});
+  const auto result = [&] {
+    std::optional<ImportedTrace> taken;
+    while (!(taken = job.take())) std::this_thread::yield();
+    return *taken;
+  };
+  job.add(folder_ / "runs.db", {file.string(), file.string()});
+  job.stop();
+  EXPECT_TRUE(result().is_stopped);
+  EXPECT_FALSE(job.is_busy()) << "the second file doesn't begin";
+  EXPECT_TRUE(store_.traces().list().empty());
+  job.add(folder_ / "runs.db", {file.string()});
+  EXPECT_NE(result().id, 0);
+}
 
 TEST_F(ProfilePanel, says_how_to_get_a_profile) {
   Headless imgui;
@@ -279,6 +301,16 @@ TEST(SliceLayout, a_million_slices_cost_as_much_as_the_row_has_pixels) {
   }
   EXPECT_EQ(slices, 1'000'000U);
   EXPECT_EQ(matches, 1) << "the one slice that matches can't vanish";
+  drawn.clear();
+  const SliceSearch frequent(index, "a");
+  EXPECT_EQ(frequent.count(), 999'999);
+  lay_out_row(step.rows[0], 0, index, frequent, {777'777'000, 777'778'000}, 1000, drawn);
+  ASSERT_EQ(drawn.size(), 1U);
+  EXPECT_FALSE(drawn[0].is_match);
+  drawn.clear();
+  lay_out_row(step.rows[0], 0, index, frequent, {777'776'000, 777'777'000}, 1000, drawn);
+  ASSERT_EQ(drawn.size(), 1U);
+  EXPECT_TRUE(drawn[0].is_match);
   // The kind of most of the time is drawn, however far out.
   for (std::size_t i = 0; i < step.rows[0].slices.size(); ++i)
     step.rows[0].slices[i].kind = i < 600'000 ? OperatorKind::products : OperatorKind::optimizer;

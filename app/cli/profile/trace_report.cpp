@@ -7,6 +7,7 @@
 #include "app/cli/table.h"
 #include "app/format.h"
 #include "app/profile/difference_text.h"
+#include "storage/traces/trace.h"
 
 namespace stepladder {
 namespace {
@@ -164,6 +165,7 @@ std::string head_text(const StoredTrace& trace) {
   text += ": " + std::to_string(profile.steps.size()) + (profile.steps.size() == 1 ? " step of " : " steps of ") +
           milliseconds_text(mean_step_ms(profile)) + (profile.on_gpu ? " on a GPU" : " on a CPU");
   if (profile.ranks > 1) text += ", " + std::to_string(profile.ranks) + " ranks";
+  if (const std::string note = format_note(trace.format); !note.empty()) text += "\n" + note;
   return text + "\n\n";
 }
 

@@ -23,6 +23,10 @@ void DesktopApp::execute(const ImportTraces& import) {
   trace_import_.add(workspace_.database, import.files);
 }
 
+void DesktopApp::execute(const StopTraceImport&) {
+  trace_import_.stop();
+}
+
 void DesktopApp::execute(const RemoveTrace& remove) {
   TraceStore traces = store_.traces();
   const std::optional<StoredTrace> trace = traces.find(remove.trace);
@@ -59,6 +63,7 @@ void DesktopApp::take_trace() {
   const std::optional<ImportedTrace> taken = trace_import_.take();
   if (!taken) return;
   workspace_.trace_import = reading();
+  if (taken->is_stopped) return;
   if (!taken->problem.empty()) return complain(taken->problem);
   workspace_.imported_trace = taken->id;
   profiles_.read_again();

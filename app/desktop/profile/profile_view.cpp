@@ -5,14 +5,13 @@
 #include "app/format.h"
 #include "app/profile/difference_text.h"
 #include "storage/database/traces/pass_store.h"
+#include "storage/traces/trace.h"
 
 namespace stepladder {
 namespace {
 
 std::string detail_of(const StoredTrace& trace) {
-  const bool is_nsight = trace.format == "nsight";
-  return std::string(is_nsight ? "Nsight Systems" : "PyTorch's profiler") + ", " +
-         (trace.profile.on_gpu ? "GPU" : "CPU") +
+  return format_name(trace.format) + ", " + (trace.profile.on_gpu ? "GPU" : "CPU") +
          (trace.profile.ranks > 1 ? ", " + std::to_string(trace.profile.ranks) + " ranks" : "") + ", " +
          grouped(trace.profile.slices) + " slices";
 }
@@ -85,6 +84,7 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.name = trace->name;
     shown.on_gpu = trace->profile.on_gpu;
     shown.has_steps = trace->profile.has_steps;
+    shown.note = format_note(trace->format);
     shown.step_ms = mean_step_ms(trace->profile);
     shown.kinds = KindTimes(step_profile(*trace));
     shown.operators = std::move(trace->profile.operators);

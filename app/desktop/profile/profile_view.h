@@ -36,6 +36,7 @@ struct ShownProfile {
   std::string name;
   bool on_gpu = false;
   bool has_steps = true;     // false: the trace marks none, so all of it counts as one
+  std::string note;          // about what its format doesn't tell
   double step_ms = missing;  // the mean step
   std::vector<TracedOperator> operators;
   KindTimes kinds{StepProfile{}};  // of the same

@@ -22,12 +22,18 @@ void TraceImportJob::add(const std::filesystem::path& database, std::vector<std:
   if (!is_busy()) start_next();
 }
 
+void TraceImportJob::stop() {
+  waiting_.clear();
+  cancelled_ = true;
+}
+
 void TraceImportJob::start_next() {
   if (waiting_.empty()) return;
   const Asked asked = std::move(waiting_.front());
   waiting_.erase(waiting_.begin());
   reading_ = std::filesystem::path(asked.files.front()).filename().string();
   share_ = 0;
+  cancelled_ = false;
   result_ = {};
   thread_ = std::thread([this, asked] {
     try {
@@ -41,7 +47,7 @@ void TraceImportJob::start_next() {
       result_.name = read.trace.name;
       result_.notes = read.process.profile.notes;
     } catch (const Cancelled&) {
-      result_.problem = "The import was stopped.";
+      result_.is_stopped = true;
     } catch (const std::exception& error) {  // StorageError: the file, or the disk
       result_.problem = error.what();
     }

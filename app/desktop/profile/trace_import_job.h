@@ -14,10 +14,11 @@
 namespace stepladder {
 
 struct ImportedTrace {
-  TraceId id = 0;  // 0: it failed
+  TraceId id = 0;  // 0: it failed, or was stopped
   std::string name;
   std::vector<std::string> notes;
   std::string problem;
+  bool is_stopped = false;
 };
 
 class TraceImportJob {
@@ -29,6 +30,8 @@ class TraceImportJob {
 
   // Each file becomes a trace of its own, one after the other; files of one trace's ranks are one.
   void add(const std::filesystem::path& database, std::vector<std::string> files);
+  // Stops reading, unless the trace is being kept by now, and forgets the files that wait.
+  void stop();
   bool is_busy() const { return thread_.joinable(); }
   std::string file() const { return is_busy() ? reading_ : ""; }
   std::size_t waiting() const { return waiting_.size(); }

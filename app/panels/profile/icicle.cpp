@@ -211,6 +211,7 @@ void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 
   std::string detail =
       milliseconds_text(static_cast<double>(step.length_ns) / 1e6) + ", " + grouped(slice_count(step)) + " slices";
   if (!shown.has_steps) detail += "; the trace marks no steps (ProfilerStep#), so all of it counts as one";
+  if (!shown.note.empty()) detail += "; " + shown.note;
   if (step.left_out > 0) detail += "; " + grouped(step.left_out) + " shorter or deeper ones aren't kept";
   if (half.search.is_on()) detail += "; " + grouped(half.search.count()) + " match";
   ImGui::PushFont(fonts().regular, small_size);

@@ -141,7 +141,7 @@ void hear_dialog(State& state, Commands& commands) {
   if (!answer->problem.empty()) state.message = answer->problem;
 }
 
-void draw_progress(const Workspace& workspace) {
+void draw_progress(const Workspace& workspace, Commands& commands) {
   if (workspace.trace_import.empty()) return;
   ImGui::AlignTextToFramePadding();
   text_quiet("Reading " + workspace.trace_import + ": " + wording::percent(workspace.trace_import_share));
@@ -149,6 +149,10 @@ void draw_progress(const Workspace& workspace) {
   ImGui::SameLine(0, px(10));
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));
   progress_bar(workspace.trace_import_share, px(160));
+  ImGui::SameLine(0, px(10));
+  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - ImGui::GetFrameHeight() / 2 + px(3));
+  if (quiet_button("Stop")) commands.push_back(StopTraceImport{});
+  mark("profile.stop");
 }
 
 void draw_head(State& state, const ProfileView* view) {
@@ -396,8 +400,8 @@ void draw_empty(const State& state, const Workspace& workspace, Commands& comman
   gap(6);
   begin_card("##snippet", ImVec2(width, px(246)));
   text_sentence(
-      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite) on this "
-      "window, or press Import trace. Its step appears here, slice by slice; a second trace is compared with "
+      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite), or a table of "
+      "kernels of proton or llm.c on this window, or press Import trace. Its step appears here, slice by slice; a second trace is compared with "
       "the first. Runs trained on a CPU here have their operators timed, and appear too.");
   gap(12);
   text_quiet("In your training script:");
@@ -408,7 +412,7 @@ void draw_empty(const State& state, const Workspace& workspace, Commands& comman
   if (quiet_button("Copy")) commands.push_back(CopyText{snippet, "The snippet"});
   mark("profile.copy");
   end_card();
-  draw_progress(workspace);
+  draw_progress(workspace, commands);
   ImGui::EndGroup();
   mark("profile.empty");
 }
@@ -418,7 +422,7 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
   const ProfileView& view = *shown;
   if (view.sources.empty() && view.problem.empty()) return draw_empty(state, workspace, commands);
   draw_question(state, view, commands);
-  draw_progress(workspace);
+  draw_progress(workspace, commands);
   if (!state.message.empty()) {
     text_sentence(state.message, Tone::warning);
     mark("profile.message");
@@ -450,7 +454,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     return;
   }
   if (subject_of(state, *view) == ProfileSubject::steps) return draw_steps(state, workspace, view, commands);
-  draw_progress(workspace);
+  draw_progress(workspace, commands);
   if (draw_passes(state.question, *view, commands)) ask(state, commands);
 }
 

@@ -39,6 +39,7 @@ constexpr std::array kernel_words{
     KernelWord{"matmul", OperatorKind::products},
     KernelWord{"triton_tem_fused", OperatorKind::products},
     KernelWord{"_mm_", OperatorKind::products},
+    KernelWord{"ampere_bf16", OperatorKind::products},  // llm.c's table cuts the rest off
     KernelWord{"softmax", OperatorKind::softmax},
     KernelWord{"nll_loss", OperatorKind::softmax},
     KernelWord{"cross_entropy", OperatorKind::softmax},
@@ -55,6 +56,7 @@ constexpr std::array kernel_words{
     KernelWord{"tanh", OperatorKind::activation},
     KernelWord{"embedding", OperatorKind::embedding},
     KernelWord{"encoder_", OperatorKind::embedding},
+    KernelWord{"wte_", OperatorKind::embedding},
     KernelWord{"indexselect", OperatorKind::embedding},
     KernelWord{"memcpy", OperatorKind::copies},
     KernelWord{"memset", OperatorKind::copies},

@@ -24,7 +24,7 @@ struct StoredTrace {
   std::optional<RunId> run;  // that it was attached to
   std::string name;
   std::string source_path;  // the first rank's file
-  std::string format;       // "kineto", "nsight"
+  std::string format;       // as Trace::format, or "stepladder": traced here
   double imported_at = missing;
   TraceProfile profile;  // without notes; in lists without steps and operators
 };
