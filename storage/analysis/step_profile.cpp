@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "storage/analysis/profile/kernel_kind.h"
+#include "storage/analysis/profile/own_kernels.h"
 
 namespace stepladder {
 namespace {
@@ -16,15 +17,7 @@ struct Word {
   std::string_view word;
   OperatorKind kind;
 };
-constexpr std::array words{Word{"plan::qkv", OperatorKind::products},
-                           Word{"plan::attention_out", OperatorKind::products},
-                           Word{"plan::fc", OperatorKind::products},
-                           Word{"plan::logits", OperatorKind::products},
-                           Word{"plan::weight_gradient", OperatorKind::products},
-                           Word{"plan::head_gradient", OperatorKind::products},
-                           Word{"plan::hidden_gradient", OperatorKind::products},
-                           Word{"plan::pack", OperatorKind::copies},
-                           Word{"scaled_dot_product", OperatorKind::attention},
+constexpr std::array words{Word{"scaled_dot_product", OperatorKind::attention},
                            Word{"flash_attention", OperatorKind::attention},
                            Word{"addmm", OperatorKind::products},
                            Word{"bmm", OperatorKind::products},
@@ -92,6 +85,7 @@ bool is_view(std::string_view name) {
 }
 
 OperatorKind kind_by_word(std::string_view name) {
+  if (const OwnKernel* const own = find_own_kernel(name)) return own->kind;
   for (const Word& word : words) {
     if (name.find(word.word) != std::string_view::npos) return word.kind;
   }

@@ -53,26 +53,6 @@ void sort(Anatomy& anatomy) {
 
 }  // namespace
 
-std::string_view to_string(ModelPart part) {
-  switch (part) {
-    case ModelPart::unknown:
-      return "";
-    case ModelPart::embedding:
-      return "embedding";
-    case ModelPart::attention:
-      return "attention";
-    case ModelPart::mlp:
-      return "MLP";
-    case ModelPart::norm:
-      return "norm";
-    case ModelPart::head:
-      return "head";
-    case ModelPart::loss:
-      return "loss";
-  }
-  return "";
-}
-
 std::string_view to_string(StepPhase phase) {
   switch (phase) {
     case StepPhase::data:

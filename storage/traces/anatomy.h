@@ -8,13 +8,9 @@
 #include <string_view>
 #include <vector>
 
-namespace stepladder {
+#include "storage/analysis/profile/own_kernels.h"
 
-enum class ModelPart : std::uint8_t { unknown, embedding, attention, mlp, norm, head, loss };
-inline constexpr std::array all_model_parts{ModelPart::unknown, ModelPart::embedding, ModelPart::attention,
-                                            ModelPart::mlp,     ModelPart::norm,      ModelPart::head,
-                                            ModelPart::loss};
-std::string_view to_string(ModelPart part);  // "attention"; empty: not known
+namespace stepladder {
 
 enum class StepPhase : std::uint8_t { data, forward, backward, optimizer, communication, idle, other };
 inline constexpr std::array all_step_phases{StepPhase::data,      StepPhase::forward,       StepPhase::backward,

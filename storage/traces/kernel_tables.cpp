@@ -215,7 +215,8 @@ std::vector<LlmcRow> llmc_rows(const std::string& text) {
   int number = 0, dotted = 0;
   bool has_title = false;
   while (dotted < 2) {
-    if (!std::getline(lines, line) || lines.eof()) throw TraceError("is cut off: llm.c's table of kernels has no total");
+    if (!std::getline(lines, line) || lines.eof())
+      throw TraceError("is cut off: llm.c's table of kernels has no total");
     ++number;
     has_title = has_title || line.starts_with(llmc_title);
     if (!has_title) continue;

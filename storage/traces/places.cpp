@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "storage/analysis/profile/own_kernels.h"
 #include "storage/traces/segments.h"
 
 namespace stepladder {
@@ -68,34 +69,6 @@ ModelPart part_of(const std::vector<std::string>& words) {
   if (has_one_of(joined, {"crossentropy"}) || is_word({"loss"})) return ModelPart::loss;
   if (has_one_of(joined, {"layernorm", "rmsnorm"}) || is_word({"ln", "norm"})) return ModelPart::norm;
   if (has_one_of(joined, {"lmhead", "unembed"}) || is_word({"head"})) return ModelPart::head;
-  return ModelPart::unknown;
-}
-
-// Of Stepladder's own kernels, whose names tell the part, forward and backward.
-ModelPart part_of_own_kernel(std::string_view name) {
-  struct Word {
-    std::string_view word;
-    ModelPart part;
-  };
-  constexpr std::array words{Word{"embedding", ModelPart::embedding},
-                             Word{"qkv", ModelPart::attention},
-                             Word{"attention", ModelPart::attention},
-                             Word{"split_heads", ModelPart::attention},
-                             Word{"causal_soft", ModelPart::attention},
-                             Word{"fc", ModelPart::mlp},
-                             Word{"gelu", ModelPart::mlp},
-                             Word{"logits", ModelPart::head},
-                             Word{"head_gradient", ModelPart::head},
-                             Word{"hidden_gradient", ModelPart::head},
-                             Word{"softmax", ModelPart::loss},
-                             Word{"classifier", ModelPart::loss}};
-  for (const std::string_view space : {"plan::", "stepladder::"}) {
-    if (!name.starts_with(space)) continue;
-    const std::string_view kernel = name.substr(space.size());
-    for (const Word& word : words) {
-      if (kernel.starts_with(word.word)) return word.part;
-    }
-  }
   return ModelPart::unknown;
 }
 
@@ -241,9 +214,9 @@ class Walk {
     const bool is_operator = slice.kind == SliceKind::operation && !is_range(name);
     if (!is_operator) now.place = known_place(slice.name, now.place);
     if (const auto found = by_order_.find(i); found != by_order_.end()) now.place = found->second;
-    if (const ModelPart own = part_of_own_kernel(name);
-        is_operator && now.place.part == ModelPart::unknown && own != ModelPart::unknown)
-      now.place = {.part = own, .block = now.place.block, .known_by = KnownBy::name};
+    if (const OwnKernel* const own = find_own_kernel(name);
+        own && own->part != ModelPart::unknown && is_operator && now.place.part == ModelPart::unknown)
+      now.place = {.part = own->part, .block = now.place.block, .known_by = KnownBy::name};
     const bool is_forward = now.part == step_part::forward;
     if (slice.kind == SliceKind::operation && slice.correlation != 0) {
       if (now.part == step_part::backward && of_backward && now.place.part == ModelPart::unknown) {

@@ -12,6 +12,7 @@
 #include "engine/step_tracing.h"
 #include "engine/trainer/operator_watch.h"
 #include "engine/trainer/trainer.h"
+#include "storage/analysis/profile/own_kernels.h"
 #include "storage/traces/trace_file.h"
 #include "storage/traces/traced_process.h"
 #include "trained.h"
@@ -69,6 +70,10 @@ TEST(StepTracer, SeesTheOperatorsThatTheRunsOwnProfileHas) {
     ASSERT_EQ(trained.profiles.size(), 1u);
     const std::vector<OperatorTime>& timed = trained.profiles.front().operators;
     EXPECT_EQ(calls_of(times_of(process.profile)), calls_of(timed));
+    for (const OperatorTime& each : times_of(process.profile)) {
+      const bool is_own = each.name.starts_with("plan::") || each.name.starts_with("stepladder::");
+      EXPECT_TRUE(!is_own || find_own_kernel(each.name)) << each.name << " isn't in own_kernels.cpp";
+    }
     double flops = 0, timed_flops = 0;
     for (const OperatorTime& each : times_of(process.profile)) flops += is_missing(each.flops) ? 0 : each.flops;
     for (const OperatorTime& each : timed) timed_flops += is_missing(each.flops) ? 0 : each.flops;

@@ -150,7 +150,6 @@ void draw_progress(const Workspace& workspace, Commands& commands) {
   ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ImGui::GetFrameHeight() / 2 - px(3));
   progress_bar(workspace.trace_import_share, px(160));
   ImGui::SameLine(0, px(10));
-  ImGui::SetCursorPosY(ImGui::GetCursorPosY() - ImGui::GetFrameHeight() / 2 + px(3));
   if (quiet_button("Stop")) commands.push_back(StopTraceImport{});
   mark("profile.stop");
 }
@@ -400,9 +399,10 @@ void draw_empty(const State& state, const Workspace& workspace, Commands& comman
   gap(6);
   begin_card("##snippet", ImVec2(width, px(246)));
   text_sentence(
-      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite), or a table of "
-      "kernels of proton or llm.c on this window, or press Import trace. Its step appears here, slice by slice; a second trace is compared with "
-      "the first. Runs trained on a CPU here have their operators timed, and appear too.");
+      "Drop a trace of PyTorch's profiler (.json, .json.gz) or of Nsight Systems (nsys export --type sqlite), or a "
+      "table of kernels of proton or llm.c on this window, or press Import trace. Its step appears here, slice by "
+      "slice; a second trace is compared with the first. Runs trained on a CPU here have their operators timed, and "
+      "appear too.");
   gap(12);
   text_quiet("In your training script:");
   ImGui::PushFont(fonts().mono, 13);

@@ -1,0 +1,65 @@
+#include "storage/analysis/profile/own_kernels.h"
+
+#include <algorithm>
+
+namespace stepladder {
+namespace {
+
+constexpr std::array own_kernels{
+    // The forward pass, in its order.
+    OwnKernel{"embedding", OperatorKind::embedding, ModelPart::embedding},
+    OwnKernel{"add_norm", OperatorKind::normalisation}, OwnKernel{"qkv", OperatorKind::products, ModelPart::attention},
+    OwnKernel{"split_heads", OperatorKind::copies, ModelPart::attention},
+    OwnKernel{"causal_softmax", OperatorKind::softmax, ModelPart::attention},
+    OwnKernel{"attention", OperatorKind::attention, ModelPart::attention},
+    OwnKernel{"attention_out", OperatorKind::products, ModelPart::attention},
+    OwnKernel{"fc", OperatorKind::products, ModelPart::mlp},
+    OwnKernel{"gelu", OperatorKind::activation, ModelPart::mlp},
+    OwnKernel{"fc_out", OperatorKind::products, ModelPart::mlp},
+    OwnKernel{"logits", OperatorKind::products, ModelPart::head},
+    OwnKernel{"softmax", OperatorKind::softmax, ModelPart::loss},
+    OwnKernel{"classifier", OperatorKind::softmax, ModelPart::loss},  // and the gradient of the logits
+    // The backward pass, where it isn't one of those.
+    OwnKernel{"hidden_gradient", OperatorKind::products, ModelPart::head},
+    OwnKernel{"head_gradient", OperatorKind::products, ModelPart::head},
+    OwnKernel{"weight_gradient", OperatorKind::products}, OwnKernel{"bias_gradients", OperatorKind::elementwise},
+    // The update.
+    OwnKernel{"gradient_norm", OperatorKind::optimizer}, OwnKernel{"adamw", OperatorKind::optimizer},
+    OwnKernel{"pack", OperatorKind::copies},  // of weights, for the products
+};
+
+}  // namespace
+
+std::string_view to_string(ModelPart part) {
+  switch (part) {
+    case ModelPart::unknown:
+      return "";
+    case ModelPart::embedding:
+      return "embedding";
+    case ModelPart::attention:
+      return "attention";
+    case ModelPart::mlp:
+      return "MLP";
+    case ModelPart::norm:
+      return "norm";
+    case ModelPart::head:
+      return "head";
+    case ModelPart::loss:
+      return "loss";
+  }
+  return "";
+}
+
+const OwnKernel* find_own_kernel(std::string_view name) {
+  constexpr std::string_view backward = "_backward";
+  const std::size_t space = name.find("::");
+  if (space == std::string_view::npos || (name.substr(0, space) != "plan" && name.substr(0, space) != "stepladder"))
+    return nullptr;
+  name.remove_prefix(space + 2);
+  if (name.ends_with(backward)) name.remove_suffix(backward.size());
+  const auto* const found =
+      std::find_if(own_kernels.begin(), own_kernels.end(), [&](const OwnKernel& each) { return each.name == name; });
+  return found == own_kernels.end() ? nullptr : found;
+}
+
+}  // namespace stepladder

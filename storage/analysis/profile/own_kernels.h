@@ -1,0 +1,28 @@
+// The engine's own kernels by the names that they have in traces and profiles: those of the plan ("plan::qkv") and
+// those of the stage compile ("stepladder::gelu"), of the backward pass too ("plan::qkv_backward").
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "storage/analysis/step_profile.h"
+
+namespace stepladder {
+
+enum class ModelPart : std::uint8_t { unknown, embedding, attention, mlp, norm, head, loss };
+inline constexpr std::array all_model_parts{ModelPart::unknown, ModelPart::embedding, ModelPart::attention,
+                                            ModelPart::mlp,     ModelPart::norm,      ModelPart::head,
+                                            ModelPart::loss};
+std::string_view to_string(ModelPart part);  // "attention"; empty: not known
+
+struct OwnKernel {
+  std::string_view name;  // without namespace and "_backward"
+  OperatorKind kind = OperatorKind::elementwise;
+  ModelPart part = ModelPart::unknown;  // unknown: it works for several
+};
+
+// Null: another program's, or an operator of LibTorch.
+const OwnKernel* find_own_kernel(std::string_view name);
+
+}  // namespace stepladder
