@@ -37,6 +37,8 @@ ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
         throw TraceError("is of rank " + std::to_string(trace.rank) +
                          ", as another file is; import traces of different runs one by one");
       read.trace.format = trace.format;
+      read.trace.hardware = trace.hardware;
+      read.trace.precision = trace.precision;
       ranks.push_back(attribute_all(trace));
     } catch (const TraceError& error) {
       throw StorageError(file + " " + error.what());

@@ -1,15 +1,17 @@
 #include "engine/trainer/planned_step.h"
 
-#include <ATen/record_function.h>
+#include <ATen/ThreadLocalState.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "engine/kernel_parts.h"
 #include "engine/trainer/library_kernels.h"
 #include "engine/trainer/parallel/data_parallel.h"
 #include "engine/trainer/plan/product_choice.h"
+#include "engine/trainer/profile/kernel_range.h"
 
 namespace stepladder {
 namespace {
@@ -171,20 +173,41 @@ double PlannedStep::loss(const Tokens& tokens) {
                         0, false);
 }
 
+// LibTorch's observers belong to threads; the other workers' threads borrow this thread's state for each kernel.
 class PlannedStep::Observed::Watch : public KernelWatch {
  public:
-  void begin(const char* kernel) override {
-    function_.emplace(at::RecordScope::USER_SCOPE);
-    if (function_->isActive()) function_->before(kernel);
+  explicit Watch(int workers) : kernels_(static_cast<std::size_t>(workers)) {}
+
+  void share_observers() { shared_.emplace(); }
+
+  void begin(int worker, const char* kernel, const KernelWork& work) override {
+    if (worker > 0 && !shared_) return;
+    Kernel& now = kernels_[static_cast<std::size_t>(worker)];
+    if (worker > 0) now.borrowed.emplace(*shared_);
+    now.range.emplace(kernel, work.flops, work.bytes);
   }
-  void end() override { function_.reset(); }
+  void end(int worker) override {
+    Kernel& now = kernels_[static_cast<std::size_t>(worker)];
+    now.range.reset();
+    now.borrowed.reset();
+  }
 
  private:
-  std::optional<at::RecordFunction> function_;
+  struct alignas(64) Kernel {
+    std::optional<at::ThreadLocalStateGuard> borrowed;
+    std::optional<KernelRange> range;
+  };
+  std::vector<Kernel> kernels_;  // that runs, by worker
+  std::optional<at::ThreadLocalState> shared_;
 };
 
-PlannedStep::Observed::Observed(PlannedStep& step) : step_(step), watch_(std::make_unique<Watch>()) {
+PlannedStep::Observed::Observed(PlannedStep& step)
+    : step_(step), watch_(std::make_unique<Watch>(step.plan_->workers())) {
   step_.plan_->watch(watch_.get());
+}
+
+void PlannedStep::Observed::share_observers() {
+  watch_->share_observers();
 }
 
 PlannedStep::Observed::~Observed() {

@@ -55,6 +55,9 @@ class PlannedStep {
     Observed(const Observed&) = delete;
     Observed& operator=(const Observed&) = delete;
 
+    // From now on those that the calling thread has at this moment see the other workers' kernels too. Between steps.
+    void share_observers();
+
    private:
     class Watch;
     PlannedStep& step_;

@@ -301,6 +301,7 @@ StepRecord Training::train_step(std::int64_t step) {
   };
   const auto began = Clock::now();
   if (tracer_) tracer_->begin_step(step, recipe_.grad_accum);
+  if (observed_) observed_->share_observers();
 
   timer_.start();  // ----------------------------------------------------------------------------- dt begins
   begin_step(record.lr);

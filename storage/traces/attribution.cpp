@@ -48,15 +48,39 @@ struct Device {
   std::int64_t slices = 0;
 };
 
-Device gpu(const Trace& trace, const std::string& process, const std::vector<Launch>& launches, RowTable& rows) {
+// Of the kernels that one call of an operator launched, the longest does its work: the others prepare it, or add up.
+class LongestKernels {
+ public:
+  explicit LongestKernels(std::uint32_t calls) : longest_(std::size_t{calls} + 1, none) {}
+
+  // The last of the segments.
+  void offer(std::vector<Segment>& segments, const Launch& launch) {
+    const auto length = [&](std::size_t i) { return segments[i].end_ns - segments[i].start_ns; };
+    const std::size_t last = segments.size() - 1;
+    std::uint32_t& longest = longest_[launch.call];
+    if (longest != none && length(longest) >= length(last)) return;
+    if (longest != none) segments[longest].operands = 0;
+    longest = static_cast<std::uint32_t>(last);
+    segments[last].operands = launch.operands;
+  }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+  std::vector<std::uint32_t> longest_;  // a place among the segments, by call
+};
+
+Device gpu(const Trace& trace, const std::string& process, const CpuTime& time, RowTable& rows) {
+  const std::vector<Launch>& launches = time.launches;
+  LongestKernels works(time.calls);
   Device device;
   for (const TraceSlice& slice : trace.slices()) {
     if (slice.kind != SliceKind::kernel || trace.lanes()[slice.lane].process != process) continue;
     const Launch* const launch = find_launch(launches, slice.correlation);
     RowKey key{.name = slice.name};
-    if (launch) key = {slice.name, launch->shapes, launch->launcher, launch->part};
+    if (launch) key = {slice.name, trace.operands(launch->operands).shapes, launch->launcher, launch->part};
     device.segments.push_back({slice.start_ns, slice.start_ns + slice.duration_ns, rows.row(key),
                                launch ? launch->place : std::uint16_t{0}, launch ? launch->at_ns : 0});
+    if (launch && launch->operands != 0) works.offer(device.segments, *launch);
   }
   device.steps = steps_of_gpu(device.segments, marked_steps(trace, SliceKind::step));
   if (device.steps.empty()) device.steps = marked_steps(trace, SliceKind::device_step, &process);
@@ -153,13 +177,14 @@ StepSpan cpu_span(const std::vector<StepSpan>& cpu_steps, const StepSpan& step) 
 std::int64_t add_gpu(TracedProcess& process, const Trace& trace, const std::string& gpu_name, int number,
                      const CpuTime& time, RowTable& rows, PlaceTimes& places) {
   TraceProfile& profile = process.profile;
-  Device device = gpu(trace, gpu_name, time.launches, rows);
+  Device device = gpu(trace, gpu_name, time, rows);
   profile.has_steps = !device.steps.empty();
   if (device.steps.empty()) device.steps = whole(device.segments);
   std::int64_t outside = 0;
   for (const Segment& each : device.segments) {
     const bool counts = step_at(device.steps, each.start_ns) != nullptr;
     rows.rows()[each.row].calls += counts;
+    if (counts) rows.rows()[each.row].work += trace.operands(each.operands).work;
     (counts ? profile.slices : outside) += 1;
   }
   std::vector<TracedStep> steps = distribute(device.segments, device.steps, rows, places, true);
@@ -258,8 +283,10 @@ TraceProfile join_ranks(std::vector<TraceProfile> ranks) {
       sum.time.calls = so_far.calls + row.time.calls * weight;
       sum.time.self_ms = so_far.self_ms + row.time.self_ms * weight;
       sum.busy_ms += row.busy_ms * weight;
-      if (!is_missing(row.time.flops))
-        sum.time.flops = (is_missing(so_far.flops) ? 0 : so_far.flops) + row.time.flops * weight;
+      Work work{so_far.flops, sum.bytes};
+      work += Work{row.time.flops, row.bytes} * weight;
+      sum.time.flops = work.flops;
+      sum.bytes = work.bytes;
     }
     joined.steps.insert(joined.steps.end(), each.steps.begin(), each.steps.end());
     joined.notes.insert(joined.notes.end(), each.notes.begin(), each.notes.end());

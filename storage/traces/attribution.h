@@ -17,9 +17,10 @@ class Trace;
 
 // One row of a step: an operator of a CPU, or a kernel. Means over the steps of all ranks.
 struct TracedOperator {
-  OperatorTime time;     // self_ms: its share of the step; of a GPU, `name` is the kernel
-  double busy_ms = 0;    // that it ran for, also beside others
-  std::string launcher;  // of a kernel: the operator that launched it; empty: not known
+  OperatorTime time;       // self_ms: its share of the step; of a GPU, `name` is the kernel
+  double busy_ms = 0;      // that it ran for, also beside others
+  std::string launcher;    // of a kernel: the operator that launched it; empty: not known
+  double bytes = missing;  // that it has to move at least (operator_work.h)
 };
 
 using KindArray = std::array<double, all_operator_kinds.size()>;

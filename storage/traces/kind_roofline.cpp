@@ -2,75 +2,48 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <optional>
+#include <set>
+#include <tuple>
 
-#include "storage/analysis/roofline.h"
+#include "storage/traces/operator_work.h"
 
 namespace stepladder {
 namespace {
-
-// batch products of m x k and k x n.
-struct Product {
-  double batch = 1, m = 0, k = 0, n = 0;
-};
-
-std::optional<Product> product_of(const std::string& shapes) {
-  std::array<std::vector<double>, 2> sizes;
-  std::size_t side = 0, number = 0;
-  for (std::size_t i = 0; i <= shapes.size(); ++i) {
-    if (i < shapes.size() && shapes[i] != 'x' && shapes[i] != ' ') continue;
-    sizes[side].push_back(std::strtod(shapes.substr(number, i - number).c_str(), nullptr));
-    number = i + 1;
-    if (i < shapes.size() && shapes[i] == ' ' && ++side > 1) return std::nullopt;
-  }
-  const auto& [left, right] = sizes;
-  if (right.size() < 2 || left.size() != right.size()) return std::nullopt;
-  Product product{.m = left[left.size() - 2], .k = left.back(), .n = right.back()};
-  for (std::size_t i = 0; i + 2 < left.size(); ++i) product.batch *= left[i];
-  return product;
-}
 
 bool computes(OperatorKind kind) {
   return kind != OperatorKind::idle && kind != OperatorKind::between && kind != OperatorKind::data &&
          kind != OperatorKind::communication;
 }
 
-double bytes_per_value(Precision precision) {
-  return precision == Precision::bf16 || precision == Precision::fp16 ? 2 : precision == Precision::fp8 ? 1 : 4;
+Work work_of_row(const TracedOperator& row) {
+  return {row.time.flops, row.bytes};
 }
 
-void add(KindRoofline& sum, const TracedOperator& each, const Ceiling& ceiling) {
-  sum.busy_ms += each.busy_ms;
-  const double elements = product_elements(each.time.shapes);
-  if (is_missing(each.time.flops) || is_missing(elements)) return;
-  sum.known_ms += each.busy_ms;
-  sum.flops = (is_missing(sum.flops) ? 0 : sum.flops) + each.time.flops;
-  sum.bytes = (is_missing(sum.bytes) ? 0 : sum.bytes) + elements * each.time.calls * bytes_per_value(ceiling.precision);
-}
+// Of several kernels that an operator launches, one has its work; the time of others of that kind is known with it.
+class KnownLaunchers {
+ public:
+  explicit KnownLaunchers(const TraceProfile& profile) {
+    for (const TracedOperator& row : profile.operators) {
+      if (!row.launcher.empty() && work_of_row(row).is_known()) known_.insert(key(row));
+    }
+  }
+  bool has(const TracedOperator& row) const { return !row.launcher.empty() && known_.count(key(row)) > 0; }
 
-void finish(KindRoofline& sum, const Ceiling& ceiling) {
-  if (is_missing(sum.flops) || sum.known_ms <= 0) return;
-  sum.tflops = sum.flops / sum.known_ms / 1e9;
-  if (is_missing(ceiling.tflops) || is_missing(ceiling.bandwidth_gb_s) || sum.bytes <= 0) return;
-  const double intensity = sum.flops / sum.bytes;
-  sum.attainable = attainable_tflops(intensity, ceiling.tflops, ceiling.bandwidth_gb_s);
-  sum.is_memory_bound = intensity < ridge_intensity(ceiling.tflops, ceiling.bandwidth_gb_s);
+ private:
+  using Key = std::tuple<OperatorKind, std::string_view, std::string_view, std::string_view>;
+  static Key key(const TracedOperator& row) { return {kind_of(row), row.time.part, row.launcher, row.time.shapes}; }
+  std::set<Key> known_;
+};
+
+// Adds what a row can't be faster than.
+void add_least(KindRoofline& sum, const Work& work, const Ceiling& ceiling, double& memory_ms) {
+  const double compute = is_missing(work.flops) ? 0 : work.flops / ceiling.tflops / 1e9;
+  const double memory = is_missing(work.bytes) ? 0 : work.bytes / ceiling.bandwidth_gb_s / 1e6;
+  sum.least_ms = (is_missing(sum.least_ms) ? 0 : sum.least_ms) + std::max(compute, memory);
+  if (memory > compute) memory_ms += memory;
 }
 
 }  // namespace
-
-double product_flops(const std::string& shapes) {
-  const std::optional<Product> product = product_of(shapes);
-  return product ? 2 * product->batch * product->m * product->k * product->n : missing;
-}
-
-double product_elements(const std::string& shapes) {
-  const std::optional<Product> product = product_of(shapes);
-  if (!product) return missing;
-  const auto& [batch, m, k, n] = *product;
-  return batch * (m * k + k * n + m * n);
-}
 
 Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::string_view precision) {
   Ceiling ceiling{.hardware = std::string(hardware), .precision = precision_from(precision)};
@@ -88,18 +61,34 @@ Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::s
   return ceiling;
 }
 
-std::vector<KindRoofline> rooflines(std::span<const TracedOperator> operators, const Ceiling& ceiling) {
-  std::vector<KindRoofline> kinds;
-  for (const TracedOperator& each : operators) {
-    const OperatorKind kind = kind_of(each);
-    if (!computes(kind) || each.busy_ms <= 0) continue;
-    auto sum = std::find_if(kinds.begin(), kinds.end(), [&](const KindRoofline& known) { return known.kind == kind; });
-    if (sum == kinds.end()) sum = kinds.insert(kinds.end(), KindRoofline{.kind = kind});
-    add(*sum, each, ceiling);
+std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& ceiling) {
+  const KnownLaunchers launchers(profile);
+  std::array<KindRoofline, all_operator_kinds.size()> sums;
+  std::array<double, all_operator_kinds.size()> memory_ms{};
+  for (const TracedOperator& row : profile.operators) {
+    const OperatorKind kind = kind_of(row);
+    const double ms = profile.on_gpu ? row.busy_ms : row.time.self_ms;
+    if (!computes(kind) || ms <= 0) continue;
+    KindRoofline& sum = sums[static_cast<std::size_t>(kind)];
+    sum.kind = kind;
+    sum.ms += ms;
+    const Work work = work_of_row(row);
+    if (!work.is_known() && !launchers.has(row)) continue;
+    sum.known_ms += ms;
+    Work total{sum.flops, sum.bytes};
+    total += work;
+    sum.flops = total.flops;
+    sum.bytes = total.bytes;
+    if (ceiling.known()) add_least(sum, work, ceiling, memory_ms[static_cast<std::size_t>(kind)]);
   }
-  for (KindRoofline& each : kinds) finish(each, ceiling);
+  std::vector<KindRoofline> kinds;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].ms <= 0) continue;
+    sums[i].is_memory_bound = !is_missing(sums[i].least_ms) && memory_ms[i] * 2 > sums[i].least_ms;
+    kinds.push_back(sums[i]);
+  }
   std::stable_sort(kinds.begin(), kinds.end(),
-                   [](const KindRoofline& a, const KindRoofline& b) { return a.busy_ms > b.busy_ms; });
+                   [](const KindRoofline& a, const KindRoofline& b) { return a.ms > b.ms; });
   return kinds;
 }
 

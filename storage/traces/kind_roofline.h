@@ -1,8 +1,8 @@
-// How near each kind of work in a traced step comes to what the device can do (storage/analysis/roofline.h). Only rows
-// whose shapes the trace has count, which are products; of the others nothing is claimed. Pure.
+// How near each kind of work in a traced step comes to what the device can do (the roofline of
+// storage/analysis/roofline.h). Only operators whose operands the trace has, and that operator_work.h knows, count; of
+// the others nothing is claimed. Pure.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,29 +19,30 @@ struct Ceiling {
   double tflops = missing;          // the peak in that precision
   double bandwidth_gb_s = missing;  // of the memory
   std::string source;               // "measured here", or who says so
+  bool known() const { return !is_missing(tflops) && !is_missing(bandwidth_gb_s); }
 };
 
 // A peak that was measured on this machine counts before a datasheet's. An unknown precision has no peak.
 Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::string_view precision);
 
+// Of a step. On a GPU the times are how long the kernels ran; on a CPU, whose threads share the ceiling, their share of
+// the step.
 struct KindRoofline {
   OperatorKind kind = OperatorKind::between;
-  double busy_ms = 0;           // of a step: how long its rows ran
-  double known_ms = 0;          // of it, in rows whose shapes are known
-  double flops = missing;       // of these rows, a step; missing: there are none
-  double bytes = missing;       // that they have to move at least: each operand once
-  double tflops = missing;      // reached
-  double attainable = missing;  // TFLOP/s: the lower one of the peak and of what the memory allows; missing: no ceiling
-  bool is_memory_bound = false;  // which of the two it is
-  double share() const { return is_missing(attainable) ? missing : tflops / attainable; }
+  double ms = 0;
+  double known_ms = 0;           // of it, in operators whose work is known
+  double flops = missing;        // of these; missing: none of them are counted, as the memory is their limit
+  double bytes = missing;        // that they have to move at least
+  double least_ms = missing;     // they can't be faster: the sum over them of the longer one of FLOPs at the peak and
+                                 // bytes at the bandwidth; missing: no ceiling, or nothing known
+  bool is_memory_bound = false;  // whether bytes are the limit in most of that time
+  double tflops() const { return is_missing(flops) ? missing : flops / known_ms / 1e9; }
+  double gb_s() const { return is_missing(bytes) ? missing : bytes / known_ms / 1e6; }
+  // Of the ceiling that was reached. Above 1 where operands were still in a cache, which is faster than the memory.
+  double share() const { return is_missing(least_ms) ? missing : least_ms / known_ms; }
 };
 
 // Of the kinds that compute, the most expensive first.
-std::vector<KindRoofline> rooflines(std::span<const TracedOperator> operators, const Ceiling& ceiling);
-
-// 2mnk of a product of "128x64 64x256", and the elements of its operands and result; a batch of them has a third
-// number. missing: these aren't the shapes of a product.
-double product_flops(const std::string& shapes);
-double product_elements(const std::string& shapes);
+std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& ceiling);
 
 }  // namespace stepladder

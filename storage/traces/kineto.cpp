@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "storage/traces/kineto_operands.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -83,18 +84,11 @@ std::optional<std::int64_t> nanoseconds(const std::string& text) {
   return is_negative ? -ns : ns;
 }
 
-// Matrix products, by whose operands their rows are told apart.
-bool has_shapes(std::string_view name) {
-  constexpr std::array products{"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_scaled_mm"};
-  return std::find(products.begin(), products.end(), name) != products.end();
-}
-
 struct Event {
   std::string name, phase, category, process, thread;
   std::optional<std::int64_t> start_ns, duration_ns;
   std::int64_t bytes = 0, total_bytes = 0, address = 0, device_type = 0, device_id = -1;  // of memory
   std::int64_t device = -1, stream = -1, correlation = 0, sequence = -1;
-  std::string dims;  // of the operands so far
 };
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -148,6 +142,12 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       if (key_ == "cat") event_.category = text;
       if (key_ == "pid") event_.process = text;
       if (key_ == "tid") event_.thread = text;
+    } else if (in_device() && argument_ == "name" && trace_.hardware.empty()) {
+      trace_.hardware = text;
+    } else if (depth_in("Input type") == 1) {
+      operands_.type(text);
+    } else if (depth_in("Concrete Inputs") == 1) {
+      operands_.value(text);
     }
     return value_read();
   }
@@ -156,7 +156,10 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   bool start_object(std::size_t) override {
     require(!is_basic(), "an object");
     opened();
-    if (depth_ == events_depth_ + 1) event_ = {};
+    if (depth_ == events_depth_ + 1) {
+      event_ = {};
+      operands_.clear();
+    }
     return value_read();
   }
   bool end_object() override {
@@ -172,11 +175,11 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       events_depth_ = depth_;
       has_events_ = true;
     }
-    if (in_dims() && depth_ == events_depth_ + 4) operand_.clear();
+    if (const int depth = depth_in("Input Dims")) operands_.list_begins(depth);
     return value_read();
   }
   bool end_array() override {
-    if (in_dims() && depth_ == events_depth_ + 4) finish_operand();
+    if (const int depth = depth_in("Input Dims")) operands_.list_ends(depth);
     if (depth_ == events_depth_) events_depth_ = 0;
     --depth_;
     return value_read();
@@ -185,7 +188,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     if (depth_ == 1) top_key_ = text;
     if (events_depth_ > 0 && depth_ <= events_depth_ + 2) {
       (depth_ == events_depth_ + 1 ? key_ : argument_) = text;
-    } else if (depth_ == 2) {
+    } else if (depth_ == 2 || in_device()) {
       argument_ = text;
     }
     return value_read();
@@ -198,6 +201,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool has_events() const { return has_events_; }
+  std::string precision() const { return products_.precision(); }
 
  private:
   bool value_read() {
@@ -210,9 +214,12 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool is_basic() const { return key_ == "name" || key_ == "ph" || key_ == "ts" || key_ == "dur"; }
   bool in_event() const { return events_depth_ > 0 && depth_ == events_depth_ + 1; }
+  bool in_device() const { return depth_ == 3 && top_key_ == "deviceProperties"; }
   bool in_arguments() const { return events_depth_ > 0 && depth_ == events_depth_ + 2 && key_ == "args"; }
-  bool in_dims() const {
-    return events_depth_ > 0 && depth_ > events_depth_ + 2 && key_ == "args" && argument_ == "Input Dims";
+  // How many lists are open within this argument; 0: none, or another argument.
+  int depth_in(std::string_view argument) const {
+    const bool is_in = events_depth_ > 0 && depth_ > events_depth_ + 2 && key_ == "args" && argument_ == argument;
+    return is_in ? depth_ - events_depth_ - 2 : 0;
   }
 
   std::int64_t time_of(const std::string& text) const {
@@ -240,19 +247,12 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
       if (argument_ == "Addr") event_.address = value;
       if (argument_ == "Device Type") event_.device_type = value;
       if (argument_ == "Device Id") event_.device_id = value;
-    } else if (in_dims() && depth_ == events_depth_ + 4 && operand_.size() < 100) {
-      if (!operand_.empty()) operand_ += 'x';
-      operand_ += std::to_string(value);
+    } else if (depth_in("Input Dims") > 1) {
+      operands_.size(value);
     } else if (depth_ == 2 && top_key_ == "distributedInfo" && argument_ == "rank" && value >= 0 && value < 1'000'000) {
       trace_.rank = static_cast<int>(value);
     }
     return value_read();
-  }
-
-  void finish_operand() {  // matrices only: a bias or a factor says nothing new
-    if (operand_.find('x') == std::string::npos || event_.dims.find(' ') != std::string::npos) return;
-    if (!event_.dims.empty()) event_.dims += ' ';
-    event_.dims += operand_;
   }
 
   void finish_memory() {
@@ -284,7 +284,14 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     TraceSlice slice{.start_ns = *event_.start_ns, .duration_ns = *event_.duration_ns, .kind = *kind};
     slice.lane = trace_.lane({(on_device ? "device " : "") + event_.process, event_.thread});
     slice.name = trace_.name(event_.name);
-    if (has_shapes(event_.name)) slice.shapes = trace_.name(event_.dims);
+    if (*kind == SliceKind::operation) {
+      const std::vector<Operand>& operands = operands_.operands();
+      slice.operands = trace_.operands(
+          {.shapes = trace_.name(product_shapes(event_.name, operands)), .work = work_of(event_.name, operands)});
+      if (trace_.operands(slice.operands).shapes != 0) products_.add(operands_, trace_.operands(slice.operands).work);
+    } else if (*kind == SliceKind::kernel) {
+      products_.add_kernel(event_.name);
+    }
     const std::int64_t number = step_number(event_.name);
     if (*kind == SliceKind::operation) event_.correlation = event_.sequence + 1;
     slice.correlation = static_cast<std::uint32_t>(number >= 0 ? number : event_.correlation);
@@ -298,8 +305,10 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   bool has_events_ = false;
   bool has_value_ = false;   // the file's value has begun
   std::int64_t events_ = 0;  // that have ended
-  std::string top_key_, key_, argument_, operand_;
+  std::string top_key_, key_, argument_;
   Event event_;
+  KinetoOperands operands_;  // of the event
+  ProductPrecision products_;
 };
 
 }  // namespace
@@ -312,6 +321,7 @@ Trace read_kineto(TraceBytes& bytes) {
   nlohmann::json::sax_parse(SourceIterator(&source), SourceIterator(), &reader);
   if (!reader.has_events()) throw TraceError("is JSON, but holds no events of a trace (traceEvents)");
   if (trace.slices().empty()) throw TraceError("holds no operator and no kernel");
+  trace.precision = reader.precision();
   trace.sort();
   return trace;
 }

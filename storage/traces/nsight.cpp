@@ -55,6 +55,7 @@ class NsightReader {
       work("SELECT start, end, deviceId, streamId, correlationId, 'Memset', 0 FROM CUPTI_ACTIVITY_KIND_MEMSET", "");
     if (file_.has_tables({"CUPTI_ACTIVITY_KIND_RUNTIME"})) launches();
     if (file_.has_tables({"NVTX_EVENTS"})) ranges();
+    if (file_.has_tables({"TARGET_INFO_GPU"})) name_gpu();
     file_.check();
     if (trace_.slices().empty()) throw TraceError("holds no kernel");
     trace_.sort();
@@ -87,6 +88,11 @@ class NsightReader {
                   .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),
                   .kind = SliceKind::launch});
     }
+  }
+
+  void name_gpu() {
+    Statement row(file_.get(), "SELECT name FROM TARGET_INFO_GPU ORDER BY id LIMIT 1");
+    if (row.step()) trace_.hardware = row.text(0);
   }
 
   // Ranges that the program pushed and popped; PyTorch's have its operators' names: "aten::mm, seq = 12".

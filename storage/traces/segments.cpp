@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "storage/analysis/profile/kernel_kind.h"
-#include "storage/traces/kind_roofline.h"
+#include "storage/analysis/profile/own_kernels.h"
 
 namespace stepladder {
 
@@ -14,6 +14,8 @@ std::uint8_t part_begun_by(std::string_view name) {
   if (name.starts_with("autograd::engine::evaluate_function") || name == "backward") return step_part::backward;
   if (name.starts_with("enumerate(DataLoader)") || name == "data") return step_part::data;
   if (name == "captured step") return step_part::whole;
+  if (const std::string_view pass = pass_of_plan_kernel(name); !pass.empty())
+    return pass == "backward" ? step_part::backward : step_part::optimizer;
   return name == "forward" ? step_part::forward : step_part::unknown;
 }
 
@@ -38,7 +40,7 @@ class ThreadReader {
     const std::uint16_t place = places_.of_slice[number];
     if (slice.kind == SliceKind::launch) {
       if (slice.correlation != 0)
-        time_.launches.push_back({slice.start_ns, slice.correlation, around.launcher, around.shapes,
+        time_.launches.push_back({slice.start_ns, slice.correlation, around.launcher, around.operands, around.call,
                                   PlaceTimes::number(place, around.part), around.part});
       return;
     }
@@ -53,7 +55,8 @@ class ThreadReader {
     }
     const bool is_operator = !is_range(name);
     frame.launcher = is_operator ? slice.name : around.launcher;
-    frame.shapes = is_operator ? slice.shapes : around.shapes;
+    frame.operands = is_operator ? slice.operands : around.operands;
+    frame.call = is_operator ? ++time_.calls : around.call;
     if (rows_) enter(slice, frame, is_operator);
     stack_.push_back(frame);
   }
@@ -63,16 +66,20 @@ class ThreadReader {
  private:
   struct Frame {
     std::int64_t end_ns = 0;
-    std::uint32_t row = 0, launcher = 0, shapes = 0;
+    std::uint32_t row = 0, launcher = 0, operands = 0, call = 0;
+    bool counts = false;     // as a call of its row
+    double inner_bytes = 0;  // of operators within it
     std::uint16_t place = 0;
     std::uint8_t part = 0;
   };
 
   void enter(const TraceSlice& slice, Frame& frame, bool is_operator) {
-    frame.row = is_operator ? rows_->row({.name = slice.name, .shapes = slice.shapes, .part = frame.part})
+    const std::uint32_t shapes = trace_.operands(slice.operands).shapes;
+    frame.row = is_operator ? rows_->row({.name = slice.name, .shapes = shapes, .part = frame.part})
                             : rows_->row({.part = frame.part});
     if (step_at(steps_, slice.start_ns)) {
       ++time_.operations;
+      frame.counts = is_operator;
       if (is_operator) ++rows_->rows()[frame.row].calls;
     }
     if (!stack_.empty()) emit(stack_.back(), slice.start_ns);
@@ -85,8 +92,19 @@ class ThreadReader {
     while (!stack_.empty() && stack_.back().end_ns <= ns) {
       emit(stack_.back(), stack_.back().end_ns);
       cursor_ = std::max(cursor_, stack_.back().end_ns);
+      const Frame left = stack_.back();
       stack_.pop_back();
+      const double moved = count_work(left);
+      if (!stack_.empty()) stack_.back().inner_bytes += moved;
     }
+  }
+  // An operator whose inner ones move most of its bytes only calls them. Returns the bytes that have been counted.
+  double count_work(const Frame& left) {
+    const Work& work = trace_.operands(left.operands).work;
+    const double bytes = is_missing(work.bytes) ? 0 : work.bytes;
+    const bool is_mine = left.counts && work.is_known() && (!is_missing(work.flops) || left.inner_bytes * 2 < bytes);
+    if (is_mine) rows_->rows()[left.row].work += work;
+    return left.inner_bytes + (is_mine ? bytes : 0);
   }
 
   const Trace& trace_;
@@ -229,8 +247,8 @@ TracedOperator RowTable::operator_of(const Row& row, double steps) const {
   made.time.shapes = trace_.text(row.key.shapes);
   made.time.calls = row.calls / steps;
   made.time.self_ms = row.self_ns / 1e6 / steps;
-  if (row.kind == OperatorKind::products) made.time.flops = product_flops(made.time.shapes) * made.time.calls;
-  if (!(made.time.flops > 0)) made.time.flops = missing;
+  if (!is_missing(row.work.flops)) made.time.flops = row.work.flops / steps;
+  if (!is_missing(row.work.bytes)) made.bytes = row.work.bytes / steps;
   return made;
 }
 

@@ -38,6 +38,7 @@ struct Row {
   OperatorKind kind = OperatorKind::between;
   int order = 0;  // at any instant only those of the lowest order count
   double calls = 0, self_ns = 0, busy_ns = 0;
+  Work work;  // of all calls
 };
 
 // All rows of one process, numbered in the order in which they were met.
@@ -69,12 +70,14 @@ struct Segment {
   std::uint32_t row = 0;
   std::uint16_t place = 0;       // of PlaceTimes
   std::int64_t launched_ns = 0;  // of a kernel; 0: not known
+  std::uint32_t operands = 0;    // of the operator whose work this kernel did; 0: nothing is known
 };
 
 // Where a GPU's work was asked for.
 struct Launch {
   std::int64_t at_ns = 0;
-  std::uint32_t correlation = 0, launcher = 0, shapes = 0;
+  std::uint32_t correlation = 0, launcher = 0, operands = 0;
+  std::uint32_t call = 0;   // of the launcher, in its process; 0: none
   std::uint16_t place = 0;  // of PlaceTimes
   std::uint8_t part = 0;
 };
@@ -84,6 +87,7 @@ struct CpuTime {
   std::vector<Launch> launches;   // by correlation
   std::int64_t operations = 0;    // in steps, if segments were asked for
   std::int64_t cut = 0;           // slices that end after the one around them does
+  std::uint32_t calls = 0;        // of operators
 };
 
 // The time of one process in each part of a step and of the model.

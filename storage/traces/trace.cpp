@@ -1,6 +1,7 @@
 #include "storage/traces/trace.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <tuple>
@@ -36,6 +37,18 @@ std::uint16_t Trace::lane(const TraceLane& lane) {
   const auto number = static_cast<std::uint16_t>(lanes_.size());
   lanes_.push_back({bounded(lane.process, longest_name), bounded(lane.thread, longest_name)});
   known_lanes_.emplace(lane, number);
+  return number;
+}
+
+std::uint32_t Trace::operands(const Operands& operands) {
+  if (operands.shapes == 0 && !operands.work.is_known()) return 0;
+  const std::array<std::uint64_t, 3> key{operands.shapes, std::bit_cast<std::uint64_t>(operands.work.flops),
+                                         std::bit_cast<std::uint64_t>(operands.work.bytes)};
+  if (const auto found = known_operands_.find(key); found != known_operands_.end()) return found->second;
+  if (operands_.size() > most_operands) return 0;
+  const auto number = static_cast<std::uint32_t>(operands_.size());
+  operands_.push_back(operands);
+  known_operands_.emplace(key, number);
   return number;
 }
 
@@ -93,7 +106,7 @@ std::string format_name(std::string_view format) {
   if (format == "nsight") return "Nsight Systems";
   if (format == "proton") return "Triton's proton";
   if (format == "llm.c") return "llm.c's table of kernels";
-  return "PyTorch's profiler";
+  return format == "stepladder" ? "traced here" : "PyTorch's profiler";
 }
 
 std::string format_note(std::string_view format) {

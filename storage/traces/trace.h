@@ -2,6 +2,7 @@
 // readers of this folder (trace_file.h) and summed up by attribution.h.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <stdexcept>
@@ -10,6 +11,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "storage/traces/operator_work.h"
 
 namespace stepladder {
 
@@ -31,13 +34,19 @@ enum class SliceKind : std::uint8_t {
 struct TraceSlice {
   std::int64_t start_ns = 0;
   std::int64_t duration_ns = 0;
-  std::uint32_t name = 0;    // of Trace::names
-  std::uint32_t shapes = 0;  // of Trace::names: the operands of a product; 0 is the empty text
+  std::uint32_t name = 0;      // of Trace::names
+  std::uint32_t operands = 0;  // of Trace::operands; 0: nothing is known
   // Joins a launch and its kernels; 0: not known. Of steps: their number. Of operators: autograd's number of the
   // backward function that belongs to it, plus one.
   std::uint32_t correlation = 0;
   std::uint16_t lane = 0;  // of Trace::lanes
   SliceKind kind = SliceKind::operation;
+};
+
+// What an operator's operands tell.
+struct Operands {
+  std::uint32_t shapes = 0;  // of Trace::names: the matrices of a product; 0 is the empty text
+  Work work;                 // of one call
 };
 
 // Memory that an allocator gave or took back.
@@ -64,16 +73,19 @@ class Trace {
   static constexpr std::size_t most_lanes = 1'000;
   static constexpr std::size_t most_memory_changes = 5'000'000;  // what comes later is left out
   static constexpr std::size_t most_name_bytes = 64 << 20;       // of all different names together
+  static constexpr std::size_t most_operands = 200'000;          // different ones; of more nothing is known
 
   Trace();
 
   // These throw TraceError beyond the limits, and for a slice that ends before it begins.
   std::uint32_t name(std::string_view text);  // long names are cut
   std::uint16_t lane(const TraceLane& lane);
+  std::uint32_t operands(const Operands& operands);
   void add(const TraceSlice& slice);
   void add(const MemoryChange& change);
 
   const std::string& text(std::uint32_t name) const { return names_[name]; }
+  const Operands& operands(std::uint32_t number) const { return operands_[number]; }
   const std::vector<TraceSlice>& slices() const { return slices_; }
   const std::vector<TraceLane>& lanes() const { return lanes_; }
 
@@ -82,8 +94,10 @@ class Trace {
   // The slices in the order in which attribution.h reads them: by lane, time, and the longest first.
   void sort();
 
-  std::string format;  // "kineto", "nsight", "proton", "llm.c"
-  int rank = -1;       // of the process; -1: the file doesn't say
+  std::string format;     // "kineto", "nsight", "proton", "llm.c"
+  int rank = -1;          // of the process; -1: the file doesn't say
+  std::string hardware;   // the GPU's name; empty: the file doesn't say
+  std::string precision;  // of most products, as hardware.h names it; empty: the file doesn't say
 
  private:
   std::vector<TraceSlice> slices_;
@@ -91,6 +105,8 @@ class Trace {
   std::vector<std::string> names_;
   std::unordered_map<std::string, std::uint32_t> known_names_;
   std::size_t name_bytes_ = 0;
+  std::vector<Operands> operands_{1};
+  std::map<std::array<std::uint64_t, 3>, std::uint32_t> known_operands_;
   std::vector<TraceLane> lanes_;
   std::map<TraceLane, std::uint16_t> known_lanes_;
 };

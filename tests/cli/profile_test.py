@@ -26,7 +26,7 @@ STEPS = 3
 
 
 def make_trace(path, activation, compiled=False):
-    """A tiny training, traced; returns the profiler's own sums: name -> (calls, milliseconds) of all steps."""
+    """A tiny training, traced; returns the profiler's own sums: name -> (calls, milliseconds, FLOPs or 0) of all steps."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
     model = torch.nn.Sequential(torch.nn.Linear(64, 256), activation, torch.nn.LayerNorm(256), torch.nn.Linear(256, 64))
@@ -41,12 +41,13 @@ def make_trace(path, activation, compiled=False):
 
     for _ in range(3):
         step()
-    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=STEPS, repeat=1), record_shapes=True) as profiler:
+    with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=STEPS, repeat=1), record_shapes=True,
+                 with_flops=True) as profiler:
         for _ in range(2 + STEPS):
             step()
             profiler.step()
     profiler.export_chrome_trace(str(path))
-    return {each.key: (each.count, each.self_cpu_time_total / 1000) for each in profiler.key_averages()}
+    return {each.key: (each.count, each.self_cpu_time_total / 1000, each.flops) for each in profiler.key_averages()}
 
 
 def cuda_trace(kernels, streams, seed=1):
@@ -145,23 +146,26 @@ class Traces(unittest.TestCase):
         self.addCleanup(self.place.close)
 
     def check_sums(self, shown, sums):
-        """Every row's time as the profiler adds it up, and all of them together as long as the steps."""
+        """Every row's time as the profiler adds it up, and all of them together as long as the steps; FLOPs of products too."""
         ours = {}
         for row in shown["operators"]:
-            calls, ms = ours.get(row["name"], (0, 0))
-            ours[row["name"]] = (calls + row["calls"] * STEPS, ms + row["busy_ms"] * STEPS)
+            calls, ms, flops = ours.get(row["name"], (0, 0, 0))
+            ours[row["name"]] = (calls + row["calls"] * STEPS, ms + row["busy_ms"] * STEPS, flops + (row["flops"] or 0) * STEPS)
         whole = sum(step["dt_ms"] for step in shown["data"])
-        for name, (calls, ms) in sums.items():
+        for name, (calls, ms, flops) in sums.items():
             if name not in ours:  # ranges without a namespace are time outside operators
                 self.assertNotIn("::", name)
                 continue
             self.assertAlmostEqual(ours[name][0], calls, msg=name)
             self.assertAlmostEqual(ours[name][1], ms, delta=max(0.01 * ms, 0.002), msg=name)
-        self.assertAlmostEqual(sum(ms for _, ms in sums.values()), whole, delta=0.01 * whole)
+            if name in ("aten::mm", "aten::addmm"):
+                self.assertGreater(flops, 0)
+                self.assertAlmostEqual(ours[name][2], flops, msg=name)
+        self.assertAlmostEqual(sum(ms for _, ms, _ in sums.values()), whole, delta=0.01 * whole)
         self.assertAlmostEqual(sum(row["self_ms"] for row in shown["operators"]) * STEPS, whole, delta=0.001 * whole)
         for step in shown["data"]:
             self.assertAlmostEqual(sum(kind["ms"] for kind in step["kinds"]), step["dt_ms"], delta=0.001 * step["dt_ms"])
-        products = sum(ms for name, (_, ms) in sums.items() if name in ("aten::mm", "aten::addmm", "aten::linear"))
+        products = sum(ms for name, (_, ms, _) in sums.items() if name in ("aten::mm", "aten::addmm", "aten::linear"))
         kind = next(each for each in shown["kinds"] if each["kind"] == "matrix products")
         self.assertAlmostEqual(kind["busy_ms"] * STEPS, products, delta=0.01 * products)
 
@@ -377,7 +381,7 @@ class Traces(unittest.TestCase):
 
     def test_our_own_steps_are_traced(self):
         """Each rung's steps in a training that records no run; its trace is attached to the rung's run."""
-        self.assertEqual(self.place.run("ladder", *TINY, "--stages", "baseline,compile,compile-max", "--steps", 20)[0], 0)
+        self.assertEqual(self.place.run("ladder", *TINY, "--stages", "baseline,compile,compile-max", "--steps", 20, "--threads", 1)[0], 0)
         before = self.place.json("runs")
         for run, own in (1, "aten::native_layer_norm"), (2, "stepladder::add_norm"), (3, "plan::qkv"):
             made = self.place.json("profile", "run", run, "--traced", 3)
@@ -397,17 +401,24 @@ class Traces(unittest.TestCase):
         self.assertEqual(self.place.json("runs"), before)  # nothing was recorded
         rows = self.place.json("profile", "diff", 1, 3)
         self.assertAlmostEqual(sum(row["delta_ms"] for row in rows["rows"]), rows["delta_ms"], places=6)
-        # Products' shapes are in the trace; of this machine no peak is known, of a GPU that is named one is.
-        roofline = self.place.json("profile", "show", 1)["roofline"]
-        kinds = {row["kind"]: row for row in roofline["kinds"]}
-        self.assertGreater(kinds["matrix products"]["tflops"], 0)
-        self.assertIsNone(kinds["layer norm"]["flops"])
+        # Each kind's work is in the trace; of this machine no peak is known, of a GPU that is named one is.
+        for trace in 1, 2, 3:
+            roofline = self.place.json("profile", "show", trace)["roofline"]
+            kinds = {row["kind"]: row for row in roofline["kinds"]}
+            self.assertGreater(kinds["matrix products"]["tflops"], 0)
+            self.assertIsNone(kinds["layer norm"]["flops"])
+            for kind in ("matrix products", "layer norm", "GELU", "optimiser"):
+                self.assertGreater(kinds[kind]["bytes"], 0, (trace, kind))
+                self.assertGreater(kinds[kind]["known_ms"], 0.5 * kinds[kind]["ms"], (trace, kind))
+        self.assertEqual(roofline["precision"], "fp32")
+        self.assertNotEqual(roofline["hardware"], "")
         named = self.place.json("profile", "show", 1, "--hardware", "NVIDIA H100 SXM", "--precision", "bf16")["roofline"]
         kinds = {row["kind"]: row for row in named["kinds"]}
         self.assertEqual(named["precision"], "bf16")
         self.assertTrue(0 < kinds["matrix products"]["share"] < 1)
-        self.assertIsNone(kinds["layer norm"]["share"])
-        self.assertIn("unknown", self.place.run("profile", "show", 1, "--roofline")[1])
+        self.assertTrue(0 < kinds["layer norm"]["share"] < 1)
+        self.assertEqual(kinds["layer norm"]["bound"], "memory")
+        self.assertIn("aren't known", self.place.run("profile", "show", 1, "--roofline", "--hardware", "nothing")[1])
         self.assertEqual(self.place.run("profile", "show", 1, "--precision", "fp99")[0], 2)
         out = self.place.path / "own.json"
         self.assertGreater(self.place.json("profile", "export", 3, "--out", out)["slices"], 0)

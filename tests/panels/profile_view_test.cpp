@@ -103,7 +103,8 @@ TEST_F(ProfilePanel, one_trace_then_the_difference_of_two) {
   imgui.frame(app);
   EXPECT_TRUE(ui_test_anchors::find("profile.before"));
   EXPECT_TRUE(ui_test_anchors::find("profile.after"));
-  for (const char* tab : {"profile.tab.1", "profile.tab.2", "profile.tab.0"}) ASSERT_TRUE(imgui.click(app, tab)) << tab;
+  for (const char* tab : {"profile.tab.1", "profile.tab.2", "profile.tab.3", "profile.tab.0"})
+    ASSERT_TRUE(imgui.click(app, tab)) << tab;
   ASSERT_TRUE(imgui.click(app, "profile.swap"));
   ASSERT_TRUE(imgui.frames_until(app, [&] { return app.workspace().profile_view->after->name == "slow"; }));
   // Undo removes it again.

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "engine/stage.h"
 #include "engine/step_tracing.h"
 #include "engine/trainer/operator_watch.h"
 #include "engine/trainer/trainer.h"
 #include "storage/analysis/profile/own_kernels.h"
+#include "storage/traces/step_slices.h"
 #include "storage/traces/trace_file.h"
 #include "storage/traces/traced_process.h"
 #include "trained.h"
@@ -56,6 +58,13 @@ std::vector<OperatorTime> times_of(const TraceProfile& profile) {
   return times;
 }
 
+template <class Which>
+double flops_of(const std::vector<OperatorTime>& operators, const Which& which) {
+  double flops = 0;
+  for (const OperatorTime& each : operators) flops += which(each) && !is_missing(each.flops) ? each.flops : 0;
+  return flops;
+}
+
 TEST(StepTracer, SeesTheOperatorsThatTheRunsOwnProfileHas) {
   for (const auto& stages : {std::initializer_list<const char*>{}, {"compile"}, {"bf16", "compile-max"}}) {
     Recipe recipe = with_stages(stages);
@@ -74,11 +83,59 @@ TEST(StepTracer, SeesTheOperatorsThatTheRunsOwnProfileHas) {
       const bool is_own = each.name.starts_with("plan::") || each.name.starts_with("stepladder::");
       EXPECT_TRUE(!is_own || find_own_kernel(each.name)) << each.name << " isn't in own_kernels.cpp";
     }
-    double flops = 0, timed_flops = 0;
-    for (const OperatorTime& each : times_of(process.profile)) flops += is_missing(each.flops) ? 0 : each.flops;
-    for (const OperatorTime& each : timed) timed_flops += is_missing(each.flops) ? 0 : each.flops;
-    EXPECT_DOUBLE_EQ(flops, timed_flops);
+    const auto aten = [](const OperatorTime& each) { return !each.shapes.empty(); };
+    EXPECT_DOUBLE_EQ(flops_of(times_of(process.profile), aten), flops_of(timed, aten));
   }
+}
+
+// The plan's kernels say what they do. Their products are those of the baseline, whatever the number of threads that
+// share them; attention is products there, and an operator of its own here.
+TEST(StepTracer, SeesTheWorkOfThePlansKernels) {
+  const auto is_layer = [](const OperatorTime& each) {
+    return each.name != "aten::bmm" && kind_of(each) == OperatorKind::products;
+  };
+  const double layers = flops_of(times_of(traced(with_stages({})).profile), is_layer);
+  EXPECT_GT(layers, 0);
+  for (const int threads : {1, 3}) {
+    Recipe recipe = with_stages({"compile-max"});
+    recipe.threads = threads;
+    const TraceProfile profile = traced(recipe).profile;
+    EXPECT_DOUBLE_EQ(flops_of(times_of(profile), is_layer), layers) << threads;
+    for (const TracedOperator& each : profile.operators) {
+      if (!each.time.name.starts_with("plan::")) continue;
+      EXPECT_GT(each.bytes, 0) << each.time.name;
+      EXPECT_EQ(each.time.flops > 0,
+                kind_of(each) == OperatorKind::products || kind_of(each) == OperatorKind::attention)
+          << each.time.name;
+      // On the workers' threads no range says so.
+      if (each.time.name == "plan::weight_gradient") EXPECT_EQ(each.time.part, "backward");
+      if (each.time.name == "plan::adamw") EXPECT_EQ(each.time.part, "optimizer");
+    }
+  }
+}
+
+int threads_of_plan(const StepSlices& step) {
+  std::set<std::uint32_t> lanes;
+  for (const SliceRow& row : step.rows) {
+    for (const KeptSlice& slice : row.slices) {
+      if (step.names[slice.name].starts_with("plan::")) lanes.insert(row.lane);
+    }
+  }
+  return static_cast<int>(lanes.size());
+}
+
+// A busy machine may leave a quick step to one of the workers, so one of several attempts counts.
+TEST(StepTracer, SeesAllWorkersOfThePlan) {
+  Recipe recipe = with_stages({"compile-max"});
+  recipe.threads = 2;
+  recipe.d_model = 128;  // enough work for both
+  recipe.seq = 64;
+  recipe.batch = 12;
+  int most = 0;
+  for (int attempt = 0; attempt < 20 && most < 2; ++attempt) {
+    for (const KeptStep& each : traced(recipe).kept) most = std::max(most, threads_of_plan(unpack(each.packed)));
+  }
+  EXPECT_EQ(most, 2);
 }
 
 TEST(StepTracer, KnowsThePartsOfTheStepAndOfTheModel) {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/cli/find_run.h"
-#include "app/cli/profile/roofline_report.h"
+#include "app/cli/profile/text_table.h"
 #include "app/cli/profile/trace_report.h"
 #include "app/cli/profile/trace_run.h"
 #include "app/exit_status.h"
@@ -14,6 +14,7 @@
 #include "app/format.h"
 #include "app/import/trace_import.h"
 #include "app/open_store.h"
+#include "app/profile/roofline_report.h"
 #include "engine/files/data_error.h"
 #include "storage/database/traces/trace_details.h"
 
@@ -76,18 +77,21 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   const StoredTrace trace = find_trace(store, options.trace);
   const Anatomy anatomy = store.traces().details().anatomy(trace.id);
   const Ceiling ceiling = ceiling_of(store, trace, options.hardware, options.precision);
+  const std::vector<KindRoofline> kinds = rooflines(trace.profile, ceiling);
   if (common.json) {
     Json all = trace_details_json(trace, anatomy);
-    all["roofline"] = roofline_json(trace, ceiling);
+    all["roofline"] = roofline_json(kinds, ceiling);
     print(all);
     return exit_done;
   }
-  if (options.roofline)
-    std::cout << roofline_text(trace, ceiling);
-  else if (options.anatomy)
+  if (options.roofline) {
+    print_table(roofline_table(kinds));
+    std::cout << "\n" << ceiling_text(kinds, ceiling) << "\n";
+  } else if (options.anatomy) {
     std::cout << anatomy_text(trace, anatomy, options.all);
-  else
+  } else {
     std::cout << trace_text(trace, options.all, options.steps);
+  }
   return exit_done;
 }
 
@@ -194,10 +198,10 @@ void add_trace_commands(CLI::App& profile, CommonOptions& common, std::function<
   show->add_flag("--steps", options->steps, "List the steps, too");
   show->add_flag("--anatomy", options->anatomy,
                  "The step by parts of the model: embedding, attention, MLP, head, loss; with --all, block by block");
-  show->add_flag("--roofline", options->roofline, "How near each kind of work comes to the device's peak");
-  show->add_option("--hardware", options->hardware, "Device of the roofline's ceiling (default: the run's)");
-  show->add_option("--precision", options->precision,
-                   "Precision of its peak: fp32, tf32, bf16 ... (default: the run's)")
+  show->add_flag("--roofline", options->roofline, "How near each kind of work comes to what the device can do");
+  show->add_option("--hardware", options->hardware,
+                   "Device of the roofline's ceiling (default: the run's or the trace's)");
+  show->add_option("--precision", options->precision, "Precision of its peak: fp32, tf32, bf16 ... (default: the same)")
       ->check([](const std::string& text) {
         return precision_from(text) == Precision::unknown ? "is not a precision: " + text : std::string();
       });

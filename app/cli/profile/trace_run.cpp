@@ -79,13 +79,16 @@ Subject subject_of(const TraceRunOptions& options, const CommonOptions& common, 
 }
 
 // Traces and reads the trace back by the importer that reads everybody's.
-ReadTrace traced(const StepTracing& asked, const Subject& subject, const std::string& device) {
+ReadTrace traced(const StepTracing& asked, const Subject& subject, const DeviceReport& report) {
+  const std::string device = report.resolve(subject.recipe.device);
   trace_steps(asked, interrupted);
   ReadTrace read = read_traces({.files = {asked.file.string()}, .name = subject.name, .run = subject.run});
   if (device != "cpu" && !read.process.profile.on_gpu)
     throw StorageError("the trace holds no kernel of the GPU: the driver may allow profiling to administrators only (" +
                        std::string("NVreg_RestrictProfilingToAdminUsers)"));
   read.trace.format = own_trace_format;
+  read.trace.hardware = report.hardware(device);
+  read.trace.precision = precision_name(subject.recipe);
   read.trace.source_path.clear();  // the file is gone
   return read;
 }
@@ -101,7 +104,7 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
             << report.hardware(device) << ", after " << options.asked.skipped << " others; no run is recorded\n";
   std::optional<ReadTrace> read;
   try {
-    read = traced(options.asked, subject, device);
+    read = traced(options.asked, subject, report);
   } catch (const std::exception& error) {
     if (interrupted()) return complain(error, exit_interrupted);
     throw;

@@ -4,6 +4,7 @@
 
 #include "app/format.h"
 #include "app/profile/difference_text.h"
+#include "app/profile/roofline_report.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/traces/trace.h"
 
@@ -11,7 +12,8 @@ namespace stepladder {
 namespace {
 
 std::string detail_of(const StoredTrace& trace) {
-  return format_name(trace.format) + ", " + (trace.profile.on_gpu ? "GPU" : "CPU") +
+  return "trace " + std::to_string(trace.id) + ", " + format_name(trace.format) + ", " +
+         (trace.profile.on_gpu ? "GPU" : "CPU") +
          (trace.profile.ranks > 1 ? ", " + std::to_string(trace.profile.ranks) + " ranks" : "") + ", " +
          grouped(trace.profile.slices) + " slices";
 }
@@ -87,6 +89,9 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.note = format_note(trace->format);
     shown.step_ms = mean_step_ms(trace->profile);
     shown.kinds = KindTimes(step_profile(*trace));
+    const Ceiling ceiling = ceiling_of(store, *trace, "", "");
+    shown.rooflines = rooflines(trace->profile, ceiling);
+    shown.ceiling = ceiling_text(shown.rooflines, ceiling);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
     take_slices(shown, store);

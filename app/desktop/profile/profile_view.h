@@ -16,6 +16,7 @@
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_details.h"
 #include "storage/traces/difference.h"
+#include "storage/traces/kind_roofline.h"
 
 namespace stepladder {
 
@@ -42,6 +43,8 @@ struct ShownProfile {
   KindTimes kinds{StepProfile{}};  // of the same
   Anatomy anatomy;
   bool has_graphs = false;                   // of torch.compile
+  std::vector<KindRoofline> rooflines;       // of a trace
+  std::string ceiling;                       // sentences about what these are compared with
   std::vector<KeptStepName> steps;           // those whose slices are kept
   std::shared_ptr<const StepSlices> slices;  // of the shown step; null: none are kept
   std::shared_ptr<const SliceIndex> index;   // of the same

@@ -34,7 +34,7 @@ constexpr const char* snippet =
     "        step(batch)\n"
     "        profiler.step()\n";
 
-enum class Tab { difference, operators, anatomy };
+enum class Tab { difference, operators, anatomy, roofline };
 enum class ProfileSubject { steps, passes };
 
 struct State {
@@ -322,7 +322,8 @@ void draw_tabs(State& state, const ProfileView& view) {
   };
   const std::array entries{Entry{"Difference", Tab::difference, view.difference.has_value()},
                            Entry{"Operators", Tab::operators, true},
-                           Entry{"Parts of the model", Tab::anatomy, !view.after->anatomy.empty()}};
+                           Entry{"Parts of the model", Tab::anatomy, !view.after->anatomy.empty()},
+                           Entry{"Roofline", Tab::roofline, !view.after->rooflines.empty()}};
   const auto chosen = std::find_if(entries.begin(), entries.end(),
                                    [&](const Entry& entry) { return entry.tab == state.tab && entry.is_there; });
   const Tab tab = chosen == entries.end() ? Tab::operators : state.tab;
@@ -346,6 +347,8 @@ void draw_tabs(State& state, const ProfileView& view) {
     draw_difference_table(*view.difference, state.found);
   else if (tab == Tab::operators)
     draw_operator_table(*view.after, state.found);
+  else if (tab == Tab::roofline)
+    draw_roofline_table(*view.after);
   else
     draw_anatomy_table(view.before ? &*view.before : nullptr, *view.after);
   mark("profile.table");
@@ -505,7 +508,7 @@ Panel panels::profile() {
                 if (json.contains("shows_passes") && json["shows_passes"].is_boolean())
                   state->subject = json["shows_passes"].get<bool>() ? ProfileSubject::passes : ProfileSubject::steps;
                 if (json.contains("tab") && json["tab"].is_number_integer())
-                  state->tab = static_cast<Tab>(std::clamp<std::int64_t>(json["tab"].get<std::int64_t>(), 0, 2));
+                  state->tab = static_cast<Tab>(std::clamp<std::int64_t>(json["tab"].get<std::int64_t>(), 0, 3));
                 if (json.contains("search") && json["search"].is_string()) {
                   const std::string text = json["search"].get<std::string>().substr(0, state->search.size() - 1);
                   std::snprintf(state->search.data(), state->search.size(), "%s", text.c_str());

@@ -30,7 +30,7 @@ struct Head {
   bool is_right;
 };
 
-bool begin_table(const char* id, std::initializer_list<Head> heads, int frozen_rows = 1) {
+bool begin_table(const char* id, const std::vector<Head>& heads, int frozen_rows = 1) {
   if (!ImGui::BeginTable(id, static_cast<int>(heads.size()), table_flags, ImGui::GetContentRegionAvail())) return false;
   ImGui::TableSetupScrollFreeze(0, frozen_rows);
   for (const Head& head : heads)
@@ -115,6 +115,24 @@ void difference_row(const RowDifference& row, double whole) {
   right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole));
   right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole));
   right_cell(change_text(row.delta_ms(), whole), &change_colour(row.delta_ms(), whole));
+}
+
+// The share of the ceiling as a bar and a number.
+void ceiling_cell(const KindRoofline& each) {
+  ImGui::TableNextColumn();
+  const float room = ImGui::GetContentRegionAvail().x - px(4), number = px(52);
+  const float right = ImGui::GetCursorPosX() + room, top = ImGui::GetCursorPosY();
+  if (is_missing(each.share())) return text_right("unknown", right, fonts().regular, cell_size, &palette().quiet);
+  if (room > number + px(24)) {
+    ImGui::SetCursorPosY(top + ImGui::GetTextLineHeight() / 2 - px(3));
+    progress_bar(each.share(), room - number);
+    ImGui::SetCursorPos(ImVec2(right - number, top));
+  }
+  text_right(wording::percent(each.share()), right, fonts().regular, cell_size);
+}
+
+const char* bound_of(const KindRoofline& each) {
+  return is_missing(each.least_ms) ? "" : each.is_memory_bound ? "memory" : "compute";
 }
 
 }  // namespace
@@ -253,6 +271,39 @@ void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after) {
   }
   ImGui::EndChild();
   text_quiet_wrapped(certainty_of(after.anatomy, after.has_graphs));
+}
+
+// Where the room is narrow, the rates are in the row's tooltip alone.
+void draw_roofline_table(const ShownProfile& shown) {
+  const auto figure = [](double value) { return is_missing(value) ? std::string("-") : compact(value); };
+  const float width = ImGui::GetContentRegionAvail().x;
+  const bool has_rates = width > px(700);
+  const float foot = ImGui::CalcTextSize(shown.ceiling.c_str(), nullptr, false, width).y + px(14);
+  std::vector<Head> heads{{"kind of work", 124, false}, {"ms/step", 60, true}};
+  if (has_rates) heads.insert(heads.end(), {{"known", 54, true}, {"TFLOP/s", 62, true}, {"GB/s", 54, true}});
+  heads.insert(heads.end(), {{"at best", 56, true}, {"of the ceiling", 0, true}, {"bound by", 70, false}});
+  ImGui::BeginChild("##rooflines", ImVec2(0, -foot));
+  if (begin_table("##kinds", heads)) {
+    for (const KindRoofline& each : shown.rooflines) {
+      const std::string known = wording::percent(each.known_ms / each.ms);
+      ImGui::TableNextRow();
+      kind_cell(each.kind);
+      const std::string rates = figure(each.tflops()) + " TFLOP/s, " + figure(each.gb_s()) + " GB/s";
+      wrapped_tooltip(known + " of its time known, " + rates, 400);
+      right_cell(ms_figure(each.ms, shown.step_ms));
+      if (has_rates) {
+        right_cell(known, &palette().quiet);
+        right_cell(figure(each.tflops()), &palette().quiet);
+        right_cell(figure(each.gb_s()), &palette().quiet);
+      }
+      right_cell(is_missing(each.least_ms) ? "-" : ms_figure(each.least_ms, shown.step_ms));
+      ceiling_cell(each);
+      left_cell(bound_of(each), palette().quiet);
+    }
+    ImGui::EndTable();
+  }
+  ImGui::EndChild();
+  text_quiet_wrapped(shown.ceiling);
 }
 
 }  // namespace stepladder

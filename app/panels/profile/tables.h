@@ -29,6 +29,7 @@ class FoundRows {
 
 // Each fills the available room.
 void draw_operator_table(const ShownProfile& shown, const FoundRows& found);
+void draw_roofline_table(const ShownProfile& shown);
 void draw_difference_table(const ProfileDifference& difference, const FoundRows& found);
 void draw_anatomy_table(const ShownProfile* before, const ShownProfile& after);
 

@@ -1,13 +1,13 @@
 #include "engine/trainer/kernels/classifier.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <numeric>
 #include <vector>
 
 #include "engine/trainer/kernels/softmax_rows.h"
+#include "engine/trainer/profile/kernel_range.h"
 #include "engine/trainer/settings.h"
 
 namespace stepladder {
@@ -40,11 +40,13 @@ double classify(const at::Tensor& hidden, const at::Tensor& weight, const at::Te
       at::mm_out(logits, h, weight.t());
     }
     const std::int64_t* const wanted = targets.const_data_ptr<std::int64_t>() + begin;
-    RECORD_USER_SCOPE("stepladder::classifier");
-    at::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
-      softmax_rows(logits.mutable_data_ptr<float>() + first * V, last - first, V, vocab, wanted + first, scale,
-                   losses.data() + begin + first);
-    });
+    {
+      const KernelRange of("stepladder::classifier", 0, static_cast<double>(2 * logits.nbytes()));
+      at::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
+        softmax_rows(logits.mutable_data_ptr<float>() + first * V, last - first, V, vocab, wanted + first, scale,
+                     losses.data() + begin + first);
+      });
+    }
     if (!d_hidden) continue;
     const at::Tensor gradient = half ? logits.to(hidden.scalar_type()) : logits;
     at::Tensor d_h = d_hidden->narrow(0, begin, count);

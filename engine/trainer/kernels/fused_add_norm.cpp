@@ -20,12 +20,13 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
     const at::Tensor mean = at::empty({N}, sum.options()), factor = at::empty({N}, sum.options());
     with_type_of(plus, [&](auto zero) {
       using T = decltype(zero);
-      RowBlocks("stepladder::add_norm", N).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
-        add_norm_rows({count, C}, elements<float>(from) + first * C, elements<T>(plus) + first * C,
-                      elements<float>(added_bias), elements<float>(weight), elements<float>(bias), eps,
-                      elements<float>(sum) + first * C, elements<T>(normed) + first * C, elements<float>(mean) + first,
-                      elements<float>(factor) + first);
-      });
+      RowBlocks("stepladder::add_norm", N, 2 * (sum.nbytes() + normed.nbytes()))
+          .run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+            add_norm_rows({count, C}, elements<float>(from) + first * C, elements<T>(plus) + first * C,
+                          elements<float>(added_bias), elements<float>(weight), elements<float>(bias), eps,
+                          elements<float>(sum) + first * C, elements<T>(normed) + first * C,
+                          elements<float>(mean) + first, elements<float>(factor) + first);
+          });
     });
     context->save_for_backward({sum, weight, mean, factor});
     context->set_materialize_grads(false);  // nothing uses the last norm's sum
@@ -40,10 +41,12 @@ struct FusedAddNorm : torch::autograd::Function<FusedAddNorm> {
     const at::Tensor d_normed = gradients[1].contiguous();
     const at::Tensor later = gradients[0].defined() ? gradients[0].contiguous() : at::Tensor();
     const std::int64_t C = sum.size(-1);
-    const RowBlocks blocks("stepladder::add_norm_backward", sum.numel() / C);
     const at::Tensor d_sum = at::empty(sum.sizes(), sum.options());
     const bool same_type = d_normed.scalar_type() == at::kFloat;
     const at::Tensor d_added = same_type ? d_sum : at::empty(sum.sizes(), d_normed.options());
+    const std::size_t moved = d_normed.nbytes() + (later.defined() ? later.nbytes() : 0) + sum.nbytes() +
+                              d_sum.nbytes() + (same_type ? 0 : d_added.nbytes());
+    const RowBlocks blocks("stepladder::add_norm_backward", sum.numel() / C, moved);
     const at::Tensor sums = at::zeros({blocks.count(), 3, C}, sum.options());  // of weight, bias, added_bias
     with_type_of(d_normed, [&](auto zero) {
       using T = decltype(zero);

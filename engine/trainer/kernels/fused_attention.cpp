@@ -27,17 +27,18 @@ struct Heads {
     const std::int64_t bytes = d * static_cast<std::int64_t>(rows.element_size());
     char* const in_rows = static_cast<char*>(rows.mutable_data_ptr());
     char* const in_heads = static_cast<char*>(apart.mutable_data_ptr());
-    RowBlocks("stepladder::split_heads", B * T).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
-      for (std::int64_t row = first; row < first + count; ++row) {
-        for (std::int64_t part = 0; part < parts; ++part) {
-          for (std::int64_t head = 0; head < heads; ++head) {
-            const std::int64_t there = ((part * B + row / T) * heads + head) * T + row % T;
-            one(in_rows + ((row * parts + part) * heads + head) * bytes, in_heads + there * bytes,
-                static_cast<std::size_t>(bytes));
+    RowBlocks("stepladder::split_heads", B * T, 2 * rows.nbytes())
+        .run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+          for (std::int64_t row = first; row < first + count; ++row) {
+            for (std::int64_t part = 0; part < parts; ++part) {
+              for (std::int64_t head = 0; head < heads; ++head) {
+                const std::int64_t there = ((part * B + row / T) * heads + head) * T + row % T;
+                one(in_rows + ((row * parts + part) * heads + head) * bytes, in_heads + there * bytes,
+                    static_cast<std::size_t>(bytes));
+              }
+            }
           }
-        }
-      }
-    });
+        });
   }
 };
 
@@ -49,7 +50,9 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     const at::Tensor probabilities = at::bmm(apart[0], apart[1].transpose(1, 2));  // (B heads, T, T): still the scores
     with_type_of(probabilities, [&](auto zero) {
       using Scalar = decltype(zero);
-      RowBlocks("stepladder::causal_softmax", B * heads).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+      // Reads the lower half, and writes all.
+      const RowBlocks blocks("stepladder::causal_softmax", B * heads, probabilities.nbytes() * 3 / 2);
+      blocks.run([&](std::int64_t, std::int64_t first, std::int64_t count) {
         causal_softmax_rows(elements<Scalar>(probabilities) + first * T * T, count * T, T, scale(d));
       });
     });
@@ -76,7 +79,8 @@ struct FusedAttention : torch::autograd::Function<FusedAttention> {
     const at::Tensor d_scores = at::bmm(d_mixed, apart[2].transpose(1, 2));  // still of the probabilities
     with_type_of(d_scores, [&](auto zero) {
       using Scalar = decltype(zero);
-      RowBlocks("stepladder::causal_softmax_backward", B * heads)
+      // Reads the lower halves of both, and writes one.
+      RowBlocks("stepladder::causal_softmax_backward", B * heads, 2 * d_scores.nbytes())
           .run([&](std::int64_t, std::int64_t first, std::int64_t count) {
             causal_softmax_backward_rows(elements<Scalar>(probabilities) + first * T * T, count * T, T, scale(d),
                                          elements<Scalar>(d_scores) + first * T * T);

@@ -18,7 +18,9 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
     const std::int64_t D = slope.size(1);
     with_type_of(slope, [&](auto zero) {
       using T = decltype(zero);
-      RowBlocks("stepladder::gelu", slope.size(0)).run([&](std::int64_t, std::int64_t first, std::int64_t count) {
+      // Reads and writes `slope`.
+      const RowBlocks blocks("stepladder::gelu", slope.size(0), 3 * slope.nbytes());
+      blocks.run([&](std::int64_t, std::int64_t first, std::int64_t count) {
         gelu_rows(elements<T>(slope) + first * D, elements<float>(bias), count, D, elements<T>(after) + first * D);
       });
     });
@@ -40,7 +42,8 @@ struct FusedMlp : torch::autograd::Function<FusedMlp> {
     const at::Tensor d_proj = at::mm(d_out.t(), after);
     const at::Tensor gradient = at::mm(d_out, proj);  // (N, D): of `after`, then of GELU's input
     const std::int64_t D = gradient.size(1);
-    const RowBlocks blocks("stepladder::gelu_backward", gradient.size(0));
+    // Reads and writes `gradient`.
+    const RowBlocks blocks("stepladder::gelu_backward", gradient.size(0), slope.nbytes() + 2 * gradient.nbytes());
     const at::Tensor d_bias = at::zeros({blocks.count(), D}, at::kFloat);
     with_type_of(gradient, [&](auto zero) {
       using T = decltype(zero);

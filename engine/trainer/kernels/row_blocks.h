@@ -2,12 +2,12 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <ATen/record_function.h>
 #include <torch/torch.h>
 
 #include <algorithm>
 
 #include "engine/trainer/kernels/row_loops.h"
+#include "engine/trainer/profile/kernel_range.h"
 
 namespace stepladder {
 
@@ -16,15 +16,17 @@ namespace stepladder {
 struct RowBlocks {
   static constexpr std::int64_t most = 32;
 
-  // `kernel` is its name in the step profile (operator_watch.h).
-  RowBlocks(const char* kernel, std::int64_t rows) : name(kernel), all(rows), each((rows + most - 1) / most) {}
+  // `kernel` is its name in the step profile (operator_watch.h), and `moved` the bytes that it has to read and to write
+  // at least.
+  RowBlocks(const char* kernel, std::int64_t rows, std::size_t moved)
+      : name(kernel), bytes(moved), all(rows), each((rows + most - 1) / most) {}
 
   std::int64_t count() const { return all == 0 ? 0 : (all + each - 1) / each; }
 
   // work(block, first row, number of rows), on LibTorch's threads.
   template <class Work>
   void run(const Work& work) const {
-    RECORD_USER_SCOPE(name);
+    const KernelRange of(name, 0, static_cast<double>(bytes));
     at::parallel_for(0, count(), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t block = begin; block < end; ++block) {
         work(block, block * each, std::min(each, all - block * each));
@@ -33,6 +35,7 @@ struct RowBlocks {
   }
 
   const char* name;
+  std::size_t bytes;
   std::int64_t all, each;
 };
 

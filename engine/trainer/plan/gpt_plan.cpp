@@ -111,7 +111,8 @@ std::int64_t Plan<T>::scratch_elements() const {
 template <class T>
 void Plan<T>::add_packing(PhaseMaker& maker, const PackedWeight<T>& packed) {
   maker.add(packed.pack_tasks(), [this, &packed](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::pack");
+    const Kernel of(*this, worker, "plan::pack",
+                    moved(packed.out * packed.in * 2 / packed.pack_tasks(), sizeof(float) + sizeof(T)));
     products_.pack(packed, task);
   });
 }

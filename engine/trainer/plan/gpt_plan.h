@@ -51,12 +51,18 @@ struct PlanParameters {
   PlanLayer ln_f;
 };
 
-// Sees the kernels that the calling thread runs.
+// What one call of a kernel does at least: floating-point operations (0: not counted, as the memory limits it), and
+// bytes to read and to write if each operand moves once.
+struct KernelWork {
+  double flops = 0, bytes = 0;
+};
+
+// Sees the kernels that the workers run, each on its worker's own thread; worker 0 is the calling thread.
 class KernelWatch {
  public:
   virtual ~KernelWatch() = default;
-  virtual void begin(const char* kernel) = 0;
-  virtual void end() = 0;
+  virtual void begin(int worker, const char* kernel, const KernelWork& work) = 0;
+  virtual void end(int worker) = 0;
 };
 
 class GptPlan {
@@ -95,6 +101,8 @@ class GptPlan {
 
   // Null: none. It must live until it is replaced.
   virtual void watch(KernelWatch* watch) = 0;
+
+  virtual int workers() const = 0;
 
   // Bytes of the plan's own memory.
   virtual std::int64_t bytes() const = 0;

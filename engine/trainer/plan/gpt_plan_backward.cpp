@@ -21,7 +21,7 @@ void Plan<T>::norm_backward_rows(std::int64_t layer, std::int64_t block, int wor
     d_out = d_in;
     add_columns(d_qkv, count, 3 * C_, sums_at(block, layer + 1, attention_bias));
   }
-  const Kernel of(*this, worker, "plan::add_norm_backward");
+  const Kernel of(*this, worker, "plan::add_norm_backward", norm_backward_work(count));
   const NormBuffers<T>& norm = last ? ln_f_ : blocks_[static_cast<std::size_t>(layer + 1)].ln_1;
   const PlanLayer& weights = last ? parameters_.ln_f : parameters_.blocks[static_cast<std::size_t>(layer + 1)].ln_1;
   float* const unused = sums_at(block, shape_.layers, 2);
@@ -41,12 +41,12 @@ void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int wo
   T* const d_fc = d_fc_ + first * 4 * C_;
   rows_along(worker, "plan::fc_out_backward", d_added(0) + first * C_, buffers.fc_out, count, d_fc);
   {
-    const Kernel of(*this, worker, "plan::gelu_backward");
+    const Kernel of(*this, worker, "plan::gelu_backward", moved(count * 4 * C_, 3 * sizeof(T)));
     kernels_.gelu_backward(buffers.slope + first * 4 * C_, count, 4 * C_, d_fc, sums_at(block, layer, fc_bias));
   }
   rows_along(worker, "plan::fc_backward", d_fc, buffers.fc, count, d_in);
   {
-    const Kernel of(*this, worker, "plan::add_norm_backward");
+    const Kernel of(*this, worker, "plan::add_norm_backward", norm_backward_work(count));
     const NormBuffers<T>& norm = buffers.ln_2;
     const NormSums sums{sums_at(block, layer, ln_2_weight), sums_at(block, layer, ln_2_bias),
                         sums_at(block, layer, attention_out_bias)};
@@ -61,9 +61,9 @@ void Plan<T>::block_backward_rows(std::int64_t layer, std::int64_t block, int wo
 
 template <class T>
 void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int worker) {
-  const Kernel of(*this, worker, "plan::attention_backward");
-  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
   const Head head = head_of(task);
+  const Kernel of(*this, worker, "plan::attention_backward", attention_work(head.shape, 10, 8));
+  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
   const T* const q = block.qkv + head.in_qkv;
   T* const d_q = d_qkv_ + head.in_qkv;
   kernels_.attention_backward(head.shape,
@@ -82,10 +82,11 @@ void Plan<T>::attention_backward_task(std::int64_t layer, std::int64_t task, int
 template <class T>
 void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight<T>& shape, const T* d_out, const T* in,
                               std::int64_t task, int worker) {
-  const Kernel of(*this, worker, "plan::weight_gradient");
   const Pieces rows{shape.out, gradient_rows}, columns{shape.in, gradient_columns}, depths{N_, gradient_depth};
   const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
   Product product{.rows = rows.size(task / columns.count()), .columns = columns.size(task % columns.count())};
+  const Kernel of(*this, worker, "plan::weight_gradient",
+                  product_work(product.rows, N_, product.columns, sizeof(float)));
   product.out = parameter.gradient + row * shape.in + column;
   product.out_row = shape.in;
   for (std::int64_t i = 0; i < depths.count(); ++i) {
@@ -101,11 +102,12 @@ void Plan<T>::weight_gradient(const PlanParameter& parameter, const PackedWeight
 // `count` tokens from `first` on.
 template <class T>
 void Plan<T>::head_gradient(std::int64_t first, std::int64_t count, std::int64_t task, int worker) {
-  const Kernel of(*this, worker, "plan::head_gradient");
   const std::int64_t V = shape_.padded_vocab;
   const Pieces rows{V, gradient_rows}, columns{C_, gradient_columns}, depths{count, gradient_depth};
   const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
   Product product{.rows = rows.size(task / columns.count()), .columns = columns.size(task % columns.count())};
+  const Kernel of(*this, worker, "plan::head_gradient",
+                  product_work(product.rows, count, product.columns, sizeof(float), sizeof(float)));
   product.out = parameters_.head.gradient + row * C_ + column;
   product.out_row = C_;
   for (std::int64_t i = 0; i < depths.count(); ++i) {
@@ -177,7 +179,7 @@ void Plan<T>::add_row_sums(PhaseMaker& maker, std::int64_t layer) {
   for (const RowSums& sums : sums_) {
     if (sums.layer != layer) continue;
     maker.add(1, [&sums, this](std::int64_t, int worker) {
-      const Kernel of(*this, worker, "plan::bias_gradients");
+      const Kernel of(*this, worker, "plan::bias_gradients", moved((rows_.count() + 1) * sums.width, sizeof(float)));
       collect_sums(sums);
     });
   }
@@ -215,12 +217,14 @@ void Plan<T>::make_backward_phases() {
       add_weight_gradient(mixed, p.attention_out.weight, block.attention_out, d_added(1), block.mixed);
       mixed.add(heads, [this, layer](std::int64_t task, int worker) { attention_backward_task(layer, task, worker); });
     } else {
-      mixed.add(Pieces{C_, embedding_columns}.count(), [this](std::int64_t task, int worker) {
-        const Kernel of(*this, worker, "plan::embedding_backward");
+      const std::int64_t V = shape_.padded_vocab;
+      mixed.add(Pieces{C_, embedding_columns}.count(), [this, V](std::int64_t task, int worker) {
+        const std::int64_t width = Pieces{C_, embedding_columns}.size(task);
+        const Kernel of(*this, worker, "plan::embedding_backward", moved((N_ + V) * width, sizeof(float)));
         token_gradient(task);
       });
       mixed.add(shape_.length, [this](std::int64_t task, int worker) {
-        const Kernel of(*this, worker, "plan::embedding_backward");
+        const Kernel of(*this, worker, "plan::embedding_backward", moved((shape_.sequences + 1) * C_, sizeof(float)));
         position_gradient(task);
       });
     }

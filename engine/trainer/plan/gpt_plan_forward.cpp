@@ -11,7 +11,7 @@ template <class T>
 void Plan<T>::begin_rows(std::int64_t first, std::int64_t count, int worker) {
   const NormBuffers<T>& norm = blocks_.front().ln_1;
   {
-    const Kernel of(*this, worker, "plan::embedding");
+    const Kernel of(*this, worker, "plan::embedding", moved(count * C_, 3 * sizeof(float) + sizeof(T)));
     for (std::int64_t row = first; row < first + count; ++row) {
       add(parameters_.tokens.weight + inputs_[row] * C_, parameters_.positions.weight + row % shape_.length * C_, C_,
           norm.sum + row * C_);
@@ -34,9 +34,9 @@ void Plan<T>::attention_rows(std::int64_t layer, std::int64_t first, std::int64_
 
 template <class T>
 void Plan<T>::attention_task(std::int64_t layer, std::int64_t task, int worker) {
-  const Kernel of(*this, worker, "plan::attention");
-  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
   const Head head = head_of(task);
+  const Kernel of(*this, worker, "plan::attention", attention_work(head.shape, 4, 4));
+  const BlockBuffers<T>& block = blocks_[static_cast<std::size_t>(layer)];
   const T* const q = block.qkv + head.in_qkv;
   kernels_.attention(head.shape, q, q + C_, q + 2 * C_, block.mixed + head.in_mixed, block.log_sums + head.in_log_sums,
                      scratch(worker));
@@ -52,7 +52,7 @@ void Plan<T>::block_rows(std::int64_t layer, std::int64_t first, std::int64_t co
   T* const added = reinterpret_cast<T*>(scratch(worker) + rows_.each * 8 * C_);
   const auto norm = [&](const NormBuffers<T>& from, const PlanParameter& bias, const PlanLayer& weights,
                         const NormBuffers<T>& to) {
-    const Kernel of(*this, worker, "plan::add_norm");
+    const Kernel of(*this, worker, "plan::add_norm", moved(count * C_, 2 * sizeof(float) + 2 * sizeof(T)));
     kernels_.add_norm({count, C_}, from.sum + first * C_, added, bias.weight, weights.weight.weight,
                       weights.bias.weight, norm_eps, to.sum + first * C_, to.out + first * C_, to.mean + first,
                       to.factor + first);
@@ -61,7 +61,7 @@ void Plan<T>::block_rows(std::int64_t layer, std::int64_t first, std::int64_t co
   norm(block.ln_1, p.attention_out.bias, p.ln_2, block.ln_2);
   rows_across(worker, "plan::fc", block.ln_2.out + first * C_, block.fc, count, nullptr, block.slope + first * 4 * C_);
   {
-    const Kernel of(*this, worker, "plan::gelu");
+    const Kernel of(*this, worker, "plan::gelu", moved(count * 4 * C_, 3 * sizeof(T)));
     kernels_.gelu(block.slope + first * 4 * C_, p.fc.bias.weight, count, 4 * C_, block.after + first * 4 * C_);
   }
   rows_across(worker, "plan::fc_out", block.after + first * 4 * C_, block.fc_out, count, nullptr, added);
@@ -79,9 +79,9 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
   const Pieces rows{count, rows_.each}, columns{V, logit_columns}, hidden{C_, gradient_columns},
       few{count, softmax_task_rows};
   const auto logits = [=, this](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::logits");
     const std::int64_t row = rows.begin(task / columns.count()), column = columns.begin(task % columns.count());
     const std::int64_t size = rows.size(task / columns.count()), width = columns.size(task % columns.count());
+    const Kernel of(*this, worker, "plan::logits", product_work(size, C_, width, sizeof(float)));
     const T* const hidden_rows = ln_f_.out + (first + row) * C_;
     float* const out = logits_ + row * V + column;
     float* const left = scratch(worker);
@@ -89,15 +89,15 @@ void Plan<T>::make_classifier_phases(std::int64_t first, std::int64_t count) {
                      column, {.left = left, .out = nullptr, .panels = left + rows_.each * C_});
   };
   const auto softmax = [=, this](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::softmax");
+    const Kernel of(*this, worker, "plan::softmax", moved(few.size(task) * V, 2 * sizeof(float)));
     const std::int64_t row = few.begin(task);
     kernels_.softmax(logits_ + row * V, few.size(task), V, shape_.vocab, targets_ + first + row, logit_scale_,
                      losses_ + first + row);
   };
   const auto d_hidden = [=, this](std::int64_t task, int worker) {
-    const Kernel of(*this, worker, "plan::hidden_gradient");
     const std::int64_t row = rows.begin(task / hidden.count()), column = hidden.begin(task % hidden.count());
     const std::int64_t size = rows.size(task / hidden.count()), width = hidden.size(task % hidden.count());
+    const Kernel of(*this, worker, "plan::hidden_gradient", product_work(size, V, width, sizeof(T), sizeof(float)));
     hidden_gradient(row, size, column, width, worker);
     const float* const out = scratch(worker);
     for (std::int64_t i = 0; i < size; ++i)

@@ -70,24 +70,47 @@ class Plan : public GptPlan {
   double gradient_norm() override;
   void update(const Update& update) override;
   void watch(KernelWatch* watch) override { watch_ = watch; }
+  int workers() const override { return crew_.workers(); }
   std::int64_t bytes() const override { return arena_.bytes(); }
 
  private:
-  // A kernel that worker 0 runs, from its construction to its destruction.
+  // A kernel that a worker runs, from its construction to its destruction.
   class Kernel {
    public:
-    Kernel(const Plan& plan, int worker, const char* name) : watch_(worker == 0 ? plan.watch_ : nullptr) {
-      if (watch_) watch_->begin(name);
+    Kernel(const Plan& plan, int worker, const char* name, const KernelWork& work)
+        : watch_(plan.watch_), worker_(worker) {
+      if (watch_) watch_->begin(worker_, name, work);
     }
     ~Kernel() {
-      if (watch_) watch_->end();
+      if (watch_) watch_->end(worker_);
     }
     Kernel(const Kernel&) = delete;
     Kernel& operator=(const Kernel&) = delete;
 
    private:
     KernelWatch* const watch_;
+    const int worker_;
   };
+
+  // Of a product of m x k and k x n values of type T, or a left factor of another size.
+  static KernelWork product_work(std::int64_t m, std::int64_t k, std::int64_t n, std::size_t result_bytes,
+                                 std::size_t left_bytes = sizeof(T)) {
+    return {2.0 * static_cast<double>(m) * static_cast<double>(k) * static_cast<double>(n),
+            static_cast<double>(m * k) * static_cast<double>(left_bytes) +
+                static_cast<double>(k * n) * static_cast<double>(sizeof(T)) +
+                static_cast<double>(m * n) * static_cast<double>(result_bytes)};
+  }
+  // Of causal attention: so many FLOPs for each pair of tokens and value of a head, half of the pairs, and so many
+  // tensors of the head's size.
+  static KernelWork attention_work(const HeadShape& head, double flops_per_pair, double tensors) {
+    const auto values = static_cast<double>(head.length * head.width);
+    return {flops_per_pair / 2 * static_cast<double>(head.length) * values,
+            values * tensors * static_cast<double>(sizeof(T))};
+  }
+  // Of a kernel that the memory limits: elements times the bytes that it moves for each.
+  static KernelWork moved(std::int64_t elements, std::size_t bytes_each) {
+    return {0, static_cast<double>(elements) * static_cast<double>(bytes_each)};
+  }
 
   // Sums over the rows of one block of tokens, one after the other for each
   // bias and norm; they are added up at the end.
@@ -137,14 +160,16 @@ class Plan : public GptPlan {
   // y = x W^T (+ bias) of `count` rows, and d_x = d_y W.
   void rows_across(int worker, const char* kernel, const T* x, const PackedWeight<T>& weight, std::int64_t count,
                    const float* bias, T* y) {
-    const Kernel of(*this, worker, kernel);
+    const Kernel of(*this, worker, kernel, product_work(count, weight.in, weight.out, sizeof(T)));
     products_.rows_across(x, weight, count, bias, y, product_scratch(worker));
   }
   void rows_along(int worker, const char* kernel, const T* d_y, const PackedWeight<T>& weight, std::int64_t count,
                   T* d_x) {
-    const Kernel of(*this, worker, kernel);
+    const Kernel of(*this, worker, kernel, product_work(count, weight.out, weight.in, sizeof(T)));
     products_.rows_along(d_y, weight, count, d_x, product_scratch(worker));
   }
+
+  KernelWork norm_backward_work(std::int64_t rows) const { return moved(rows * C_, 3 * sizeof(float) + 2 * sizeof(T)); }
 
   float* scratch(int worker) { return scratch_ + worker * scratch_each_; }
   // Between its results and its panels a chain of kernels keeps one more row of the block's width.

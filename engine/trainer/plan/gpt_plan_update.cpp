@@ -10,14 +10,15 @@ template <class T>
 void Plan<T>::make_update_phases() {
   const std::int64_t spans = std::ssize(spans_);
   norm_.push_back({spans, [this](std::int64_t task, int worker) {
-                     const Kernel of(*this, worker, "plan::gradient_norm");
                      const Span& span = spans_[static_cast<std::size_t>(task)];
+                     const Kernel of(*this, worker, "plan::gradient_norm", moved(span.size, sizeof(float)));
                      squares_[static_cast<std::size_t>(task)] =
                          sum_of_squares(all_[span.parameter].gradient + span.begin, span.size);
                    }});
   update_.push_back({spans, [this](std::int64_t task, int worker) {
-                       const Kernel of(*this, worker, "plan::adamw");
                        const Span& span = spans_[static_cast<std::size_t>(task)];
+                       // Reads gradient, weight and both moments, and writes all but the gradient.
+                       const Kernel of(*this, worker, "plan::adamw", moved(span.size, 7 * sizeof(float)));
                        const PlanParameter& p = all_[span.parameter];
                        kernels_.adamw(numbers_[span.parameter], p.gradient + span.begin, span.size,
                                       p.weight + span.begin, p.average + span.begin, p.squared_average + span.begin);

@@ -22,11 +22,15 @@ constexpr std::array own_kernels{
     // The backward pass, where it isn't one of those.
     OwnKernel{"hidden_gradient", OperatorKind::products, ModelPart::head},
     OwnKernel{"head_gradient", OperatorKind::products, ModelPart::head},
-    OwnKernel{"weight_gradient", OperatorKind::products}, OwnKernel{"bias_gradients", OperatorKind::elementwise},
+    OwnKernel{"weight_gradient", OperatorKind::products, ModelPart::unknown, "backward"},
+    OwnKernel{"bias_gradients", OperatorKind::elementwise, ModelPart::unknown, "backward"},
     // The update.
-    OwnKernel{"gradient_norm", OperatorKind::optimizer}, OwnKernel{"adamw", OperatorKind::optimizer},
+    OwnKernel{"gradient_norm", OperatorKind::optimizer, ModelPart::unknown, "optimizer"},
+    OwnKernel{"adamw", OperatorKind::optimizer, ModelPart::unknown, "optimizer"},
     OwnKernel{"pack", OperatorKind::copies},  // of weights, for the products
 };
+
+constexpr std::string_view backward = "_backward";
 
 }  // namespace
 
@@ -51,7 +55,6 @@ std::string_view to_string(ModelPart part) {
 }
 
 const OwnKernel* find_own_kernel(std::string_view name) {
-  constexpr std::string_view backward = "_backward";
   const std::size_t space = name.find("::");
   if (space == std::string_view::npos || (name.substr(0, space) != "plan" && name.substr(0, space) != "stepladder"))
     return nullptr;
@@ -60,6 +63,13 @@ const OwnKernel* find_own_kernel(std::string_view name) {
   const auto* const found =
       std::find_if(own_kernels.begin(), own_kernels.end(), [&](const OwnKernel& each) { return each.name == name; });
   return found == own_kernels.end() ? nullptr : found;
+}
+
+std::string_view pass_of_plan_kernel(std::string_view name) {
+  if (!name.starts_with("plan::")) return "";
+  if (name.ends_with(backward)) return "backward";
+  const OwnKernel* const known = find_own_kernel(name);
+  return known ? known->pass : "";
 }
 
 }  // namespace stepladder

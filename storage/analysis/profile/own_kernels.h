@@ -20,9 +20,14 @@ struct OwnKernel {
   std::string_view name;  // without namespace and "_backward"
   OperatorKind kind = OperatorKind::elementwise;
   ModelPart part = ModelPart::unknown;  // unknown: it works for several
+  std::string_view pass;                // "backward", "optimizer"; empty: the forward pass, or its name's ending tells
 };
 
 // Null: another program's, or an operator of LibTorch.
 const OwnKernel* find_own_kernel(std::string_view name);
+
+// The pass in which the plan runs this kernel, whatever thread it is on: "backward", "optimizer". Empty: the forward
+// pass, whose end computes some gradients too; or none of the plan's kernels.
+std::string_view pass_of_plan_kernel(std::string_view name);
 
 }  // namespace stepladder

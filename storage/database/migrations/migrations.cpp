@@ -26,7 +26,8 @@ std::span<const char* const> migrations() {
                                          machines,
                                          profiler,
                                          without_module,
-                                         experiments_on_machines};
+                                         experiments_on_machines,
+                                         rooflines};
   return list;
 }
 

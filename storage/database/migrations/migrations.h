@@ -35,6 +35,7 @@ extern const char experiments_on_machines[];
 extern const char traces[];
 extern const char profiler[];
 extern const char without_module[];
+extern const char rooflines[];
 
 }  // namespace migration
 

@@ -106,4 +106,11 @@ const char without_module[] = R"sql(
 ALTER TABLE trace_operators DROP COLUMN module;
 )sql";
 
+// What a trace's rooflines need: the device, the precision of its products, and the bytes that an operator moves.
+const char rooflines[] = R"sql(
+ALTER TABLE traces ADD COLUMN hardware TEXT;
+ALTER TABLE traces ADD COLUMN precision TEXT;
+ALTER TABLE trace_operators ADD COLUMN bytes REAL;
+)sql";
+
 }  // namespace stepladder::migration

@@ -13,13 +13,16 @@ namespace stepladder {
 namespace {
 
 constexpr const char* columns =
-    "SELECT id, run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices FROM traces ";
+    "SELECT id, run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
+    "precision FROM traces ";
 
 StoredTrace read_row(const Statement& row) {
   StoredTrace trace{.id = row.integer(0),
                     .name = bounded(row.text(2), longest_name),
                     .source_path = bounded(row.text(3), longest_line),
                     .format = bounded(row.text(4), longest_name),
+                    .hardware = bounded(row.text(10), longest_name),
+                    .precision = bounded(row.text(11), longest_name),
                     .imported_at = row.real(5)};
   if (!row.is_null(1)) trace.run = row.integer(1);
   trace.profile.on_gpu = row.integer(6) != 0;
@@ -80,7 +83,7 @@ std::vector<TracedStep> read_steps(Database& database, TraceId id) {
 std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
   Statement rows(
       database,
-      "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops FROM trace_operators WHERE trace_id "
+      "SELECT part, name, shapes, launcher, calls, self_ms, busy_ms, flops, bytes FROM trace_operators WHERE trace_id "
       "= ? ORDER BY place");
   rows.bind(id);
   std::vector<TracedOperator> operators;
@@ -92,7 +95,8 @@ std::vector<TracedOperator> read_operators(Database& database, TraceId id) {
                                   .self_ms = rows.real(5),
                                   .flops = rows.real(7)},
                          .busy_ms = rows.real(6),
-                         .launcher = bounded(rows.text(3), longest_name)});
+                         .launcher = bounded(rows.text(3), longest_name),
+                         .bytes = rows.real(8)});
   }
   return operators;
 }
@@ -104,11 +108,12 @@ TraceId TraceStore::insert(const StoredTrace& trace) {
   const TraceProfile& profile = trace.profile;
   Statement row(
       database_,
-      "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, id) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "INSERT INTO traces (run_id, name, source_path, format, imported_at, on_gpu, has_steps, ranks, slices, hardware, "
+      "precision, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   row.bind(trace.run).bind(bounded(trace.name, longest_name)).bind(known(bounded(trace.source_path, longest_line)));
   row.bind(trace.format).bind(is_missing(trace.imported_at) ? unix_now() : trace.imported_at);
   row.bind(profile.on_gpu).bind(profile.has_steps).bind(profile.ranks).bind(profile.slices);
+  row.bind(known(bounded(trace.hardware, longest_name))).bind(known(bounded(trace.precision, longest_name)));
   row.bind(trace.id != 0 && !is_taken(database_, trace.id) ? std::optional(trace.id) : std::nullopt).run();
   const TraceId id = database_.last_insert_id();
   insert_steps(database_, id, profile.steps);
@@ -117,9 +122,9 @@ TraceId TraceStore::insert(const StoredTrace& trace) {
     Statement part(
         database_,
         "INSERT INTO trace_operators (trace_id, place, part, name, shapes, launcher, calls, self_ms, busy_ms, "
-        "flops) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+        "flops, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
     part.bind(id).bind(place++).bind(each.time.part).bind(each.time.name).bind(each.time.shapes).bind(each.launcher);
-    part.bind(each.time.calls).bind(each.time.self_ms).bind(each.busy_ms).bind(each.time.flops).run();
+    part.bind(each.time.calls).bind(each.time.self_ms).bind(each.busy_ms).bind(each.time.flops).bind(each.bytes).run();
   }
   transaction.commit();
   return id;

@@ -25,6 +25,8 @@ struct StoredTrace {
   std::string name;
   std::string source_path;  // the first rank's file
   std::string format;       // as Trace::format, or "stepladder": traced here
+  std::string hardware;     // whose ceiling its rooflines have; empty: not known
+  std::string precision;    // of most of its products, "bf16"; empty: not known
   double imported_at = missing;
   TraceProfile profile;  // without notes; in lists without steps and operators
 };

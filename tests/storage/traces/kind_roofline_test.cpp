@@ -9,11 +9,16 @@
 namespace stepladder {
 namespace {
 
-TracedOperator traced_row(const std::string& name, const std::string& shapes, double calls, double busy_ms) {
-  TracedOperator made{.time = {.part = "forward", .name = name, .shapes = shapes, .calls = calls, .self_ms = busy_ms},
-                      .busy_ms = busy_ms};
-  if (!shapes.empty()) made.time.flops = product_flops(shapes) * calls;
+// A row of a CPU that is `ms` of a step, with its work a step.
+TracedOperator traced_row(const std::string& name, double ms, const Work& work = {}) {
+  TracedOperator made{.time = {.part = "forward", .name = name, .calls = 1, .self_ms = ms, .flops = work.flops},
+                      .busy_ms = 10 * ms};
+  made.bytes = work.bytes;
   return made;
+}
+
+TraceProfile profile_of(std::vector<TracedOperator> rows, bool on_gpu = false) {
+  return {.on_gpu = on_gpu, .operators = std::move(rows)};
 }
 
 HardwareTable table_of(const std::string& rows) {
@@ -31,48 +36,55 @@ HardwareTable one_device(const std::string& name, double fp32, double bf16, doub
   return table_of(text.substr(text.find('\n') + 1));
 }
 
-TEST(KindRoofline, FlopsAndElementsFollowFromShapes) {
-  EXPECT_EQ(product_flops("128x64 64x256"), 2.0 * 128 * 64 * 256);
-  EXPECT_EQ(product_elements("128x64 64x256"), 128 * 64 + 64 * 256 + 128 * 256.0);
-  EXPECT_EQ(product_flops("6x128x64 6x64x256"), 6 * 2.0 * 128 * 64 * 256);
-  EXPECT_TRUE(is_missing(product_flops("")));
-  EXPECT_TRUE(is_missing(product_flops("128x64")));
-  EXPECT_TRUE(is_missing(product_elements("128x64 64x256 3x4")));
-}
-
 TEST(KindRoofline, IsTheLowerOneOfPeakAndMemory) {
-  const HardwareTable table = one_device("Box", 10, 20, 100);
-  const Ceiling ceiling = ceiling_of(table, "Box", "fp32");
+  const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
   EXPECT_EQ(ceiling.tflops, 10);
-  // 2 x 1000^3 FLOPs in 1 ms are 2 TFLOP/s; 12 MB in fp32 make 167 FLOP/byte, 16.7 TFLOP/s: the peak is lower.
-  // A vector times a matrix: half a FLOP per byte, 0.05 TFLOP/s.
-  const std::vector<TracedOperator> rows{traced_row("aten::mm", "1000x1000 1000x1000", 1, 1),
-                                         traced_row("aten::gelu", "", 3, 0.5), traced_row("aten::mm", "", 2, 1)};
-  const std::vector<KindRoofline> found = rooflines(rows, ceiling);
+  // 2e9 FLOPs at 10 TFLOP/s take 0.2 ms, 12 MB at 100 GB/s 0.12 ms. A thin product of 4 MB takes 0.04 ms.
+  const std::vector<KindRoofline> found =
+      rooflines(profile_of({traced_row("aten::mm", 1, {2e9, 12e6}), traced_row("aten::mm", 0.1, {2e6, 4e6}),
+                            traced_row("aten::mm", 2), traced_row("aten::gelu", 0.5, {missing, 20e6})}),
+                ceiling);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].kind, OperatorKind::products);
-  EXPECT_EQ(found[0].busy_ms, 2);
-  EXPECT_EQ(found[0].known_ms, 1);  // of the other product nothing is known
-  EXPECT_NEAR(found[0].tflops, 2, 1e-9);
-  EXPECT_NEAR(found[0].share(), 0.2, 1e-9);
+  EXPECT_NEAR(found[0].ms, 3.1, 1e-9);
+  EXPECT_NEAR(found[0].known_ms, 1.1, 1e-9);  // of one product nothing is known
+  EXPECT_NEAR(found[0].least_ms, 0.24, 1e-9);
+  EXPECT_NEAR(found[0].tflops(), 2.002 / 1.1, 1e-9);
+  EXPECT_NEAR(found[0].share(), 0.24 / 1.1, 1e-9);
   EXPECT_FALSE(found[0].is_memory_bound);
-  EXPECT_TRUE(is_missing(found[1].flops));
-  EXPECT_TRUE(is_missing(found[1].share()));
-  const std::vector<TracedOperator> thin{traced_row("aten::mm", "1x1000 1000x1000", 1, 1)};
-  const KindRoofline memory = rooflines(thin, ceiling).front();
-  EXPECT_TRUE(memory.is_memory_bound);
-  EXPECT_NEAR(memory.attainable, 2e6 / (1000 + 1e6 + 1000) / 4 * 100 / 1000, 1e-9);
-  // In bf16 half the bytes.
-  EXPECT_NEAR(rooflines(thin, ceiling_of(table, "Box", "bf16")).front().attainable, 2 * memory.attainable, 1e-9);
+  EXPECT_EQ(found[1].kind, OperatorKind::activation);
+  EXPECT_TRUE(is_missing(found[1].tflops()));  // nobody counts them
+  EXPECT_NEAR(found[1].gb_s(), 40, 1e-9);
+  EXPECT_NEAR(found[1].share(), 0.4, 1e-9);
+  EXPECT_TRUE(found[1].is_memory_bound);
+}
+
+TEST(KindRoofline, AGpusTimeIsHowLongItsKernelsRan) {
+  const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
+  const KindRoofline found = rooflines(profile_of({traced_row("aten::mm", 1, {2e9, 12e6})}, true), ceiling).front();
+  EXPECT_EQ(found.known_ms, 10);
+}
+
+TEST(KindRoofline, TheTimeOfAKernelsHelpersIsKnownWithItsWork) {
+  const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
+  std::vector<TracedOperator> rows{traced_row("sgemm_main", 1, {2e9, 12e6}), traced_row("splitKreduce_sgemm", 1),
+                                   traced_row("sgemm_other", 1)};
+  rows[0].launcher = rows[1].launcher = "aten::mm";
+  rows[2].launcher = "aten::bmm";
+  const std::vector<KindRoofline> found = rooflines(profile_of(std::move(rows), true), ceiling);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_NEAR(found[0].ms, 30, 1e-9);
+  EXPECT_NEAR(found[0].known_ms, 20, 1e-9);
+  EXPECT_NEAR(found[0].least_ms, 0.2, 1e-9);
 }
 
 TEST(KindRoofline, ClaimsNothingWithoutACeiling) {
   const HardwareTable table = one_device("Box", 10, 20, 100);
-  const std::vector<TracedOperator> rows{traced_row("aten::mm", "1000x1000 1000x1000", 1, 1)};
+  const TraceProfile profile = profile_of({traced_row("aten::mm", 1, {2e9, 12e6})});
   for (const Ceiling& ceiling : {ceiling_of(table, "", "fp32"), ceiling_of(table, "Other", "fp32"),
                                  ceiling_of(table, "Box", ""), ceiling_of(table, "Box", "fp16")}) {
-    EXPECT_NEAR(rooflines(rows, ceiling).front().tflops, 2, 1e-9);
-    EXPECT_TRUE(is_missing(rooflines(rows, ceiling).front().share()));
+    EXPECT_NEAR(rooflines(profile, ceiling).front().tflops(), 2, 1e-9);
+    EXPECT_TRUE(is_missing(rooflines(profile, ceiling).front().share()));
   }
 }
 

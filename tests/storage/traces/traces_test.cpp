@@ -69,6 +69,54 @@ TEST_F(TraceTest, an_operator_of_a_cpu_has_its_time_without_the_operators_that_i
   EXPECT_DOUBLE_EQ(profile.steps[1].ms[static_cast<std::size_t>(OperatorKind::between)], 0.1);
 }
 
+// foreach on a CPU calls an operator for each tensor; a product copies its bias first.
+TEST_F(TraceTest, an_operators_work_is_counted_once) {
+  const std::string list = R"("Input Dims": [[[50], [50]], []], "Input type": ["TensorList", "Scalar"])";
+  const std::string one = R"("Input Dims": [[50], []], "Input type": ["float", "Scalar"])";
+  const TraceProfile profile = profile_of(trace_of({
+      cpu_step(1, 0, 100),
+      op("aten::_foreach_mul_", 0, 40, list),
+      op("aten::mul_", 5, 10, one),
+      op("aten::mul_", 20, 10, one),
+      op("aten::addmm", 50, 40, R"("Input Dims": [[4], [2, 3], [3, 4]], "Input type": ["float", "float", "float"])"),
+      op("aten::copy_", 52, 4, R"("Input Dims": [[2, 4], [2, 4], []], "Input type": ["float", "float", "Scalar"])"),
+  }));
+  EXPECT_EQ(row_named(profile, "aten::mul_").bytes, 2 * 400);
+  EXPECT_TRUE(is_missing(row_named(profile, "aten::_foreach_mul_").bytes));
+  EXPECT_EQ(row_named(profile, "aten::addmm").time.flops, 2 * 2 * 3 * 4);
+  EXPECT_EQ(row_named(profile, "aten::addmm").bytes, 4 * (4 + 6 + 12 + 8));
+  EXPECT_EQ(row_named(profile, "aten::copy_").bytes, 64);
+}
+
+TEST_F(TraceTest, of_an_operators_kernels_the_longest_has_its_work) {
+  const std::string shapes =
+      R"("Input Dims": [[128, 64], [64, 256]], "Input type": ["c10::BFloat16", "c10::BFloat16"])";
+  const std::filesystem::path file = write(trace_of(
+      {
+          cpu_step(1, 0, 100),
+          op("aten::mm", 0, 20, shapes),
+          launch(1, 2),
+          launch(2, 4),
+          launch(3, 6),
+          op("aten::mm", 30, 20, shapes),
+          launch(4, 32),
+          kernel("memset_kernel", 7, 1, 20, 1),
+          kernel("gemm_bf16", 7, 2, 22, 20),
+          kernel("splitKreduce_gemm", 7, 3, 44, 5),
+          kernel("gemm_bf16", 7, 4, 60, 20),
+      },
+      R"("deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3"}, {"id": 1, "name": "other"}], )"));
+  const Trace trace = read_trace(file);
+  EXPECT_EQ(trace.hardware, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(trace.precision, "bf16");
+  const TraceProfile profile = attribute(trace);
+  const double flops = 2.0 * 128 * 64 * 256;
+  EXPECT_EQ(row_named(profile, "gemm_bf16").time.flops, 2 * flops);
+  EXPECT_EQ(row_named(profile, "gemm_bf16").bytes, 2 * 2.0 * (128 * 64 + 64 * 256 + 128 * 256));
+  EXPECT_TRUE(is_missing(row_named(profile, "splitKreduce_gemm").time.flops));
+  EXPECT_TRUE(is_missing(row_named(profile, "memset_kernel").bytes));
+}
+
 TEST_F(TraceTest, kernels_that_overlap_share_an_instant_and_hidden_communication_costs_nothing) {
   const TraceProfile profile = profile_of(trace_of({
       cpu_step(5, 0, 100),

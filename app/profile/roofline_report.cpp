@@ -1,0 +1,82 @@
+#include "app/profile/roofline_report.h"
+
+#include <algorithm>
+
+#include "app/environment.h"
+#include "app/format.h"
+
+namespace stepladder {
+namespace {
+
+std::string or_dash(double value) {
+  return is_missing(value) ? "-" : compact(value);
+}
+
+}  // namespace
+
+Ceiling ceiling_of(RunStore& store, const StoredTrace& trace, const std::string& hardware,
+                   const std::string& precision) {
+  const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
+  const auto first_known = [](const std::string& named, const std::string& of_run, const std::string& of_trace) {
+    return !named.empty() ? named : !of_run.empty() ? of_run : of_trace;
+  };
+  return ceiling_of(HardwareTable::load(assets_folder()),
+                    first_known(hardware, run ? run->hardware : "", trace.hardware),
+                    first_known(precision, run ? run->precision : "", trace.precision));
+}
+
+Json roofline_json(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling) {
+  Json rows = Json::array();
+  for (const KindRoofline& each : kinds) {
+    rows.push_back({{"kind", to_string(each.kind)},
+                    {"ms", each.ms},
+                    {"known_ms", each.known_ms},
+                    {"flops", number(each.flops)},
+                    {"bytes", number(each.bytes)},
+                    {"tflops", number(each.tflops())},
+                    {"gb_s", number(each.gb_s())},
+                    {"least_ms", number(each.least_ms)},
+                    {"share", number(each.share())},
+                    {"bound", is_missing(each.least_ms) ? Json() : Json(each.is_memory_bound ? "memory" : "compute")}});
+  }
+  return {{"hardware", ceiling.hardware},
+          {"precision", ceiling.precision == Precision::unknown ? "" : to_string(ceiling.precision)},
+          {"peak_tflops", number(ceiling.tflops)},
+          {"bandwidth_gb_s", number(ceiling.bandwidth_gb_s)},
+          {"source", ceiling.source},
+          {"kinds", std::move(rows)}};
+}
+
+TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
+  TextTable table{.heads = {"kind", "ms", "known", "TFLOP/s", "GB/s", "at best", "of the ceiling", "bound by"},
+                  .right = {false, true, true, true, true, true, true, false}};
+  for (const KindRoofline& each : kinds) {
+    const bool is_bounded = !is_missing(each.least_ms);
+    table.rows.push_back({std::string(to_string(each.kind)), milliseconds_text(each.ms),
+                          wording::percent(each.known_ms / each.ms), or_dash(each.tflops()), or_dash(each.gb_s()),
+                          is_bounded ? milliseconds_text(each.least_ms) : "-",
+                          is_bounded ? wording::percent(each.share()) : "-",
+                          is_bounded ? (each.is_memory_bound ? "memory" : "compute") : "unknown"});
+  }
+  return table;
+}
+
+std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling) {
+  if (ceiling.hardware.empty())
+    return "Nothing says which device this trace is from, so there's no ceiling to compare with. `stepladder profile "
+           "show --roofline --hardware NAME` gives it.";
+  const std::string device = ceiling.hardware + " in " + std::string(to_string(ceiling.precision));
+  if (ceiling.precision == Precision::unknown)
+    return "Nothing says which precision these products ran in, so there's no ceiling to compare with. `stepladder "
+           "profile show --roofline --precision NAME` gives it.";
+  if (!ceiling.known())
+    return "The peaks of " + device + " aren't known; `stepladder doctor --probe` measures this machine's.";
+  std::string text = "Ceiling: " + compact(ceiling.tflops) + " TFLOP/s and " + compact(ceiling.bandwidth_gb_s) +
+                     " GB/s of " + device + " (" + ceiling.source + ").";
+  const auto is_cached = [](const KindRoofline& each) { return each.is_memory_bound && each.share() > 1; };
+  if (std::any_of(kinds.begin(), kinds.end(), is_cached))
+    text += " Above 100 %: operands were still in a cache, which is faster than the memory.";
+  return text;
+}
+
+}  // namespace stepladder

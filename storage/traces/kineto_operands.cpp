@@ -1,0 +1,91 @@
+#include "storage/traces/kineto_operands.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+namespace stepladder {
+namespace {
+
+// Of "True", "0.5"; missing for texts and lists.
+double number_of(std::string_view text) {
+  if (text == "True") return 1;
+  if (text == "False") return 0;
+  const std::string copy(text);
+  char* end = nullptr;
+  const double number = std::strtod(copy.c_str(), &end);
+  return !copy.empty() && *end == '\0' ? number : missing;
+}
+
+}  // namespace
+
+void KinetoOperands::clear() {
+  operands_.clear();
+  types_.clear();
+  values_.clear();
+  first_type_.clear();
+}
+
+void KinetoOperands::list_begins(int depth) {
+  if (depth == 2 && operands_.size() <= most) operands_.emplace_back();
+  if (depth == 2 || depth == 3) elements_ = 1;
+}
+
+void KinetoOperands::list_ends(int depth) {
+  if (operands_.empty()) return;
+  Operand& last = operands_.back();
+  if (depth == 3) {
+    last.sizes.clear();
+    last.elements += elements_;
+  }
+  if (depth == 2 && !last.sizes.empty()) last.elements = elements_;
+}
+
+void KinetoOperands::size(std::int64_t value) {
+  if (operands_.empty()) return;
+  std::vector<std::int64_t>& sizes = operands_.back().sizes;
+  if (sizes.size() < most_sizes) sizes.push_back(value);
+  elements_ *= static_cast<double>(std::max<std::int64_t>(value, 0));
+}
+
+void KinetoOperands::type(std::string_view text) {
+  const double bytes = value_bytes(text);
+  if (first_type_.empty() && !is_missing(bytes)) first_type_ = text;
+  if (types_.size() < most) types_.push_back({bytes, text.ends_with("List")});
+}
+
+void KinetoOperands::value(std::string_view text) {
+  if (values_.size() < most) values_.push_back(number_of(text));
+}
+
+const std::vector<Operand>& KinetoOperands::operands() {
+  if (operands_.size() > most) operands_.resize(most);
+  for (std::size_t i = 0; i < operands_.size(); ++i) {
+    Operand& each = operands_[i];
+    if (i < values_.size()) each.number = values_[i];
+    if (i >= types_.size()) continue;
+    const bool is_tensor = !is_missing(types_[i].value_bytes);
+    each.value_bytes = types_[i].value_bytes;
+    // A tensor of no dimension has one element.
+    if (is_tensor && !types_[i].is_list && each.sizes.empty()) each.elements = 1;
+    if (each.sizes.size() == most_sizes) each.sizes.clear();
+  }
+  return operands_;
+}
+
+void ProductPrecision::add_kernel(std::string_view name) {
+  if (has_tf32_) return;
+  for (const std::string_view word : {"tf32", "s1688gemm"}) has_tf32_ = has_tf32_ || name.find(word) != name.npos;
+}
+
+std::string ProductPrecision::precision() const {
+  const auto most =
+      std::max_element(flops_.begin(), flops_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == flops_.end()) return "";
+  if (most->first == "c10::BFloat16") return "bf16";
+  if (most->first == "c10::Half") return "fp16";
+  if (most->first.starts_with("c10::Float8")) return "fp8";
+  return most->first != "float" ? "" : has_tf32_ ? "tf32" : "fp32";
+}
+
+}  // namespace stepladder

@@ -1,0 +1,64 @@
+// The operands of an operator, out of the lists in which PyTorch's profiler writes them with record_shapes=True: "Input
+// Dims", "Input type" and "Concrete Inputs", one value for each argument. Inside storage/traces/ only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "storage/traces/operator_work.h"
+
+namespace stepladder {
+
+class KinetoOperands {
+ public:
+  static constexpr std::size_t most = 64;       // arguments; more are ignored
+  static constexpr std::size_t most_sizes = 8;  // of a tensor; one with more is of no shape
+
+  void clear();
+
+  // "Input Dims" is a list of shapes, or of lists of shapes. `depth`: 1 is the list of all arguments.
+  void list_begins(int depth);
+  void list_ends(int depth);
+  void size(std::int64_t value);
+  // The next argument's type, or its value.
+  void type(std::string_view text);
+  void value(std::string_view text);
+
+  // Of the first argument that is a tensor: "c10::BFloat16"; empty: not known.
+  const std::string& first_type() const { return first_type_; }
+
+  // Without types, an argument without sizes is no tensor, and the others' bytes aren't known.
+  const std::vector<Operand>& operands();
+
+ private:
+  struct Type {
+    double value_bytes = missing;
+    bool is_list = false;
+  };
+  std::vector<Operand> operands_;
+  std::vector<Type> types_;
+  std::vector<double> values_;
+  std::string first_type_;
+  double elements_ = 1;  // of the tensor whose shape is being read
+};
+
+// In which precision most FLOPs of a trace's products are.
+class ProductPrecision {
+ public:
+  void add(const KinetoOperands& operands, const Work& work) {
+    if (!is_missing(work.flops)) flops_[operands.first_type()] += work.flops;
+  }
+  void add_kernel(std::string_view name);  // of a GPU
+  // "bf16", as storage/analysis/hardware.h names it; empty: there are no products, or of another type. Operands in
+  // float32 are TF32 if a kernel's name says so.
+  std::string precision() const;
+
+ private:
+  std::map<std::string, double> flops_;  // by type
+  bool has_tf32_ = false;
+};
+
+}  // namespace stepladder
