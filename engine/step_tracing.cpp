@@ -1,7 +1,9 @@
 #include "engine/step_tracing.h"
 
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 
 #include "engine/open_trainer.h"
 
@@ -14,7 +16,29 @@ Recipe recipe_to_trace(const StepTracing& asked) {
   return recipe;
 }
 
+std::filesystem::path trace_file_of(const std::filesystem::path& file, int rank) {
+  if (rank == 0) return file;
+  std::filesystem::path own = file;
+  return own.replace_filename(file.stem().string() + "-rank" + std::to_string(rank) + file.extension().string());
+}
+
 namespace {
+
+// "3 5 FILE": steps before the traced ones, traced ones, rank 0's file.
+constexpr const char* worker_tracing_variable = "STEPLADDER_TRACE_STEPS";
+
+// The environment of the workers that this process starts meanwhile.
+class WorkersAreAsked {
+ public:
+  explicit WorkersAreAsked(const StepTracing& asked) {
+    const std::string text =
+        std::to_string(asked.skipped) + " " + std::to_string(asked.steps) + " " + asked.file.string();
+    ::setenv(worker_tracing_variable, text.c_str(), /*overwrite=*/1);
+  }
+  ~WorkersAreAsked() { ::unsetenv(worker_tracing_variable); }
+  WorkersAreAsked(const WorkersAreAsked&) = delete;
+  WorkersAreAsked& operator=(const WorkersAreAsked&) = delete;
+};
 
 // The caller may not have the library's types of exceptions.
 template <class Work>
@@ -40,8 +64,20 @@ DeviceReport probe_to_trace() {
   return with_our_errors([] { return trainer_library().probe(); });
 }
 
+std::optional<StepTracing> tracing_of_worker(const Recipe& recipe, int rank) {
+  const char* const text = std::getenv(worker_tracing_variable);
+  if (!text) return std::nullopt;
+  StepTracing asked{.recipe = recipe};
+  std::istringstream words(text);
+  std::string file;
+  if (!(words >> asked.skipped >> asked.steps) || !std::getline(words >> std::ws, file)) return std::nullopt;
+  asked.file = trace_file_of(file, rank);
+  return asked;
+}
+
 void trace_steps(const StepTracing& asked, const std::function<bool()>& stop_requested) {
   quieten_profiler();
+  const WorkersAreAsked others(asked);
   with_our_errors([&] { trainer_library().trace_steps(asked, stop_requested); });
 }
 

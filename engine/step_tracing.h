@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "engine/device.h"
 #include "engine/recipe.h"
@@ -15,8 +16,15 @@ struct StepTracing {
   Recipe recipe;               // what it says of the number of steps, validation, samples and checkpoints is ignored
   std::int64_t skipped = 3;    // steps before the traced ones, in which libraries set themselves up
   std::int64_t steps = 5;      // traced; they are called ProfilerStep#N
-  std::filesystem::path file;  // to be written: JSON as PyTorch's profiler exports it. Of several processes, rank 0's
+  std::filesystem::path file;  // to be written, by rank 0: JSON as PyTorch's profiler exports it
 };
+
+// What rank N writes, beside rank 0's file.
+std::filesystem::path trace_file_of(const std::filesystem::path& file, int rank);
+
+// What a worker process that `trace_steps` of rank 0 has started is asked to trace, by its environment; nothing: it
+// trains.
+std::optional<StepTracing> tracing_of_worker(const Recipe& recipe, int rank);
 
 // The recipe as such a training needs it.
 Recipe recipe_to_trace(const StepTracing& asked);
@@ -25,8 +33,9 @@ Recipe recipe_to_trace(const StepTracing& asked);
 // to trace from another thread than the one that loaded it. Throws std::runtime_error with a sentence.
 DeviceReport probe_to_trace();
 
-// Blocks until the trace is written; the calling thread trains. Throws std::runtime_error with a sentence if the recipe
-// can't be trained or traced here, or if `stop_requested`, which is called after each step, returns true.
+// Blocks until the traces of all processes are written; the calling thread trains. Throws std::runtime_error with a
+// sentence if the recipe can't be trained or traced here, or if `stop_requested`, which is called after each step,
+// returns true.
 void trace_steps(const StepTracing& asked, const std::function<bool()>& stop_requested);
 
 }  // namespace stepladder

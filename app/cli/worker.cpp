@@ -14,6 +14,7 @@
 #include "app/exit_status.h"
 #include "engine/engine.h"
 #include "engine/processes/worker_processes.h"
+#include "engine/step_tracing.h"
 
 namespace stepladder {
 namespace {
@@ -40,6 +41,18 @@ RunEnded train_unrecorded(const Recipe& recipe, bool (*interrupted)()) {
   return end.get();
 }
 
+// Of the same steps as rank 0's.
+int trace_as_worker(const StepTracing& asked) {
+  try {
+    probe_to_trace();
+    trace_steps(asked, [] { return false; });
+    return exit_done;
+  } catch (const std::exception& error) {
+    std::cerr << "stepladder: " << error.what() << "\n";
+    return exit_failed;
+  }
+}
+
 }  // namespace
 
 int run_worker() {
@@ -49,7 +62,10 @@ int run_worker() {
   std::signal(SIGTSTP, SIG_IGN);
   if (!tied_to_parent()) return exit_failed;
   const std::string json(std::istreambuf_iterator<char>(std::cin), {});
-  const RunEnded end = train_unrecorded(recipe_from_json(json), [] { return false; });
+  const Recipe recipe = recipe_from_json(json);
+  const int rank = placement_from_environment().value_or(Placement{}).rank;
+  if (const std::optional<StepTracing> asked = tracing_of_worker(recipe, rank)) return trace_as_worker(*asked);
+  const RunEnded end = train_unrecorded(recipe, [] { return false; });
   if (end.status != RunStatus::failed) return exit_done;
   std::cerr << "stepladder: " << end.reason << "\n";
   return exit_failed;

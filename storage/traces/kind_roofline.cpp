@@ -61,7 +61,11 @@ Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::s
   return ceiling;
 }
 
-std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& ceiling) {
+std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& of_device) {
+  // A GPU has a rank of its own, but the ranks of a CPU share it.
+  const double sharing = profile.on_gpu ? 1 : std::max(profile.ranks, 1);
+  Ceiling ceiling = of_device;
+  if (ceiling.known()) ceiling.tflops /= sharing, ceiling.bandwidth_gb_s /= sharing;
   const KnownLaunchers launchers(profile);
   std::array<KindRoofline, all_operator_kinds.size()> sums;
   std::array<double, all_operator_kinds.size()> memory_ms{};

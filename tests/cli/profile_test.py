@@ -431,6 +431,22 @@ class Traces(unittest.TestCase):
         self.assertEqual((status, err.count("\n")), (2, 1), err)
         self.assertEqual(len(self.place.json("profile", "list")), 4)
 
+    def test_all_ranks_are_traced(self):
+        """Each process of a run traces the same steps; what they exchange is communication."""
+        made = self.place.json("profile", "run", *TINY, "--nproc", 2, "--traced", 2)
+        self.assertEqual((made["ranks"], made["steps"]), (2, 4))
+        self.assertEqual([(step["rank"], step["step"]) for step in made["data"]], [(0, 4), (0, 5), (1, 4), (1, 5)])
+        for step in made["data"]:
+            self.assertAlmostEqual(sum(kind["ms"] for kind in step["kinds"]), step["dt_ms"], delta=0.001 * step["dt_ms"])
+        self.assertGreater(next(kind["ms"] for kind in made["kinds"] if kind["kind"] == "communication"), 0)
+        with sqlite3.connect(self.place.database) as database:
+            kept = database.execute("select rank, step from trace_slices order by rank, step").fetchall()
+        self.assertEqual(kept, [(0, 4), (0, 5), (1, 4), (1, 5)])
+        # A rank that fails is named, and nothing is kept.
+        status, _, err = self.place.run("profile", "run", *TINY, "--nproc", 2, "--batch", 3)
+        self.assertNotEqual(status, 0)
+        self.assertEqual(len(self.place.json("profile", "list")), 1)
+
     def test_bad_input(self):
         good = self.place.path / "good.json"
         good.write_text('{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 4}]}')

@@ -82,7 +82,10 @@ Subject subject_of(const TraceRunOptions& options, const CommonOptions& common, 
 ReadTrace traced(const StepTracing& asked, const Subject& subject, const DeviceReport& report) {
   const std::string device = report.resolve(subject.recipe.device);
   trace_steps(asked, interrupted);
-  ReadTrace read = read_traces({.files = {asked.file.string()}, .name = subject.name, .run = subject.run});
+  TraceFiles written{.name = subject.name, .run = subject.run};
+  for (int rank = 0; rank < subject.recipe.nproc; ++rank)
+    written.files.push_back(trace_file_of(asked.file, rank).string());
+  ReadTrace read = read_traces(written);
   if (device != "cpu" && !read.process.profile.on_gpu)
     throw StorageError("the trace holds no kernel of the GPU: the driver may allow profiling to administrators only (" +
                        std::string("NVreg_RestrictProfilingToAdminUsers)"));

@@ -65,6 +65,15 @@ TEST(KindRoofline, AGpusTimeIsHowLongItsKernelsRan) {
   EXPECT_EQ(found.known_ms, 10);
 }
 
+TEST(KindRoofline, RanksOfACpuShareIt) {
+  const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
+  TraceProfile profile = profile_of({traced_row("aten::mm", 1, {2e9, 12e6})});
+  profile.ranks = 2;
+  EXPECT_NEAR(rooflines(profile, ceiling).front().least_ms, 0.4, 1e-9);
+  profile.on_gpu = true;
+  EXPECT_NEAR(rooflines(profile, ceiling).front().least_ms, 0.2, 1e-9);
+}
+
 TEST(KindRoofline, TheTimeOfAKernelsHelpersIsKnownWithItsWork) {
   const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
   std::vector<TracedOperator> rows{traced_row("sgemm_main", 1, {2e9, 12e6}), traced_row("splitKreduce_sgemm", 1),
