@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "storage/traces/kineto_operands.h"
+#include "storage/traces/operand_lists.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -285,9 +285,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
     slice.lane = trace_.lane({(on_device ? "device " : "") + event_.process, event_.thread});
     slice.name = trace_.name(event_.name);
     if (*kind == SliceKind::operation) {
-      const std::vector<Operand>& operands = operands_.operands();
-      slice.operands = trace_.operands(
-          {.shapes = trace_.name(product_shapes(event_.name, operands)), .work = work_of(event_.name, operands)});
+      slice.operands = trace_.operands(event_.name, operands_.operands());
       if (trace_.operands(slice.operands).shapes != 0) products_.add(operands_, trace_.operands(slice.operands).work);
     } else if (*kind == SliceKind::kernel) {
       products_.add_kernel(event_.name);
@@ -307,7 +305,7 @@ class KinetoReader : public nlohmann::json_sax<nlohmann::json> {
   std::int64_t events_ = 0;  // that have ended
   std::string top_key_, key_, argument_;
   Event event_;
-  KinetoOperands operands_;  // of the event
+  OperandLists operands_;  // of the event
   ProductPrecision products_;
 };
 

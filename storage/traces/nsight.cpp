@@ -5,6 +5,7 @@
 
 #include "storage/importers/importer.h"
 #include "storage/importers/trackers/foreign_database.h"
+#include "storage/traces/operand_lists.h"
 
 namespace stepladder {
 namespace {
@@ -95,7 +96,8 @@ class NsightReader {
     if (row.step()) trace_.hardware = row.text(0);
   }
 
-  // Ranges that the program pushed and popped; PyTorch's have its operators' names: "aten::mm, seq = 12".
+  // Ranges that the program pushed and popped. Those of PyTorch's emit_nvtx have its operators' names, numbers and,
+  // with record_shapes=True, shapes: "aten::mm, seq = 12, op_id = 34, sizes = [[128, 64], [64, 256]]".
   void ranges() {
     Statement rows(
         file_.get(),
@@ -105,22 +107,35 @@ class NsightReader {
       count_row();
       std::string name = rows.text(3);
       std::int64_t sequence = -1;
-      if (const std::size_t at = name.find(sequence_word); at != std::string::npos) {
-        const char* const digits = name.data() + at + sequence_word.size();
-        std::from_chars(digits, name.data() + name.size(), sequence);
-        name.resize(at);
-      }
+      const std::string numbers = take_numbers(name);
+      if (const std::size_t at = numbers.find(sequence_word); at != std::string::npos)
+        std::from_chars(numbers.data() + at + sequence_word.size(), numbers.data() + numbers.size(), sequence);
+      operands_.clear();
+      if (const std::size_t at = numbers.find(sizes_word); at != std::string::npos)
+        operands_.read_sizes(std::string_view(numbers).substr(at, numbers.find(inputs_word) - at));
       const std::int64_t step = range_step(name);
       trace_.add({.start_ns = rows.integer(0),
                   .duration_ns = from_to(rows.integer(0), rows.integer(1)),
                   .name = trace_.name(name),
+                  .operands = trace_.operands(name, operands_.operands()),
                   .correlation = static_cast<std::uint32_t>(std::max<std::int64_t>(step >= 0 ? step : sequence + 1, 0)),
                   .lane = trace_.lane({"threads", std::to_string(rows.integer(2))}),
                   .kind = step >= 0 ? SliceKind::step : SliceKind::operation});
     }
   }
 
-  static constexpr std::string_view sequence_word = ", seq = ";
+  static constexpr std::string_view sequence_word = ", seq = ", id_word = ", op_id = ", sizes_word = ", sizes = ",
+                                    inputs_word = ", input_op_ids = ";
+
+  // Cuts off what emit_nvtx appends to an operator's name.
+  static std::string take_numbers(std::string& name) {
+    std::size_t end = name.size();
+    for (const std::string_view word : {sequence_word, id_word, sizes_word, inputs_word})
+      end = std::min(end, name.find(word));
+    const std::string numbers = name.substr(end);
+    name.resize(end);
+    return numbers;
+  }
 
   std::int64_t rows_in_all() {
     std::int64_t rows = 0;
@@ -140,6 +155,7 @@ class NsightReader {
   ForeignDatabase& file_;
   const TraceProgress& progress_;
   std::int64_t rows_ = 0, all_rows_ = 1;  // read, and in the tables that are
+  OperandLists operands_;                 // of the range
   Trace trace_;
 };
 

@@ -40,14 +40,16 @@ std::uint16_t Trace::lane(const TraceLane& lane) {
   return number;
 }
 
-std::uint32_t Trace::operands(const Operands& operands) {
-  if (operands.shapes == 0 && !operands.work.is_known()) return 0;
-  const std::array<std::uint64_t, 3> key{operands.shapes, std::bit_cast<std::uint64_t>(operands.work.flops),
-                                         std::bit_cast<std::uint64_t>(operands.work.bytes)};
+std::uint32_t Trace::operands(std::string_view operator_name, std::span<const Operand> operands) {
+  const Operands made{.shapes = name(product_shapes(operator_name, operands)),
+                      .work = work_of(operator_name, operands)};
+  if (made.shapes == 0 && !made.work.is_known()) return 0;
+  const std::array<std::uint64_t, 3> key{made.shapes, std::bit_cast<std::uint64_t>(made.work.flops),
+                                         std::bit_cast<std::uint64_t>(made.work.bytes)};
   if (const auto found = known_operands_.find(key); found != known_operands_.end()) return found->second;
   if (operands_.size() > most_operands) return 0;
   const auto number = static_cast<std::uint32_t>(operands_.size());
-  operands_.push_back(operands);
+  operands_.push_back(made);
   known_operands_.emplace(key, number);
   return number;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -80,7 +81,8 @@ class Trace {
   // These throw TraceError beyond the limits, and for a slice that ends before it begins.
   std::uint32_t name(std::string_view text);  // long names are cut
   std::uint16_t lane(const TraceLane& lane);
-  std::uint32_t operands(const Operands& operands);
+  // Of an operator's call; 0: nothing is known of it.
+  std::uint32_t operands(std::string_view name, std::span<const Operand> operands);
   void add(const TraceSlice& slice);
   void add(const MemoryChange& change);
 

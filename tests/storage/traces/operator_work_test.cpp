@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "storage/traces/kineto_operands.h"
+#include "storage/traces/operand_lists.h"
 
 namespace stepladder {
 namespace {
@@ -100,8 +100,8 @@ TEST(OperatorWork, WhatIsMissingAddsNothing) {
 }
 
 // As a trace has them: a table, a list of two tensors, a number, a tensor without dimensions, and nothing.
-TEST(KinetoOperands, AreReadFromTheListsOfAnEvent) {
-  KinetoOperands operands;
+TEST(OperandLists, AreReadFromTheListsOfAnEvent) {
+  OperandLists operands;
   operands.list_begins(1);
   operands.list_begins(2), operands.size(1000), operands.size(64), operands.list_ends(2);
   operands.list_begins(2);
@@ -129,8 +129,8 @@ TEST(KinetoOperands, AreReadFromTheListsOfAnEvent) {
   EXPECT_TRUE(operands.operands().empty());
 }
 
-TEST(KinetoOperands, AHostileListIsCut) {
-  KinetoOperands operands;
+TEST(OperandLists, AHostileListIsCut) {
+  OperandLists operands;
   operands.list_begins(1);
   operands.size(7);  // not within an argument
   for (int i = 0; i < 1000; ++i) {
@@ -140,15 +140,15 @@ TEST(KinetoOperands, AHostileListIsCut) {
     operands.type("float");
     operands.value("1");
   }
-  EXPECT_EQ(operands.operands().size(), KinetoOperands::most);
+  EXPECT_EQ(operands.operands().size(), OperandLists::most);
   EXPECT_TRUE(operands.operands().front().sizes.empty());
 }
 
-TEST(KinetoOperands, ThePrecisionOfATraceIsThatOfMostFlops) {
+TEST(OperandLists, ThePrecisionOfATraceIsThatOfMostFlops) {
   const auto precision = [](std::vector<std::pair<const char*, double>> products, const char* kernel) {
     ProductPrecision found;
     for (const auto& [type, flops] : products) {
-      KinetoOperands operands;
+      OperandLists operands;
       operands.type(type);
       found.add(operands, {.flops = flops});
     }

@@ -233,22 +233,37 @@ TEST_F(TraceTest, an_export_of_nsight_systems) {
     Database database(file, Database::Mode::read_write);
     database.execute(R"sql(
 CREATE TABLE StringIds (id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL);
-INSERT INTO StringIds VALUES (1, 'sm80_xmma_gemm_f32'), (2, 'aten::mm, seq = 4'), (3, 'step 7');
+INSERT INTO StringIds VALUES (1, 'sm80_xmma_gemm_f32'), (2,
+  'aten::mm, seq = 4, op_id = 31, sizes = [[128, 64], [64, 256]], input_op_ids = [[5,0], [6,0]]'), (3, 'step 7'),
+  (4, 'aten::add_, op_id = 32, sizes = [[8], [8], []]'), (5, 'aten::add_, op_id = 33, sizes = [[8], [8], []]'),
+  (6, 'vectorized_add');
 CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
   correlationId INTEGER, globalPid INTEGER, demangledName INTEGER);
-INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20000, 60000, 0, 7, 1, 9, 1);
+INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20000, 60000, 0, 7, 1, 9, 1), (90000, 91000, 0, 7, 3, 9, 6),
+  (91000, 92000, 0, 7, 4, 9, 6);
 CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER,
   correlationId INTEGER, copyKind INTEGER);
 INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES (50000, 90000, 0, 13, 2, 1);
 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER);
-INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (11000, 12000, 5, 1), (13000, 14000, 5, 2);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (11000, 12000, 5, 1), (13000, 14000, 5, 2),
+  (70100, 70200, 5, 3), (71100, 71200, 5, 4);
 CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, text TEXT, textId INTEGER);
-INSERT INTO NVTX_EVENTS VALUES (10000, 100000, 59, 5, NULL, 3), (10500, 12500, 59, 5, NULL, 2);
+INSERT INTO NVTX_EVENTS VALUES (10000, 100000, 59, 5, NULL, 3), (10500, 12500, 59, 5, NULL, 2),
+  (70000, 70500, 59, 5, NULL, 4), (71000, 71500, 59, 5, NULL, 5);
+CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);
+INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA L4');
 )sql");
   }
-  const TraceProfile profile = attribute(read_trace(file));
+  const Trace trace = read_trace(file);
+  EXPECT_EQ(trace.hardware, "NVIDIA L4");
+  const TraceProfile profile = attribute(trace);
   ASSERT_EQ(profile.steps.size(), 1U);
   EXPECT_EQ(profile.steps.front().step, 7);
+  EXPECT_EQ(row_named(profile, "sm80_xmma_gemm_f32").time.shapes, "128x64 64x256");
+  EXPECT_EQ(row_named(profile, "sm80_xmma_gemm_f32").time.flops, 2.0 * 128 * 64 * 256);
+  EXPECT_TRUE(is_missing(row_named(profile, "sm80_xmma_gemm_f32").bytes));  // no types
+  EXPECT_EQ(row_named(profile, "vectorized_add").time.calls, 2) << "their numbers aren't part of the names";
+  EXPECT_EQ(row_named(profile, "vectorized_add").launcher, "aten::add_");
   EXPECT_NEAR(row_named(profile, "sm80_xmma_gemm_f32").time.self_ms, 0.04, 1e-9);
   EXPECT_EQ(row_named(profile, "sm80_xmma_gemm_f32").launcher, "aten::mm");
   EXPECT_NEAR(row_named(profile, "Memcpy HtoD").time.self_ms, 0.03, 1e-9);  // the rest is beside the product

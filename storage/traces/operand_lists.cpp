@@ -1,6 +1,7 @@
-#include "storage/traces/kineto_operands.h"
+#include "storage/traces/operand_lists.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <string>
 
@@ -19,19 +20,19 @@ double number_of(std::string_view text) {
 
 }  // namespace
 
-void KinetoOperands::clear() {
+void OperandLists::clear() {
   operands_.clear();
   types_.clear();
   values_.clear();
   first_type_.clear();
 }
 
-void KinetoOperands::list_begins(int depth) {
+void OperandLists::list_begins(int depth) {
   if (depth == 2 && operands_.size() <= most) operands_.emplace_back();
   if (depth == 2 || depth == 3) elements_ = 1;
 }
 
-void KinetoOperands::list_ends(int depth) {
+void OperandLists::list_ends(int depth) {
   if (operands_.empty()) return;
   Operand& last = operands_.back();
   if (depth == 3) {
@@ -41,24 +42,40 @@ void KinetoOperands::list_ends(int depth) {
   if (depth == 2 && !last.sizes.empty()) last.elements = elements_;
 }
 
-void KinetoOperands::size(std::int64_t value) {
+void OperandLists::size(std::int64_t value) {
   if (operands_.empty()) return;
   std::vector<std::int64_t>& sizes = operands_.back().sizes;
   if (sizes.size() < most_sizes) sizes.push_back(value);
   elements_ *= static_cast<double>(std::max<std::int64_t>(value, 0));
 }
 
-void KinetoOperands::type(std::string_view text) {
+void OperandLists::read_sizes(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') {
+      list_begins(++depth);
+    } else if (text[i] == ']') {
+      list_ends(depth--);
+    } else if (std::int64_t number = 0; depth > 1) {
+      const auto [end, error] = std::from_chars(text.data() + i, text.data() + text.size(), number);
+      if (error != std::errc()) continue;
+      size(number);
+      i = static_cast<std::size_t>(end - text.data()) - 1;
+    }
+  }
+}
+
+void OperandLists::type(std::string_view text) {
   const double bytes = value_bytes(text);
   if (first_type_.empty() && !is_missing(bytes)) first_type_ = text;
   if (types_.size() < most) types_.push_back({bytes, text.ends_with("List")});
 }
 
-void KinetoOperands::value(std::string_view text) {
+void OperandLists::value(std::string_view text) {
   if (values_.size() < most) values_.push_back(number_of(text));
 }
 
-const std::vector<Operand>& KinetoOperands::operands() {
+const std::vector<Operand>& OperandLists::operands() {
   if (operands_.size() > most) operands_.resize(most);
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     Operand& each = operands_[i];

@@ -1,5 +1,6 @@
-// The operands of an operator, out of the lists in which PyTorch's profiler writes them with record_shapes=True: "Input
-// Dims", "Input type" and "Concrete Inputs", one value for each argument. Inside storage/traces/ only.
+// The operands of an operator, out of the lists in which PyTorch writes them with record_shapes=True, one value for
+// each argument: "Input Dims", "Input type" and "Concrete Inputs" of its profiler, "sizes" of emit_nvtx. Inside
+// storage/traces/ only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace stepladder {
 
-class KinetoOperands {
+class OperandLists {
  public:
   static constexpr std::size_t most = 64;       // arguments; more are ignored
   static constexpr std::size_t most_sizes = 8;  // of a tensor; one with more is of no shape
@@ -23,6 +24,8 @@ class KinetoOperands {
   void list_begins(int depth);
   void list_ends(int depth);
   void size(std::int64_t value);
+  // The same of a text, "[[128, 64], [], [[3], [4]]]"; other characters are ignored.
+  void read_sizes(std::string_view text);
   // The next argument's type, or its value.
   void type(std::string_view text);
   void value(std::string_view text);
@@ -48,7 +51,7 @@ class KinetoOperands {
 // In which precision most FLOPs of a trace's products are.
 class ProductPrecision {
  public:
-  void add(const KinetoOperands& operands, const Work& work) {
+  void add(const OperandLists& operands, const Work& work) {
     if (!is_missing(work.flops)) flops_[operands.first_type()] += work.flops;
   }
   void add_kernel(std::string_view name);  // of a GPU
