@@ -22,6 +22,13 @@ struct Placed {
   int process, track;  // from 1
 };
 
+// The memory in use from this moment on.
+struct PlacedMemory {
+  const MemoryPoint* point;
+  std::uint64_t at_ns;
+  int process;
+};
+
 struct Track {
   int process;
   std::string title;
@@ -35,6 +42,10 @@ class Layout {
     std::int64_t first = 0;
     for (const PlacedStep& step : trace.steps) first = std::min(first, start_of(step) + first_ns(step.slices));
     for (const PlacedStep& step : trace.steps) {
+      for (const MemoryPoint& point : step.slices.memory)
+        memory.push_back({&point,
+                          static_cast<std::uint64_t>(std::max(start_of(step) + point.at_ns - first, std::int64_t{0})),
+                          step.slices.rank + 1});
       for (const SliceRow& row : step.slices.rows) {
         const int track = track_of(step.slices, row);
         for (const KeptSlice& slice : row.slices) {
@@ -50,7 +61,8 @@ class Layout {
   }
 
   std::vector<Placed> slices;
-  std::vector<Track> tracks;  // number - 1
+  std::vector<PlacedMemory> memory;  // by process, then time
+  std::vector<Track> tracks;         // number - 1
 
  private:
   static std::int64_t start_of(const PlacedStep& step) { return static_cast<std::int64_t>(step.start_ms * 1e6); }
@@ -135,14 +147,16 @@ class Message {
 namespace field {
 constexpr int packet = 1;  // Trace
 constexpr int timestamp = 8, sequence_id = 10, track_event = 11, interned_data = 12, flags = 13,
-              track_descriptor = 60;                                                             // TracePacket
-constexpr int uuid = 1, process = 3, thread = 4, parent_uuid = 5;                                // TrackDescriptor
-constexpr int process_pid = 1, process_name = 6;                                                 // ProcessDescriptor
-constexpr int thread_pid = 1, thread_tid = 2, thread_name = 5;                                   // ThreadDescriptor
-constexpr int event_type = 9, event_name_iid = 10, event_track = 11, event_category_iid = 3;     // TrackEvent
+              track_descriptor = 60;                                                            // TracePacket
+constexpr int uuid = 1, track_name = 2, process = 3, thread = 4, parent_uuid = 5, counter = 8;  // TrackDescriptor
+constexpr int counter_unit = 3;                                                                 // CounterDescriptor
+constexpr int process_pid = 1, process_name = 6;                                                // ProcessDescriptor
+constexpr int thread_pid = 1, thread_tid = 2, thread_name = 5;                                  // ThreadDescriptor
+constexpr int event_type = 9, event_name_iid = 10, event_track = 11, event_category_iid = 3,
+              counter_value = 30;                                                                // TrackEvent
 constexpr int interned_categories = 1, interned_names = 2, interned_iid = 1, interned_text = 2;  // InternedData
 }  // namespace field
-constexpr std::uint64_t state_cleared = 1, needs_state = 2, slice_begin = 1, slice_end = 2;
+constexpr std::uint64_t state_cleared = 1, needs_state = 2, slice_begin = 1, slice_end = 2, counter = 4, size_bytes = 3;
 
 class PerfettoWriter {
  public:
@@ -165,6 +179,7 @@ class PerfettoWriter {
       open.push_back(&placed);
     }
     close_until(UINT64_MAX);
+    for (const PlacedMemory& each : layout.memory) count(each);
     flush();
   }
 
@@ -199,6 +214,40 @@ class PerfettoWriter {
       send_descriptor(descriptor);
     }
   }
+  static std::uint64_t memory_uuid(int process, MemoryUse use) {
+    return 2'000'000 + static_cast<std::uint64_t>(process) * all_memory_uses.size() + static_cast<std::uint64_t>(use);
+  }
+  // A track for each use of a process's memory, when it is met first.
+  void describe_memory(int process, MemoryUse use) {
+    Message bytes;
+    bytes.number(field::counter_unit, size_bytes);
+    Message descriptor;
+    descriptor.number(field::uuid, memory_uuid(process, use));
+    descriptor.bytes(field::track_name, "memory, " + std::string(to_string(use)));
+    descriptor.number(field::parent_uuid, process_uuid(process));
+    descriptor.message(field::counter, bytes);
+    send_descriptor(descriptor);
+  }
+  void count(const PlacedMemory& memory) {
+    for (const MemoryUse use : all_memory_uses) {
+      const auto bytes = static_cast<std::uint64_t>(memory.point->bytes[static_cast<std::size_t>(use)]);
+      const auto [last, is_new] = memory_.try_emplace(memory_uuid(memory.process, use), bytes);
+      if (is_new) describe_memory(memory.process, use);
+      if (!is_new && last->second == bytes) continue;
+      last->second = bytes;
+      Message about;
+      about.number(field::event_type, counter);
+      about.number(field::event_track, last->first);
+      about.number(field::counter_value, bytes);
+      Message each;
+      each.number(field::timestamp, memory.at_ns);
+      each.number(field::sequence_id, 1);
+      each.message(field::track_event, about);
+      each.number(field::flags, needs_state);
+      packet(each);
+    }
+  }
+
   void describe_process(int process) {
     Message about;
     about.number(field::process_pid, static_cast<std::uint64_t>(process));
@@ -255,6 +304,7 @@ class PerfettoWriter {
   bool is_first_ = true;
   std::string text_;
   std::map<std::string, std::uint64_t> names_, categories_;
+  std::map<std::uint64_t, std::uint64_t> memory_;  // bytes that were written last, by track
 };
 
 }  // namespace
@@ -291,6 +341,14 @@ void write_chrome_trace(const StepTrace& trace, const Sink& sink) {
         (on_gpu ? R"(,"device":)" + std::to_string(placed.process - 1) + R"(,"stream":)" + std::to_string(placed.track)
                 : "") +
         "}}");
+  }
+  for (const PlacedMemory& memory : layout.memory) {
+    std::string uses;
+    for (const MemoryUse use : all_memory_uses)
+      uses += (uses.empty() ? "\"" : ",\"") + std::string(to_string(use)) +
+              "\":" + std::to_string(memory.point->bytes[static_cast<std::size_t>(use)]);
+    add(R"({"ph":"C","name":"memory in bytes","pid":)" + chrome_process(memory.process, false) + R"(,"ts":)" +
+        microseconds(memory.at_ns) + R"(,"args":{)" + uses + "}}");
   }
   sink(text + "\n]}\n");
 }

@@ -25,7 +25,7 @@ LONG = os.environ.get("STEPLADDER_LONG") == "1"
 STEPS = 3
 
 
-def make_trace(path, activation, compiled=False):
+def make_trace(path, activation, compiled=False, memory=False):
     """A tiny training, traced; returns the profiler's own sums: name -> (calls, milliseconds, FLOPs or 0) of all steps."""
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -42,7 +42,7 @@ def make_trace(path, activation, compiled=False):
     for _ in range(3):
         step()
     with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=STEPS, repeat=1), record_shapes=True,
-                 with_flops=True) as profiler:
+                 with_flops=True, profile_memory=memory) as profiler:
         for _ in range(2 + STEPS):
             step()
             profiler.step()
@@ -218,7 +218,7 @@ class Traces(unittest.TestCase):
 
     def test_kept_steps_are_exported_and_read_back(self):
         path = self.place.path / "eager.json"
-        make_trace(path, torch.nn.GELU())
+        make_trace(path, torch.nn.GELU(), memory=True)
         self.place.json("profile", "import", path)
         chrome, perfetto = self.place.path / "out.json", self.place.path / "out.perfetto-trace"
         said = self.place.json("profile", "export", 1, "--out", chrome)
@@ -241,12 +241,12 @@ class Traces(unittest.TestCase):
         for step in again["data"]:
             self.assertAlmostEqual(step["dt_ms"], lengths[step["step"]], places=5)
         self.assertEqual(self.place.json("profile", "export", 1, "--out", perfetto, "--format", "perfetto")["slices"], said["slices"])
-        self.check_perfetto(perfetto.read_bytes(), slices)
+        self.check_perfetto(perfetto.read_bytes(), slices, [event for event in events if event["ph"] == "C"])
         self.assertEqual(self.place.run("profile", "export", 1, "--out", chrome, "--step", 999)[0], 2)
 
-    def check_perfetto(self, data, slices):
-        """Every packet, field by field: slices nest on their track, and have the names and times of the JSON."""
-        names, tracks, open_, found = {}, {}, {}, []
+    def check_perfetto(self, data, slices, counters):
+        """Every packet, field by field: slices nest on their track, and have the names and times of the JSON; so have the counters of memory."""
+        names, tracks, open_, found, memory = {}, {}, {}, [], {}
         for field, packet in fields_of(data):
             self.assertEqual(field, 1)
             packet = dict(fields_of(packet))
@@ -261,6 +261,9 @@ class Traces(unittest.TestCase):
             if 11 in packet:
                 event = dict(fields_of(packet[11]))
                 self.assertIn(event[11], tracks)
+                if event[9] == 4:
+                    memory[tracks[event[11]][2].decode().removeprefix("memory, "), packet[8]] = event[30]
+                    continue
                 stack = open_.setdefault(event[11], [])
                 if event[9] == 1:
                     stack.append((names[event[10]], packet[8]))
@@ -270,6 +273,14 @@ class Traces(unittest.TestCase):
         self.assertFalse(any(open_.values()))
         expected = sorted((each["name"], round(each["ts"] * 1000), round(each["dur"] * 1000)) for each in slices)
         self.assertEqual(sorted(found), expected)
+        self.assertGreater(len(counters), 10)
+        told = {(use, round(each["ts"] * 1000)): value for each in counters for use, value in each["args"].items()}
+        for place, value in memory.items():  # only changes are written
+            self.assertEqual(told[place], value, place)
+        for use in ("activations", "gradients"):
+            most = max(value for (name, _), value in told.items() if name == use)
+            self.assertGreater(most, 0)
+            self.assertEqual(max(value for (name, _), value in memory.items() if name == use), most)
 
     @unittest.skipUnless(LONG, "compiling takes long")
     def test_a_compiled_step(self):

@@ -5,8 +5,9 @@
     python tests/peers/trace_readers.py [--program build/stepladder] [--trace-processor FILE]
 
 A reader that isn't installed is skipped and named; Perfetto's package fetches its trace processor from the net unless --trace-processor is given.
-Seen on 2026-11-23: perfetto 0.59.1 (schema: every packet known, begins and ends pair up on every track; the trace processor couldn't be fetched
-there and has not been tried), torch-tb-profiler 0.4.3 (2 steps, 43 kernels, its own costs of a step equal to those of the trace that was imported).
+Seen on 2026-11-25: perfetto 0.59.1 (schema: every packet known, begins and ends pair up on every track) with a trace processor built from source, v56
+(both forms without an error: all slices, their names and durations, GPU streams and CPU threads as tracks, counters of memory), torch-tb-profiler 0.4.3
+(2 steps, 43 kernels, its own costs of a step equal to those of the trace that was imported).
 """
 import argparse
 import importlib.util
@@ -22,6 +23,7 @@ import gpu_trace  # noqa: E402
 
 
 def schema(path, slices):
+    """Every packet is known, and begins and ends pair up on every track."""
     from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
@@ -33,6 +35,8 @@ def schema(path, slices):
         assert packet.HasField("track_event"), packet
         event = packet.track_event
         assert event.track_uuid in tracks, event
+        if event.type == event.TYPE_COUNTER:
+            continue
         stack = stacks.setdefault(event.track_uuid, [])
         if event.type == event.TYPE_SLICE_BEGIN:
             stack.append(packet.timestamp)
@@ -43,13 +47,20 @@ def schema(path, slices):
     return f"{found} slices on {len(stacks)} tracks"
 
 
-def trace_processor(path, slices, binary):
+def trace_processor(path, chrome, binary):
+    """All slices of the JSON `chrome`, by track, name and nanoseconds, and its counters; no error."""
     from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
+    events = json.loads(chrome.read_text())["traceEvents"]
+    threads = {(event["pid"], event["tid"]): event["args"]["name"] for event in events if event["ph"] == "M" and event["name"] == "thread_name"}
+    expected = sorted((threads[event["pid"], event["tid"]], event["name"], round(event["dur"] * 1000)) for event in events if event["ph"] == "X")
+    most = max((value for event in events if event["ph"] == "C" for value in event["args"].values()), default=0)
     with TraceProcessor(trace=str(path), config=TraceProcessorConfig(bin_path=binary)) as processor:
-        found = next(iter(processor.query("select count(*) as n from slice"))).n
-        errors = next(iter(processor.query("select coalesce(sum(value), 0) as n from stats where severity = 'error'"))).n
-    assert (found, errors) == (slices, 0), (found, errors)
-    return f"{found} slices, no error"
+        errors = [row.name for row in processor.query("select name from stats where value > 0 and severity != 'info'")]
+        found = sorted((row.thread, row.name, row.dur) for row in processor.query(
+            "select slice.name, slice.dur, thread.name as thread from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)"))
+        counted = next(iter(processor.query("select coalesce(max(value), 0) as most from counter"))).most
+    assert not errors and found == expected and counted == most, (errors, len(found), len(expected), counted, most)
+    return f"{len(found)} slices on {len(threads)} tracks, no error"
 
 
 def tensorboard(path, original):
@@ -77,6 +88,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="stepladder-readers-") as folder:
         folder = pathlib.Path(folder)
         original, chrome, perfetto = folder / "original.json", folder / "chrome.json", folder / "step.perfetto-trace"
+        own, own_perfetto = folder / "own.json", folder / "own.perfetto-trace"
         gpu_trace.write(original, 2_000, 4)
 
         def stepladder(*arguments):
@@ -85,8 +97,13 @@ def main():
         stepladder("import", original)
         slices = stepladder("export", "1", "--out", chrome)["slices"]
         stepladder("export", "1", "--out", perfetto, "--format", "perfetto")
+        stepladder("run", "--model", "nano", "--stage", "compile-max", "--nproc", "2", "--traced", "3")  # threads, ranks, memory
+        stepladder("export", "2", "--out", own)
+        stepladder("export", "2", "--out", own_perfetto, "--format", "perfetto")
         for name, module, read in (("perfetto's schema", "perfetto", lambda: schema(perfetto, slices)),
-                                   ("perfetto's trace processor", "perfetto", lambda: trace_processor(perfetto, slices, options.trace_processor)),
+                                   *((f"perfetto's trace processor, {path.name}", "perfetto",
+                                      lambda path=path, json_of=json_of: trace_processor(path, json_of, options.trace_processor))
+                                     for path, json_of in ((perfetto, chrome), (chrome, chrome), (own_perfetto, own), (own, own))),
                                    ("TensorBoard's profiler", "torch_tb_profiler", lambda: tensorboard(chrome, original))):
             if not importlib.util.find_spec(module):
                 print(f"{name}: skipped, {module} isn't installed")
