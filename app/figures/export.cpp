@@ -51,6 +51,17 @@ void write_report(const Study& study, const std::filesystem::path& path, std::op
   write_file(path, report_html(study, theme));
 }
 
+namespace {
+
+bool is_database(const std::filesystem::path& path) {
+  constexpr std::string_view begin = "SQLite format 3";
+  std::string head(begin.size(), '\0');
+  std::ifstream file(path, std::ios::binary);
+  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == begin;
+}
+
+}  // namespace
+
 void write_file(const std::filesystem::path& path, std::string_view content) {
   write_file(path, [&](const Sink& sink) { sink(content); });
 }
@@ -67,6 +78,7 @@ void write_file(const std::filesystem::path& path, const std::function<void(cons
     });
     return;
   }
+  if (is_database(path)) throw DataError(path.string() + " is a database, which an export doesn't overwrite");
   // A link keeps its target.
   const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
   OutputFile file(target);

@@ -1,6 +1,7 @@
 #include "app/figures/step_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -65,7 +66,7 @@ class Layout {
   std::vector<Track> tracks;         // number - 1
 
  private:
-  static std::int64_t start_of(const PlacedStep& step) { return static_cast<std::int64_t>(step.start_ms * 1e6); }
+  static std::int64_t start_of(const PlacedStep& step) { return std::llround(step.start_ms * 1e6); }
 
   // Kernels that run beside each other on one stream need tracks of their own: slices of a track nest.
   int track_of(const StepSlices& step, const SliceRow& row) {

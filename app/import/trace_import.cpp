@@ -17,6 +17,21 @@ std::string name_of(const std::filesystem::path& file) {
   return name;
 }
 
+// The newest process's ranks, which no earlier one may have; nor may it be of another kind of device. A file with
+// several GPUs has a rank for each.
+void require_own_ranks(const std::vector<TracedProcess>& processes, std::set<int>& known) {
+  std::set<int> own;
+  for (const TracedStep& step : processes.back().profile.steps) own.insert(step.rank);
+  for (const int rank : own) {
+    if (!known.insert(rank).second)
+      throw TraceError("is of rank " + std::to_string(rank) +
+                       ", as another file is; import traces of different runs one by one");
+  }
+  if (processes.back().profile.on_gpu != processes.front().profile.on_gpu)
+    throw TraceError(processes.front().profile.on_gpu ? "is of a CPU only, but the first file is of a GPU"
+                                                      : "is of a GPU, but the first file is of a CPU only");
+}
+
 }  // namespace
 
 ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
@@ -33,13 +48,11 @@ ReadTrace read_traces(const TraceFiles& asked, const TraceProgress& progress) {
     try {
       Trace trace = read_trace(file, share);
       if (trace.rank < 0) trace.rank = static_cast<int>(ranks.size());
-      if (asked.files.size() > 1 && !known.insert(trace.rank).second)
-        throw TraceError("is of rank " + std::to_string(trace.rank) +
-                         ", as another file is; import traces of different runs one by one");
       read.trace.format = trace.format;
-      read.trace.hardware = trace.hardware;
-      read.trace.precision = trace.precision;
+      if (read.trace.hardware.empty()) read.trace.hardware = trace.hardware;
+      if (read.trace.precision.empty()) read.trace.precision = trace.precision;
       ranks.push_back(attribute_all(trace));
+      require_own_ranks(ranks, known);
     } catch (const TraceError& error) {
       throw StorageError(file + " " + error.what());
     }

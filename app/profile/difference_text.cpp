@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "app/format.h"
@@ -23,6 +26,11 @@ std::string side_text(const std::vector<TracedOperator>& rows) {
   return title_of(row_of(rows.front())) + more;
 }
 
+std::string with_shapes(const RowDifference& row) {
+  const std::string shapes = shapes_of(row);
+  return title_of(row) + (shapes.empty() ? "" : "  " + shapes);
+}
+
 }  // namespace
 
 std::string title_of(const RowDifference& row, const std::string& arrow) {
@@ -31,9 +39,17 @@ std::string title_of(const RowDifference& row, const std::string& arrow) {
   return before + arrow + after;
 }
 
+std::string shapes_of(const RowDifference& row) {
+  std::set<std::string> shapes;
+  for (const std::vector<TracedOperator>* side : {&row.before, &row.after}) {
+    for (const TracedOperator& each : *side) shapes.insert(each.time.shapes);
+  }
+  return shapes.size() == 1 ? *shapes.begin() : "";
+}
+
 TextTable difference_table(const ProfileDifference& difference, bool all) {
-  TextTable table{.heads = {"change", "kind", "operator", "calls", "before", "after", "difference"},
-                  .right = {false, false, false, true, true, true, true},
+  TextTable table{.heads = {"change", "kind", "part", "operator", "calls", "before", "after", "difference"},
+                  .right = {false, false, false, false, true, true, true, true},
                   .rows = {}};
   std::size_t small = 0;
   double small_ms = 0;
@@ -43,14 +59,33 @@ TextTable difference_table(const ProfileDifference& difference, bool all) {
       small_ms += row.delta_ms();
       continue;
     }
-    table.rows.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), title_of(row),
-                          calls_text(row), milliseconds_text(row.before_ms), milliseconds_text(row.after_ms),
-                          signed_ms(row.delta_ms())});
+    table.rows.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), part_of(row),
+                          with_shapes(row), calls_text(row), milliseconds_text(row.before_ms),
+                          milliseconds_text(row.after_ms), signed_ms(row.delta_ms())});
   }
   if (small > 0)
-    table.rows.push_back({"", "", std::to_string(small) + " smaller rows", "", "", "", signed_ms(small_ms)});
-  table.rows.push_back({"", "", "a step", "", milliseconds_text(difference.before_ms),
+    table.rows.push_back({"", "", "", std::to_string(small) + " smaller rows", "", "", "", signed_ms(small_ms)});
+  table.rows.push_back({"", "", "", "a step", "", milliseconds_text(difference.before_ms),
                         milliseconds_text(difference.after_ms), signed_ms(difference.after_ms - difference.before_ms)});
+  return table;
+}
+
+TextTable kinds_table(const ProfileDifference& difference) {
+  TextTable table{.heads = {"kind", "before", "after", "difference"}, .right = {false, true, true, true}, .rows = {}};
+  std::map<OperatorKind, std::pair<double, double>> sums;
+  for (const RowDifference& row : difference.rows) {
+    for (const TracedOperator& each : row.before) sums[kind_of(each)].first += each.time.self_ms;
+    for (const TracedOperator& each : row.after) sums[kind_of(each)].second += each.time.self_ms;
+  }
+  std::vector<std::pair<OperatorKind, std::pair<double, double>>> kinds(sums.begin(), sums.end());
+  const auto delta_of = [](const auto& kind) { return kind.second.second - kind.second.first; };
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [&](const auto& a, const auto& b) { return std::fabs(delta_of(a)) > std::fabs(delta_of(b)); });
+  for (const auto& kind : kinds)
+    table.rows.push_back({std::string(to_string(kind.first)), milliseconds_text(kind.second.first),
+                          milliseconds_text(kind.second.second), signed_ms(delta_of(kind))});
+  table.rows.push_back({"a step", milliseconds_text(difference.before_ms), milliseconds_text(difference.after_ms),
+                        signed_ms(difference.after_ms - difference.before_ms)});
   return table;
 }
 

@@ -14,6 +14,12 @@ std::string title_of(const RowDifference& row, const std::string& arrow = " -> "
 // The rows worth reading, with their changes; all others in one row; and the whole step. `all`: every row.
 TextTable difference_table(const ProfileDifference& difference, bool all);
 
+// The operands that all its rows have, "128x64 64x256"; empty: none, or others.
+std::string shapes_of(const RowDifference& row);
+
+// What became of each kind of work, the largest difference first; and the whole step.
+TextTable kinds_table(const ProfileDifference& difference);
+
 // Whether some of this work is in graphs that torch.compile made.
 bool has_graphs(const std::vector<TracedOperator>& operators);
 

@@ -210,8 +210,10 @@ TracedProcess attribute_gpus(const Trace& trace, const std::set<std::string>& gp
   const CpuTime time = cpu_time(trace, places, {}, nullptr);
   int number = gpus.size() == 1 ? std::max(trace.rank, 0) : 0;
   std::int64_t outside = 0;
-  for (const std::string& gpu_name : gpus)
+  for (const std::string& gpu_name : gpus) {
     outside += add_gpu(process, trace, gpu_name, number++, time, rows, place_times);
+    require_few_steps(process.profile.steps.size());
+  }
   if (outside > 0)
     process.profile.notes.push_back(wording::grouped(outside) + " kernels are outside the steps and were left out.");
   add_operators(process.profile, rows);

@@ -52,6 +52,13 @@ bool replaces(const TracedOperator& fused, const TracedOperator& row) {
   return kind_of(fused) == OperatorKind::attention && same_part && is_part_of_attention(row);
 }
 
+// What a step is for, as opposed to waiting, views and time outside operators.
+bool is_work(const TracedOperator& row) {
+  const OperatorKind kind = kind_of(row);
+  return kind != OperatorKind::idle && kind != OperatorKind::between && kind != OperatorKind::communication &&
+         kind != OperatorKind::data;
+}
+
 class Matcher {
  public:
   Matcher(Rows before, Rows after) : before_(std::move(before)), after_(std::move(after)) {}
@@ -66,7 +73,13 @@ class Matcher {
           RowChange::replaced);
     match([](const TracedOperator& row) { return key(row.time.part, "", row.launcher, ""); }, of_launcher,
           RowChange::replaced);
-    match_fused();
+    const auto has_shapes = [](const TracedOperator& row) { return !row.time.shapes.empty(); };
+    match([](const TracedOperator& row) { return key(row.time.part, "", "", row.time.shapes); }, has_shapes,
+          RowChange::replaced);
+    match_fused(before_, after_, RowChange::fused);
+    match_fused(after_, before_, RowChange::split);
+    match([](const TracedOperator& row) { return key(row.time.part, std::string(to_string(kind_of(row))), "", ""); },
+          is_work, RowChange::replaced);
     for (TracedOperator& row : before_) take({std::move(row)}, {}, RowChange::vanished);
     for (TracedOperator& row : after_) take({}, {std::move(row)}, RowChange::appeared);
     return std::move(matched_);
@@ -121,36 +134,37 @@ class Matcher {
     after_ = std::move(rest_after);
   }
 
-  // New rows that may have replaced the same old row belong together: nobody can tell their shares of it apart.
-  void match_fused() {
-    std::vector<std::size_t> group_of(before_.size() + after_.size());
+  // Fused rows that may have replaced the same row belong together: nobody can tell their shares of it apart.
+  void match_fused(Rows& parts, Rows& fused, RowChange change) {
+    std::vector<std::size_t> group_of(parts.size() + fused.size());
     std::iota(group_of.begin(), group_of.end(), std::size_t{0});
     const std::function<std::size_t(std::size_t)> root = [&](std::size_t i) {
       while (group_of[i] != i) i = group_of[i] = group_of[group_of[i]];
       return i;
     };
     constexpr std::size_t most_pairs = 4'000'000;
-    if (before_.size() * after_.size() > most_pairs) return;
-    for (std::size_t a = 0; a < after_.size(); ++a) {
-      for (std::size_t b = 0; b < before_.size(); ++b) {
-        if (replaces(after_[a], before_[b])) group_of[root(before_.size() + a)] = root(b);
+    if (parts.size() * fused.size() > most_pairs) return;
+    for (std::size_t f = 0; f < fused.size(); ++f) {
+      for (std::size_t p = 0; p < parts.size(); ++p) {
+        if (replaces(fused[f], parts[p])) group_of[root(parts.size() + f)] = root(p);
       }
     }
     std::map<std::size_t, std::pair<Rows, Rows>> groups;
-    for (std::size_t b = 0; b < before_.size(); ++b) groups[root(b)].first.push_back(before_[b]);
-    for (std::size_t a = 0; a < after_.size(); ++a) groups[root(before_.size() + a)].second.push_back(after_[a]);
-    Rows rest_before, rest_after;
+    for (std::size_t p = 0; p < parts.size(); ++p) groups[root(p)].first.push_back(parts[p]);
+    for (std::size_t f = 0; f < fused.size(); ++f) groups[root(parts.size() + f)].second.push_back(fused[f]);
+    Rows rest_parts, rest_fused;
     for (auto& [number, group] : groups) {
-      auto& [before, after] = group;
-      if (!before.empty() && !after.empty()) {
-        take(std::move(before), std::move(after), RowChange::fused);
+      auto& [several, one] = group;
+      if (!several.empty() && !one.empty()) {
+        const bool is_fused = change == RowChange::fused;
+        take(std::move(is_fused ? several : one), std::move(is_fused ? one : several), change);
       } else {
-        std::move(before.begin(), before.end(), std::back_inserter(rest_before));
-        std::move(after.begin(), after.end(), std::back_inserter(rest_after));
+        std::move(several.begin(), several.end(), std::back_inserter(rest_parts));
+        std::move(one.begin(), one.end(), std::back_inserter(rest_fused));
       }
     }
-    before_ = std::move(rest_before);
-    after_ = std::move(rest_after);
+    parts = std::move(rest_parts);
+    fused = std::move(rest_fused);
   }
 
   Rows before_, after_;
@@ -190,6 +204,8 @@ std::string_view to_string(RowChange change) {
       return "replaced";
     case RowChange::fused:
       return "fused";
+    case RowChange::split:
+      return "split";
     case RowChange::appeared:
       return "appeared";
     case RowChange::vanished:
@@ -206,6 +222,14 @@ ProfileDifference difference(std::span<const TracedOperator> before, std::span<c
     return std::fabs(a.delta_ms()) > std::fabs(b.delta_ms());
   });
   return made;
+}
+
+std::string part_of(const RowDifference& row) {
+  std::set<std::string> parts;
+  for (const std::vector<TracedOperator>* side : {&row.before, &row.after}) {
+    for (const TracedOperator& each : *side) parts.insert(each.time.part);
+  }
+  return parts.size() == 1 ? *parts.begin() : "";
 }
 
 std::vector<TracedOperator> traced(const StepProfile& profile) {

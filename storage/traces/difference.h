@@ -16,8 +16,9 @@ enum class RowChange {
   slower,  //
   fewer_calls,
   more_calls,
-  replaced,  // the same operator launches other kernels
+  replaced,  // other kernels of the same operator, or other operators of the same kind in the same part
   fused,     // new rows do what several did before
+  split,     // the reverse
   appeared,
   vanished
 };
@@ -38,9 +39,13 @@ struct ProfileDifference {
   std::vector<RowDifference> rows;     // the largest difference first; they add up to after_ms - before_ms
 };
 
-// Matches rows by part, operator, kernel and shapes; then without shapes; then kernels of the same operator; then new
-// fused rows with those that they name or must have replaced.
+// Matches rows by part, operator, kernel and shapes; then without shapes; then kernels of the same operator, and
+// products of the same operands; then fused rows with those that they name or must have replaced; then what is of the
+// same kind in the same part. The difference of the same two the other way round has the same rows, reversed.
 ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after);
+
+// The part that all its rows are in; empty: none, or several.
+std::string part_of(const RowDifference& row);
 
 // A run's profile of operators as such rows.
 std::vector<TracedOperator> traced(const StepProfile& profile);

@@ -20,6 +20,7 @@ using Json = nlohmann::json;
 
 constexpr std::size_t most_table_bytes = 64 << 20;
 constexpr int deepest_tree = 1'000;       // a scope of proton is two deep: the list it is in, and itself
+constexpr int most_values = 1'000'000;    // of a tree; a frame has about ten
 constexpr std::int64_t begin_ns = 1'000;  // 0 is a launch that isn't known
 constexpr double longest_ns = 1e18;       // of all calls of a kernel
 constexpr std::string_view llmc_title = "Kernel calls:", llmc_summary = "Kernel type summaries:";
@@ -37,8 +38,14 @@ std::string all_of(TraceBytes& bytes, std::string_view head) {
 // begin and end together, whose order it keeps: the outer first.
 class Layout {
  public:
-  Layout(Trace& trace, const std::string& device)
-      : trace_(trace), stream_(trace.lane({"device " + device, "0"})), thread_(trace.lane({"threads", device})) {}
+  // `launches` is how many there are so far. If the devices aren't laid out beside each other, steps are marked on each
+  // of them.
+  Layout(Trace& trace, const std::string& device, std::uint32_t& launches, bool is_only_device)
+      : trace_(trace),
+        stream_(trace.lane({"device " + device, "0"})),
+        thread_(trace.lane({"threads", device})),
+        is_only_device_(is_only_device),
+        launches_(launches) {}
 
   // Begins a step, or a range of this name.
   void open(std::string_view name) {
@@ -47,8 +54,10 @@ class Layout {
     ranges_.push_back({.start_ns = now_ns_,
                        .name = trace_.name(name),
                        .correlation = static_cast<std::uint32_t>(std::max<std::int64_t>(step, 0)),
-                       .lane = thread_,
-                       .kind = step >= 0 ? SliceKind::step : SliceKind::operation});
+                       .lane = step >= 0 && !is_only_device_ ? stream_ : thread_,
+                       .kind = step < 0          ? SliceKind::operation
+                               : is_only_device_ ? SliceKind::step
+                                                 : SliceKind::device_step});
   }
   // Ends what began last; one without a kernel never was.
   void close() {
@@ -85,21 +94,57 @@ class Layout {
  private:
   Trace& trace_;
   std::uint16_t stream_, thread_;
+  bool is_only_device_;
   std::int64_t now_ns_ = begin_ns;
-  std::uint32_t launches_ = 0;
+  std::uint32_t& launches_;
   std::vector<TraceSlice> ranges_;   // and launches
   std::vector<std::size_t> opened_;  // of ranges_
 };
 
 // --- proton ----------------------------------------------------------------------------------------------------------
 
-Json parse(const std::string& text) {
-  const auto check_depth = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > deepest_tree) throw TraceError("nests its values more than " + std::to_string(deepest_tree) + " deep");
+// Counts what a tree would hold, before it is made.
+class TreeSize : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t&) override { return value(); }
+  bool string(string_t&) override { return value(); }
+  bool binary(binary_t&) override { return value(); }
+  bool start_object(std::size_t) override { return opened(); }
+  bool key(string_t&) override { return true; }
+  bool end_object() override { return closed(); }
+  bool start_array(std::size_t) override { return opened(); }
+  bool end_array() override { return closed(); }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+    return false;  // told when the tree is made
+  }
+
+ private:
+  bool value() {
+    if (++values_ > most_values)
+      throw TraceError("holds more than " + wording::grouped(std::int64_t{most_values}) + " values");
     return true;
-  };
+  }
+  bool opened() {
+    if (++depth_ > deepest_tree)
+      throw TraceError("nests its values more than " + std::to_string(deepest_tree) + " deep");
+    return value();
+  }
+  bool closed() {
+    --depth_;
+    return true;
+  }
+  int depth_ = 0, values_ = 0;
+};
+
+Json parse(const std::string& text) {
+  TreeSize size;
+  Json::sax_parse(text, &size);
   try {
-    return Json::parse(text, check_depth);
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw TraceError(error.byte > text.size()
                          ? "is cut off after " + wording::grouped(static_cast<std::int64_t>(text.size())) + " bytes"
@@ -298,8 +343,9 @@ Trace read_proton(TraceBytes& bytes, std::string_view head) {
   add_devices(root, devices);
   Trace trace;
   trace.format = "proton";
+  std::uint32_t launches = 0;
   for (const std::string& device : devices) {
-    Layout layout(trace, device);
+    Layout layout(trace, device, launches, devices.size() == 1);
     for (const Json& child : children_of(root)) lay_out(child, device, layout);
     layout.finish();
   }
@@ -313,7 +359,8 @@ Trace read_llmc_table(TraceBytes& bytes, std::string_view head) {
   const std::vector<LlmcPlace> places = llmc_places(rows);
   Trace trace;
   trace.format = "llm.c";
-  Layout layout(trace, "0");
+  std::uint32_t launches = 0;
+  Layout layout(trace, "0", launches, true);
   layout.open("ProfilerStep#0");
   for (std::size_t from = 0, to = 0; from < rows.size(); from = to) {
     const LlmcPlace& place = places[from];

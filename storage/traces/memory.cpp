@@ -74,6 +74,7 @@ std::vector<MemoryPoint> memory_of(const Trace& trace, const StepSpan& step, int
     std::int64_t bytes;
     MemoryUse use;
   };
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 50;
   if (trace.memory().empty()) return {};
   std::unordered_map<std::uint64_t, Block> blocks;
   std::vector<MemoryPoint> points;
@@ -93,6 +94,7 @@ std::vector<MemoryPoint> memory_of(const Trace& trace, const StepSpan& step, int
     const auto known = blocks.find(change.address);
     if (change.bytes > 0) {
       if (known != blocks.end()) bytes_of(known->second.use) -= known->second.bytes;  // its end wasn't told
+      if (now.total() + change.bytes > most_bytes) continue;                          // no machine has as much
       const MemoryUse use = parts.use_at(change.at_ns);
       blocks[change.address] = {change.bytes, use};
       bytes_of(use) += change.bytes;

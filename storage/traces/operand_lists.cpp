@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <string>
 
@@ -15,7 +16,7 @@ double number_of(std::string_view text) {
   const std::string copy(text);
   char* end = nullptr;
   const double number = std::strtod(copy.c_str(), &end);
-  return !copy.empty() && *end == '\0' ? number : missing;
+  return !copy.empty() && *end == '\0' && std::isfinite(number) ? number : missing;
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ void OperandLists::size(std::int64_t value) {
   if (operands_.empty()) return;
   std::vector<std::int64_t>& sizes = operands_.back().sizes;
   if (sizes.size() < most_sizes) sizes.push_back(value);
-  elements_ *= static_cast<double>(std::max<std::int64_t>(value, 0));
+  // A negative size makes no tensor.
+  elements_ = value < 0 ? 2 * most_elements : elements_ * static_cast<double>(value);
 }
 
 void OperandLists::read_sizes(std::string_view text) {
@@ -86,6 +88,10 @@ const std::vector<Operand>& OperandLists::operands() {
     // A tensor of no dimension has one element.
     if (is_tensor && !types_[i].is_list && each.sizes.empty()) each.elements = 1;
     if (each.sizes.size() == most_sizes) each.sizes.clear();
+    if (!(each.elements <= most_elements)) {
+      each.sizes.clear();
+      each.value_bytes = missing;
+    }
   }
   return operands_;
 }

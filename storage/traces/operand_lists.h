@@ -15,8 +15,9 @@ namespace stepladder {
 
 class OperandLists {
  public:
-  static constexpr std::size_t most = 64;       // arguments; more are ignored
-  static constexpr std::size_t most_sizes = 8;  // of a tensor; one with more is of no shape
+  static constexpr std::size_t most = 64;        // arguments; more are ignored
+  static constexpr std::size_t most_sizes = 8;   // of a tensor; one with more is of no shape
+  static constexpr double most_elements = 1e15;  // of an argument; of one with more nothing is known
 
   void clear();
 

@@ -161,6 +161,8 @@ struct Product {
 std::optional<Product> product_of(const Operand& left, const Operand& right) {
   const std::size_t sides = left.sizes.size();
   if (sides < 2 || sides > 3 || right.sizes.size() != sides) return std::nullopt;
+  if (left.sizes[sides - 1] != right.sizes[sides - 2] || left.sizes[0] < 0 || right.sizes[sides - 1] < 0)
+    return std::nullopt;
   Product product{.m = static_cast<double>(left.sizes[sides - 2]),
                   .k = static_cast<double>(left.sizes[sides - 1]),
                   .n = static_cast<double>(right.sizes[sides - 1])};
@@ -222,10 +224,12 @@ Work by_rule(const Rule& rule, const Arguments& arguments) {
   return {};
 }
 
-// 0 is as good as unknown: an operator without operands, or one of whose kind the operands say nothing.
+// 0 is as good as unknown: an operator without operands, or one of whose kind the operands say nothing. So is more than
+// any device does in a day.
 Work known(Work work) {
-  if (!(work.flops > 0)) work.flops = missing;
-  if (!(work.bytes > 0)) work.bytes = missing;
+  constexpr double most = 1e24;
+  if (!(work.flops > 0 && work.flops < most)) work.flops = missing;
+  if (!(work.bytes > 0 && work.bytes < most)) work.bytes = missing;
   return work;
 }
 

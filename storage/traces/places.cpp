@@ -16,6 +16,7 @@ namespace stepladder {
 namespace {
 
 constexpr int most_blocks = 1'000;
+constexpr std::size_t most_places = 10'000;  // PlaceTimes::number
 
 // A word of a range's name, or a number.
 std::vector<std::string> words_of(std::string_view name) {
@@ -135,7 +136,7 @@ class OrderReader {
   void place_sublayer(std::size_t from, std::size_t to) {
     const std::size_t attention = find(from, to, Role::attention), activation = find(from, to, Role::activation);
     if (attention < to) {
-      ++block_;
+      block_ = std::min(block_ + 1, most_blocks - 1);
       const std::size_t end = activation < to ? std::min(find(attention, to, Role::product) + 1, to) : to;
       place(from, end, ModelPart::attention, block_);
       if (activation < to) place(end, to, ModelPart::mlp, block_);
@@ -239,6 +240,7 @@ class Walk {
 
   std::uint16_t number_of_place(const Place& place) {
     if (place.part == ModelPart::unknown) return 0;
+    if (places->places.size() >= most_places && numbers_.find(place) == numbers_.end()) return 0;
     const auto [known, is_new] = numbers_.try_emplace(place, static_cast<std::uint16_t>(places->places.size()));
     if (is_new) places->places.push_back(place);
     return known->second;

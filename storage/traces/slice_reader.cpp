@@ -5,6 +5,9 @@
 #include <numeric>
 #include <set>
 #include <unordered_map>
+#include <utility>
+
+#include "storage/bounded_text.h"
 
 namespace stepladder {
 namespace {
@@ -28,6 +31,11 @@ class SliceReader {
     made_.rank = window.rank;
     made_.step = window.device.number;
     made_.length_ns = window.device.end_ns - window.device.start_ns;
+    std::set<std::string> processes;
+    for (const TraceSlice& slice : trace.slices()) {
+      if (slice.kind == SliceKind::operation) processes.insert(trace.lanes()[slice.lane].process);
+    }
+    has_processes_ = processes.size() > 1;
   }
 
   StepSlices read() {
@@ -62,7 +70,9 @@ class SliceReader {
   void begin_lane(const TraceSlice& slice) {
     const bool on_gpu = slice.kind == SliceKind::kernel;
     const TraceLane& lane = trace_.lanes()[slice.lane];
-    made_.lanes.push_back({(on_gpu ? "stream " : "thread ") + lane.thread, on_gpu});
+    std::string title = (on_gpu ? "stream " : "thread ") + lane.thread;
+    if (!on_gpu && has_processes_) title += " of process " + lane.process;
+    made_.lanes.push_back({bounded(std::move(title), longest_name), on_gpu});
     open_.clear();
     first_row_ = made_.rows.size();
   }
@@ -146,6 +156,7 @@ class SliceReader {
   const std::vector<Launch>& launches_;
   const StepWindow& window_;
   StepSlices made_;
+  bool has_processes_ = false;  // several, of a CPU
   std::int64_t least_ns_ = 0;
   std::size_t first_row_ = 0;  // of the lane
   std::vector<Open> open_;

@@ -5,18 +5,15 @@
 #include "storage/wording.h"
 
 namespace stepladder {
-namespace {
-
-constexpr std::size_t most_steps = 10'000;
-
-}  // namespace
+void require_few_steps(std::size_t steps) {
+  if (steps > most_steps) throw TraceError("has more than " + wording::grouped(std::int64_t{most_steps}) + " steps");
+}
 
 std::vector<StepSpan> in_order(std::vector<StepSpan> spans) {
   std::sort(spans.begin(), spans.end(), [](const StepSpan& a, const StepSpan& b) { return a.start_ns < b.start_ns; });
   for (std::size_t i = 0; i + 1 < spans.size(); ++i) spans[i].end_ns = std::min(spans[i].end_ns, spans[i + 1].start_ns);
   std::erase_if(spans, [](const StepSpan& each) { return each.end_ns <= each.start_ns; });
-  if (spans.size() > most_steps)
-    throw TraceError("has more than " + wording::grouped(std::int64_t{most_steps}) + " steps");
+  require_few_steps(spans.size());
   return spans;
 }
 

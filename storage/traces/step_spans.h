@@ -10,11 +10,15 @@
 
 namespace stepladder {
 
+inline constexpr std::size_t most_steps = 10'000;  // of a trace, of all its devices together
+
 // The range of a step, on the CPU or on one GPU.
 struct StepSpan {
   std::int64_t number = 0;
   std::int64_t start_ns = 0, end_ns = 0;
 };
+
+void require_few_steps(std::size_t steps);  // throws TraceError
 
 // In the order of time, none overlapping the next. Throws TraceError if there are too many.
 std::vector<StepSpan> in_order(std::vector<StepSpan> spans);

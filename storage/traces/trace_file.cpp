@@ -12,7 +12,10 @@ namespace stepladder {
 
 Trace read_trace(const std::filesystem::path& file, const TraceProgress& progress) {
   std::error_code error;
-  if (std::filesystem::is_directory(file, error)) throw TraceError("is a folder; give the files of its ranks");
+  const std::filesystem::file_status status = std::filesystem::status(file, error);
+  if (std::filesystem::is_directory(status)) throw TraceError("is a folder; give the files of its ranks");
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw TraceError("is a pipe or a device; write the trace to a file first");
   {
     TraceBytes bytes(file);
     const std::string_view head = bytes.next();

@@ -6,8 +6,10 @@ import os
 import random
 import re
 import shutil
+import signal
 import sqlite3
 import sys
+import time
 import unittest
 import xml.etree.ElementTree
 
@@ -473,6 +475,36 @@ class Traces(unittest.TestCase):
             database.execute("CREATE TABLE t (a)")
         self.assertEqual(self.place.run("profile", "import", other)[0], 1)
         self.assertEqual(self.place.run("profile", "import", self.place.path / "missing.json")[0], 1)
+        # Ranks that don't go together are named.
+        gpus = self.place.path / "gpus.json"
+        gpus.write_text(json.dumps({"traceEvents": [
+            {"ph": "X", "cat": "kernel", "name": "gemm", "pid": device, "tid": 7, "ts": 0, "dur": 5, "args": {"device": device, "stream": 7}}
+            for device in (0, 1)]}))
+        for files, named, said in (((good, gpus), gpus, "is of a GPU"), ((gpus, good), good, "is of a CPU only"), ((gpus, gpus), gpus, "is of rank 0"),
+                                   ((good, good), None, None)):
+            status, out, err = self.place.run("profile", "import", *files)
+            if named is None:  # numbered in their order
+                self.assertEqual(status, 0, err)
+                self.place.run("profile", "remove", 2)
+                continue
+            self.assertEqual((status, out, err.count("\n")), (1, "", 1), err)
+            self.assertTrue(err.startswith(f"stepladder: {named} {said}"), err)
+        pipe = self.place.path / "pipe"
+        os.mkfifo(pipe)
+        self.assertIn("is a pipe", self.place.run("profile", "import", pipe)[2])
+        # An export never replaces a database.
+        before = self.place.database.read_bytes()
+        self.assertIn("is a database", self.place.run("profile", "export", 1, "--out", self.place.database)[2])
+        self.assertEqual(self.place.database.read_bytes()[:4096], before[:4096])
+        # Ctrl-C keeps nothing.
+        large = self.place.path / "large.json"
+        large.write_text('{"traceEvents": [' + ",\n".join(
+            f'{{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": {i}, "dur": 1}}' for i in range(700_000)) + "]}")
+        process = self.place.start("profile", "import", large)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+        self.assertEqual((process.returncode, out), (130, ""), err)
         shutil.copy(good, bad)  # the same trace twice is no second rank
         self.assertEqual(self.place.run("profile", "import", good, "--run", "nobody")[0], 2)
         self.assertEqual(self.place.run("profile", "show", "nobody")[0], 2)

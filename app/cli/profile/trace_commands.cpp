@@ -31,7 +31,17 @@ struct TraceOptions {
 };
 
 int run_import(const TraceOptions& options, const CommonOptions& common) {
-  ReadTrace read = read_traces({.files = options.files, .name = options.name});
+  struct Interrupted {};
+  std::optional<ReadTrace> taken;
+  try {
+    taken = read_traces({.files = options.files, .name = options.name}, [](double) {
+      if (interrupted()) throw Interrupted();
+    });
+  } catch (const Interrupted&) {
+    std::cerr << "stepladder: interrupted; nothing is kept\n";
+    return exit_interrupted;
+  }
+  ReadTrace& read = *taken;
   RunStore store = RunStore::open(common.database);
   if (!options.run.empty()) read.trace.run = find_run(store, options.run).id;
   const TraceId id = keep_trace(store.traces(), read.trace, read.process);

@@ -246,10 +246,9 @@ std::string anatomy_text(const StoredTrace& trace, const Anatomy& anatomy, bool 
 Json difference_json(const ProfileDifference& difference, const std::string& before, const std::string& after) {
   Json rows = Json::array();
   for (const RowDifference& row : difference.rows) {
-    const TracedOperator& named = row.after.empty() ? row.before.front() : row.after.front();
     rows.push_back({{"change", to_string(row.change)},
                     {"kind", to_string(row.kind)},
-                    {"part", named.time.part},
+                    {"part", part_of(row)},
                     {"before", names_json(row.before)},
                     {"after", names_json(row.after)},
                     {"before_ms", row.before_ms},
@@ -268,11 +267,14 @@ Json difference_json(const ProfileDifference& difference, const std::string& bef
 
 std::string difference_text(const ProfileDifference& difference, const std::string& before, const std::string& after,
                             bool all) {
-  const TextTable shown = difference_table(difference, all);
-  std::vector<std::vector<std::string>> cells{shown.heads};
-  for (const auto& row : shown.rows) cells.push_back(row);
-  const bool leaves_out = shown.rows.size() < difference.rows.size() + 1;
-  return before + " -> " + after + "\n\n" + table(cells, shown.right) +
+  const auto text_of = [](const TextTable& shown) {
+    std::vector<std::vector<std::string>> cells{shown.heads};
+    cells.insert(cells.end(), shown.rows.begin(), shown.rows.end());
+    return table(cells, shown.right);
+  };
+  const TextTable rows = difference_table(difference, all);
+  const bool leaves_out = rows.rows.size() < difference.rows.size() + 1;
+  return before + " -> " + after + "\n\n" + text_of(kinds_table(difference)) + "\n" + text_of(rows) +
          (leaves_out ? "--all lists the smaller rows, too.\n" : "");
 }
 

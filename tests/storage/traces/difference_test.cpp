@@ -71,6 +71,44 @@ TEST(TraceDifference, another_kernel_of_the_same_operator_replaces_it) {
   EXPECT_DOUBLE_EQ(made.rows.front().delta_ms(), -45);
 }
 
+TEST(TraceDifference, the_other_way_round_it_has_the_same_rows) {
+  const std::vector<TracedOperator> eager{row("forward", "aten::gelu", 12, 9), row("forward", "aten::mul", 12, 6),
+                                          row("forward", "aten::_softmax", 12, 7),
+                                          row("backward", "aten::mm", 4, 5, "", "8x8 8x8")};
+  const std::vector<TracedOperator> compiled{row("forward", "triton_poi_fused_mul_gelu_0", 12, 7),
+                                             row("forward", "aten::_scaled_dot_product_flash_attention_for_cpu", 12, 2),
+                                             row("backward", "aten::addmm", 4, 4, "", "8x8 8x8")};
+  const ProfileDifference there = difference(eager, compiled), back = difference(compiled, eager);
+  ASSERT_EQ(there.rows.size(), 3U);
+  ASSERT_EQ(back.rows.size(), 3U);
+  EXPECT_EQ(of(there, "aten::gelu").change, RowChange::fused);
+  EXPECT_EQ(of(back, "aten::gelu").change, RowChange::split);
+  EXPECT_EQ(of(back, "aten::gelu").before.size(), 1U);
+  EXPECT_EQ(of(back, "aten::gelu").after.size(), 2U);
+  EXPECT_EQ(of(there, "aten::mm").change, RowChange::replaced);  // a product of the same operands
+  for (const char* name : {"aten::gelu", "aten::_softmax", "aten::mm"})
+    EXPECT_DOUBLE_EQ(of(there, name).delta_ms(), -of(back, name).delta_ms()) << name;
+}
+
+// The engine's kernels have names of their own, and an optimiser may be one call instead of many.
+TEST(TraceDifference, other_operators_of_the_same_kind_and_part_replace_those_before) {
+  const std::vector<TracedOperator> before{
+      row("forward", "aten::gelu", 12, 9), row("backward", "aten::gelu_backward", 12, 8),
+      row("optimizer", "aten::_foreach_mul_", 4, 5), row("optimizer", "aten::_foreach_add_", 4, 5),
+      row("forward", "aten::_softmax", 1, 1)};
+  const std::vector<TracedOperator> after{
+      row("forward", "plan::gelu", 48, 3), row("backward", "plan::gelu_backward", 48, 2),
+      row("optimizer", "aten::_fused_adamw_", 1, 4), row("forward", "aten::view", 1, 0.5)};
+  const ProfileDifference made = difference(before, after);
+  for (const char* name : {"plan::gelu", "plan::gelu_backward", "aten::_fused_adamw_"})
+    EXPECT_EQ(of(made, name).change, RowChange::replaced) << name;
+  EXPECT_EQ(of(made, "aten::_fused_adamw_").before.size(), 2U);
+  EXPECT_EQ(of(made, "plan::gelu").before.front().time.name, "aten::gelu");
+  EXPECT_EQ(part_of(of(made, "plan::gelu")), "forward");
+  EXPECT_EQ(of(made, "aten::_softmax").change, RowChange::vanished);
+  EXPECT_EQ(of(made, "aten::view").change, RowChange::appeared);
+}
+
 TEST(TraceDifference, a_step_compared_with_itself_has_no_difference) {
   const std::vector<TracedOperator> rows{row("forward", "a::b", 1, 5), row("", "", 0, 2)};
   for (const RowDifference& each : difference(rows, rows).rows) EXPECT_EQ(each.change, RowChange::same);

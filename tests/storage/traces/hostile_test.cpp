@@ -195,6 +195,74 @@ std::string problem_of_nsight(HostileTraceTest& test, const std::filesystem::pat
   return test.problem_of_file(path);
 }
 
+// Figures of operands: neither infinite nor negative, whatever they are.
+TEST_F(HostileTraceTest, ImpossibleOperandsCountNothing) {
+  const std::string huge = "4611686018427387904";
+  std::string many = "[[" + huge;
+  for (int i = 0; i < 40; ++i) many += "," + huge;
+  many += "]]";
+  for (const auto& [name, arguments] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"plan::qkv", R"("Input Dims": [[],[]], "Input type": ["",""], "Concrete Inputs": ["inf","inf"])"},
+           {"plan::qkv", R"("Input Dims": [[],[]], "Input type": ["",""], "Concrete Inputs": ["1e308","nan"])"},
+           {"plan::qkv", R"("Input Dims": [[],[]], "Input type": ["",""], "Concrete Inputs": ["-5","-7"])"},
+           {"aten::add", R"("Input Dims": )" + many + R"(, "Input type": ["float"])"},
+           {"aten::_foreach_add_", R"("Input Dims": [)" + many + R"(], "Input type": ["TensorList"])"},
+           {"aten::mm", R"("Input Dims": [[)" + huge + "," + huge + "],[" + huge + "," + huge +
+                            R"(]], "Input type": ["float","float"])"},
+           {"aten::mm", R"("Input Dims": [[-2,-3],[-3,5]], "Input type": ["float","float"])"},
+           {"aten::bmm", R"("Input Dims": [[-5,-2,3],[5,3,4]], "Input type": ["float","float"])"},
+           {"aten::mm", R"("Input Dims": [[2,3],[99,4]], "Input type": ["float","float"])"}}) {
+    const std::filesystem::path path = write(trace_of({op(name, 0, 10, arguments), op(name, 10, 10, arguments)}));
+    const TraceProfile profile = attribute(read_trace(path));
+    for (const TracedOperator& each : profile.operators) {
+      EXPECT_TRUE(is_missing(each.time.flops)) << arguments;
+      EXPECT_TRUE(is_missing(each.bytes) || (each.bytes > 0 && each.bytes < 1e6)) << arguments;
+    }
+  }
+}
+
+TEST_F(HostileTraceTest, LongNamesAndMuchMemoryAreReadBackFromWhatIsKept) {
+  std::vector<std::string> events{cpu_step(1, 0, 100), op("aten::mm", 0, 50),
+                                  event("cpu_op", "aten::mm", "77", 77, 60, 5)};
+  std::string text = event("cpu_op", "aten::gelu", "77", 77, 70, 5);
+  text.replace(text.find(R"("tid": 77)"), 9, R"("tid": ")" + std::string(5'000, 't') + '"');
+  events.push_back(text);
+  for (int i = 1; i <= 9'000; ++i)
+    events.push_back(R"({"ph": "i", "name": "[memory]", "pid": 77, "tid": 77, "ts": 5, "args": {"Bytes": )" +
+                     std::to_string(std::int64_t{1} << 50) + R"(, "Addr": )" + std::to_string(i) +
+                     R"(, "Device Type": 0, "Device Id": -1, "Total Allocated": 5}})");
+  const TracedProcess process = attribute_all(read_trace(write(trace_of(events))));
+  ASSERT_EQ(process.kept.size(), 1U);
+  EXPECT_EQ(slice_count(unpack(process.kept.front().packed)), process.kept.front().slices);
+}
+
+TEST_F(HostileTraceTest, StepsOfAllDevicesTogetherAreLimited) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 200; ++i) events.push_back(cpu_step(i, i * 10, 10));
+  for (int device = 0; device < 51; ++device)
+    events.push_back(event("kernel", "gemm", std::to_string(device), 7, 1, 1900,
+                           R"("device": )" + std::to_string(device) + R"(, "stream": 7)"));
+  EXPECT_EQ(problem_of(trace_of(events)), "has more than 10,000 steps");
+}
+
+// More blocks than are told apart: their work stays in its part of the step.
+TEST_F(HostileTraceTest, ThousandsOfBlocksAreNoOptimiser) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 12'000; ++i) {
+    for (const char* name :
+         {"aten::layer_norm", "aten::scaled_dot_product_attention", "aten::layer_norm", "aten::gelu"})
+      events.push_back(op(name, static_cast<double>(events.size()), 1));
+  }
+  const TracedProcess process = attribute_all(read_trace(write(trace_of(events))));
+  for (const AnatomyRow& row : process.anatomy) EXPECT_EQ(row.phase, StepPhase::forward);
+}
+
+TEST_F(HostileTraceTest, AnEndlessTreeOfProtonIsRefusedAtOnce) {
+  std::string text = R"([{"children":[],"frame":{"name":"R"},"x":[)";
+  for (int i = 0; i < 1'100'000; ++i) text += "{},";
+  EXPECT_EQ(problem_of(text + "0]}]"), "holds more than 1,000,000 values");
+}
+
 TEST_F(HostileTraceTest, AGzipBombIsRefusedLongBeforeItEnds) {
   const std::filesystem::path bomb = folder.path() / "bomb.json.gz";
   const gzFile out = gzopen(bomb.c_str(), "wb9");

@@ -115,6 +115,19 @@ TEST_F(KernelTableTest, DamagedProtonFilesAreRefused) {
   EXPECT_EQ(problem_of(deep), "nests its values more than 1000 deep");
 }
 
+TEST_F(KernelTableTest, EachDeviceOfProtonHasItsOwnSteps) {
+  const TracedProcess process = process_of(
+      proton(frame("step 1", "",
+                   proton_kernel("k0", 1, 5'000) + "," + proton_kernel("a1", 1, 25'000, "1") + "," +
+                       proton_kernel("b1", 1, 25'000, "1")) +
+             "," + frame("step 2", "", proton_kernel("k0", 1, 5'000) + "," + proton_kernel("c1", 1, 50'000, "1"))));
+  ASSERT_EQ(process.profile.steps.size(), 4U);
+  for (const TracedStep& step : process.profile.steps) {
+    EXPECT_DOUBLE_EQ(step.dt_ms, step.rank == 0 ? 0.005 : 0.05);
+    EXPECT_EQ(step.ms[static_cast<std::size_t>(OperatorKind::idle)], 0);
+  }
+}
+
 std::string llmc(const std::string& rows, const std::string& total) {
   return "...\nKernel calls:\n"
          "id pass    name                                         time   RAM rd   RAM wt    L2 rd    L2 wt     inst\n"

@@ -8,6 +8,7 @@
 #include "storage/database/run_store.h"
 #include "storage/traces/attribution.h"
 #include "storage/traces/trace_file.h"
+#include "storage/traces/traced_process.h"
 #include "tests/storage/temporary_folder.h"
 #include "tests/storage/traces/trace_text.h"
 
@@ -67,6 +68,14 @@ TEST_F(TraceTest, an_operator_of_a_cpu_has_its_time_without_the_operators_that_i
   EXPECT_EQ(row_named(profile, "aten::mul_").time.part, "optimizer");
   EXPECT_DOUBLE_EQ(profile.steps[0].ms[static_cast<std::size_t>(OperatorKind::optimizer)], 0.02);
   EXPECT_DOUBLE_EQ(profile.steps[1].ms[static_cast<std::size_t>(OperatorKind::between)], 0.1);
+}
+
+TEST_F(TraceTest, threads_of_two_processes_are_told_apart) {
+  const TracedProcess process = attribute_all(read_trace(
+      write(trace_of({cpu_step(1, 0, 100), op("aten::mm", 10, 50), event("cpu_op", "aten::mm", "78", 77, 30, 50)}))));
+  const StepSlices step = unpack(process.kept.front().packed);
+  ASSERT_EQ(step.lanes.size(), 2U);
+  EXPECT_NE(step.lanes[0].title, step.lanes[1].title);
 }
 
 // foreach on a CPU calls an operator for each tensor; a product copies its bias first.
