@@ -357,18 +357,27 @@ std::string operators_section(const Study& study) {
          "<div class=\"card scroll\">" + html_table(table) + "</div>\n";
 }
 
+std::string doubts(const StepPair& pair) {
+  std::string text;
+  for (const TracedSide* side : {&pair.before, &pair.after}) {
+    if (!side->doubt.empty()) text += tag("p", side->label + ": " + side->doubt, "warning");
+  }
+  return text;
+}
+
 // Two traced steps beside each other, and their difference row by row.
 std::string steps_section(const Study& study) {
   if (!study.steps) return {};
   const StepPair& pair = *study.steps;
   TextTable table = difference_table(pair.difference, false);
-  for (std::vector<std::string>& cells : table.rows) cells[2] = shortened(cells[2], 480, 13.5);
+  for (std::vector<std::string>& cells : table.rows) cells[3] = shortened(cells[3], 480, 13.5);
   return heading("Where does " + pair.after.label + " differ?",
                  "A step of " + pair.before.label + " above one of " + pair.after.label +
                      ", from traces of a profiler. Dashed lines mark their ends. A profiler slows a program, so these "
                      "steps explain the factor and don't measure it.") +
-         "<figure class=\"card\"><div class=\"scroll wide\">" + step_pair_svg(pair, Theme::page, "steps") +
-         "</div></figure>\n<div class=\"card scroll\">" + html_table(table) +
+         doubts(pair) + "<figure class=\"card\"><div class=\"scroll wide\">" +
+         step_pair_svg(pair, Theme::page, "steps") + "</div></figure>\n<div class=\"card scroll\">" +
+         html_table(table) +
          tag("p",
              "The rows add up. `stepladder profile diff " + std::to_string(pair.before.trace) + " " +
                  std::to_string(pair.after.trace) + "` prints the same.",

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/profile/traced_run.h"
 #include "storage/database/run_store.h"
 #include "storage/database/traces/trace_details.h"
 
@@ -20,15 +21,18 @@ std::map<RunId, TraceId> traces_of_runs(RunStore& store) {
   return traces;
 }
 
-TracedSide read_side(RunStore& store, const StudyRung& rung, TraceId trace) {
+TracedSide read_side(RunStore& store, const StudyRung& rung, const StoredTrace& trace) {
   TraceDetails details = store.traces().details();
-  const std::vector<KeptStepName> steps = details.steps(trace);
+  const std::vector<KeptStepName> steps = details.steps(trace.id);
   std::vector<KeptStepName> of_rank;
   for (const KeptStepName& each : steps) {
     if (each.rank == steps.front().rank) of_rank.push_back(each);
   }
   const KeptStepName& median = of_rank[of_rank.size() / 2];
-  return {.label = rung.label, .trace = trace, .slices = details.slices(trace, median.rank, median.step)};
+  return {.label = rung.label,
+          .trace = trace.id,
+          .slices = details.slices(trace.id, median.rank, median.step),
+          .doubt = doubt_about(store, trace)};
 }
 
 }  // namespace
@@ -56,8 +60,8 @@ std::shared_ptr<const StepPair> step_pair(const Study& study, RunStore& store) {
   const std::optional<StoredTrace> second = store.traces().find(after.second);
   if (!first || !second) return nullptr;
   return std::make_shared<const StepPair>(
-      StepPair{.before = read_side(store, *before.first, before.second),
-               .after = read_side(store, *after.first, after.second),
+      StepPair{.before = read_side(store, *before.first, *first),
+               .after = read_side(store, *after.first, *second),
                .difference = difference(first->profile.operators, second->profile.operators)});
 }
 

@@ -16,6 +16,7 @@ struct TracedSide {
   std::string label;  // of its rung
   std::int64_t trace = 0;
   StepSlices slices;  // of its median step
+  std::string doubt;  // why the trace may not explain the rung's speed; empty: it may
 };
 
 struct StepPair {

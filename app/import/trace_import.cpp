@@ -20,6 +20,9 @@ std::string name_of(const std::filesystem::path& file) {
 // The newest process's ranks, which no earlier one may have; nor may it be of another kind of device. A file with
 // several GPUs has a rank for each.
 void require_own_ranks(const std::vector<TracedProcess>& processes, std::set<int>& known) {
+  if (processes.back().profile.on_gpu != processes.front().profile.on_gpu)
+    throw TraceError(processes.front().profile.on_gpu ? "is of a CPU only, but the first file is of a GPU"
+                                                      : "is of a GPU, but the first file is of a CPU only");
   std::set<int> own;
   for (const TracedStep& step : processes.back().profile.steps) own.insert(step.rank);
   for (const int rank : own) {
@@ -27,9 +30,6 @@ void require_own_ranks(const std::vector<TracedProcess>& processes, std::set<int
       throw TraceError("is of rank " + std::to_string(rank) +
                        ", as another file is; import traces of different runs one by one");
   }
-  if (processes.back().profile.on_gpu != processes.front().profile.on_gpu)
-    throw TraceError(processes.front().profile.on_gpu ? "is of a CPU only, but the first file is of a GPU"
-                                                      : "is of a GPU, but the first file is of a CPU only");
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ std::string warmup_lesson(const std::vector<CallRow>& rows) {
     return is_lower ? lowered_ms(a) < lowered_ms(b) : lowered_ms(a) > lowered_ms(b);
   });
   return "Warm-up: one call before the timed ones lowers the spread in " + std::to_string(lowered) + " of " +
-         std::to_string(pairs.size()) + " rows; most changed is " + name_of(*cold) + ", from " +
-         milliseconds_text(cold->std_ms) + " to " + milliseconds_text(warm->std_ms) +
+         std::to_string(pairs.size()) + " rows; " + (is_lower ? "most" : "it raises it most") + " in " +
+         name_of(*cold) + ", from " + milliseconds_text(cold->std_ms) + " to " + milliseconds_text(warm->std_ms) +
          (is_lower ? ". The first call pays for fresh memory and for choosing kernels." : ".");
 }
 
@@ -176,17 +176,17 @@ TextTable rows_table(const std::vector<CallRow>& rows) {
       .rows = {}};
   for (const CallRow& row : rows) {
     const double error = row.std_ms / std::sqrt(static_cast<double>(row.times.ms.size()));
-    table.rows.push_back({row.times.computation, std::to_string(row.times.warmup), row.times.precision,
-                          std::to_string(row.times.ms.size()), significant_ms(row.mean_ms, error),
-                          significant_ms(row.median_ms, error), significant_ms(row.std_ms, row.std_ms / 10),
-                          milliseconds_text(row.min_ms), milliseconds_text(row.max_ms),
-                          milliseconds_text(row.total_ms)});
+    table.rows.push_back(
+        {row.times.computation, std::to_string(row.times.warmup), row.times.precision,
+         std::to_string(row.times.ms.size()), significant_ms(row.mean_ms, error), significant_ms(row.median_ms, error),
+         row.times.ms.size() > 1 ? significant_ms(row.std_ms, row.std_ms / 10) : "-", milliseconds_text(row.min_ms),
+         milliseconds_text(row.max_ms), milliseconds_text(row.total_ms)});
   }
   return table;
 }
 
 std::string no_sync_sentence(bool on_cpu) {
-  return on_cpu ? "Flagged no-sync. On a CPU a call returns when it is done, so --no-sync changes nothing."
+  return on_cpu ? "Flagged no-sync, though it has no effect on a CPU: a call returns when it is done."
                 : "Flagged no-sync: the clock didn't wait for the device, so these are the times to ask for the work, "
                   "and too small.";
 }

@@ -20,7 +20,7 @@ std::string warning_of(const StoredPasses& before, const StoredPasses& after) {
   add(before.batch != after.batch || before.seq != after.seq, "batches");
   add(before.vocab != after.vocab, "vocabularies");
   add(before.is_synced != after.is_synced, "clocks (one is flagged no-sync)");
-  return differs.empty() ? "" : "These have different " + differs + ", so the factors compare more than the machines.";
+  return differs.empty() ? "" : "The " + differs + " differ, so these factors don't compare the machines alone.";
 }
 
 // What a clock that doesn't wait makes of the same work; empty: nothing to learn from these two.
@@ -40,6 +40,7 @@ std::string clock_lesson(const StoredPasses& before, const StoredPasses& after, 
                               milliseconds_text(unwaited.median_ms) + " without waiting for the device, and " +
                               milliseconds_text(waited.median_ms) + " with it";
   if (factor > 1.1) return "Unsynchronised times are too small by " + factor_text(factor) + ": " + numbers + ".";
+  if (factor < 1 / 1.1) return "The two weren't measured under the same conditions: " + numbers + ".";
   return "Both clocks agree here: " + numbers + ".";
 }
 
@@ -79,12 +80,15 @@ std::vector<std::string> sentences_of(const StoredPasses& passes, const std::vec
   return sentences;
 }
 
+bool ComparedCalls::has_few_calls() const {
+  return before.times.ms.size() < 3 || after.times.ms.size() < 3;
+}
+
 bool ComparedCalls::is_clear() const {
   const auto error = [](const CallRow& row) {
     return row.std_ms / std::sqrt(static_cast<double>(row.times.ms.size()));
   };
-  return before.times.ms.size() > 2 && after.times.ms.size() > 2 &&
-         std::fabs(before.mean_ms - after.mean_ms) > 2 * std::hypot(error(before), error(after));
+  return !has_few_calls() && std::fabs(before.mean_ms - after.mean_ms) > 2 * std::hypot(error(before), error(after));
 }
 
 PassComparison compare_passes(const StoredPasses& before, const StoredPasses& after) {
@@ -111,7 +115,9 @@ TextTable comparison_table(const PassComparison& comparison) {
     table.rows.push_back({row.after.times.computation, std::to_string(row.after.times.warmup),
                           row.after.times.precision, milliseconds_text(row.before.median_ms),
                           milliseconds_text(row.after.median_ms), factor_text(row.factor()),
-                          row.is_clear() ? "" : "within the spread"});
+                          row.is_clear()        ? ""
+                          : row.has_few_calls() ? "too few calls to tell"
+                                                : "within the spread"});
   return table;
 }
 

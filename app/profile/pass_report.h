@@ -21,6 +21,7 @@ struct ComparedCalls {
   CallRow before, after;
   double factor() const { return before.median_ms / after.median_ms; }
   // Whether the means differ by more than twice the error of their difference.
+  bool has_few_calls() const;  // fewer than three on a side: their spread isn't known
   bool is_clear() const;
 };
 

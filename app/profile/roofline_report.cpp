@@ -37,7 +37,7 @@ Json roofline_json(const std::vector<KindRoofline>& kinds, const Ceiling& ceilin
                     {"gb_s", number(each.gb_s())},
                     {"least_ms", number(each.least_ms)},
                     {"share", number(each.share())},
-                    {"bound", is_missing(each.least_ms) ? Json() : Json(each.is_memory_bound ? "memory" : "compute")}});
+                    {"bound", is_missing(each.share()) ? Json() : Json(each.is_memory_bound ? "memory" : "compute")}});
   }
   return {{"hardware", ceiling.hardware},
           {"precision", ceiling.precision == Precision::unknown ? "" : to_string(ceiling.precision)},
@@ -51,7 +51,7 @@ TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
   TextTable table{.heads = {"kind", "ms", "known", "TFLOP/s", "GB/s", "at best", "of the ceiling", "bound by"},
                   .right = {false, true, true, true, true, true, true, false}};
   for (const KindRoofline& each : kinds) {
-    const bool is_bounded = !is_missing(each.least_ms);
+    const bool is_bounded = !is_missing(each.share());
     table.rows.push_back({std::string(to_string(each.kind)), milliseconds_text(each.ms),
                           wording::percent(each.known_ms / each.ms), or_dash(each.tflops()), or_dash(each.gb_s()),
                           is_bounded ? milliseconds_text(each.least_ms) : "-",
@@ -61,21 +61,28 @@ TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
   return table;
 }
 
-std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling) {
+std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling, std::int64_t trace) {
+  const std::string command = "`stepladder profile show " + std::to_string(trace) + " --roofline ";
   if (ceiling.hardware.empty())
-    return "Nothing says which device this trace is from, so there's no ceiling to compare with. `stepladder profile "
-           "show --roofline --hardware NAME` gives it.";
-  const std::string device = ceiling.hardware + " in " + std::string(to_string(ceiling.precision));
+    return "Nothing says which device this trace is from, so there's no ceiling to compare with. " + command +
+           "--hardware NAME` gives it; `stepladder doctor` says what this machine is called.";
   if (ceiling.precision == Precision::unknown)
-    return "Nothing says which precision these products ran in, so there's no ceiling to compare with. `stepladder "
-           "profile show --roofline --precision NAME` gives it.";
+    return "Nothing says which precision these products ran in, so there's no ceiling to compare with. " + command +
+           "--precision NAME` gives it.";
+  const std::string device = ceiling.hardware + " in " + std::string(to_string(ceiling.precision));
   if (!ceiling.known())
-    return "The peaks of " + device + " aren't known; `stepladder doctor --probe` measures this machine's.";
+    return "The peaks of " + device +
+           " aren't known. `stepladder doctor --probe` measures those of the machine that it runs on.";
   std::string text = "Ceiling: " + compact(ceiling.tflops) + " TFLOP/s and " + compact(ceiling.bandwidth_gb_s) +
                      " GB/s of " + device + " (" + ceiling.source + ").";
-  const auto is_cached = [](const KindRoofline& each) { return each.is_memory_bound && each.share() > 1; };
-  if (std::any_of(kinds.begin(), kinds.end(), is_cached))
-    text += " Above 100 %: operands were still in a cache, which is faster than the memory.";
+  const auto is_above = [&](bool by_memory) {
+    return std::any_of(kinds.begin(), kinds.end(), [&](const KindRoofline& each) {
+      return each.is_memory_bound == by_memory && each.share() > 1.02;
+    });
+  };
+  if (is_above(true)) text += " Above 100 % of the memory: operands were still in a cache, which is faster.";
+  if (is_above(false))
+    text += " Above 100 % of the peak: the peak is too low. `stepladder doctor --probe` measures it again.";
   return text;
 }
 

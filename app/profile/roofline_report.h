@@ -19,7 +19,8 @@ Ceiling ceiling_of(RunStore& store, const StoredTrace& trace, const std::string&
 Json roofline_json(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling);
 TextTable roofline_table(const std::vector<KindRoofline>& kinds);
 
-// Sentences: what the ceiling is, or what is missing to have one; and why a kind may be above it.
-std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling);
+// Sentences: what the ceiling is, or what is missing to have one; and why a kind may be above it. `trace` is its
+// number.
+std::string ceiling_text(const std::vector<KindRoofline>& kinds, const Ceiling& ceiling, std::int64_t trace);
 
 }  // namespace stepladder

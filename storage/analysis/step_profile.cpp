@@ -149,13 +149,18 @@ double step_ms(const StepProfile& profile) {
                          [](double sum, const OperatorTime& each) { return sum + each.self_ms; });
 }
 
-FittedProfile fit_to_step(StepProfile profile, double median_ms) {
+bool is_comparable(double profiled_ms, double measured_ms) {
   constexpr double most = 1.5;
+  const double factor = measured_ms / profiled_ms;
+  return factor <= most && factor >= 1 / most;
+}
+
+FittedProfile fit_to_step(StepProfile profile, double median_ms) {
   FittedProfile fitted{.profile = std::move(profile), .measured_ms = median_ms};
   if (fitted.profile.steps == 0) return fitted;
   fitted.profiled_ms = step_ms(fitted.profile);
   const double factor = median_ms / fitted.profiled_ms;
-  fitted.is_comparable = factor <= most && factor >= 1 / most;
+  fitted.is_comparable = is_comparable(fitted.profiled_ms, median_ms);
   if (!fitted.is_comparable) return fitted;
   for (OperatorTime& each : fitted.profile.operators) each.self_ms *= factor;
   return fitted;
@@ -163,6 +168,11 @@ FittedProfile fit_to_step(StepProfile profile, double median_ms) {
 
 std::string title_of(const OperatorTime& each) {
   if (each.name.empty()) return "outside operators";
+  // A function of the engine's, as autograd calls it: "torch::autograd::CppNode<stepladder::...::FusedMlp>".
+  if (each.name.starts_with("torch::autograd::CppNode<")) {
+    const std::size_t begin = each.name.rfind("::") + 2, end = each.name.find_last_not_of('>') + 1;
+    if (begin < end) return each.name.substr(begin, end - begin);
+  }
   return each.name.starts_with("aten::") ? each.name.substr(6) : each.name;
 }
 

@@ -61,6 +61,7 @@ struct FittedProfile {
   bool is_comparable = false;    // with the step's time, and with another run's profile
 };
 FittedProfile fit_to_step(StepProfile profile, double median_ms);
+bool is_comparable(double profiled_ms, double measured_ms);  // they differ by at most half
 
 std::string title_of(const OperatorTime& each);    // "addmm"; "outside operators"
 double gigaflops_per_s(const OperatorTime& each);  // missing if its FLOPs are unknown

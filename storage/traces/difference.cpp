@@ -65,6 +65,9 @@ class Matcher {
 
   std::vector<RowDifference> run() {
     match([](const TracedOperator& row) { return key(row.time.part, row.time.name, row.launcher, row.time.shapes); });
+    const auto has_shapes = [](const TracedOperator& row) { return !row.time.shapes.empty(); };
+    match([](const TracedOperator& row) { return key(row.time.part, "", "", row.time.shapes); }, has_shapes,
+          RowChange::replaced);
     match([](const TracedOperator& row) { return key(row.time.part, row.time.name, row.launcher, ""); });
     match([](const TracedOperator& row) { return key("", row.time.name, row.launcher, ""); });
     match([](const TracedOperator& row) { return key("", row.time.name, "", ""); });
@@ -72,9 +75,6 @@ class Matcher {
     match([](const TracedOperator& row) { return key(row.time.part, "", row.launcher, row.time.shapes); }, of_launcher,
           RowChange::replaced);
     match([](const TracedOperator& row) { return key(row.time.part, "", row.launcher, ""); }, of_launcher,
-          RowChange::replaced);
-    const auto has_shapes = [](const TracedOperator& row) { return !row.time.shapes.empty(); };
-    match([](const TracedOperator& row) { return key(row.time.part, "", "", row.time.shapes); }, has_shapes,
           RowChange::replaced);
     match_fused(before_, after_, RowChange::fused);
     match_fused(after_, before_, RowChange::split);

@@ -39,8 +39,8 @@ struct ProfileDifference {
   std::vector<RowDifference> rows;     // the largest difference first; they add up to after_ms - before_ms
 };
 
-// Matches rows by part, operator, kernel and shapes; then without shapes; then kernels of the same operator, and
-// products of the same operands; then fused rows with those that they name or must have replaced; then what is of the
+// Matches rows by part, operator, kernel and shapes; then products of the same operands; then without shapes; then
+// kernels of the same operator; then fused rows with those that they name or must have replaced; then what is of the
 // same kind in the same part. The difference of the same two the other way round has the same rows, reversed.
 ProfileDifference difference(std::span<const TracedOperator> before, std::span<const TracedOperator> after);
 

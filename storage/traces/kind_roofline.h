@@ -39,7 +39,8 @@ struct KindRoofline {
   double tflops() const { return is_missing(flops) ? missing : flops / known_ms / 1e9; }
   double gb_s() const { return is_missing(bytes) ? missing : bytes / known_ms / 1e6; }
   // Of the ceiling that was reached. Above 1 where operands were still in a cache, which is faster than the memory.
-  double share() const { return is_missing(least_ms) ? missing : least_ms / known_ms; }
+  // missing as well if of most of the time nothing is known.
+  double share() const { return is_missing(least_ms) || 2 * known_ms < ms ? missing : least_ms / known_ms; }
 };
 
 // Of the kinds that compute, the most expensive first.

@@ -169,11 +169,20 @@ std::vector<MemoryPoint> unpack_memory(Unpacker& in) {
   return points;
 }
 
-// GPU streams before the CPU's threads, each in the order in which they were stored.
-void put_streams_first(StepSlices& step) {
+// GPU streams before the CPU's threads, and of these the one that marks the step first; otherwise in the order in which
+// they were stored.
+void put_in_order(StepSlices& step) {
+  std::vector<bool> marks_step(step.lanes.size());
+  for (const SliceRow& row : step.rows) {
+    if (row.depth == 0 && !row.slices.empty() && step_number(step.names[row.slices.front().name]) >= 0)
+      marks_step[row.lane] = true;
+  }
+
   std::vector<std::uint32_t> order(step.lanes.size()), place(step.lanes.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_partition(order.begin(), order.end(), [&](std::uint32_t lane) { return step.lanes[lane].on_gpu; });
+  const auto threads =
+      std::stable_partition(order.begin(), order.end(), [&](std::uint32_t lane) { return step.lanes[lane].on_gpu; });
+  std::stable_partition(threads, order.end(), [&](std::uint32_t lane) { return marks_step[lane]; });
   std::vector<SliceLane> lanes;
   lanes.reserve(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -274,7 +283,7 @@ StepSlices unpack(std::string_view packed) {
     left -= step.rows.back().slices.size();
   }
   step.memory = unpack_memory(in);
-  put_streams_first(step);
+  put_in_order(step);
   return step;
 }
 

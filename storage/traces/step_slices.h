@@ -73,8 +73,8 @@ struct KeptStep {
   std::string packed;
 };
 KeptStep pack(const StepSlices& step);
-// With GPU streams before the CPU's threads, whatever the order in which they were packed. Throws TraceError if these
-// aren't such bytes, or hold more than a step may.
+// With GPU streams before the CPU's threads, and the thread that marks the step before the others, whatever the order
+// in which they were packed. Throws TraceError if these aren't such bytes, or hold more than a step may.
 StepSlices unpack(std::string_view packed);
 
 }  // namespace stepladder

@@ -382,11 +382,25 @@ class Traces(unittest.TestCase):
         text = page()
         self.assertIn("slice by slice", text)
         self.assertIn("Where does fast differ?", text)
+        self.assertNotIn("explain the run", text)  # as long as the runs' steps
         self.assertIn("&lt;mm&gt;", text)
         drawn = next(svg for svg in re.findall(r"<svg .*?</svg>", text, re.S) if "slice by slice" in svg)
         root = xml.etree.ElementTree.fromstring(drawn)  # well-formed
         self.assertGreater(len(root.findall(".//{http://www.w3.org/2000/svg}path")), 2)
-        printed = self.place.run("profile", "diff", 1, 2)[1]
+        # A trace whose steps take three times as long as those of its run explains nothing, and that is said everywhere.
+        self.place.run("profile", "remove", 2)
+        trace_of(2, 80000)
+        said = "It doesn't explain the run's speed."
+        self.assertIn(said, page().replace("&#39;", "'"))
+        shown = self.place.json("profile", "list")[-1]["id"]
+        for arguments in (("diff", 1, shown), ("show", shown)):
+            status, out, err = self.place.run("profile", *arguments)
+            self.assertEqual((status, said in err), (0, True), err)
+        self.place.run("profile", "remove", shown)
+        trace_of(2, 10000)
+        text = page()
+        self.assertNotIn("explain the run", text)
+        printed = self.place.run("profile", "diff", 1, self.place.json("profile", "list")[-1]["id"])[1]
         row = next(line for line in printed.splitlines() if "gelu" in line)
         for cell in ("30.0 ms", "10.0 ms", "-20.0 ms"):
             self.assertIn(cell, row)

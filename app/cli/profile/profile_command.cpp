@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -103,6 +104,14 @@ std::vector<std::string> notes_of(const ProfileOptions& options, const std::vect
     notes.push_back(std::to_string(short_rows) + " of " + std::to_string(rows.size()) + " rows have fewer than " +
                     std::to_string(request.calls) + " calls, since they used up their share of " +
                     duration_text(request.seconds) + "; --time 0 sets no limit.");
+  const auto is_wide = [&](const CallRow& row) {
+    return request.spread > 0 &&
+           row.std_ms / std::sqrt(static_cast<double>(row.times.ms.size())) > request.spread * row.mean_ms;
+  };
+  if (const auto wide = std::count_if(rows.begin(), rows.end(), is_wide); wide > 0)
+    notes.push_back("The means of " + std::to_string(wide) + " of " + std::to_string(rows.size()) +
+                    " rows aren't known to the " + compact(options.spread_percent) +
+                    " % that --spread asks for; --time gives them more time.");
   if (!request.is_synced) notes.push_back(no_sync_sentence(on_cpu));
   return notes;
 }
@@ -147,7 +156,7 @@ int profile(ProfileOptions options, const CommonOptions& common) {
   if (!options.keeps) return exit_done;
   RunStore store = RunStore::open(common.database);
   const std::int64_t id = store.traces().passes().insert(stored(options, report, rows));
-  std::cerr << "stepladder: kept as passes " << id << " (`stepladder profile passes " << id << "`)\n";
+  std::cerr << "stepladder: saved as result " << id << " of `stepladder profile passes`\n";
   return exit_done;
 }
 

@@ -15,6 +15,7 @@
 #include "app/import/trace_import.h"
 #include "app/open_store.h"
 #include "app/profile/roofline_report.h"
+#include "app/profile/traced_run.h"
 #include "engine/files/data_error.h"
 #include "storage/database/traces/trace_details.h"
 
@@ -29,6 +30,10 @@ struct TraceOptions {
   std::optional<int> rank;
   bool all = false, steps = false, anatomy = false, roofline = false;
 };
+
+void tell_doubt(const std::string& what, const std::string& doubt) {
+  if (!doubt.empty()) std::cerr << "stepladder: " << what << ": " << doubt << "\n";
+}
 
 int run_import(const TraceOptions& options, const CommonOptions& common) {
   struct Interrupted {};
@@ -47,6 +52,7 @@ int run_import(const TraceOptions& options, const CommonOptions& common) {
   const TraceId id = keep_trace(store.traces(), read.trace, read.process);
   for (const std::string& note : read.process.profile.notes) std::cerr << "stepladder: " << note << "\n";
   const StoredTrace stored = store.traces().find(id).value();
+  tell_doubt("trace " + std::to_string(id), doubt_about(store, stored));
   const Anatomy anatomy = store.traces().details().anatomy(id);
   if (common.json)
     print(trace_details_json(stored, anatomy));
@@ -86,6 +92,7 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const StoredTrace trace = find_trace(store, options.trace);
   const Anatomy anatomy = store.traces().details().anatomy(trace.id);
+  tell_doubt("trace " + std::to_string(trace.id), doubt_about(store, trace));
   const Ceiling ceiling = ceiling_of(store, trace, options.hardware, options.precision);
   const std::vector<KindRoofline> kinds = rooflines(trace.profile, ceiling);
   if (common.json) {
@@ -96,7 +103,7 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
   }
   if (options.roofline) {
     print_table(roofline_table(kinds));
-    std::cout << "\n" << ceiling_text(kinds, ceiling) << "\n";
+    std::cout << "\n" << ceiling_text(kinds, ceiling, trace.id) << "\n";
   } else if (options.anatomy) {
     std::cout << anatomy_text(trace, anatomy, options.all);
   } else {
@@ -109,19 +116,23 @@ int run_show(const TraceOptions& options, const CommonOptions& common) {
 struct Side {
   std::string title;
   std::vector<TracedOperator> rows;
+  std::string doubt;  // whether it may explain its run's speed
 };
 
 Side find_side(RunStore& store, const std::string& wanted) {
   constexpr std::string_view of_run = "run:";
   if (!wanted.starts_with(of_run)) {
     StoredTrace trace = find_trace(store, wanted);
-    return {"trace " + std::to_string(trace.id) + ", " + trace.name, std::move(trace.profile.operators)};
+    std::string doubt = doubt_about(store, trace);
+    return {"trace " + std::to_string(trace.id) + ", " + trace.name, std::move(trace.profile.operators),
+            std::move(doubt)};
   }
   const Run run = find_run(store, wanted.substr(of_run.size()));
   const FittedProfile fitted = fit_to_step(store.profile(run.id), store.summary(run).dt_ms_median);
   if (fitted.profile.steps == 0)
     throw UsageError("run " + std::to_string(run.id) + " has no profile: " + why_no_profile(run));
-  return {"run " + std::to_string(run.id) + ", " + run.name, traced(fitted.profile)};
+  return {"run " + std::to_string(run.id) + ", " + run.name, traced(fitted.profile),
+          doubt_about(fitted.profiled_ms, fitted.measured_ms)};
 }
 
 int run_diff(const TraceOptions& options, const CommonOptions& common) {
@@ -132,6 +143,7 @@ int run_diff(const TraceOptions& options, const CommonOptions& common) {
     print(difference_json(made, before.title, after.title));
   else
     std::cout << difference_text(made, before.title, after.title, options.all);
+  for (const Side* side : {&before, &after}) tell_doubt(side->title, side->doubt);
   return exit_done;
 }
 

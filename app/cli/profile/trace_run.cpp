@@ -13,8 +13,11 @@
 #include "app/cli/recipe_options.h"
 #include "app/exit_status.h"
 #include "app/import/trace_import.h"
+#include "app/machine_load.h"
 #include "app/open_store.h"
+#include "app/profile/traced_run.h"
 #include "app/session.h"
+#include "engine/metrics_sampler.h"
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "engine/step_tracing.h"
@@ -105,6 +108,14 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
   const std::string device = report.resolve(subject.recipe.device);
   std::cerr << "stepladder: tracing " << options.asked.steps << " steps of " << subject.name << " on "
             << report.hardware(device) << ", after " << options.asked.skipped << " others; no run is recorded\n";
+  {
+    MachineLoad load;
+    load.wait_and_look();
+    const Recipe& recipe = subject.recipe;
+    const int threads = recipe.threads > 0 ? recipe.threads : report.cpu_cores;
+    if (load.would_disturb(needed_cores(device, threads, recipe.nproc)))
+      std::cerr << "stepladder: " << load.text() << ", which disturbs the traced steps\n";
+  }
   std::optional<ReadTrace> read;
   try {
     read = traced(options.asked, subject, report);
@@ -116,6 +127,8 @@ int trace_run(TraceRunOptions options, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   const TraceId id = keep_trace(store.traces(), read->trace, read->process);
   const StoredTrace stored = store.traces().find(id).value();
+  if (const std::string doubt = doubt_about(store, stored); !doubt.empty())
+    std::cerr << "stepladder: trace " << id << ": " << doubt << "\n";
   if (common.json)
     print(trace_details_json(stored, store.traces().details().anatomy(id)));
   else

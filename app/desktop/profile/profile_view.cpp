@@ -5,6 +5,7 @@
 #include "app/format.h"
 #include "app/profile/difference_text.h"
 #include "app/profile/roofline_report.h"
+#include "app/profile/traced_run.h"
 #include "storage/database/traces/pass_store.h"
 #include "storage/traces/trace.h"
 
@@ -26,7 +27,8 @@ std::vector<ProfileSource> sources_of(RunStore& store) {
                        .name = trace.name,
                        .detail = detail_of(trace),
                        .run = trace.run,
-                       .has_slices = !store.traces().details().steps(trace.id).empty()});
+                       .has_slices = !store.traces().details().steps(trace.id).empty(),
+                       .is_doubtful = trace.run && !doubt_about(store, *store.traces().find(trace.id)).empty()});
   }
   std::reverse(sources.begin(), sources.end());
   std::vector<ProfileSource> runs;
@@ -87,11 +89,12 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     shown.on_gpu = trace->profile.on_gpu;
     shown.has_steps = trace->profile.has_steps;
     shown.note = format_note(trace->format);
+    shown.doubt = doubt_about(store, *trace);
     shown.step_ms = mean_step_ms(trace->profile);
     shown.kinds = KindTimes(step_profile(*trace));
     const Ceiling ceiling = ceiling_of(store, *trace, "", "");
     shown.rooflines = rooflines(trace->profile, ceiling);
-    shown.ceiling = ceiling_text(shown.rooflines, ceiling);
+    shown.ceiling = ceiling_text(shown.rooflines, ceiling, trace->id);
     shown.operators = std::move(trace->profile.operators);
     shown.has_graphs = has_graphs(shown.operators);
     take_slices(shown, store);
@@ -99,8 +102,10 @@ std::optional<ShownProfile> read_side(const ProfileSide& side, RunStore& store, 
     const std::optional<Run> run = store.run(side.id);
     if (!run) return std::nullopt;
     shown.name = run->name;
-    const StepProfile timed = fit_to_step(store.profile(run->id), store.summary(*run).dt_ms_median).profile;
+    const FittedProfile fitted = fit_to_step(store.profile(run->id), store.summary(*run).dt_ms_median);
+    const StepProfile& timed = fitted.profile;
     if (timed.steps == 0) return std::nullopt;
+    shown.doubt = doubt_about(fitted.profiled_ms, fitted.measured_ms);
     shown.kinds = KindTimes(timed);
     shown.step_ms = step_ms(timed);
     shown.operators = traced(timed);

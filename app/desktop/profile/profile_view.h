@@ -27,6 +27,7 @@ struct ProfileSource {
   std::string detail;  // "trace of PyTorch's profiler, GPU, 3 steps"
   std::optional<RunId> run;
   bool has_slices = false;
+  bool is_doubtful = false;  // it may not explain its run's speed (app/profile/traced_run.h)
 };
 
 // One of the two that are shown.
@@ -38,6 +39,7 @@ struct ShownProfile {
   bool on_gpu = false;
   bool has_steps = true;     // false: the trace marks none, so all of it counts as one
   std::string note;          // about what its format doesn't tell
+  std::string doubt;         // why it may not explain its run's speed
   double step_ms = missing;  // the mean step
   std::vector<TracedOperator> operators;
   KindTimes kinds{StepProfile{}};  // of the same

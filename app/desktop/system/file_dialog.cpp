@@ -60,7 +60,7 @@ FileAnswer ask_for_file(const FileQuestion& question, const std::atomic<bool>& c
   return {.paths = {},
           .problem =
               "This desktop has no dialog for files: there is no portal (xdg-desktop-portal), zenity or kdialog. "
-              "Type the path, or drop the file on the window."};
+              "Drop the file on the window instead, or type its path where there is a field for it."};
 }
 
 FileDialog::~FileDialog() {

@@ -15,7 +15,8 @@
 namespace stepladder {
 namespace {
 
-constexpr float row_height = 18, lane_height = 20, axis_height = 22, title_height = 24, memory_height = 56;
+constexpr float row_height = 18, lane_height = 20, axis_height = 22, title_height = 24, memory_height = 70,
+                legend_height = 18;
 constexpr double least_shown_ns = 20;
 
 ImVec4 rgb(unsigned value) {
@@ -255,6 +256,7 @@ void Icicle::draw_memory(const StepSlices& step, ImVec2 low, ImVec2 high) const 
   const auto peak = std::max_element(step.memory.begin(), step.memory.end(),
                                      [](const MemoryPoint& a, const MemoryPoint& b) { return a.total() < b.total(); });
   const double most = static_cast<double>(std::max<std::int64_t>(peak->total(), 1));
+  const float top = low.y + px(legend_height);
   constexpr float column = 2;
   const MemoryPoint* highest = nullptr;
   std::size_t next = 0;
@@ -270,20 +272,19 @@ void Icicle::draw_memory(const StepSlices& step, ImVec2 low, ImVec2 high) const 
     float y = high.y;
     for (const MemoryUse use : all_memory_uses) {
       const auto bytes = static_cast<double>(highest->bytes[static_cast<std::size_t>(use)]);
-      const float height = static_cast<float>(bytes / most) * (high.y - low.y);
+      const float height = static_cast<float>(bytes / most) * (high.y - top);
       if (height > 0) draw->AddRectFilled(ImVec2(x, y - height), ImVec2(x + column, y), u32(memory_colour(use), 0.75f));
       y -= height;
     }
   }
-  std::string text = "memory, at most " + bytes_text(most) + ":";
+  const bool knows_before = peak->bytes[static_cast<std::size_t>(MemoryUse::before)] > 0;
+  const std::string text =
+      (knows_before ? "memory, at most " : "memory that the trace saw allocated, at most ") + bytes_text(most) + ":";
   ImGui::PushFont(fonts().regular, small_size);
   float x = low.x;
   const auto say = [&](const std::string& words, const ImVec4& colour) {
-    const ImVec2 size = ImGui::CalcTextSize(words.c_str());
-    draw->AddRectFilled(ImVec2(x, low.y), ImVec2(x + size.x + px(8), low.y + size.y + px(2)),
-                        u32(palette().card, 0.85f));
     draw->AddText(ImVec2(x + px(2), low.y), u32(colour), words.c_str());
-    x += size.x + px(8);
+    x += ImGui::CalcTextSize(words.c_str()).x + px(8);
   };
   say(text, palette().text);
   for (const MemoryUse use : all_memory_uses) {

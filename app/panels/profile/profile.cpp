@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/desktop/frames/frames.h"
@@ -63,11 +64,14 @@ const ProfileSource* source_of(const ProfileView& view, const ProfileSide& side)
   return nullptr;
 }
 
-// The profile of the first of these runs that has one: a trace of it before its operators.
+// The profile of the first of these runs that has one: a trace of it before its operators, but one that may explain the
+// run's speed before one that may not.
 ProfileSide side_of(const ProfileView& view, const std::vector<RunId>& runs) {
-  for (const RunId run : runs) {
-    for (const ProfileSource& source : view.sources) {
-      if (source.run == run) return source.side;
+  for (const bool may_be_doubtful : {false, true}) {
+    for (const RunId run : runs) {
+      for (const ProfileSource& source : view.sources) {
+        if (source.run == run && (may_be_doubtful || !source.is_doubtful)) return source.side;
+      }
     }
   }
   return {};
@@ -210,7 +214,8 @@ bool choose_source(const char* id, const char* none, const ProfileView& view, Pr
   bool changed = false;
   if (!ImGui::BeginCombo(id, combo_text(chosen ? chosen->name : none, width).c_str(), ImGuiComboFlags_HeightLargest))
     return false;
-  const std::string typed = list_search("Search profiles", view.sources.size());
+  bool takes_first = false;  // Enter does
+  const std::string typed = list_search("Search profiles", view.sources.size(), &takes_first);
   if (typed.empty() && side.kind != ProfileSide::Kind::none && ImGui::Selectable(none)) {
     side = {};
     changed = true;
@@ -222,7 +227,10 @@ bool choose_source(const char* id, const char* none, const ProfileView& view, Pr
     if (holds(source.name, typed)) {
       const bool is_chosen = &source == chosen;
       const ImVec2 corner = ImGui::GetCursorPos();
-      if (ImGui::Selectable("##source", is_chosen, ImGuiSelectableFlags_AllowOverlap, ImVec2(row, px(36))) &&
+      const bool is_first = std::exchange(takes_first, false);
+      if (is_first) ImGui::CloseCurrentPopup();
+      if ((ImGui::Selectable("##source", is_chosen, ImGuiSelectableFlags_AllowOverlap, ImVec2(row, px(36))) ||
+           is_first) &&
           !is_chosen) {
         side = source.side;
         changed = true;
@@ -429,6 +437,10 @@ void draw_steps(State& state, const Workspace& workspace, const std::shared_ptr<
   if (!state.message.empty()) {
     text_sentence(state.message, Tone::warning);
     mark("profile.message");
+  }
+  for (const std::optional<ShownProfile>* shown_side : {&view.before, &view.after}) {
+    if (*shown_side && !(*shown_side)->doubt.empty())
+      text_sentence((*shown_side)->name + ": " + (*shown_side)->doubt, Tone::warning);
   }
   gap(10);
   if (!(view.asked == state.question)) commands.push_back(KeepDrawing{});

@@ -101,17 +101,20 @@ void list_rows(const char* what, const std::vector<TracedOperator>& rows) {
   if (rows.size() > most) text_quiet("and " + std::to_string(rows.size() - most) + " more");
 }
 
-void difference_row(const RowDifference& row, double whole) {
+void difference_row(const RowDifference& row, double whole, bool is_wide) {
   ImGui::TableNextRow();
   left_cell(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
   kind_cell(row.kind);
-  left_cell(title_of(row, in_print(" -> ")), palette().text);
+  if (is_wide) left_cell(part_of(row), palette().quiet);
+  const std::string shapes = shapes_of(row);
+  left_cell(title_of(row, in_print(" -> ")) + (shapes.empty() ? "" : "  " + shapes), palette().text);
   if (ImGui::BeginItemTooltip()) {
+    if (const std::string part = part_of(row); !part.empty()) text_quiet(part);
     list_rows("before", row.before);
     list_rows("after", row.after);
     ImGui::EndTooltip();
   }
-  right_cell(in_print(calls_text(row)));
+  if (is_wide) right_cell(in_print(calls_text(row)));
   right_cell(row.before.empty() ? "-" : ms_figure(row.before_ms, whole));
   right_cell(row.after.empty() ? "-" : ms_figure(row.after_ms, whole));
   right_cell(change_text(row.delta_ms(), whole), &change_colour(row.delta_ms(), whole));
@@ -122,7 +125,7 @@ void ceiling_cell(const KindRoofline& each) {
   ImGui::TableNextColumn();
   const float room = ImGui::GetContentRegionAvail().x - px(4), number = px(52);
   const float right = ImGui::GetCursorPosX() + room, top = ImGui::GetCursorPosY();
-  if (is_missing(each.share())) return text_right("unknown", right, fonts().regular, cell_size, &palette().quiet);
+  if (is_missing(each.share())) return text_right("-", right, fonts().regular, cell_size, &palette().quiet);
   if (room > number + px(24)) {
     ImGui::SetCursorPosY(top + ImGui::GetTextLineHeight() / 2 - px(3));
     progress_bar(each.share(), room - number);
@@ -132,7 +135,7 @@ void ceiling_cell(const KindRoofline& each) {
 }
 
 const char* bound_of(const KindRoofline& each) {
-  return is_missing(each.least_ms) ? "" : each.is_memory_bound ? "memory" : "compute";
+  return is_missing(each.share()) ? "" : each.is_memory_bound ? "memory" : "compute";
 }
 
 }  // namespace
@@ -200,23 +203,21 @@ void draw_operator_table(const ShownProfile& shown, const FoundRows& found) {
 void draw_difference_table(const ProfileDifference& difference, const FoundRows& found) {
   const std::vector<const RowDifference*>& rows = found.differences;
   const double whole = std::max(difference.before_ms, difference.after_ms);
-  if (!begin_table("##difference",
-                   {{"change", 84, false},
-                    {kind_width() > 20 ? "kind" : "", kind_width(), false},
-                    {"operator", 0, false},
-                    {"calls", 92, true},
-                    {"before", 66, true},
-                    {"after", 66, true},
-                    {"change in ms", 84, true}},
-                   2))
-    return;
+  const bool is_wide = kind_width() > 20;
+  std::vector<Head> heads{{"change", 84, false}, {is_wide ? "kind" : "", kind_width(), false}};
+  if (is_wide) heads.push_back({"part", 66, false});
+  heads.push_back({"operator", 0, false});
+  if (is_wide) heads.push_back({"calls", 92, true});
+  heads.insert(heads.end(), {{"before", 60, true}, {"after", 60, true}, {"change in ms", 84, true}});
+  if (!begin_table("##difference", heads, 2)) return;
   ImGui::TableNextRow();
   left_cell("A step", palette().text, fonts().semibold);
-  left_cell(found.is_searched() ? "without search" : "", palette().quiet);
-  left_cell(found.is_searched() ? "rows left out: " + change_text(found.left_out_ms, whole) + " ms"
+  left_cell("", palette().quiet);
+  if (is_wide) left_cell("", palette().quiet);
+  left_cell(found.is_searched() ? "rows that don't match: " + change_text(found.left_out_ms, whole) + " ms"
                                 : "all rows add up to this",
             palette().quiet);
-  right_cell("");
+  if (is_wide) right_cell("");
   right_cell(ms_figure(difference.before_ms, whole), nullptr, fonts().semibold);
   right_cell(ms_figure(difference.after_ms, whole), nullptr, fonts().semibold);
   const double delta = difference.after_ms - difference.before_ms;
@@ -225,7 +226,7 @@ void draw_difference_table(const ProfileDifference& difference, const FoundRows&
   clipper.Begin(static_cast<int>(rows.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
-      difference_row(*rows[static_cast<std::size_t>(i)], whole);
+      difference_row(*rows[static_cast<std::size_t>(i)], whole, is_wide);
   }
   ImGui::EndTable();
 }
@@ -296,7 +297,7 @@ void draw_roofline_table(const ShownProfile& shown) {
         right_cell(figure(each.tflops()), &palette().quiet);
         right_cell(figure(each.gb_s()), &palette().quiet);
       }
-      right_cell(is_missing(each.least_ms) ? "-" : ms_figure(each.least_ms, shown.step_ms));
+      right_cell(is_missing(each.share()) ? "-" : ms_figure(each.least_ms, shown.step_ms));
       ceiling_cell(each);
       left_cell(bound_of(each), palette().quiet);
     }

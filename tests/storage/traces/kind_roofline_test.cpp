@@ -42,11 +42,11 @@ TEST(KindRoofline, IsTheLowerOneOfPeakAndMemory) {
   // 2e9 FLOPs at 10 TFLOP/s take 0.2 ms, 12 MB at 100 GB/s 0.12 ms. A thin product of 4 MB takes 0.04 ms.
   const std::vector<KindRoofline> found =
       rooflines(profile_of({traced_row("aten::mm", 1, {2e9, 12e6}), traced_row("aten::mm", 0.1, {2e6, 4e6}),
-                            traced_row("aten::mm", 2), traced_row("aten::gelu", 0.5, {missing, 20e6})}),
+                            traced_row("aten::mm", 0.9), traced_row("aten::gelu", 0.5, {missing, 20e6})}),
                 ceiling);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].kind, OperatorKind::products);
-  EXPECT_NEAR(found[0].ms, 3.1, 1e-9);
+  EXPECT_NEAR(found[0].ms, 2, 1e-9);
   EXPECT_NEAR(found[0].known_ms, 1.1, 1e-9);  // of one product nothing is known
   EXPECT_NEAR(found[0].least_ms, 0.24, 1e-9);
   EXPECT_NEAR(found[0].tflops(), 2.002 / 1.1, 1e-9);
@@ -57,6 +57,14 @@ TEST(KindRoofline, IsTheLowerOneOfPeakAndMemory) {
   EXPECT_NEAR(found[1].gb_s(), 40, 1e-9);
   EXPECT_NEAR(found[1].share(), 0.4, 1e-9);
   EXPECT_TRUE(found[1].is_memory_bound);
+}
+
+TEST(KindRoofline, ClaimsNothingOfWhatIsMostlyUnknown) {
+  const Ceiling ceiling = ceiling_of(one_device("Box", 10, 20, 100), "Box", "fp32");
+  const KindRoofline found =
+      rooflines(profile_of({traced_row("aten::mm", 1, {2e9, 12e6}), traced_row("aten::mm", 1.5)}), ceiling).front();
+  EXPECT_NEAR(found.least_ms, 0.2, 1e-9);
+  EXPECT_TRUE(is_missing(found.share()));
 }
 
 TEST(KindRoofline, AGpusTimeIsHowLongItsKernelsRan) {

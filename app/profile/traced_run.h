@@ -1,0 +1,15 @@
+// Whether a profile may explain the speed of the run that it was taken of: for window, command line and reports.
+#pragma once
+
+#include <string>
+
+#include "storage/database/run_store.h"
+#include "storage/database/traces/trace_store.h"
+
+namespace stepladder {
+
+// Sentences about why it may not; empty: it may, or nothing is known of one of the two.
+std::string doubt_about(double profiled_step_ms, double run_step_ms);
+std::string doubt_about(RunStore& store, const StoredTrace& trace);  // reads the summary of its run
+
+}  // namespace stepladder
