@@ -218,7 +218,7 @@ void Icicle::draw_half(Half& half, const ShownProfile& shown, ImVec2 at, ImVec2 
   ImGui::PushFont(fonts().regular, small_size);
   draw->AddText(ImVec2(at.x + title_width + px(12), at.y + px(4)), u32(palette().quiet), detail.c_str());
   ImGui::PopFont();
-  const float strip = step.memory.empty() || size.y < px(150) ? 0 : px(memory_height);
+  const float strip = step.memory.empty() || size.y < px(150) ? 0 : px(size.y < px(230) ? 48 : memory_height);
   const ImVec2 low(at.x, at.y + px(title_height)), high(at.x + size.x, at.y + size.y - strip);
   if (strip > 0) draw_memory(step, ImVec2(low.x, high.y + px(4)), ImVec2(high.x, high.y + strip));
   ui_test_anchors::note(anchor, low.x, low.y, high.x, high.y);
