@@ -32,8 +32,8 @@ class SliceReader {
     made_.step = window.device.number;
     made_.length_ns = window.device.end_ns - window.device.start_ns;
     std::set<std::string> processes;
-    for (const TraceSlice& slice : trace.slices()) {
-      if (slice.kind == SliceKind::operation) processes.insert(trace.lanes()[slice.lane].process);
+    for (const TraceLane& lane : trace.lanes()) {
+      if (!lane.process.starts_with("device ")) processes.insert(lane.process);
     }
     has_processes_ = processes.size() > 1;
   }
