@@ -9,6 +9,7 @@
 
 #include "app/figures/raster.h"
 #include "engine/files/files.h"
+#include "storage/importers/trackers/foreign_database.h"
 
 namespace stepladder {
 
@@ -54,10 +55,9 @@ void write_report(const Study& study, const std::filesystem::path& path, std::op
 namespace {
 
 bool is_database(const std::filesystem::path& path) {
-  constexpr std::string_view begin = "SQLite format 3";
-  std::string head(begin.size(), '\0');
+  std::string head(16, '\0');
   std::ifstream file(path, std::ios::binary);
-  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && head == begin;
+  return file.read(head.data(), static_cast<std::streamsize>(head.size())) && is_sqlite(head);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,11 +25,6 @@ std::string side_text(const std::vector<TracedOperator>& rows) {
   return title_of(row_of(rows.front())) + more;
 }
 
-std::string with_shapes(const RowDifference& row) {
-  const std::string shapes = shapes_of(row);
-  return title_of(row) + (shapes.empty() ? "" : "  " + shapes);
-}
-
 }  // namespace
 
 std::string title_of(const RowDifference& row, const std::string& arrow) {
@@ -39,12 +33,9 @@ std::string title_of(const RowDifference& row, const std::string& arrow) {
   return before + arrow + after;
 }
 
-std::string shapes_of(const RowDifference& row) {
-  std::set<std::string> shapes;
-  for (const std::vector<TracedOperator>* side : {&row.before, &row.after}) {
-    for (const TracedOperator& each : *side) shapes.insert(each.time.shapes);
-  }
-  return shapes.size() == 1 ? *shapes.begin() : "";
+std::string title_with_shapes(const RowDifference& row, const std::string& arrow) {
+  const std::string shapes = shapes_of(row);
+  return title_of(row, arrow) + (shapes.empty() ? "" : "  " + shapes);
 }
 
 TextTable difference_table(const ProfileDifference& difference, bool all) {
@@ -60,7 +51,7 @@ TextTable difference_table(const ProfileDifference& difference, bool all) {
       continue;
     }
     table.rows.push_back({std::string(to_string(row.change)), std::string(to_string(row.kind)), part_of(row),
-                          with_shapes(row), calls_text(row), milliseconds_text(row.before_ms),
+                          title_with_shapes(row), calls_text(row), milliseconds_text(row.before_ms),
                           milliseconds_text(row.after_ms), signed_ms(row.delta_ms())});
   }
   if (small > 0)

@@ -10,12 +10,10 @@ namespace stepladder {
 
 // "aten::gelu -> triton_fused", and how many more; only one name if the other side has none, or the same.
 std::string title_of(const RowDifference& row, const std::string& arrow = " -> ");
+std::string title_with_shapes(const RowDifference& row, const std::string& arrow = " -> ");
 
 // The rows worth reading, with their changes; all others in one row; and the whole step. `all`: every row.
 TextTable difference_table(const ProfileDifference& difference, bool all);
-
-// The operands that all its rows have, "128x64 64x256"; empty: none, or others.
-std::string shapes_of(const RowDifference& row);
 
 // What became of each kind of work, the largest difference first; and the whole step.
 TextTable kinds_table(const ProfileDifference& difference);

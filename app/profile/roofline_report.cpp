@@ -37,7 +37,7 @@ Json roofline_json(const std::vector<KindRoofline>& kinds, const Ceiling& ceilin
                     {"gb_s", number(each.gb_s())},
                     {"least_ms", number(each.least_ms)},
                     {"share", number(each.share())},
-                    {"bound", is_missing(each.share()) ? Json() : Json(each.is_memory_bound ? "memory" : "compute")}});
+                    {"bound", bound_of(each).empty() ? Json() : Json(bound_of(each))}});
   }
   return {{"hardware", ceiling.hardware},
           {"precision", ceiling.precision == Precision::unknown ? "" : to_string(ceiling.precision)},
@@ -52,11 +52,10 @@ TextTable roofline_table(const std::vector<KindRoofline>& kinds) {
                   .right = {false, true, true, true, true, true, true, false}};
   for (const KindRoofline& each : kinds) {
     const bool is_bounded = !is_missing(each.share());
-    table.rows.push_back({std::string(to_string(each.kind)), milliseconds_text(each.ms),
-                          wording::percent(each.known_ms / each.ms), or_dash(each.tflops()), or_dash(each.gb_s()),
-                          is_bounded ? milliseconds_text(each.least_ms) : "-",
-                          is_bounded ? wording::percent(each.share()) : "-",
-                          is_bounded ? (each.is_memory_bound ? "memory" : "compute") : "unknown"});
+    table.rows.push_back(
+        {std::string(to_string(each.kind)), milliseconds_text(each.ms), wording::percent(each.known_ms / each.ms),
+         or_dash(each.tflops()), or_dash(each.gb_s()), is_bounded ? milliseconds_text(each.least_ms) : "-",
+         is_bounded ? wording::percent(each.share()) : "-", is_bounded ? std::string(bound_of(each)) : "unknown"});
   }
   return table;
 }

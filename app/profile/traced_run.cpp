@@ -16,7 +16,7 @@ std::string doubt_about(double profiled_step_ms, double run_step_ms) {
 
 std::string doubt_about(RunStore& store, const StoredTrace& trace) {
   const std::optional<Run> run = trace.run ? store.run(*trace.run) : std::nullopt;
-  return run ? doubt_about(mean_step_ms(trace.profile), store.summary(*run).dt_ms_median) : "";
+  return run ? doubt_about(store.traces().step_ms(trace.id), store.summary(*run).dt_ms_median) : "";
 }
 
 }  // namespace stepladder

@@ -10,6 +10,6 @@ namespace stepladder {
 
 // Sentences about why it may not; empty: it may, or nothing is known of one of the two.
 std::string doubt_about(double profiled_step_ms, double run_step_ms);
-std::string doubt_about(RunStore& store, const StoredTrace& trace);  // reads the summary of its run
+std::string doubt_about(RunStore& store, const StoredTrace& trace);  // also one of a list; reads its run's summary
 
 }  // namespace stepladder

@@ -140,6 +140,11 @@ OperatorKind kind_of(const OperatorTime& each) {
   return is_view(kernel) ? OperatorKind::between : kind_by_word(name);
 }
 
+bool is_work(OperatorKind kind) {
+  return kind != OperatorKind::idle && kind != OperatorKind::between && kind != OperatorKind::data &&
+         kind != OperatorKind::communication;
+}
+
 KindTimes::KindTimes(const StepProfile& profile) {
   for (const OperatorTime& each : profile.operators) ms_[static_cast<std::size_t>(kind_of(each))] += each.self_ms;
 }

@@ -52,13 +52,6 @@ bool replaces(const TracedOperator& fused, const TracedOperator& row) {
   return kind_of(fused) == OperatorKind::attention && same_part && is_part_of_attention(row);
 }
 
-// What a step is for, as opposed to waiting, views and time outside operators.
-bool is_work(const TracedOperator& row) {
-  const OperatorKind kind = kind_of(row);
-  return kind != OperatorKind::idle && kind != OperatorKind::between && kind != OperatorKind::communication &&
-         kind != OperatorKind::data;
-}
-
 class Matcher {
  public:
   Matcher(Rows before, Rows after) : before_(std::move(before)), after_(std::move(after)) {}
@@ -79,7 +72,7 @@ class Matcher {
     match_fused(before_, after_, RowChange::fused);
     match_fused(after_, before_, RowChange::split);
     match([](const TracedOperator& row) { return key(row.time.part, std::string(to_string(kind_of(row))), "", ""); },
-          is_work, RowChange::replaced);
+          [](const TracedOperator& row) { return is_work(kind_of(row)); }, RowChange::replaced);
     for (TracedOperator& row : before_) take({std::move(row)}, {}, RowChange::vanished);
     for (TracedOperator& row : after_) take({}, {std::move(row)}, RowChange::appeared);
     return std::move(matched_);
@@ -181,6 +174,15 @@ RowChange change_of(const RowDifference& row, double step_ms) {
   return delta < 0 ? RowChange::faster : RowChange::slower;
 }
 
+// What all rows of both sides have; empty: they differ.
+std::string common_text(const RowDifference& row, std::string OperatorTime::*text) {
+  std::set<std::string> texts;
+  for (const Rows* side : {&row.before, &row.after}) {
+    for (const TracedOperator& each : *side) texts.insert(each.time.*text);
+  }
+  return texts.size() == 1 ? *texts.begin() : "";
+}
+
 double sum_of(std::span<const TracedOperator> rows) {
   return std::accumulate(rows.begin(), rows.end(), 0.0,
                          [](double sum, const TracedOperator& row) { return sum + row.time.self_ms; });
@@ -225,11 +227,11 @@ ProfileDifference difference(std::span<const TracedOperator> before, std::span<c
 }
 
 std::string part_of(const RowDifference& row) {
-  std::set<std::string> parts;
-  for (const std::vector<TracedOperator>* side : {&row.before, &row.after}) {
-    for (const TracedOperator& each : *side) parts.insert(each.time.part);
-  }
-  return parts.size() == 1 ? *parts.begin() : "";
+  return common_text(row, &OperatorTime::part);
+}
+
+std::string shapes_of(const RowDifference& row) {
+  return common_text(row, &OperatorTime::shapes);
 }
 
 std::vector<TracedOperator> traced(const StepProfile& profile) {

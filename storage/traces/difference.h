@@ -46,6 +46,8 @@ ProfileDifference difference(std::span<const TracedOperator> before, std::span<c
 
 // The part that all its rows are in; empty: none, or several.
 std::string part_of(const RowDifference& row);
+// The operands that all its rows have, "128x64 64x256"; empty: none, or others.
+std::string shapes_of(const RowDifference& row);
 
 // A run's profile of operators as such rows.
 std::vector<TracedOperator> traced(const StepProfile& profile);

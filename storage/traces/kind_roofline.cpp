@@ -10,11 +10,6 @@
 namespace stepladder {
 namespace {
 
-bool computes(OperatorKind kind) {
-  return kind != OperatorKind::idle && kind != OperatorKind::between && kind != OperatorKind::data &&
-         kind != OperatorKind::communication;
-}
-
 Work work_of_row(const TracedOperator& row) {
   return {row.time.flops, row.bytes};
 }
@@ -45,6 +40,10 @@ void add_least(KindRoofline& sum, const Work& work, const Ceiling& ceiling, doub
 
 }  // namespace
 
+std::string_view bound_of(const KindRoofline& kind) {
+  return is_missing(kind.share()) ? "" : kind.is_memory_bound ? "memory" : "compute";
+}
+
 Ceiling ceiling_of(const HardwareTable& table, std::string_view hardware, std::string_view precision) {
   Ceiling ceiling{.hardware = std::string(hardware), .precision = precision_from(precision)};
   const std::string measured = ceiling.hardware + " (measured here)";
@@ -72,7 +71,7 @@ std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& 
   for (const TracedOperator& row : profile.operators) {
     const OperatorKind kind = kind_of(row);
     const double ms = profile.on_gpu ? row.busy_ms : row.time.self_ms;
-    if (!computes(kind) || ms <= 0) continue;
+    if (!is_work(kind) || ms <= 0) continue;
     KindRoofline& sum = sums[static_cast<std::size_t>(kind)];
     sum.kind = kind;
     sum.ms += ms;

@@ -43,7 +43,10 @@ struct KindRoofline {
   double share() const { return is_missing(least_ms) || 2 * known_ms < ms ? missing : least_ms / known_ms; }
 };
 
-// Of the kinds that compute, the most expensive first.
+// "memory", "compute"; empty: no share is claimed.
+std::string_view bound_of(const KindRoofline& kind);
+
+// Of the kinds that are work, the most expensive first.
 std::vector<KindRoofline> rooflines(const TraceProfile& profile, const Ceiling& ceiling);
 
 }  // namespace stepladder

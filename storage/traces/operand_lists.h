@@ -34,7 +34,7 @@ class OperandLists {
   // Of the first argument that is a tensor: "c10::BFloat16"; empty: not known.
   const std::string& first_type() const { return first_type_; }
 
-  // Without types, an argument without sizes is no tensor, and the others' bytes aren't known.
+  // Without types, an argument without sizes isn't a tensor, and the others' bytes aren't known.
   const std::vector<Operand>& operands();
 
  private:

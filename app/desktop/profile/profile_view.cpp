@@ -28,7 +28,7 @@ std::vector<ProfileSource> sources_of(RunStore& store) {
                        .detail = detail_of(trace),
                        .run = trace.run,
                        .has_slices = !store.traces().details().steps(trace.id).empty(),
-                       .is_doubtful = trace.run && !doubt_about(store, *store.traces().find(trace.id)).empty()});
+                       .is_doubtful = !doubt_about(store, trace).empty()});
   }
   std::reverse(sources.begin(), sources.end());
   std::vector<ProfileSource> runs;

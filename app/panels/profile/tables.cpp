@@ -106,8 +106,7 @@ void difference_row(const RowDifference& row, double whole, bool is_wide) {
   left_cell(std::string(to_string(row.change)), row.change == RowChange::same ? palette().quiet : palette().text);
   kind_cell(row.kind);
   if (is_wide) left_cell(part_of(row), palette().quiet);
-  const std::string shapes = shapes_of(row);
-  left_cell(title_of(row, in_print(" -> ")) + (shapes.empty() ? "" : "  " + shapes), palette().text);
+  left_cell(title_with_shapes(row, in_print(" -> ")), palette().text);
   if (ImGui::BeginItemTooltip()) {
     if (const std::string part = part_of(row); !part.empty()) text_quiet(part);
     list_rows("before", row.before);
@@ -132,10 +131,6 @@ void ceiling_cell(const KindRoofline& each) {
     ImGui::SetCursorPos(ImVec2(right - number, top));
   }
   text_right(wording::percent(each.share()), right, fonts().regular, cell_size);
-}
-
-const char* bound_of(const KindRoofline& each) {
-  return is_missing(each.share()) ? "" : each.is_memory_bound ? "memory" : "compute";
 }
 
 }  // namespace
@@ -299,7 +294,7 @@ void draw_roofline_table(const ShownProfile& shown) {
       }
       right_cell(is_missing(each.share()) ? "-" : ms_figure(each.least_ms, shown.step_ms));
       ceiling_cell(each);
-      left_cell(bound_of(each), palette().quiet);
+      left_cell(std::string(bound_of(each)), palette().quiet);
     }
     ImGui::EndTable();
   }

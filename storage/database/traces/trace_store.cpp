@@ -139,6 +139,11 @@ std::vector<StoredTrace> TraceStore::list() {
   return traces;
 }
 
+double TraceStore::step_ms(TraceId id) {
+  Statement row(database_, "SELECT avg(dt_ms) FROM trace_steps WHERE trace_id = ?");
+  return row.bind(id).step() ? row.real(0) : missing;
+}
+
 std::optional<StoredTrace> TraceStore::find(TraceId id) {
   Transaction one_state(database_, Transaction::Kind::read);
   Statement row(database_, std::string(columns) + "WHERE id = ?");

@@ -40,6 +40,7 @@ class TraceStore {
   TraceId insert(const StoredTrace& trace);
   std::vector<StoredTrace> list();  // oldest first; without those of runs in the bin
   std::optional<StoredTrace> find(TraceId id);
+  double step_ms(TraceId id);  // the mean of all steps; missing: there is no such trace
   void remove(TraceId id);
 
   TraceDetails details();
