@@ -34,10 +34,13 @@ struct AddMachine {  // or change what it is asked for
   Machine machine;
 };
 struct RemoveMachine {
+  MachineAlias alias;
+};
+struct AdoptMachine {  // one of Workspace::machines_in_file
   std::string alias;
 };
 struct AskMachine {  // what it has, now
-  std::string alias;
+  MachineAlias alias;
 };
 struct LookAtMachines {};  // in every frame that shows what machines have now
 struct PlanLadder {        // which rungs it would have
@@ -281,7 +284,7 @@ using Command = std::variant<
     ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
     SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
     ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing,
-    DismissMessage, AddMachine, RemoveMachine, AskMachine, LookAtMachines, RemoveTrace, RemovePasses>;
+    DismissMessage, AddMachine, RemoveMachine, AdoptMachine, AskMachine, LookAtMachines, RemoveTrace, RemovePasses>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -74,6 +74,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.load(store);
   for (const Machine& machine : store.machines().machines())
     workspace_.machines.push_back({.machine = machine, .lost_at = machine.lost_at, .why = machine.lost_why});
+  workspace_.machines_in_file = store.machines().machines_in_file();
   if (session && !store.read_only()) machines_ = std::make_unique<MachineWatch>(store.file(), wake_);
   for (const std::string& left : store.left_behind()) complain(left);
   workspace_.device = std::nullopt;

@@ -175,6 +175,7 @@ class DesktopApp {
   void execute(const DismissMessage& dismiss);
   void execute(const AddMachine& add);
   void execute(const RemoveMachine& remove);
+  void execute(const AdoptMachine& adopt);
   void execute(const AskMachine& ask);
   void execute(const LookAtMachines&);
 

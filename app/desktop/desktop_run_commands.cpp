@@ -21,11 +21,13 @@ const DeviceReport& DesktopApp::device() const {
 void DesktopApp::execute(const LaunchLadder& launch) {
   if (!session_) return;
   if (!launch.on.empty()) {
-    const auto machine = std::find_if(workspace_.machines.begin(), workspace_.machines.end(),
-                                      [&](const MachineStatus& status) { return status.machine.alias == launch.on; });
+    const auto machine =
+        std::find_if(workspace_.machines.begin(), workspace_.machines.end(),
+                     [&](const MachineStatus& status) { return status.machine.alias.text() == launch.on; });
     if (machine == workspace_.machines.end()) return;
-    machines_->start(launch.on, std::make_shared<FarLadder>(ladder_there(machine->machine, launch.request, launch.swept,
-                                                                         assets_folder() / "tinyshakespeare.txt")));
+    machines_->start(machine->machine.alias,
+                     std::make_shared<FarLadder>(ladder_there(machine->machine, launch.request, launch.swept,
+                                                              assets_folder() / "tinyshakespeare.txt")));
     return show("machines");
   }
   const LaunchedLadder launched = session_->launch_ladder(launch.request, device());

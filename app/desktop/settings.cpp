@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "storage/user_folders.h"
+
 namespace stepladder {
 namespace {
 namespace fs = std::filesystem;
@@ -15,9 +17,7 @@ using nlohmann::json;
 constexpr std::array theme_names{"dark", "light", "system"};
 
 fs::path config_folder() {
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  return config && *config ? fs::path(config) : fs::path(home ? home : ".") / ".config";
+  return user_folder("XDG_CONFIG_HOME", ".config");
 }
 
 // The value of `key` in a file of `key = value` lines; empty if it is absent.

@@ -252,17 +252,18 @@ class Workspace {
   int explanations = 0;                             // asked for so far
   Verification verification;
   LaunchPlan launch_plan;
-  std::vector<ResumableRun> resumable;     // newest first; as of the last LoadResumable
-  std::optional<LadderDraft> proposal;     // for the Launch view to take over
-  int proposals = 0;                       // made so far
-  std::vector<std::string> saved_ladders;  // names of the user's own presets
-  std::vector<MachineStatus> machines;     // by alias
-  std::vector<SshQuestion> ssh_questions;  // that wait for an answer
-  std::vector<std::string> views;          // names of the project's saved views
-  std::string open_view;                   // the one that was opened or saved last; empty: none
-  int waterfall_toggles = 0;               // asked of Ladder so far
-  bool line_styles = false;                // dashes besides colours
-  std::string exports_folder;              // chosen for exports; empty: the default
+  std::vector<ResumableRun> resumable;          // newest first; as of the last LoadResumable
+  std::optional<LadderDraft> proposal;          // for the Launch view to take over
+  int proposals = 0;                            // made so far
+  std::vector<std::string> saved_ladders;       // names of the user's own presets
+  std::vector<MachineStatus> machines;          // by alias
+  std::vector<MachineInFile> machines_in_file;  // that came with it, and aren't the user's
+  std::vector<SshQuestion> ssh_questions;       // that wait for an answer
+  std::vector<std::string> views;               // names of the project's saved views
+  std::string open_view;                        // the one that was opened or saved last; empty: none
+  int waterfall_toggles = 0;                    // asked of Ladder so far
+  bool line_styles = false;                     // dashes besides colours
+  std::string exports_folder;                   // chosen for exports; empty: the default
   std::string database;
   std::string environment;                // JSON of this program and machine; loaded with a run's detail
   std::chrono::milliseconds patience{0};  // how long a frame waits for other threads (Background)

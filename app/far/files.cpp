@@ -1,6 +1,5 @@
 #include "app/far/files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +16,6 @@ namespace {
 constexpr std::size_t longest_name = 1024;
 constexpr std::size_t longest_part = 200;
 constexpr std::size_t most_parts = 16;
-constexpr int deepest_folder = 256;
 
 bool write_whole(int file, std::string_view bytes) {
   while (!bytes.empty()) {
@@ -44,34 +42,7 @@ std::string write_temporary(int folder, const std::string& name, std::string_vie
   return temporary;
 }
 
-bool remove_below(int folder, const std::string& name, int depth) {
-  if (::unlinkat(folder, name.c_str(), 0) == 0 || errno == ENOENT) return true;
-  if (depth > deepest_folder) return false;
-  const Descriptor inner = folder_below(folder, name);
-  if (!inner) return false;
-  ::fchmod(inner.get(), 0700);
-  bool all = true;
-  for (bool more = true; more && all;) {
-    const auto names = names_in(inner.get(), 1000);
-    more = !names.empty();
-    for (const std::string& entry : names) all = remove_below(inner.get(), entry, depth + 1) && all;
-  }
-  return all && ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0;
-}
-
 }  // namespace
-
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  if (this != &other) {
-    reset();
-    value_ = std::exchange(other.value_, -1);
-  }
-  return *this;
-}
-
-void Descriptor::reset() {
-  if (value_ >= 0) ::close(std::exchange(value_, -1));
-}
 
 bool is_uuid(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -93,10 +64,6 @@ std::vector<std::string> parts_of(const std::string& name) {
   return parts;
 }
 
-Descriptor open_folder(const std::string& path) {
-  return Descriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
 Descriptor make_folder(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
     ::mkdir(path.substr(0, slash).c_str(), 0755);
@@ -106,27 +73,6 @@ Descriptor make_folder(const std::string& path) {
   return folder;
 }
 
-Descriptor open_below(int folder, const std::vector<std::string>& parts, int flags, bool make_folders) {
-  Descriptor inner;
-  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
-    const int above = inner ? inner.get() : folder;
-    inner = make_folders ? make_folder_below(above, parts[i]) : folder_below(above, parts[i]);
-    if (!inner) return Descriptor();
-  }
-  // O_NONBLOCK: a named pipe must not keep us waiting.
-  return Descriptor(::openat(inner ? inner.get() : folder, parts.back().c_str(),
-                             flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600));
-}
-
-Descriptor folder_below(int folder, const std::string& name) {
-  return Descriptor(::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-}
-
-Descriptor make_folder_below(int folder, const std::string& name) {
-  if (::mkdirat(folder, name.c_str(), 0700) != 0 && errno != EEXIST) return Descriptor();
-  return folder_below(folder, name);
-}
-
 std::optional<std::string> read_below(int folder, const std::string& name, std::size_t most) {
   const Descriptor file = open_below(folder, {name}, O_RDONLY);
   struct stat status = {};
@@ -134,22 +80,6 @@ std::optional<std::string> read_below(int folder, const std::string& name, std::
   std::string bytes = read_at(file.get(), 0, most + 1);
   if (bytes.size() > most) return std::nullopt;
   return bytes;
-}
-
-std::vector<std::string> names_in(int folder, std::size_t most) {
-  std::vector<std::string> names;
-  // A descriptor of its own, since the listing moves the position.
-  const int copy = ::openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const listing = copy >= 0 ? ::fdopendir(copy) : nullptr;
-  if (!listing) return names;
-  while (const dirent* const entry = ::readdir(listing)) {
-    const std::string name = entry->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-    if (names.size() >= most) break;
-  }
-  ::closedir(listing);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 std::string read_at(int file, std::size_t offset, std::size_t size) {
@@ -191,10 +121,6 @@ void replace(int folder, const std::string& name, std::string_view bytes) {
   const int error = errno;
   ::unlinkat(folder, temporary.c_str(), 0);
   throw refused(name, "cannot be written", error);
-}
-
-bool remove_tree(int folder, const std::string& name) {
-  return remove_below(folder, name, 0);
 }
 
 }  // namespace stepladder::far

@@ -71,11 +71,11 @@ int talk(const std::vector<std::string>& arguments) {
 }
 
 int remove_forgotten(const std::string& folder) {
-  const Descriptor runs = open_folder(folder + "/runs");
+  const stepladder::Descriptor runs = stepladder::open_folder(folder + "/runs");
   if (!runs) return 1;
   bool all = true;
-  for (const std::string& name : names_in(runs.get(), 100'000))
-    if (name.starts_with(".forgotten-")) all = remove_tree(runs.get(), name) && all;
+  for (const std::string& name : stepladder::names_in(runs.get(), 100'000))
+    if (name.starts_with(".forgotten-")) all = stepladder::remove_tree(runs.get(), name) && all;
   return all ? 0 : 1;
 }
 

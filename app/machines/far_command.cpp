@@ -8,9 +8,10 @@ FarCommand stepladder_there(const Machine& machine, const std::vector<std::strin
   const std::string script =
       "PATH=\"$HOME/.local/bin:${STEPLADDER_DIR%/runs/*}/venv/bin:$PATH\"; export PATH; exec \"$0\" \"$@\"" +
       std::string(writes_journals ? " --journal \"$STEPLADDER_DIR\"" : "");
-  FarCommand command{.kind = words.front(),
-                     .name = words.front() + " on " + machine.alias,
-                     .command = {"/bin/sh", "-c", script, machine.program.empty() ? "stepladder" : machine.program}};
+  FarCommand command{
+      .kind = words.front(),
+      .name = words.front() + " on " + machine.alias.text(),
+      .command = {"/bin/sh", "-c", script, machine.program.empty() ? "stepladder" : machine.program.text()}};
   command.command.insert(command.command.end(), words.begin(), words.end());
   return command;
 }

@@ -1,10 +1,18 @@
 // What FarRuns asks of machines: to start something, what is sent for it, and the answers.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <stdexcept>
 #include <utility>
 
 #include "app/machines/base64.h"
 #include "app/machines/followed_run.h"
+#include "app/secrets.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -14,20 +22,22 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t tree_piece = 512 << 10;
 constexpr std::size_t most_repeats = 1000;
+constexpr const char* tree_name = "tree.tar.gz";
+constexpr const char* tree_part = "tree.new";
 
 Json request_of(const FarCommand& command) {
   Json request = {{"name", command.name},
                   {"command", command.command},
                   {"folder", command.folder.empty() ? Json() : Json(command.folder)},
                   {"env", command.environment},
-                  {"tree", command.tree.empty() ? Json() : Json("tree.tar.gz")},
+                  {"tree", command.tree.empty() ? Json() : Json(tree_name)},
                   {"slurm", nullptr}};
   if (command.slurm) {
     const SlurmRequest& slurm = *command.slurm;
     Json asked = Json::object();  // without what the cluster decides
     for (const auto& [name, text] :
          {std::pair{"partition", slurm.partition}, {"account", slurm.account}, {"time", slurm.time}})
-      if (!text.empty()) asked[name] = text;
+      if (!text.empty()) asked[name] = text.text();
     if (slurm.gpus > 0) asked["gpus"] = slurm.gpus;
     if (command.at_once > 0) asked["at_once"] = command.at_once;
     // Ladders and sweeps start the processes of each run themselves, on one node.
@@ -45,23 +55,75 @@ Json request_of(const FarCommand& command) {
   return request;
 }
 
-}  // namespace
-
-fs::path mirror_folder(RunStore& store, const std::string& uid) {
-  return fs::path(store.file().string() + ".machines") / uid;
+// What the project keeps of a request, for its readers.
+std::string shown(Json request) {
+  if (request.contains("command"))
+    request["command"] = each_without_secrets(request["command"].get<std::vector<std::string>>());
+  for (auto& [name, value] : request["env"].items()) {
+    const std::string pair = each_without_secrets({name + "=" + value.get<std::string>()}).front();
+    value = pair.starts_with(name + "=") ? pair.substr(name.size() + 1) : "***";
+  }
+  return request.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::vector<std::string> repeats_of(const Json& request) {
-  std::vector<std::string> repeats;
+// Whole or not at all, since another process may be reading it.
+void copy_tree(RunStore& store, const Uid& uid, const fs::path& tree) {
+  constexpr std::size_t at_once = 1 << 20;
+  const Descriptor copy = open_mirrored(store, uid, tree_part, O_WRONLY | O_CREAT | O_TRUNC);
+  std::ifstream file(tree, std::ios::binary);
+  if (!file) throw std::runtime_error(tree.string() + " can't be read");
+  for (std::string bytes(at_once, '\0'); file.read(bytes.data(), std::ssize(bytes)), file.gcount() > 0;) {
+    std::string_view left(bytes.data(), static_cast<std::size_t>(file.gcount()));
+    while (!left.empty()) {
+      const ssize_t count = ::write(copy.get(), left.data(), left.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) throw std::runtime_error(tree.string() + " can't be copied: " + std::strerror(errno));
+      left.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+  const Descriptor mirrors = open_own_folder(mirrors_folder(store));
+  const Descriptor folder = folder_below(mirrors.get(), uid.text());
+  if (::renameat(folder.get(), tree_part, folder.get(), tree_name) != 0)
+    throw std::runtime_error(tree.string() + " can't be copied: " + std::strerror(errno));
+}
+
+}  // namespace
+
+fs::path mirrors_folder(RunStore& store) {
+  return store.file().string() + ".machines";
+}
+
+Descriptor open_mirrored(RunStore& store, const Uid& uid, const fs::path& name, int flags) {
+  const fs::path mirrors = mirrors_folder(store);
+  const bool creates = (flags & O_CREAT) != 0;
+  const Descriptor top = creates ? make_own_folder(mirrors) : open_own_folder(mirrors);
+  if (!top)
+    throw std::runtime_error(
+        mirrors.string() + " can't be used: " +
+        (errno == ELOOP || errno == ENOTDIR ? "it is a link or a file, not a folder of ours" : std::strerror(errno)));
+  std::vector<std::string> parts = {uid.text()};
+  for (const fs::path& part : name) parts.push_back(part.string());
+  Descriptor file = open_below(top.get(), parts, flags, creates);
+  struct stat status = {};
+  if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;
+  throw std::runtime_error((mirrors / uid.text() / name).string() +
+                           " can't be opened: " + (file ? "it isn't a regular file" : std::strerror(errno)));
+}
+
+std::vector<Uid> repeats_of(const Json& request) {
+  std::vector<Uid> repeats;
   const auto list = request.find("repeats");
   if (list == request.end() || !list->is_array()) return repeats;
   for (const Json& each : *list)
-    if (each.is_string() && repeats.size() < most_repeats) repeats.push_back(each.get<std::string>());
+    if (const auto uid = Uid::from(each.is_string() ? each.get<std::string>() : "");
+        uid && repeats.size() < most_repeats)
+      repeats.push_back(*uid);
   return repeats;
 }
 
 std::string asked_of(RunStore& store, const FarPlace& place) {
-  const auto far_run = store.machines().far_run(place.far_uid);
+  const auto uid = Uid::from(place.far_uid);
+  const auto far_run = uid ? store.machines().far_run(*uid) : std::nullopt;
   if (!far_run || (far_run->kind != "ladder" && far_run->kind != "sweep")) return "the run";
   return "the whole " + far_run->kind + ", since one program there trains all of its runs";
 }
@@ -71,47 +133,35 @@ FarRun FarRuns::start(const Machine& machine, const FarCommand& command) {
 }
 
 std::vector<FarRun> FarRuns::start_repeats(const Machine& machine, const FarCommand& command, std::int64_t count) {
+  Json request = request_of(command);
   std::vector<FarRun> runs;
-  store_.in_one_transaction([&] {
-    runs.clear();
-    const Json request = request_of(command);
-    Json uids = Json::array();
-    for (std::int64_t i = 0; i < count; ++i) {
-      const std::string number = count > 1 ? " #" + std::to_string(i + 1) : "";
-      runs.push_back(store_.machines().add_run({.alias = machine.alias,
-                                                .kind = command.kind,
-                                                .name = command.name + number,
-                                                .request = request.dump(),
-                                                .sent = command.sent}));
-      uids.push_back(runs.back().uid);
-    }
-    if (!command.tree.empty()) {  // before another process sees that it is to be sent
-      const fs::path folder = mirror_folder(store_, runs.front().uid);
-      fs::create_directories(folder);
-      fs::copy_file(command.tree, folder / "tree.tar.gz");
-    }
-    if (count == 1) return;
-    for (FarRun& run : runs) {
-      Json of_all = request;
-      of_all["repeats"] = uids;
-      run.request = of_all.dump();
-      store_.machines().update(run);
-    }
-  });
+  Json uids = Json::array();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string number = count > 1 ? " #" + std::to_string(i + 1) : "";
+    runs.push_back({.uid = new_uid(),
+                    .alias = machine.alias,
+                    .kind = command.kind,
+                    .name = command.name + number,
+                    .sent = command.sent});
+    uids.push_back(runs.back().uid.text());
+  }
+  if (count > 1) request["repeats"] = uids;
+  for (FarRun& run : runs) {
+    run.request = request.dump();
+    run.shown = shown(request);
+  }
+  // Before another process sees that it is to be sent.
+  if (!command.tree.empty()) copy_tree(store_, runs.front().uid, command.tree);
+  runs = store_.machines().add_runs(std::move(runs));
   for (const FarRun& run : runs) follow(run);
-  if (Link& to = link(machine); to.is_up()) send_tree(*followed_[runs.front().uid]);
+  if (Link& to = link(machine); to.is_up()) send_tree(*followed_[runs.front().uid.text()]);
   return runs;
 }
 
 std::optional<FarRun> FarRuns::go_on(const Machine& machine, const std::string& kind, const fs::path& tree) {
   for (const FarRun& run : store_.machines().open_runs()) {
     if (run.alias != machine.alias || run.kind != kind) continue;
-    if (!run.is_started) {  // whole or not at all, since another process may be reading it
-      const fs::path folder = mirror_folder(store_, run.uid);
-      fs::create_directories(folder);
-      fs::copy_file(tree, folder / "tree.new", fs::copy_options::overwrite_existing);
-      fs::rename(folder / "tree.new", folder / "tree.tar.gz");
-    }
+    if (!run.is_started) copy_tree(store_, run.uid, tree);
     Followed& followed = follow(run);
     if (Link& to = link(machine); to.is_up() && !run.is_started) send_tree(followed);
     return run;
@@ -119,7 +169,7 @@ std::optional<FarRun> FarRuns::go_on(const Machine& machine, const std::string& 
   return std::nullopt;
 }
 
-FarRun FarRuns::start_again(const std::string& uid, const std::vector<std::string>& command) {
+FarRun FarRuns::start_again(const Uid& uid, const std::vector<std::string>& command) {
   FarRun run = store_.machines().far_run(uid).value();
   Json request = Json::parse(run.request, nullptr, false);
   if (!request.is_object()) request = Json::object();
@@ -128,10 +178,11 @@ FarRun FarRuns::start_again(const std::string& uid, const std::vector<std::strin
   request["tree"] = nullptr;  // it is there
   request.erase("repeats");
   run.request = request.dump();
+  run.shown = shown(request);
   run.state.clear();
   run.is_started = run.is_over = false;
   store_.machines().update(run);
-  ended_.erase(uid);
+  ended_.erase(uid.text());
   Followed& followed = follow(run);
   const auto machine = store_.machines().machine(run.alias);
   if (machine && link(*machine).is_up()) send_tree(followed);
@@ -140,7 +191,7 @@ FarRun FarRuns::start_again(const std::string& uid, const std::vector<std::strin
 
 // Repeats are submitted as the first of them: the others follow once the machine has taken that.
 bool FarRuns::may_be_sent(Followed& followed) {
-  const std::vector<std::string> repeats = repeats_of(followed.request);
+  const std::vector<Uid> repeats = repeats_of(followed.request);
   if (repeats.empty() || repeats.front() == followed.row.uid) return true;
   const auto first = store_.machines().far_run(repeats.front());
   if (!first || first->is_started) return true;
@@ -154,32 +205,34 @@ bool FarRuns::may_be_sent(Followed& followed) {
 void FarRuns::send_tree(Followed& followed) {
   if (followed.is_sending || !may_be_sent(followed)) return;
   followed.is_sending = true;
-  const std::string uid = followed.row.uid;
-  const std::vector<std::string> repeats = repeats_of(followed.request);
+  const Uid uid = followed.row.uid;
+  const std::vector<Uid> repeats = repeats_of(followed.request);
   const bool is_with_another = !repeats.empty() && repeats.front() != uid;
   if (is_with_another || followed.request.value("tree", Json()).is_null()) return send_start(followed);
-  const fs::path tree = followed.folder / "tree.tar.gz";
-  const auto send = [this, uid, tree](const auto& self, std::uint64_t at) -> void {
-    const auto found = followed_.find(uid);
+  const auto send = [this, uid](const auto& self, std::uint64_t at) -> void {
+    const auto found = followed_.find(uid.text());
     if (found == followed_.end()) return;
-    std::ifstream file(tree, std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(at));
     std::string bytes(tree_piece, '\0');
-    file.read(bytes.data(), std::ssize(bytes));
-    bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+    try {
+      const Descriptor tree = open_mirrored(store_, uid, tree_name, O_RDONLY);
+      const ssize_t count = ::pread(tree.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
+      bytes.resize(count < 0 ? 0 : static_cast<std::size_t>(count));
+    } catch (const std::exception&) {
+      bytes.clear();
+    }
     if (bytes.empty())
       return at == 0 ? refuse(*found->second, "the tree to be sent is gone") : send_start(*found->second);
     const std::uint64_t next = at + bytes.size();
-    links_.at(found->second->row.alias)
+    links_.at(found->second->row.alias.text())
         ->ask(
-            "put", {{"run", uid}, {"name", "tree.tar.gz"}, {"at", at}, {"data", to_base64(bytes)}},
+            "put", {{"run", uid.text()}, {"name", tree_name}, {"at", at}, {"data", to_base64(bytes)}},
             [this, uid, next, self](const Json&, const std::string& error) {
-              const auto still = followed_.find(uid);
+              const auto still = followed_.find(uid.text());
               if (still == followed_.end()) return;
               Followed& followed_now = *still->second;
               if (error.empty()) return self(self, next);
               followed_now.is_sending = false;  // when the link is up again, all of it is sent again
-              if (links_.at(followed_now.row.alias)->is_up()) refuse(followed_now, error);
+              if (links_.at(followed_now.row.alias.text())->is_up()) refuse(followed_now, error);
             },
             Link::WhenLost::fail);
   };
@@ -189,20 +242,20 @@ void FarRuns::send_tree(Followed& followed) {
 void FarRuns::send_start(Followed& followed) {
   Json request = followed.request;
   request.erase("here");
-  request["run"] = followed.row.uid;
-  links_.at(followed.row.alias)
+  request["run"] = followed.row.uid.text();
+  links_.at(followed.row.alias.text())
       ->ask(
           "start", std::move(request),
-          [this, uid = followed.row.uid](const Json& state, const std::string& error) {
+          [this, uid = followed.row.uid.text()](const Json& state, const std::string& error) {
             const auto found = followed_.find(uid);
             if (found == followed_.end()) return;
             Followed& started = *found->second;
             started.is_sending = false;
             if (error.ends_with("ask again.")) return;  // another process is just submitting it
-            const bool is_up = links_.at(started.row.alias)->is_up();
+            const bool is_up = links_.at(started.row.alias.text())->is_up();
             if (!error.empty()) return is_up ? refuse(started, error) : void();
             started.row.is_started = true;
-            to_follow_.insert(started.row.alias);
+            to_follow_.insert(started.row.alias.text());
             hear_state(started, state);
           },
           Link::WhenLost::fail);
@@ -213,7 +266,7 @@ void FarRuns::refuse(Followed& followed, const std::string& why) {
   followed.phase = "refused";
   followed.reason = why;
   followed.row.state = Json{{"phase", "refused"}, {"reason", why}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-  ears_.tell(followed.row.alias + " refuses: " + why);
+  ears_.tell(followed.row.alias.text() + " refuses: " + why);
   end(followed);
 }
 

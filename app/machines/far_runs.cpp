@@ -42,22 +42,14 @@ std::uint64_t size_of(const fs::path& file) {
 }
 
 // Throws std::runtime_error; then the file has at most a part of it, which is right.
-void write_at(const fs::path& file, std::uint64_t at, std::string_view bytes) {
-  fs::create_directories(file.parent_path());
-  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  int error = descriptor < 0 ? errno : 0;
-  while (error == 0 && !bytes.empty()) {
-    const ssize_t count = ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(at));
+void write_at(int file, const std::string& name, std::uint64_t at, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) {
-      error = count < 0 ? errno : EIO;
-      break;
-    }
+    if (count <= 0) throw std::runtime_error(name + " can't be written: " + std::strerror(count < 0 ? errno : EIO));
     at += static_cast<std::uint64_t>(count);
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
-  if (descriptor >= 0) ::close(descriptor);
-  if (error != 0) throw std::runtime_error(file.string() + " can't be written: " + std::strerror(error));
 }
 
 ImportOptions options_in(const Json& request) {
@@ -76,13 +68,13 @@ FarRuns::FarRuns(RunStore& store, Ears ears, SshAsks asks)
 FarRuns::~FarRuns() = default;
 
 Link& FarRuns::link(const Machine& machine) {
-  auto& link = links_[machine.alias];
+  auto& link = links_[machine.alias.text()];
   if (!link)
     link = std::make_unique<Link>(
         machine, program_,
-        Link::Ears{.told = [this, alias = machine.alias](const Json& line) { hear(alias, line); },
+        Link::Ears{.told = [this, alias = machine.alias.text()](const Json& line) { hear(alias, line); },
                    .came_up =
-                       [this, alias = machine.alias] {
+                       [this, alias = machine.alias.text()] {
                          to_follow_.insert(alias);
                          ask_again_ = {};
                        }},
@@ -91,9 +83,9 @@ Link& FarRuns::link(const Machine& machine) {
 }
 
 FarRuns::Followed& FarRuns::follow(const FarRun& run) {
-  auto& place = followed_[run.uid];
+  auto& place = followed_[run.uid.text()];
   if (place) return *place;
-  place = std::make_unique<Followed>(run, mirror_folder(store_, run.uid));
+  place = std::make_unique<Followed>(run, mirrors_folder(store_) / run.uid.text());
   Followed& followed = *place;
   const auto tell = ears_.tell;
   FollowRequest request{.is_far = true};
@@ -107,10 +99,13 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
   followed.keeper = std::make_unique<JournalFollower>(store_, request, tell);
   followed.text = std::make_unique<TextFollower>(store_, request, tell);
   std::error_code error;
-  for (auto it = fs::recursive_directory_iterator(followed.folder, error);
+  const bool is_ours = bool(open_own_folder(mirrors_folder(store_)));
+  for (auto it = is_ours ? fs::recursive_directory_iterator(followed.folder, error)
+                         : fs::recursive_directory_iterator();
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
     const std::string name = it->path().lexically_relative(followed.folder).generic_string();
-    if (is_journal_name(name) && it->is_regular_file(error)) followed.sizes[name] = size_of(it->path());
+    if (is_journal_name(name) && fs::is_regular_file(it->symlink_status(error)))
+      followed.sizes[name] = size_of(it->path());
   }
   if (const Json state = Json::parse(run.state, nullptr, false); state.is_object()) hear_state(followed, state);
   return followed;
@@ -118,12 +113,12 @@ FarRuns::Followed& FarRuns::follow(const FarRun& run) {
 
 void FarRuns::look_for_work(bool at_all_machines) {
   for (const FarRun& run : store_.machines().open_runs()) {
-    if (followed_.contains(run.uid)) continue;
+    if (followed_.contains(run.uid.text())) continue;
     const auto machine = store_.machines().machine(run.alias);
     if (!machine) continue;
     Followed& followed = follow(run);
     if (!link(*machine).is_up()) continue;
-    to_follow_.insert(run.alias);
+    to_follow_.insert(run.alias.text());
     if (!run.is_started) send_tree(followed);
   }
   if (!at_all_machines) return;
@@ -138,27 +133,27 @@ void FarRuns::welcome(const FarRun& far_run, RunId id) {
   Run run = store_.existing_run(id);
   Json environment = Json::parse(run.environment, nullptr, false);
   if (!environment.is_object()) environment = Json::object();
-  environment["machine"] = far_run.alias;
+  environment["machine"] = far_run.alias.text();
   if (const Json sent = Json::parse(far_run.sent, nullptr, false); sent.is_object()) environment["sent"] = sent;
   run.environment = environment.dump(-1, ' ', false, Json::error_handler_t::replace);
-  run.source_path = far_run.alias + ":runs/" + far_run.uid;
+  run.source_path = far_run.alias.text() + ":runs/" + far_run.uid.text();
   store_.update_run(run);
-  ears_.tell("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias);
+  ears_.tell("run " + std::to_string(id) + " is " + run.name + " at " + far_run.alias.text());
 }
 
 // Repeats of a command are the repeats of one rung, the only one of a ladder with the first repeat's uid.
 void FarRuns::join_repeats(const FarRun& far_run, RunId id) {
   const Json request = Json::parse(far_run.request, nullptr, false);
-  const std::vector<std::string> repeats = request.is_object() ? repeats_of(request) : std::vector<std::string>();
+  const std::vector<Uid> repeats = request.is_object() ? repeats_of(request) : std::vector<Uid>();
   const auto at = std::find(repeats.begin(), repeats.end(), far_run.uid);
   if (at == repeats.end()) return;
   Run run = store_.existing_run(id);
   if (run.ladder) return;
   const std::string name = bounded(text_in(request, "name"), longest_name);
-  run.ladder = store_.following().ladder_with_uid(repeats.front());
+  run.ladder = store_.following().ladder_with_uid(repeats.front().text());
   if (!run.ladder)
     run.ladder = store_.create_ladder(
-        {.uid = repeats.front(), .name = name, .source = "import", .source_path = run.source_path});
+        {.uid = repeats.front().text(), .name = name, .source = "import", .source_path = run.source_path});
   run.repeat = static_cast<int>(at - repeats.begin());
   run.stage = run.title = name;
   store_.update_run(run);
@@ -167,8 +162,8 @@ void FarRuns::join_repeats(const FarRun& far_run, RunId id) {
 // What is known of runs whose machine is out of reach: their status is what it was.
 void FarRuns::say_in_runs(const std::string& alias, const std::string& reason) {
   for (const auto& [uid, followed] : followed_) {
-    if (followed->row.alias != alias) continue;
-    for (const RunId id : store_.machines().members(uid)) {
+    if (followed->row.alias.text() != alias) continue;
+    for (const RunId id : store_.machines().members(followed->row.uid)) {
       auto run = store_.run(id);
       if (!run || is_over(run->status)) continue;
       run->reason = reason.empty() ? "" : reason + "; last step " + std::to_string(store_.recorded_steps(id).last_step);
@@ -180,7 +175,7 @@ void FarRuns::say_in_runs(const std::string& alias, const std::string& reason) {
 void FarRuns::ask_to_follow(const std::string& alias) {
   Json runs = Json::object();
   for (const auto& [uid, followed] : followed_) {
-    if (followed->row.alias != alias || !followed->row.is_started) continue;
+    if (followed->row.alias.text() != alias || !followed->row.is_started) continue;
     Json offsets = Json::object();
     for (const auto& [name, size] : followed->sizes) offsets[name] = size;
     runs[uid] = std::move(offsets);
@@ -194,7 +189,7 @@ void FarRuns::hear(const std::string& alias, const Json& line) {
     const auto told = line.find(kind);
     if (told == line.end() || !told->is_object()) continue;
     const auto found = followed_.find(text_in(*told, "run"));
-    if (found == followed_.end() || found->second->row.alias != alias) continue;
+    if (found == followed_.end() || found->second->row.alias.text() != alias) continue;
     if (kind == std::string_view("file"))
       hear_file(*found->second, *told);
     else {
@@ -213,16 +208,17 @@ void FarRuns::hear_file(Followed& followed, const Json& file) {
   if (!followed.sizes.contains(name) && followed.sizes.size() >= most_files) return;
   std::uint64_t& size = followed.sizes[name];
   const auto begin = static_cast<std::uint64_t>(at);
-  if (begin > size) return void(to_follow_.insert(followed.row.alias));  // a piece before it is missing
+  if (begin > size) return void(to_follow_.insert(followed.row.alias.text()));  // a piece before it is missing
   const std::uint64_t known = size - begin;
   if (known >= data->size()) return;
   try {
-    write_at(followed.folder / name, size, std::string_view(*data).substr(known));
+    const Descriptor copy = open_mirrored(store_, followed.row.uid, name, O_WRONLY | O_CREAT);
+    write_at(copy.get(), (followed.folder / name).string(), size, std::string_view(*data).substr(known));
     size = begin + data->size();
   } catch (const std::exception& error) {
     if (trouble_ != error.what()) ears_.tell(std::string(error.what()) + "; trying again");
     trouble_ = error.what();
-    to_follow_.insert(followed.row.alias);
+    to_follow_.insert(followed.row.alias.text());
     follow_again_ = Clock::now() + follow_again_after;
   }
 }
@@ -331,17 +327,16 @@ void FarRuns::end(Followed& followed) {
   }
   followed.row.is_over = true;
   store_.machines().update(followed.row);
-  const std::string uid = followed.row.uid;
-  ended_[uid] = *progress(uid);
-  std::error_code ignored;
-  fs::remove_all(followed.folder, ignored);
-  to_follow_.insert(followed.row.alias);
-  followed_.erase(uid);
+  const Uid uid = followed.row.uid;
+  ended_[uid.text()] = *progress(uid);
+  if (const Descriptor mirrors = open_own_folder(mirrors_folder(store_))) remove_tree(mirrors.get(), uid.text());
+  to_follow_.insert(followed.row.alias.text());
+  followed_.erase(uid.text());
 }
 
-std::optional<FarProgress> FarRuns::progress(const std::string& uid) {
-  if (const auto ended = ended_.find(uid); ended != ended_.end()) return ended->second;
-  const auto found = followed_.find(uid);
+std::optional<FarProgress> FarRuns::progress(const Uid& uid) {
+  if (const auto ended = ended_.find(uid.text()); ended != ended_.end()) return ended->second;
+  const auto found = followed_.find(uid.text());
   if (found == followed_.end()) return std::nullopt;
   const Followed& followed = *found->second;
   return FarProgress{.run = followed.row,
@@ -352,13 +347,13 @@ std::optional<FarProgress> FarRuns::progress(const std::string& uid) {
                      .output_tail = followed.output.tail(4 << 10)};
 }
 
-void FarRuns::signal(const std::string& uid, const std::string& signal, std::function<void(const std::string&)> done) {
+void FarRuns::signal(const Uid& uid, const std::string& signal, std::function<void(const std::string&)> done) {
   const auto far_run = store_.machines().far_run(uid);
   const auto machine = far_run ? store_.machines().machine(far_run->alias) : std::nullopt;
   if (!machine) return done("its machine has been removed from the list");
   // Not asked again after a lost link: a second interrupt means more than the first one.
   link(*machine).ask(
-      "signal", {{"run", uid}, {"signal", signal}},
+      "signal", {{"run", uid.text()}, {"signal", signal}},
       [done = std::move(done)](const Json&, const std::string& error) { done(error); }, Link::WhenLost::fail);
 }
 
@@ -375,11 +370,11 @@ void FarRuns::note_links() {
         ears_.tell(alias + " can be reached again");
         say_in_runs(alias, "");
       }
-      store_.machines().heard(alias, now,
+      store_.machines().heard(link->machine().alias, now,
                               noted == noted_.end() || noted->second <= 0 ? Json{{"hello", link->hello()}}.dump() : "");
       noted_[alias] = now;
     } else if (is_lost && (noted == noted_.end() || noted->second > 0)) {
-      store_.machines().lost(alias, link->lost_at(), link->why());
+      store_.machines().lost(link->machine().alias, link->lost_at(), link->why());
       say_in_runs(alias, alias + " is unreachable since " + local_time_text(link->lost_at()));
       const char* next = link->is_hopeless()  ? ""
                          : link->is_garbled() ? "; trying again ever more rarely"
@@ -403,7 +398,7 @@ void FarRuns::turn(std::chrono::milliseconds patience) {
     ask_again_ = Clock::now() + between_looks;
     std::vector<std::string> not_started;  // one that is refused is no longer followed
     for (const auto& [uid, followed] : followed_)
-      if (const auto link = links_.find(followed->row.alias);
+      if (const auto link = links_.find(followed->row.alias.text());
           !followed->row.is_started && link != links_.end() && link->second->is_up())
         not_started.push_back(uid);
     for (const std::string& uid : not_started) send_tree(*followed_.at(uid));

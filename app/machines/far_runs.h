@@ -57,7 +57,7 @@ class FarRuns {
   struct Ears {
     std::function<void(const std::string&)> tell;  // a sentence for a person
     // The program's output, in order, as it arrives; from the start if this process began before it arrived.
-    std::function<void(const std::string& uid, std::string_view bytes)> output = {};
+    std::function<void(const Uid& uid, std::string_view bytes)> output = {};
   };
 
   // Throws std::runtime_error if the far program is missing.
@@ -76,7 +76,7 @@ class FarRuns {
   std::optional<FarRun> go_on(const Machine& machine, const std::string& kind, const std::filesystem::path& tree);
 
   // Once it is over there: starts this command in the same folder, as its next attempt. Its runs go on as they were.
-  FarRun start_again(const std::string& uid, const std::vector<std::string>& command);
+  FarRun start_again(const Uid& uid, const std::vector<std::string>& command);
 
   // Links, and whatever has arrived. Waits at most `patience` for something to happen. Never throws for an error of a
   // machine or the database: tells it once, and tries again.
@@ -88,11 +88,11 @@ class FarRuns {
   // Opens links also to machines on which nothing was started, and those that open_runs names anew.
   void look_for_work(bool at_all_machines);
 
-  std::optional<FarProgress> progress(const std::string& uid);
+  std::optional<FarProgress> progress(const Uid& uid);
   bool all_over() const { return followed_.empty(); }
 
   // `signal` of docs/far.md: stop, terminate, kill, pause, continue. `done` gets an error's sentence, or none.
-  void signal(const std::string& uid, const std::string& signal, std::function<void(const std::string&)> done);
+  void signal(const Uid& uid, const std::string& signal, std::function<void(const std::string&)> done);
 
   Link& link(const Machine& machine);  // for questions of the caller's own
   const std::map<std::string, std::unique_ptr<Link>>& links() const { return links_; }

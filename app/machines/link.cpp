@@ -40,9 +40,10 @@ std::string quoted(const std::string& script) {
 }
 
 std::string folder_there(const Machine& machine) {
-  if (machine.folder.empty()) return "$HOME/.stepladder";
-  if (machine.folder.starts_with("~/")) return "$HOME" + machine.folder.substr(1);
-  return machine.folder;
+  const std::string& folder = machine.folder.text();  // its rule allows nothing that a shell expands in double quotes
+  if (folder.empty()) return "$HOME/.stepladder";
+  if (folder.starts_with("~/")) return "$HOME" + folder.substr(1);
+  return folder;
 }
 
 // Sets d (the folder), p (the program) and the function h (a file's SHA-256).
@@ -108,27 +109,6 @@ FarProgram far_program() {
           .bytes = fs::file_size(file)};
 }
 
-std::string refused_alias(std::string_view alias) {
-  if (alias.empty()) return "a machine needs a name";
-  if (alias.size() > 200) return "a machine's name has at most 200 characters";
-  if (alias.front() == '-') return "a machine's name can't begin with \"-\", since ssh would take it for an option";
-  constexpr std::string_view more = "._-@:%+[]";
-  for (const char c : alias)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && more.find(c) == std::string_view::npos)
-      return "a machine's name has only letters, digits and . _ - @ : % +, as an alias of ssh has";
-  return {};
-}
-
-std::string refused_folder(std::string_view folder) {
-  if (folder.empty()) return {};
-  if (folder.front() != '/' && !folder.starts_with("~/")) return "a machine's folder begins with / or ~/";
-  constexpr std::string_view more = "._-@:%+=,/~ ";
-  for (const char c : folder)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && more.find(c) == std::string_view::npos)
-      return "a machine's folder has only letters, digits, spaces and . _ - @ : % + = , /";
-  return folder.size() > 1000 ? "a machine's folder has at most 1,000 characters" : "";
-}
-
 Link::Link(Machine machine, FarProgram program, Ears ears, SshAsks asks)
     : machine_(std::move(machine)), program_(std::move(program)), ears_(std::move(ears)), asks_(std::move(asks)) {}
 
@@ -140,7 +120,7 @@ std::vector<std::string> Link::command(const std::string& script) const {
       "ServerAliveCountMax=3"};
   const bool can_ask = asks_.on_terminal || !asks_.environment.empty() || std::getenv("SSH_ASKPASS");
   if (!can_ask || asks_nothing_) words.insert(words.end(), {"-o", "BatchMode=yes"});
-  words.insert(words.end(), {"--", machine_.alias, quoted(script)});
+  words.insert(words.end(), {"--", machine_.alias.text(), quoted(script)});
   return words;
 }
 

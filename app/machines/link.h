@@ -32,10 +32,6 @@ struct FarProgram {
 // Throws std::runtime_error with a remedy if the file isn't there.
 FarProgram far_program();
 
-// Why `alias` can't be a machine's; empty if it can.
-std::string refused_alias(std::string_view alias);
-std::string refused_folder(std::string_view folder);
-
 // Where ssh may ask for a passphrase, or whether a new host's key is right; nowhere: then it fails instead.
 struct SshAsks {
   bool on_terminal = false;              // of this process

@@ -168,7 +168,8 @@ void ask_for_report(Link& link, MachineReport& report) {
   report.is_complete = false;
   const auto open = std::make_shared<int>(3);
   const auto answered = [open, &report] { report.is_complete = --*open == 0; };
-  const std::string program = link.machine().program.empty() ? "stepladder" : link.machine().program;
+  const std::string& given = link.machine().program.text();
+  const std::string program = given.empty() ? "stepladder" : given;
   link.ask(
       "report", Json::object(),
       [answered, &report](const Json& ok, const std::string& error) {
@@ -199,7 +200,7 @@ void ask_for_report(Link& link, MachineReport& report) {
 MachineReport unreachable(const Link& link) {
   MachineReport report;
   const std::string why = link.why().empty() ? "it hasn't answered yet" : link.why();
-  report.reason = link.machine().is_local ? why : explained(why, link.machine().alias);
+  report.reason = link.machine().is_local ? why : explained(why, link.machine().alias.text());
   return report;
 }
 
@@ -210,7 +211,7 @@ std::vector<MachineCheck> checks_of(const MachineReport& report, const Machine& 
       checks.push_back({name, Result::not_tried, ""});
     return checks;
   }
-  const std::string& alias = machine.alias;
+  const std::string& alias = machine.alias.text();
   std::vector<MachineCheck> checks = {
       {"Connection", Result::good, report.host + ", " + report.platform + "; the far program is there and verified"}};
   const bool has_room = report.free_disk_bytes > little_disk;

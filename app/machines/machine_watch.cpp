@@ -71,16 +71,24 @@ void MachineWatch::add(const Machine& machine) {
   });
 }
 
-void MachineWatch::remove(const std::string& alias) {
+void MachineWatch::remove(const MachineAlias& alias) {
   post([this, alias](RunStore& store, FarRuns&) {
     for (const FarRun& run : store.machines().open_runs())
       if (run.alias == alias && has_runs_here(run.kind))
-        return tell("Runs at " + alias + " may still have steps that aren't here", true);
+        return tell("Runs at " + alias.text() + " may still have steps that aren't here", true);
     store.machines().remove(alias);
   });
 }
 
-void MachineWatch::ask_again(const std::string& alias) {
+void MachineWatch::adopt(const std::string& alias) {
+  post([this, alias](RunStore& store, FarRuns&) {
+    ask_now_.insert(store.machines().adopt(alias).alias);
+    const MutexLock lock(mutex_);
+    published_in_file_ = store.machines().machines_in_file();
+  });
+}
+
+void MachineWatch::ask_again(const MachineAlias& alias) {
   post([this, alias](RunStore& store, FarRuns& runs) {
     const auto machine = store.machines().machine(alias);
     if (!machine) return;
@@ -89,21 +97,21 @@ void MachineWatch::ask_again(const std::string& alias) {
   });
 }
 
-void MachineWatch::start(const std::string& alias, std::shared_ptr<const FarLadder> ladder) {
+void MachineWatch::start(const MachineAlias& alias, std::shared_ptr<const FarLadder> ladder) {
   post([this, alias, ladder](RunStore& store, FarRuns& runs) {
     const auto machine = store.machines().machine(alias);
-    if (!machine) return tell(alias + " is no longer among the machines", true);
+    if (!machine) return tell(alias.text() + " is no longer among the machines", true);
     runs.start(*machine, ladder->command);
-    tell(alias + " will run it; its steps appear here as they arrive", false);
+    tell(alias.text() + " will run it; its steps appear here as they arrive", false);
   });
 }
 
 void MachineWatch::signal(RunId run, const std::string& signal) {
   post([this, run, signal](RunStore& store, FarRuns& runs) {
-    const auto place = store.machines().place_of(run);
-    if (!place) return;
-    runs.signal(place->far_uid, signal, [this, alias = place->alias](const std::string& error) {
-      if (!error.empty()) tell(alias + ": " + error, true);
+    const auto far_run = store.machines().far_run_of(run);
+    if (!far_run) return tell("Run " + std::to_string(run) + " isn't followed from here", true);
+    runs.signal(far_run->uid, signal, [this, alias = far_run->alias](const std::string& error) {
+      if (!error.empty()) tell(alias.text() + ": " + error, true);
     });
   });
 }
@@ -111,6 +119,11 @@ void MachineWatch::signal(RunId run, const std::string& signal) {
 std::optional<std::vector<MachineStatus>> MachineWatch::take_statuses() {
   const MutexLock lock(mutex_);
   return std::exchange(published_, std::nullopt);
+}
+
+std::optional<std::vector<MachineInFile>> MachineWatch::take_machines_in_file() {
+  const MutexLock lock(mutex_);
+  return std::exchange(published_in_file_, std::nullopt);
 }
 
 std::optional<std::vector<SshQuestion>> MachineWatch::take_questions() {
@@ -146,7 +159,7 @@ std::vector<MachineWatch::Message> MachineWatch::take_messages() {
 // The answers go to a place of their own, so that the last complete report stays on the screen meanwhile.
 void MachineWatch::ask(FarRuns& runs, MachineStatus& status) {
   Link& link = runs.link(status.machine);
-  const std::string& alias = status.machine.alias;
+  const MachineAlias& alias = status.machine.alias;
   auto& asked = asked_[alias];
   if (asked && asked->is_complete) {
     status.report = *asked;
@@ -170,7 +183,7 @@ void MachineWatch::ask(FarRuns& runs, MachineStatus& status) {
 void MachineWatch::publish(RunStore& store, FarRuns& runs) {
   const std::vector<Machine> machines = store.machines().machines();
   const bool is_looked_at = unix_now() - looked_at_ < look_lasts_s;
-  std::map<std::string, MachineStatus> before = statuses_;
+  std::map<MachineAlias, MachineStatus> before = statuses_;
   std::erase_if(statuses_, [&](const auto& each) {
     return std::none_of(machines.begin(), machines.end(), [&](const Machine& m) { return m.alias == each.first; });
   });
@@ -178,7 +191,7 @@ void MachineWatch::publish(RunStore& store, FarRuns& runs) {
   for (const Machine& machine : machines) {
     MachineStatus& status = statuses_[machine.alias];
     status.machine = machine;
-    const auto link = runs.links().find(machine.alias);
+    const auto link = runs.links().find(machine.alias.text());
     status.link = link == runs.links().end()            ? MachineStatus::Link::idle
                   : link->second->is_up()               ? MachineStatus::Link::up
                   : is_missing(link->second->lost_at()) ? MachineStatus::Link::connecting
@@ -190,7 +203,7 @@ void MachineWatch::publish(RunStore& store, FarRuns& runs) {
   }
   for (const FarRun& run : store.machines().open_runs())
     if (const auto progress = runs.progress(run.uid); progress && statuses_.contains(run.alias))
-      statuses_[run.alias].work.push_back({.uid = run.uid,
+      statuses_[run.alias].work.push_back({.uid = run.uid.text(),
                                            .kind = run.kind,
                                            .name = run.name,
                                            .phase = progress->phase,

@@ -33,9 +33,10 @@ class MachineWatch {
   void look();
 
   void add(const Machine& machine);
-  void remove(const std::string& alias);
-  void ask_again(const std::string& alias);  // now
-  void start(const std::string& alias, std::shared_ptr<const FarLadder> ladder);
+  void remove(const MachineAlias& alias);
+  void adopt(const std::string& alias);       // one of MachineStore::machines_in_file
+  void ask_again(const MachineAlias& alias);  // now
+  void start(const MachineAlias& alias, std::shared_ptr<const FarLadder> ladder);
   void signal(RunId run, const std::string& signal);  // of docs/far.md
 
   // What ssh asks; nullopt: nothing has changed since the last call.
@@ -45,6 +46,7 @@ class MachineWatch {
 
   // What has changed since the last call; nullopt: nothing.
   std::optional<std::vector<MachineStatus>> take_statuses();
+  std::optional<std::vector<MachineInFile>> take_machines_in_file();
   struct Message {
     std::string text;
     bool is_error = false;
@@ -64,9 +66,9 @@ class MachineWatch {
   const std::function<void()> wake_;
 
   // Of the thread.
-  std::map<std::string, MachineStatus> statuses_;
-  std::map<std::string, std::unique_ptr<MachineReport>> asked_;  // the answers' place
-  std::set<std::string> ask_now_;
+  std::map<MachineAlias, MachineStatus> statuses_;
+  std::map<MachineAlias, std::unique_ptr<MachineReport>> asked_;  // the answers' place
+  std::set<MachineAlias> ask_now_;
   std::unique_ptr<SshQuestions> questions_;
   std::vector<SshQuestion> open_questions_;
 
@@ -76,6 +78,7 @@ class MachineWatch {
   std::vector<Message> messages_ GUARDED_BY(mutex_);
   std::optional<std::vector<SshQuestion>> asked_questions_ GUARDED_BY(mutex_);
   std::optional<std::vector<MachineStatus>> published_ GUARDED_BY(mutex_);
+  std::optional<std::vector<MachineInFile>> published_in_file_ GUARDED_BY(mutex_);
   std::atomic<double> looked_at_ = 0;  // unix seconds
   std::atomic<bool> ends_ = false;
   std::thread thread_;

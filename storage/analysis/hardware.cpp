@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "storage/csv.h"
+#include "storage/user_folders.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -185,13 +186,7 @@ void HardwareTable::add(const fs::path& file) {
 }
 
 fs::path HardwareTable::user_file() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  fs::path folder = variable("XDG_CONFIG_HOME");
-  if (!folder.is_absolute()) folder = variable("HOME") / ".config";
-  return folder / "stepladder" / "hardware.csv";
+  return user_folder("XDG_CONFIG_HOME", ".config") / "stepladder" / "hardware.csv";
 }
 
 HardwareTable HardwareTable::load(const fs::path& assets_folder) {

@@ -15,7 +15,7 @@ MOST = 40
 ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
-                         "storage/wording.h", "storage/contention.h", "storage/analysis"],
+                         "storage/wording.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
     "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/name_pattern.h", "storage/analysis",
                           "storage/importers"],
@@ -27,11 +27,12 @@ ARROWS = {
     # Other trackers keep SQLite files too; this one importer file reads them through the wrapper, which is independent of our schema.
     "storage/importers/trackers/foreign_database.h": ["storage/errors.h", "storage/database/database.h"],
     "engine": ["storage/records.h", "storage/bounded_text.h", "storage/error_text.h", "storage/errors.h", "storage/thread_safety.h", "storage/contention.h",
-               "storage/analysis/known_stage.h", "engine"],
+               "storage/checked_text.h", "storage/own_folder.h", "storage/analysis/known_stage.h", "engine"],
     "engine/kernels": ["engine/kernels"],
     "app": ["storage", "engine", "app"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
-    "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/database/process.h", "app/secrets.h",
+    "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/database/process.h",
+                "storage/checked_text.h", "storage/own_folder.h", "app/secrets.h",
                 "app/far"],
 }
 # And never from these, even if the list above allows them.

@@ -8,7 +8,7 @@ namespace stepladder {
 namespace {
 
 MachineStatus reachable(const std::string& alias) {
-  MachineStatus status{.machine = {.alias = alias}, .link = MachineStatus::Link::up};
+  MachineStatus status{.machine = {.alias = *MachineAlias::from(alias)}, .link = MachineStatus::Link::up};
   status.report = {
       .is_reachable = true,
       .version = "0.1.0",
@@ -30,7 +30,7 @@ TEST(Machines, TheirButtonsAndTheFormAreThere) {
   Headless imgui;
   ui_test_anchors::keep();
   DesktopApp app(store, nullptr, {.panels = {"machines"}});
-  app.workspace().machines = {{.machine = {.alias = "away"},
+  app.workspace().machines = {{.machine = {.alias = *MachineAlias::from("away")},
                                .link = MachineStatus::Link::lost,
                                .lost_at = 1.7e9,
                                .why = "Connection timed out"},

@@ -31,12 +31,16 @@ fs::path newest_wheel() {
   return newest;
 }
 
+}  // namespace
+
 bool agrees(const std::string& question) {
   std::cerr << question << " [y/N] " << std::flush;
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "yes" || answer == "Y";
 }
+
+namespace {
 
 constexpr int most_failures = 5;  // of the link, in a row: 15 s of waits, and what ssh takes
 
@@ -54,10 +58,11 @@ FollowedSetup follow_setup(FarRuns& runs, const Machine& machine, const FarRun& 
     const Link& link = runs.link(machine);
     if (link.is_up() || (link.failures() < most_failures && !link.is_hopeless())) continue;
     const std::string tries = link.failures() == 1 ? "once" : std::to_string(link.failures()) + " times";
-    const std::string rest = progress->run.is_started
-                                 ? "The installation goes on there; `machines setup " + machine.alias + "` follows it"
-                                 : "The machine hasn't confirmed the request, which is kept; `machines setup " +
-                                       machine.alias + "` tries again, as do `machines follow` and the window";
+    const std::string rest =
+        progress->run.is_started
+            ? "The installation goes on there; `machines setup " + machine.alias.text() + "` follows it"
+            : "The machine hasn't confirmed the request, which is kept; `machines setup " + machine.alias.text() +
+                  "` tries again, as do `machines follow` and the window";
     const std::string why = unreachable(link).reason;
     return {.progress = {},
             .given_up = why + (why.ends_with('.') ? " " : ". ") + "It was tried " + tries + ". " + rest};
@@ -79,7 +84,7 @@ int set_up(const std::string& alias, const MachineSetup& setup, const CommonOpti
   std::error_code error;
   const auto bytes = fs::file_size(wheel, error);
   if (error) throw UsageError(wheel.string() + " cannot be read: " + error.message());
-  const std::string folder = (machine.folder.empty() ? "~/.stepladder" : machine.folder) + "/venv";
+  const std::string folder = (machine.folder.empty() ? "~/.stepladder" : machine.folder.text()) + "/venv";
   const std::string what = "send " + wheel.filename().string() + " (" + bytes_text(double(bytes)) + ") to " + alias +
                            " and install it in " + folder + " there; pip downloads LibTorch, up to 3 GB with CUDA";
   if (!setup.is_agreed && ::isatty(STDIN_FILENO) != 1) throw UsageError("--yes is needed to " + what);

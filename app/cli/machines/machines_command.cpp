@@ -1,4 +1,6 @@
 // `stepladder machines`: the ssh hosts and clusters that runs are launched on.
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -11,9 +13,12 @@
 #include "app/cli/table.h"
 #include "app/exit_status.h"
 #include "app/format.h"
+#include "app/machines/adoption.h"
 #include "app/machines/far_kind.h"
 #include "app/machines/far_runs.h"
 #include "app/machines/machine_check.h"
+#include "app/open_store.h"
+#include "storage/bounded_text.h"
 
 namespace stepladder {
 namespace {
@@ -37,23 +42,23 @@ std::map<std::string, MachineReport> reports_of(RunStore& store, const std::vect
   const auto give_up = Clock::now() + patience_of_questions;
   for (const Machine& machine : machines) runs.link(machine);
   const auto is_done = [&](const Machine& machine) {
-    const auto report = reports.find(machine.alias);
+    const auto report = reports.find(machine.alias.text());
     return report != reports.end() && (!report->second.is_reachable || report->second.is_complete);
   };
   while (!interrupted() && !std::all_of(machines.begin(), machines.end(), is_done) && Clock::now() < give_up) {
     runs.turn_links(between_turns);
     for (const Machine& machine : machines) {
       Link& link = runs.link(machine);
-      if (reports.contains(machine.alias)) continue;
+      if (reports.contains(machine.alias.text())) continue;
       if (link.is_up())
-        ask_for_report(link, reports[machine.alias]);
+        ask_for_report(link, reports[machine.alias.text()]);
       else if (!is_missing(link.lost_at()))
-        reports[machine.alias] = unreachable(link);
+        reports[machine.alias.text()] = unreachable(link);
     }
   }
   for (const Machine& machine : machines)
-    if (!is_done(machine) && !reports[machine.alias].is_reachable)
-      reports[machine.alias] = unreachable(runs.link(machine));
+    if (!is_done(machine) && !reports[machine.alias.text()].is_reachable)
+      reports[machine.alias.text()] = unreachable(runs.link(machine));
   return reports;
 }
 
@@ -90,7 +95,7 @@ Json machine_json(const Machine& machine, const MachineReport& report) {
                     {"memory_total_bytes", count_or_null(gpu.all_memory_bytes)}});
   std::vector<std::string> partitions;
   for (const MachinePartition& each : report.partitions) partitions.push_back(each.name);
-  return {{"alias", machine.alias},
+  return {{"alias", machine.alias.text()},
           {"reachable", report.is_reachable},
           {"version", text_or_null(report.version)},
           {"gpus", report.is_reachable ? gpus : Json()},
@@ -122,16 +127,27 @@ const char* word(MachineCheck::Result result) {
   return "not tried";
 }
 
+// Of machines that the project's file brought along.
+std::string in_file_text(const std::vector<MachineInFile>& machines) {
+  std::string names;
+  for (const MachineInFile& machine : machines) names += (names.empty() ? "" : ", ") + harmless(machine.alias);
+  if (names.empty()) return {};
+  return "the project's file also names " + bounded(names, longest_line) +
+         "; nothing connects to them. `stepladder machines adopt NAME` shows what one would do, and makes it yours";
+}
+
 int list(const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
   const std::vector<Machine> machines = store.machines().machines();
   const auto reports = reports_of(store, machines);
   if (common.json) {
     Json json = Json::array();
-    for (const Machine& machine : machines) json.push_back(machine_json(machine, reports.at(machine.alias)));
+    for (const Machine& machine : machines) json.push_back(machine_json(machine, reports.at(machine.alias.text())));
     print(json);
     return exit_done;
   }
+  if (const std::string came = in_file_text(store.machines().machines_in_file()); !came.empty())
+    std::cerr << "stepladder: " << came << "\n";
   if (machines.empty()) {
     std::cerr << "stepladder: no machines yet; `stepladder machines add ALIAS` adds a host of your ~/.ssh/config\n";
     return exit_done;
@@ -139,8 +155,8 @@ int list(const CommonOptions& common) {
   std::vector<std::vector<std::string>> rows = {
       {"machine", "state", "GPUs", "load / cores", "disk free", "Slurm", "Stepladder"}};
   for (const Machine& machine : machines) {
-    const MachineReport& report = reports.at(machine.alias);
-    rows.push_back({machine.alias, report.is_reachable ? "reachable" : report.reason,
+    const MachineReport& report = reports.at(machine.alias.text());
+    rows.push_back({machine.alias.text(), report.is_reachable ? "reachable" : report.reason,
                     report.gpus.empty() ? "-" : std::to_string(report.gpus.size()) + " x " + report.gpus.front().name,
                     is_missing(report.load) ? "-" : compact(report.load) + " / " + std::to_string(report.cores),
                     report.free_disk_bytes > 0 ? bytes_text(double(report.free_disk_bytes)) : "-",
@@ -173,9 +189,8 @@ int check(const std::string& alias, const CommonOptions& common) {
 
 int add(const MachinesFlags& flags, const CommonOptions& common) {
   Machine machine = flags.machine;
-  machine.alias = flags.alias;
-  for (const std::string& why : {refused_alias(machine.alias), refused_folder(machine.folder)})
-    if (!why.empty()) throw UsageError(why);
+  machine.alias = MachineAlias::from(flags.alias).value_or(MachineAlias());
+  if (machine.alias.empty()) throw UsageError(MachineAlias::refused(flags.alias));
   machine.uses_slurm = machine.uses_slurm || machine.slurm != SlurmRequest{};
   RunStore store = RunStore::open(common.database);
   const bool is_new = !store.machines().machine(machine.alias);
@@ -183,21 +198,38 @@ int add(const MachinesFlags& flags, const CommonOptions& common) {
   if (common.json) {
     print(Json::array({machine_json(machine, {})}));
   } else {
-    std::cerr << "stepladder: " << machine.alias << (is_new ? " is added" : " is changed")
-              << "; `stepladder machines check " << machine.alias << "` tries it\n";
+    std::cerr << "stepladder: " << flags.alias << (is_new ? " is added" : " is changed")
+              << "; `stepladder machines check " << flags.alias << "` tries it\n";
   }
+  return exit_done;
+}
+
+// Spells out what it would do before it asks.
+int adopt(const MachinesFlags& flags, const CommonOptions& common) {
+  RunStore store = open_existing(common.database);
+  const std::vector<MachineInFile> known = store.machines().machines_in_file();
+  const auto found = std::find_if(known.begin(), known.end(),
+                                  [&](const MachineInFile& machine) { return machine.alias == flags.alias; });
+  if (found == known.end()) throw UsageError("the project's file brought no machine " + harmless(flags.alias));
+  for (const std::string& sentence : adoption_text(*found)) std::cerr << sentence << "\n";
+  if (!flags.setup.is_agreed && ::isatty(STDIN_FILENO) != 1)
+    throw UsageError("--yes is needed to adopt " + harmless(flags.alias));
+  if (!flags.setup.is_agreed && !agrees("Adopt " + harmless(flags.alias) + "?")) return exit_failed;
+  const Machine machine = store.machines().adopt(flags.alias);
+  if (common.json) print(Json::array({machine_json(machine, {})}));
+  std::cerr << "stepladder: " << machine.alias.text() << " is yours; `stepladder machines follow` takes in its runs\n";
   return exit_done;
 }
 
 int remove(const MachinesFlags& flags, const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
-  find_machine(store, flags.alias);
+  const Machine machine = find_machine(store, flags.alias);
   std::size_t open = 0;
-  for (const FarRun& run : store.machines().open_runs()) open += run.alias == flags.alias && has_runs_here(run.kind);
+  for (const FarRun& run : store.machines().open_runs()) open += run.alias == machine.alias && has_runs_here(run.kind);
   if (open > 0 && !flags.forces)
     throw UsageError(runs_text(open) + " at " + flags.alias +
                      " may still have steps that aren't here; --force removes it all the same");
-  store.machines().remove(flags.alias);
+  store.machines().remove(machine.alias);
   return exit_done;
 }
 
@@ -226,8 +258,10 @@ Subcommand machines_command(CLI::App& app, CommonOptions& common) {
     return sub;
   };
   CLI::App* added = verb("add", "Add a machine, or change what it is asked for", true);
-  added->add_option("--folder", flags->machine.folder, "Folder there, shared by its nodes (default: ~/.stepladder)");
-  added->add_option("--program", flags->machine.program, "The Stepladder there (default: as its shell finds it)");
+  add_checked_option(*added, "--folder", flags->machine.folder,
+                     "Folder there, shared by its nodes (default: ~/.stepladder)");
+  add_checked_option(*added, "--program", flags->machine.program,
+                     "The Stepladder there (default: as its shell finds it)");
   added->add_flag("--local", flags->machine.is_local,
                   "This machine itself, without ssh: for the Slurm of a login node");
   added->add_flag("--slurm", flags->machine.uses_slurm, "What is launched there becomes a Slurm job");
@@ -235,6 +269,8 @@ Subcommand machines_command(CLI::App& app, CommonOptions& common) {
   verb("check", "Try it step by step, and explain what fails", true);
   CLI::App* setup = verb("setup", "Install Stepladder there, which ladders need", true);
   add_setup_options(*setup, flags->setup);
+  verb("adopt", "Make a machine that came with the project's file one of yours", true)
+      ->add_flag("--yes", flags->setup.is_agreed, "Without asking");
   CLI::App* removed = verb("remove", "Forget it; nothing changes there", true);
   removed->add_flag("--force", flags->forces, "Also if runs there may have more steps");
   verb("follow", "Take in steps until all that was started on machines is over", false);
@@ -242,6 +278,7 @@ Subcommand machines_command(CLI::App& app, CommonOptions& common) {
             if (*chosen == "add") return add(*flags, common);
             if (*chosen == "check") return check(flags->alias, common);
             if (*chosen == "setup") return set_up(flags->alias, flags->setup, common);
+            if (*chosen == "adopt") return adopt(*flags, common);
             if (*chosen == "remove") return remove(*flags, common);
             if (*chosen == "follow") return follow_machines(common);
             return list(common);

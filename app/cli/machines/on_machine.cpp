@@ -49,16 +49,22 @@ std::optional<SlurmRequest> slurm_of(const OnMachine& on, const Machine& machine
   const bool asks = on.uses_slurm || on.slurm != SlurmRequest{};
   if (!asks && !machine.uses_slurm) return std::nullopt;
   SlurmRequest slurm = machine.slurm;  // what it was added with, unless this command says otherwise
-  for (std::string SlurmRequest::*text : {&SlurmRequest::partition, &SlurmRequest::account, &SlurmRequest::time})
-    if (!(on.slurm.*text).empty()) slurm.*text = on.slurm.*text;
+  for (SlurmWord SlurmRequest::*word : {&SlurmRequest::partition, &SlurmRequest::account, &SlurmRequest::time})
+    if (!(on.slurm.*word).empty()) slurm.*word = on.slurm.*word;
   for (std::int64_t SlurmRequest::*count : {&SlurmRequest::gpus, &SlurmRequest::nodes, &SlurmRequest::tasks_per_node})
     if (on.slurm.*count > 0) slurm.*count = on.slurm.*count;
   return slurm;
 }
 
 void say_how_to_come_back(const FarRun& run) {
-  std::cerr << "stepladder: it goes on at " << run.alias
+  std::cerr << "stepladder: it goes on at " << run.alias.text()
             << "; `stepladder machines follow` takes in its steps, as does the window\n";
+}
+
+std::string not_asked_from_here(const std::string& alias) {
+  return "this project's file says that the run is at " + harmless(alias) +
+         ", but you haven't started it from here: it came with the file. `stepladder machines adopt " +
+         harmless(alias) + "` shows what that machine would do, and makes it yours";
 }
 
 // The last lines of what it printed.
@@ -101,7 +107,7 @@ int report_end(RunStore& store, const FarProgress& progress, const CommonOptions
                const PrintLadder& print_ladder = {}) {
   const int status = print_results(store, progress, common, print_ladder);
   if (status == exit_done && progress.exit_status == 0) return exit_done;
-  if (!progress.reason.empty()) say("the Stepladder at " + progress.run.alias + ": " + progress.reason);
+  if (!progress.reason.empty()) say("the Stepladder at " + progress.run.alias.text() + ": " + progress.reason);
   if (progress.runs.empty() && !progress.output_tail.empty()) std::cerr << last_lines(progress.output_tail, 10) << "\n";
   return status == exit_done ? exit_failed : status;
 }
@@ -118,7 +124,7 @@ int status_of(RunStore& store, const FarProgress& progress) {
 FarRuns::Ears ears_of_terminal(bool shows_output) {
   FarRuns::Ears ears{.tell = say};
   if (shows_output)
-    ears.output = [](const std::string&, std::string_view bytes) {
+    ears.output = [](const Uid&, std::string_view bytes) {
       std::cout.write(bytes.data(), std::ssize(bytes));
       std::cout.flush();
     };
@@ -139,16 +145,21 @@ std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool 
   return std::nullopt;
 }
 
-Machine find_machine(RunStore& store, const std::string& alias) {
-  if (const std::string why = refused_alias(alias); !why.empty()) throw UsageError("--on: " + why);
-  if (auto machine = store.machines().machine(alias)) return *machine;
-  throw UsageError("no machine " + alias + " is known; `stepladder machines add " + alias + "` adds it");
+Machine find_machine(RunStore& store, const std::string& name) {
+  const auto alias = MachineAlias::from(name);
+  if (!alias) throw UsageError("--on: " + MachineAlias::refused(name));
+  if (auto machine = store.machines().machine(*alias)) return *machine;
+  for (const MachineInFile& known : store.machines().machines_in_file())
+    if (known.alias == name)
+      throw UsageError(name + " came with this project's file, so nothing connects to it; `stepladder machines adopt " +
+                       name + "` shows what it would do, and makes it yours");
+  throw UsageError("no machine " + name + " is known; `stepladder machines add " + name + "` adds it");
 }
 
 std::vector<CLI::Option*> add_slurm_options(CLI::App& command, SlurmRequest& slurm) {
-  return {command.add_option("--partition", slurm.partition, "Slurm's partition"),
-          command.add_option("--account", slurm.account, "Slurm's account"),
-          command.add_option("--time", slurm.time, "Slurm's time limit: 30, 02:00:00, 1-12:00:00"),
+  return {add_checked_option(command, "--partition", slurm.partition, "Slurm's partition"),
+          add_checked_option(command, "--account", slurm.account, "Slurm's account"),
+          add_checked_option(command, "--time", slurm.time, "Slurm's time limit: 30, 02:00:00, 1-12:00:00"),
           command.add_option("--gpus", slurm.gpus, "GPUs of each node")->check(between(0, 64)),
           command.add_option("--nodes", slurm.nodes, "Nodes of one job")->check(between(1, 4096)),
           command
@@ -218,11 +229,13 @@ std::optional<int> continue_on_machine(const std::string& wanted, const CommonOp
   const auto place = trained.empty() ? std::nullopt : store.machines().place_of(trained.front().id);
   if (!place) return std::nullopt;
   const Machine machine = find_machine(store, place->alias);
+  const auto before = store.machines().far_run_of(trained.front().id);
+  if (!before) throw UsageError(not_asked_from_here(place->alias));
+  if (!before->is_over)
+    throw UsageError("the ladder is still under way at " + machine.alias.text() +
+                     "; `stepladder machines follow` follows it");
   FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
-  const auto before = store.machines().far_run(place->far_uid);
-  if (before && !before->is_over)
-    throw UsageError("the ladder is still under way at " + machine.alias + "; `stepladder machines follow` follows it");
-  const FarRun run = runs.start_again(place->far_uid, stepladder_there(machine, {"ladder", "--continue"}).command);
+  const FarRun run = runs.start_again(before->uid, stepladder_there(machine, {"ladder", "--continue"}).command);
   const auto progress = follow_to_end(runs, run, false);
   if (progress) return report_end(store, *progress, common);
   say_how_to_come_back(run);
@@ -241,7 +254,7 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
                    .at_once = on.at_once,
                    .options = options};
   if (on.repeats > 1 && !asked.slurm)
-    throw UsageError("--repeats needs Slurm, which starts them as one array of jobs; " + machine.alias +
+    throw UsageError("--repeats needs Slurm, which starts them as one array of jobs; " + machine.alias.text() +
                      " runs one command at a time: call it again for each repeat, or give --slurm");
   std::optional<PackedFiles> tree;
   if (on.sends_tree) {
@@ -262,18 +275,20 @@ int watch_on_machine(const OnMachine& on, const std::vector<std::string>& comman
     }
     if (status == exit_done) status = status_of(store, *progress);
   }
-  if (on.detaches) say_how_to_come_back({.alias = on.alias});
+  if (on.detaches) say_how_to_come_back({.alias = machine.alias});
   return status;
 }
 
 std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest request) {
   const auto place = store.machines().place_of(run.id);
   if (!place) return std::nullopt;
-  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
-  std::optional<std::string> answer;
-  const auto machine = store.machines().machine(place->alias);
+  const auto far_run = store.machines().far_run_of(run.id);
+  if (!far_run) throw UsageError(not_asked_from_here(place->alias));
+  const auto machine = store.machines().machine(far_run->alias);
   if (!machine)
     throw UsageError(place->alias + " is no longer among the machines; `stepladder machines add` adds it again");
+  FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
+  std::optional<std::string> answer;
   Link& link = runs.link(*machine);
   const auto give_up = std::chrono::steady_clock::now() + patience_with_requests;
   while (!link.is_up() && is_missing(link.lost_at()) && !interrupted() && std::chrono::steady_clock::now() < give_up)
@@ -283,7 +298,7 @@ std::optional<int> ask_machine(RunStore& store, const Run& run, RunRequest reque
     return exit_failed;
   }
   const char* signal = request == RunRequest::stop ? "stop" : request == RunRequest::pause ? "pause" : "continue";
-  runs.signal(place->far_uid, signal, [&](const std::string& error) { answer = error; });
+  runs.signal(far_run->uid, signal, [&](const std::string& error) { answer = error; });
   while (!answer && !interrupted()) runs.turn_links(turn_patience);
   if (answer && answer->empty()) {
     say(place->alias + " was asked to " + signal + " " + asked_of(store, *place));

@@ -55,7 +55,16 @@ SshAsks asks_on_terminal();  // if there is one
 // Follows it to its end; nullopt if it goes on there without us: after Ctrl-C, or once the machine has taken it.
 std::optional<FarProgress> follow_to_end(FarRuns& runs, const FarRun& run, bool detaches);
 
-// Throws UsageError if there is none.
-Machine find_machine(RunStore& store, const std::string& alias);
+// Throws UsageError if there is none, or it isn't the user's.
+Machine find_machine(RunStore& store, const std::string& name);
+
+// An option whose value has to pass the rule of its type.
+template <class Text>
+CLI::Option* add_checked_option(CLI::App& command, const std::string& name, Text& into, const std::string& help) {
+  return command
+      .add_option_function<std::string>(
+          name, [&into](const std::string& text) { into = Text::from(text).value_or(into); }, help)
+      ->check([](const std::string& text) { return Text::refused(text); });
+}
 
 }  // namespace stepladder

@@ -89,7 +89,7 @@ void draw_view(const SideBar& bar, std::size_t i, ImVec2 size, Commands& command
 std::string machine_of(RunId run, const Workspace& workspace) {
   for (const MachineStatus& status : workspace.machines)
     for (const FarWork& work : status.work)
-      if (std::find(work.runs.begin(), work.runs.end(), run) != work.runs.end()) return status.machine.alias;
+      if (std::find(work.runs.begin(), work.runs.end(), run) != work.runs.end()) return status.machine.alias.text();
   return {};
 }
 

@@ -83,8 +83,8 @@ void draw_where(std::string& where, const Workspace& workspace) {
   std::vector<std::string> names = {"This machine"};
   int at = 0;
   for (const MachineStatus& status : workspace.machines) {
-    names.push_back(status.machine.alias);
-    if (status.machine.alias == where) at = static_cast<int>(names.size()) - 1;
+    names.push_back(status.machine.alias.text());
+    if (status.machine.alias.text() == where) at = static_cast<int>(names.size()) - 1;
   }
   if (at == 0) where.clear();
   if (choice("##where", "Where", at, names, px(150))) where = at == 0 ? "" : names[static_cast<std::size_t>(at)];

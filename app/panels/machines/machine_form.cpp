@@ -37,12 +37,12 @@ void MachineForm::open(const Machine& machine) {
   before_ = machine;
   is_open_ = wants_focus_ = true;
   is_new_ = machine.alias.empty();
-  alias_ = machine.alias;
-  folder_ = machine.folder;
-  program_ = machine.program;
-  partition_ = machine.slurm.partition;
-  account_ = machine.slurm.account;
-  time_ = machine.slurm.time;
+  alias_ = machine.alias.text();
+  folder_ = machine.folder.text();
+  program_ = machine.program.text();
+  partition_ = machine.slurm.partition.text();
+  account_ = machine.slurm.account.text();
+  time_ = machine.slurm.time.text();
   gpus_ = static_cast<int>(machine.slurm.gpus);
   nodes_ = static_cast<int>(machine.slurm.nodes);
   is_local_ = machine.is_local;
@@ -51,24 +51,28 @@ void MachineForm::open(const Machine& machine) {
 
 std::string MachineForm::problem(const Workspace& workspace) const {
   if (alias_.empty()) return "Enter the host's name in ~/.ssh/config, or user@host.";
-  std::string why = refused_alias(alias_);
-  if (why.empty()) why = refused_folder(folder_);
+  std::string why = MachineAlias::refused(alias_);
+  if (why.empty()) why = MachineFolder::refused(folder_);
+  if (why.empty()) why = MachineProgram::refused(program_);
+  for (const std::string& word : {partition_, account_, time_})
+    if (why.empty()) why = SlurmWord::refused(word);
   if (!why.empty()) return why;
-  const bool is_known = std::any_of(workspace.machines.begin(), workspace.machines.end(),
-                                    [this](const MachineStatus& status) { return status.machine.alias == alias_; });
+  const bool is_known =
+      std::any_of(workspace.machines.begin(), workspace.machines.end(),
+                  [this](const MachineStatus& status) { return status.machine.alias.text() == alias_; });
   return is_new_ && is_known ? alias_ + " is in the list already." : "";
 }
 
 Machine MachineForm::machine() const {
-  Machine machine = before_;
-  machine.alias = alias_;
+  Machine machine = before_;  // problem() has found nothing, so each text is allowed
+  machine.alias = MachineAlias::from(alias_).value_or(machine.alias);
   machine.is_local = is_local_;
-  machine.folder = folder_;
-  machine.program = program_;
+  machine.folder = MachineFolder::from(folder_).value_or(machine.folder);
+  machine.program = MachineProgram::from(program_).value_or(machine.program);
   machine.uses_slurm = uses_slurm_;
-  machine.slurm.partition = partition_;
-  machine.slurm.account = account_;
-  machine.slurm.time = time_;
+  machine.slurm.partition = SlurmWord::from(partition_).value_or(machine.slurm.partition);
+  machine.slurm.account = SlurmWord::from(account_).value_or(machine.slurm.account);
+  machine.slurm.time = SlurmWord::from(time_).value_or(machine.slurm.time);
   machine.slurm.gpus = gpus_;
   machine.slurm.nodes = nodes_;
   return machine;

@@ -12,6 +12,7 @@
 #include "app/desktop/theme.h"
 #include "app/desktop/widgets.h"
 #include "app/format.h"
+#include "app/machines/adoption.h"
 #include "app/machines/far_kind.h"
 #include "app/machines/machine_check.h"
 #include "app/panels/machines/machine_form.h"
@@ -21,8 +22,9 @@ namespace {
 
 struct State {
   MachineForm form;
-  std::string opened;    // whose checklist is shown, though nothing is wrong
-  std::string removing;  // asks whether to remove it
+  MachineAlias opened;    // whose checklist is shown, though nothing is wrong
+  MachineAlias removing;  // asks whether to remove it
+  std::string adopting;   // shows what it would do, and asks
 };
 
 struct Word {
@@ -187,30 +189,30 @@ void draw_work(const MachineStatus& status, const Workspace& workspace, Commands
 }
 
 void draw_buttons(State& state, const MachineStatus& status, Commands& commands) {
-  const std::string& alias = status.machine.alias;
+  const MachineAlias& alias = status.machine.alias;
   if (quiet_button("Test")) {
     commands.push_back(AskMachine{alias});
-    state.opened = state.opened == alias ? "" : alias;
+    state.opened = state.opened == alias ? MachineAlias() : alias;
   }
-  mark("machines.test." + alias);
+  mark("machines.test." + alias.text());
   ImGui::SameLine();
   if (quiet_button("Edit")) state.form.open(status.machine);
-  mark("machines.edit." + alias);
+  mark("machines.edit." + alias.text());
   ImGui::SameLine();
   if (state.removing == alias) {
     if (quiet_button("Really remove")) {
       commands.push_back(RemoveMachine{alias});
-      state.removing.clear();
+      state.removing = {};
     }
-    mark("machines.really." + alias);
+    mark("machines.really." + alias.text());
   } else if (quiet_button("Remove")) {
     state.removing = alias;
   }
-  mark("machines.remove." + alias);
+  mark("machines.remove." + alias.text());
 }
 
 void draw_machine(State& state, const MachineStatus& status, const Workspace& workspace, Commands& commands) {
-  ImGui::PushID(status.machine.alias.c_str());
+  ImGui::PushID(status.machine.alias.text().c_str());
   begin_tall_card("##machine");
   float buttons = 0;
   for (const char* label : {"Test", "Edit", state.removing == status.machine.alias ? "Really remove" : "Remove"})
@@ -219,8 +221,8 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
   const float right = ImGui::GetContentRegionMax().x;
   const Word word = link_word(status);
   ImGui::AlignTextToFramePadding();
-  text_cut(status.machine.alias, right - buttons - pill_size(word.text).x - px(48), palette().text, fonts().semibold,
-           text_size);
+  text_cut(status.machine.alias.text(), right - buttons - pill_size(word.text).x - px(48), palette().text,
+           fonts().semibold, text_size);
   ImGui::SameLine(0, px(12));
   pill_beside_buttons(word.text, word.tone);
   ImGui::SameLine(right - buttons);
@@ -241,7 +243,7 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
       text_sentence("Runs there end with the connection: `loginctl enable-linger` there prevents it", Tone::warning);
     if (status.report.version.empty())
       text_quiet_wrapped("Stepladder isn't installed there, which ladders need: `stepladder machines setup " +
-                         status.machine.alias + "`");
+                         status.machine.alias.text() + "`");
   } else if (status.is_asking || status.link == MachineStatus::Link::connecting) {
     text_quiet("Asking...");
   }
@@ -251,6 +253,43 @@ void draw_machine(State& state, const MachineStatus& status, const Workspace& wo
                                   [](const MachineCheck& check) { return check.result == MachineCheck::Result::bad; });
   if (is_bad || state.opened == status.machine.alias) draw_checks(status.checks);
   draw_work(status, workspace, commands);
+  end_card();
+  ImGui::PopID();
+  gap(12);
+}
+
+// A machine that the project's file brought along: history until the user adopts it.
+void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& commands) {
+  ImGui::PushID(machine.alias.c_str());
+  begin_tall_card("##in file");
+  const bool is_asking = state.adopting == machine.alias;
+  float buttons = 0;
+  for (const char* label : {is_asking ? "Really adopt" : "Adopt...", is_asking ? "Cancel" : ""})
+    buttons += ImGui::CalcTextSize(label).x + 2 * ImGui::GetStyle().FramePadding.x;
+  const float right = ImGui::GetContentRegionMax().x;
+  const char* const word = "from the file";
+  ImGui::AlignTextToFramePadding();
+  text_cut(harmless(machine.alias), right - buttons - pill_size(word).x - px(48), palette().text, fonts().semibold,
+           text_size);
+  ImGui::SameLine(0, px(12));
+  pill_beside_buttons(word, Tone::warning);
+  ImGui::SameLine(right - buttons);
+  if (is_asking) {
+    if (quiet_button("Really adopt")) {
+      commands.push_back(AdoptMachine{machine.alias});
+      state.adopting.clear();
+    }
+    mark("machines.adopt.really");
+    ImGui::SameLine();
+    if (quiet_button("Cancel")) state.adopting.clear();
+  } else if (quiet_button("Adopt...")) {
+    state.adopting = machine.alias;
+  }
+  mark("machines.adopt." + harmless(machine.alias));
+  text_quiet_wrapped("It came with the project's file, so nothing connects to it." +
+                     std::string(is_asking ? " If you adopt it:" : ""));
+  if (is_asking)
+    for (const std::string& sentence : adoption_text(machine)) text_sentence(sentence);
   end_card();
   ImGui::PopID();
   gap(12);
@@ -266,7 +305,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
     state.form.draw(workspace, commands);
     gap(12);
   }
-  if (workspace.machines.empty() && !state.form.is_open()) {
+  if (workspace.machines.empty() && workspace.machines_in_file.empty() && !state.form.is_open()) {
     empty_state(
         "No machines yet",
         "Add a host of your ~/.ssh/config, and Launch can train there. Its GPUs, its queue and its runs appear here.");
@@ -274,6 +313,7 @@ void draw(State& state, const Workspace& workspace, Commands& commands) {
   }
   ImGui::BeginChild("##machines", ImVec2(0, 0));
   for (const MachineStatus& status : workspace.machines) draw_machine(state, status, workspace, commands);
+  for (const MachineInFile& machine : workspace.machines_in_file) draw_machine_in_file(state, machine, commands);
   ImGui::EndChild();
 }
 

@@ -1,18 +1,17 @@
 #include "storage/database/events/spill_file.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <system_error>
 
 #include "storage/database/events/event_bytes.h"
 #include "storage/database/new_file.h"
+#include "storage/user_folders.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -22,18 +21,7 @@ constexpr std::string_view spill_magic("SLSPILL\1", 8);
 constexpr std::size_t spill_read_bytes = 1 << 20;
 
 fs::path cache_folder() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  fs::path cache = variable("XDG_CACHE_HOME");
-  if (!cache.is_absolute()) {
-    fs::path home = variable("HOME");
-    if (home.empty())
-      if (const passwd* user = ::getpwuid(::getuid())) home = user->pw_dir;
-    cache = home / ".cache";
-  }
-  return cache / "stepladder" / "spill";
+  return user_folder("XDG_CACHE_HOME", ".cache") / "stepladder" / "spill";
 }
 
 bool write_all(int descriptor, std::string_view bytes, std::int64_t at) {

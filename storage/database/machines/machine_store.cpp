@@ -1,6 +1,8 @@
+// Orders are read from the OrderBook only; the project's tables get copies for readers, and keep what came of them.
 #include "storage/database/machines/machine_store.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "storage/bounded_text.h"
 #include "storage/database/database.h"
@@ -11,153 +13,341 @@
 namespace stepladder {
 namespace {
 
-constexpr const char* machine_columns =
-    "alias, is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, nodes, tasks_per_node, "
-    "added_at, "
-    "facts, heard_at, lost_at, lost_why";
-constexpr const char* far_run_columns = "uid, alias, kind, name, request, sent, state, asked_at, is_started, is_over";
+using Json = nlohmann::ordered_json;
 
-Machine read_machine(Statement& row) {
-  return {.alias = row.text(0),
-          .is_local = row.integer(1) != 0,
-          .folder = row.text(2),
-          .program = row.text(3),
-          .uses_slurm = row.integer(4) != 0,
-          .slurm = {.partition = row.text(5),
-                    .account = row.text(6),
-                    .time = row.text(7),
-                    .gpus = row.integer(8),
-                    .nodes = row.integer(9),
-                    .tasks_per_node = row.integer(10)},
-          .added_at = row.real(11),
-          .facts = row.text(12),
-          .heard_at = row.real(13),
-          .lost_at = row.real(14),
-          .lost_why = row.text(15)};
+constexpr const char* machine_kind = "machine";
+constexpr const char* far_run_kind = "far run";
+
+Json parsed(const std::string& text) {
+  Json json = Json::parse(text, nullptr, false);
+  return json.is_object() ? json : Json::object();
 }
 
-FarRun read_far_run(Statement& row) {
-  return {.uid = row.text(0),
-          .alias = row.text(1),
-          .kind = row.text(2),
-          .name = row.text(3),
-          .request = row.text(4),
-          .sent = row.text(5),
-          .state = row.text(6),
-          .asked_at = row.real(7),
-          .is_started = row.integer(8) != 0,
-          .is_over = row.integer(9) != 0};
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+template <class Value>
+Value value_in(const Json& json, const char* name, Value otherwise) {
+  const auto found = json.find(name);
+  if (found == json.end()) return otherwise;
+  try {
+    return found->get<Value>();
+  } catch (const Json::exception&) {
+    return otherwise;
+  }
+}
+
+double time_in(const Json& json, const char* name) {
+  return value_in<double>(json, name, missing);
+}
+
+// A text of an order, if its rule allows it.
+template <class Text>
+bool take(const Json& json, const char* name, Text& into) {
+  const auto text = Text::from(value_in<std::string>(json, name, ""));
+  if (text) into = *text;
+  return text.has_value();
+}
+
+Order order_of(const Machine& machine) {
+  const SlurmRequest& slurm = machine.slurm;
+  return {machine.alias.text(), dumped({{"alias", machine.alias.text()},
+                                        {"is_local", machine.is_local},
+                                        {"folder", machine.folder.text()},
+                                        {"program", machine.program.text()},
+                                        {"uses_slurm", machine.uses_slurm},
+                                        {"partition", slurm.partition.text()},
+                                        {"account", slurm.account.text()},
+                                        {"time", slurm.time.text()},
+                                        {"gpus", slurm.gpus},
+                                        {"nodes", slurm.nodes},
+                                        {"tasks_per_node", slurm.tasks_per_node},
+                                        {"added_at", machine.added_at}})};
+}
+
+// nullopt if a value isn't allowed.
+std::optional<Machine> machine_in(const Order& order) {
+  const Json json = parsed(order.text);
+  Machine machine{.is_local = value_in(json, "is_local", false),
+                  .uses_slurm = value_in(json, "uses_slurm", false),
+                  .added_at = time_in(json, "added_at")};
+  SlurmRequest& slurm = machine.slurm;
+  const bool is_allowed = take(json, "alias", machine.alias) && take(json, "folder", machine.folder) &&
+                          take(json, "program", machine.program) && take(json, "partition", slurm.partition) &&
+                          take(json, "account", slurm.account) && take(json, "time", slurm.time);
+  slurm.gpus = value_in<std::int64_t>(json, "gpus", 0);
+  slurm.nodes = value_in<std::int64_t>(json, "nodes", 0);
+  slurm.tasks_per_node = value_in<std::int64_t>(json, "tasks_per_node", 0);
+  return is_allowed ? std::optional(machine) : std::nullopt;
+}
+
+Order order_of(const FarRun& run) {
+  return {run.uid.text(), dumped({{"alias", run.alias.text()},
+                                  {"kind", run.kind},
+                                  {"name", run.name},
+                                  {"request", run.request},
+                                  {"shown", run.shown},
+                                  {"sent", run.sent},
+                                  {"state", run.state},
+                                  {"asked_at", run.asked_at},
+                                  {"is_started", run.is_started},
+                                  {"is_over", run.is_over}})};
+}
+
+std::optional<FarRun> far_run_in(const Order& order) {
+  const auto uid = Uid::from(order.subject);
+  const Json json = parsed(order.text);
+  const auto alias = MachineAlias::from(value_in<std::string>(json, "alias", ""));
+  if (!uid || !alias) return std::nullopt;
+  return FarRun{.uid = *uid,
+                .alias = *alias,
+                .kind = value_in<std::string>(json, "kind", ""),
+                .name = value_in<std::string>(json, "name", ""),
+                .request = value_in<std::string>(json, "request", ""),
+                .shown = value_in<std::string>(json, "shown", ""),
+                .sent = value_in<std::string>(json, "sent", ""),
+                .state = value_in<std::string>(json, "state", ""),
+                .asked_at = time_in(json, "asked_at"),
+                .is_started = value_in(json, "is_started", false),
+                .is_over = value_in(json, "is_over", false)};
 }
 
 }  // namespace
 
+Uid new_uid() {
+  return *Uid::from(random_uid());
+}
+
+MachineStore::MachineStore(Database& project)
+    : project_(project), orders_(project.file().empty() ? OrderBook(std::filesystem::path()) : OrderBook()) {
+  std::error_code error;
+  if (!project.file().empty()) path_ = std::filesystem::weakly_canonical(project.file(), error).string();
+}
+
+// A copy of the file has the same id and another path, a stranger's file at the same path another id.
+std::string MachineStore::place() {
+  Statement row(project_, "SELECT value FROM settings WHERE key = 'project_id'");
+  if (!row.step()) return {};
+  const auto id = Uid::from(row.text(0));
+  return id ? id->text() + " " + path_ : "";
+}
+
+std::string MachineStore::place_to_write() {
+  if (std::string known = place(); !known.empty()) return known;
+  Statement(project_, "INSERT OR REPLACE INTO settings (key, value) VALUES ('project_id', ?)").bind(random_uid()).run();
+  return place();
+}
+
+// What the link has found out of it is in the project.
+std::optional<Machine> MachineStore::machine_from(const Order& order) {
+  std::optional<Machine> machine = machine_in(order);
+  if (!machine) return std::nullopt;
+  Statement row(project_, "SELECT facts, heard_at, lost_at, lost_why FROM machines WHERE alias = ?");
+  row.bind(machine->alias.text());
+  if (!row.step()) return machine;
+  machine->facts = row.text(0);
+  machine->heard_at = row.real(1);
+  machine->lost_at = row.real(2);
+  machine->lost_why = row.text(3);
+  return machine;
+}
+
 std::vector<Machine> MachineStore::machines() {
-  Statement rows(database_, std::string("SELECT ") + machine_columns + " FROM machines");
   std::vector<Machine> machines;
-  while (rows.step()) machines.push_back(read_machine(rows));
+  for (const Order& order : orders_.all(machine_kind, place()))
+    if (auto machine = machine_from(order)) machines.push_back(std::move(*machine));
   std::sort(machines.begin(), machines.end(),
-            [](const Machine& a, const Machine& b) { return naturally_before(a.alias, b.alias); });
+            [](const Machine& a, const Machine& b) { return naturally_before(a.alias.text(), b.alias.text()); });
   return machines;
 }
 
-std::optional<Machine> MachineStore::machine(std::string_view alias) {
-  Statement row(database_, std::string("SELECT ") + machine_columns + " FROM machines WHERE alias = ?");
-  row.bind(alias);
-  return row.step() ? std::optional(read_machine(row)) : std::nullopt;
+std::optional<Machine> MachineStore::machine(const MachineAlias& alias) {
+  const auto text = orders_.find(machine_kind, place(), alias.text());
+  return text ? machine_from({alias.text(), *text}) : std::nullopt;
 }
 
-void MachineStore::save(const Machine& machine) {
+void MachineStore::save(const Machine& asked) {
+  Machine machine = asked;
+  if (is_missing(machine.added_at)) machine.added_at = unix_now();
+  const SlurmRequest& slurm = machine.slurm;
   Statement put(
-      database_,
+      project_,
       "INSERT INTO machines (alias, is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, "
       "nodes, tasks_per_node, added_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (alias) DO UPDATE "
       "SET is_local = excluded.is_local, folder = excluded.folder, program = excluded.program, uses_slurm = "
       "excluded.uses_slurm, partition = excluded.partition, account = excluded.account, time_limit = "
       "excluded.time_limit, gpus = excluded.gpus, nodes = excluded.nodes, tasks_per_node = "
       "excluded.tasks_per_node");
-  put.bind(machine.alias).bind(int{machine.is_local}).bind(machine.folder).bind(machine.program);
-  put.bind(int{machine.uses_slurm}).bind(machine.slurm.partition).bind(machine.slurm.account).bind(machine.slurm.time);
-  put.bind(machine.slurm.gpus).bind(machine.slurm.nodes).bind(machine.slurm.tasks_per_node);
-  put.bind(is_missing(machine.added_at) ? unix_now() : machine.added_at).run();
+  put.bind(machine.alias.text()).bind(int{machine.is_local}).bind(machine.folder.text()).bind(machine.program.text());
+  put.bind(int{machine.uses_slurm}).bind(slurm.partition.text()).bind(slurm.account.text()).bind(slurm.time.text());
+  put.bind(slurm.gpus).bind(slurm.nodes).bind(slurm.tasks_per_node).bind(machine.added_at).run();
+  orders_.put(machine_kind, place_to_write(), {order_of(machine)});
 }
 
-void MachineStore::remove(std::string_view alias) {
-  Statement(database_, "DELETE FROM machines WHERE alias = ?").bind(alias).run();
+void MachineStore::remove(const MachineAlias& alias) {
+  orders_.remove(machine_kind, place(), alias.text());
+  Statement(project_, "DELETE FROM machines WHERE alias = ?").bind(alias.text()).run();
 }
 
-void MachineStore::heard(std::string_view alias, double at, const std::string& facts) {
+std::vector<MachineInFile> MachineStore::machines_in_file() {
+  std::vector<MachineInFile> machines;
+  const std::string ours = place();
+  Statement rows(project_,
+                 "SELECT alias, is_local, folder, program, uses_slurm, partition, account, time_limit FROM machines");
+  while (rows.step()) {
+    if (orders_.find(machine_kind, ours, rows.text(0))) continue;
+    machines.push_back({.alias = rows.text(0),
+                        .folder = rows.text(2),
+                        .program = rows.text(3),
+                        .partition = rows.text(5),
+                        .account = rows.text(6),
+                        .time = rows.text(7),
+                        .is_local = rows.integer(1) != 0,
+                        .uses_slurm = rows.integer(4) != 0});
+    Statement runs(project_,
+                   "SELECT uid, kind, name, request, is_started FROM far_runs WHERE alias = ? AND is_over = 0 ORDER BY "
+                   "asked_at, uid");
+    runs.bind(rows.text(0));
+    while (runs.step())
+      machines.back().open_runs.push_back(
+          {runs.text(0), runs.text(1), runs.text(2), runs.text(3), runs.integer(4) != 0});
+  }
+  std::sort(machines.begin(), machines.end(),
+            [](const MachineInFile& a, const MachineInFile& b) { return naturally_before(a.alias, b.alias); });
+  return machines;
+}
+
+Machine MachineStore::adopt(const std::string& alias) {
+  Statement row(
+      project_,
+      "SELECT is_local, folder, program, uses_slurm, partition, account, time_limit, gpus, nodes, tasks_per_node, "
+      "added_at FROM machines WHERE alias = ?");
+  row.bind(alias);
+  if (!row.step()) throw StorageError("the project has no machine of this name");
+  const auto checked = [&]<class Text>(Text& into, const std::string& text) {
+    if (const std::string why = Text::refused(text); !why.empty())
+      throw StorageError("the machine can't be adopted: " + why);
+    into = *Text::from(text);
+  };
+  Machine machine{.is_local = row.integer(0) != 0, .uses_slurm = row.integer(3) != 0, .added_at = row.real(10)};
+  checked(machine.alias, alias);
+  checked(machine.folder, row.text(1));
+  checked(machine.program, row.text(2));
+  checked(machine.slurm.partition, row.text(4));
+  checked(machine.slurm.account, row.text(5));
+  checked(machine.slurm.time, row.text(6));
+  machine.slurm.gpus = std::clamp<std::int64_t>(row.integer(7), 0, 64);
+  machine.slurm.nodes = std::clamp<std::int64_t>(row.integer(8), 0, 4096);
+  machine.slurm.tasks_per_node = std::clamp<std::int64_t>(row.integer(9), 0, 64);
+  const std::string ours = place_to_write();
+  Statement runs(project_,
+                 "SELECT uid, kind, name, request, sent, state, asked_at FROM far_runs WHERE alias = ? AND is_started "
+                 "<> 0 AND is_over = 0");
+  runs.bind(alias);
+  std::vector<Order> started;
+  while (runs.step()) {
+    const auto uid = Uid::from(runs.text(0));
+    if (!uid) continue;
+    started.push_back(order_of({.uid = *uid,
+                                .alias = machine.alias,
+                                .kind = runs.text(1),
+                                .name = runs.text(2),
+                                .request = runs.text(3),
+                                .shown = runs.text(3),
+                                .sent = runs.text(4),
+                                .state = runs.text(5),
+                                .asked_at = runs.real(6),
+                                .is_started = true}));
+  }
+  orders_.put(far_run_kind, ours, started);
+  orders_.put(machine_kind, ours, {order_of(machine)});
+  return machine;
+}
+
+void MachineStore::heard(const MachineAlias& alias, double at, const std::string& facts) {
   Statement(
-      database_,
+      project_,
       "UPDATE machines SET heard_at = ?, lost_at = NULL, lost_why = NULL, facts = CASE WHEN ?2 = '' THEN facts ELSE "
       "?2 END WHERE alias = ?3")
       .bind(at)
       .bind(facts)
-      .bind(alias)
+      .bind(alias.text())
       .run();
 }
 
-void MachineStore::lost(std::string_view alias, double at, const std::string& why) {
-  Statement(database_, "UPDATE machines SET lost_at = coalesce(lost_at, ?), lost_why = ? WHERE alias = ?")
+void MachineStore::lost(const MachineAlias& alias, double at, const std::string& why) {
+  Statement(project_, "UPDATE machines SET lost_at = coalesce(lost_at, ?), lost_why = ? WHERE alias = ?")
       .bind(at)
       .bind(bounded(why, longest_line))
-      .bind(alias)
+      .bind(alias.text())
       .run();
 }
 
-FarRun MachineStore::add_run(FarRun run) {
-  run.uid = random_uid();
-  run.asked_at = unix_now();
-  run.name = bounded(run.name, longest_name);
-  Statement(database_,
-            std::string("INSERT INTO far_runs (") + far_run_columns + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .bind(run.uid)
-      .bind(run.alias)
-      .bind(run.kind)
-      .bind(run.name)
-      .bind(run.request)
-      .bind(run.sent)
-      .bind(run.state)
-      .bind(run.asked_at)
-      .bind(int{run.is_started})
-      .bind(int{run.is_over})
-      .run();
-  return run;
-}
-
-std::vector<FarRun> MachineStore::open_runs() {
-  Statement rows(database_,
-                 std::string("SELECT ") + far_run_columns + " FROM far_runs WHERE is_over = 0 ORDER BY asked_at, uid");
-  std::vector<FarRun> runs;
-  while (rows.step()) runs.push_back(read_far_run(rows));
+std::vector<FarRun> MachineStore::add_runs(std::vector<FarRun> runs) {
+  std::vector<Order> orders;
+  Transaction all(project_);
+  for (FarRun& run : runs) {
+    run.asked_at = unix_now();
+    run.name = bounded(run.name, longest_name);
+    Statement(project_,
+              "INSERT INTO far_runs (uid, alias, kind, name, request, sent, state, asked_at, is_started, is_over) "
+              "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(run.uid.text())
+        .bind(run.alias.text())
+        .bind(run.kind)
+        .bind(run.name)
+        .bind(run.shown)
+        .bind(run.sent)
+        .bind(run.state)
+        .bind(run.asked_at)
+        .bind(int{run.is_started})
+        .bind(int{run.is_over})
+        .run();
+    orders.push_back(order_of(run));
+  }
+  const std::string ours = place_to_write();
+  all.commit();
+  orders_.put(far_run_kind, ours, orders);  // last: an order without its row would be carried out unseen
   return runs;
 }
 
-std::optional<FarRun> MachineStore::far_run(std::string_view uid) {
-  Statement row(database_, std::string("SELECT ") + far_run_columns + " FROM far_runs WHERE uid = ?");
-  row.bind(uid);
-  return row.step() ? std::optional(read_far_run(row)) : std::nullopt;
+std::vector<FarRun> MachineStore::open_runs() {
+  std::vector<FarRun> runs;
+  for (const Order& order : orders_.all(far_run_kind, place()))
+    if (auto run = far_run_in(order); run && !run->is_over) runs.push_back(std::move(*run));
+  std::sort(runs.begin(), runs.end(), [](const FarRun& a, const FarRun& b) {
+    return std::pair(a.asked_at, a.uid.text()) < std::pair(b.asked_at, b.uid.text());
+  });
+  return runs;
+}
+
+std::optional<FarRun> MachineStore::far_run(const Uid& uid) {
+  const auto text = orders_.find(far_run_kind, place(), uid.text());
+  return text ? far_run_in({uid.text(), *text}) : std::nullopt;
 }
 
 void MachineStore::update(const FarRun& run) {
-  Statement(database_, "UPDATE far_runs SET request = ?, state = ?, is_started = ?, is_over = ? WHERE uid = ?")
-      .bind(run.request)
+  Statement(project_, "UPDATE far_runs SET request = ?, state = ?, is_started = ?, is_over = ? WHERE uid = ?")
+      .bind(run.shown)
       .bind(run.state)
       .bind(int{run.is_started})
       .bind(int{run.is_over})
-      .bind(run.uid)
+      .bind(run.uid.text())
       .run();
+  orders_.put(far_run_kind, place_to_write(), {order_of(run)});
 }
 
-void MachineStore::add_member(RunId run, std::string_view far_uid) {
-  Statement(database_, "INSERT OR REPLACE INTO far_members (run_id, far_uid) VALUES (?, ?)")
+void MachineStore::add_member(RunId run, const Uid& far_uid) {
+  Statement(project_, "INSERT OR REPLACE INTO far_members (run_id, far_uid) VALUES (?, ?)")
       .bind(run)
-      .bind(far_uid)
+      .bind(far_uid.text())
       .run();
 }
 
-std::vector<RunId> MachineStore::members(std::string_view far_uid) {
-  Statement rows(database_, "SELECT run_id FROM far_members WHERE far_uid = ? ORDER BY run_id");
-  rows.bind(far_uid);
+std::vector<RunId> MachineStore::members(const Uid& far_uid) {
+  Statement rows(project_, "SELECT run_id FROM far_members WHERE far_uid = ? ORDER BY run_id");
+  rows.bind(far_uid.text());
   std::vector<RunId> runs;
   while (rows.step()) runs.push_back(rows.integer(0));
   return runs;
@@ -165,12 +355,18 @@ std::vector<RunId> MachineStore::members(std::string_view far_uid) {
 
 std::optional<FarPlace> MachineStore::place_of(RunId run) {
   Statement row(
-      database_,
+      project_,
       "SELECT far_runs.alias, far_runs.uid, machines.lost_at FROM far_members JOIN far_runs ON far_runs.uid = "
       "far_members.far_uid LEFT JOIN machines ON machines.alias = far_runs.alias WHERE far_members.run_id = ?");
   row.bind(run);
   if (!row.step()) return std::nullopt;
   return FarPlace{row.text(0), row.text(1), row.real(2)};
+}
+
+std::optional<FarRun> MachineStore::far_run_of(RunId run) {
+  const auto known = place_of(run);
+  const auto uid = known ? Uid::from(known->far_uid) : std::nullopt;
+  return uid ? far_run(*uid) : std::nullopt;
 }
 
 }  // namespace stepladder

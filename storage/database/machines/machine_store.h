@@ -1,5 +1,5 @@
-// Machines that runs are launched on, and what was started there (docs/database.md). A part of RunStore, which has its
-// threads, locks and errors.
+// Machines that runs are launched on, and what was started there (docs/database.md, docs/security.md). A part of
+// RunStore, which has its threads, locks and errors.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "storage/checked_text.h"
+#include "storage/database/orders/order_book.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -16,9 +18,9 @@ class Database;
 
 // What Slurm is asked for; empty and 0: what the cluster gives without being asked.
 struct SlurmRequest {
-  std::string partition;
-  std::string account;
-  std::string time;       // as sbatch takes it: "02:00:00"
+  SlurmWord partition;
+  SlurmWord account;
+  SlurmWord time;         // as sbatch takes it: "02:00:00"
   std::int64_t gpus = 0;  // of each node
   std::int64_t nodes = 0;
   std::int64_t tasks_per_node = 0;
@@ -26,10 +28,10 @@ struct SlurmRequest {
 };
 
 struct Machine {
-  std::string alias;        // what ssh calls it; names and shell words can't begin with "-"
+  MachineAlias alias;
   bool is_local = false;    // this machine: nothing goes through ssh
-  std::string folder;       // there; empty: ~/.stepladder
-  std::string program;      // the installed Stepladder there; empty: `stepladder` as the shell finds it
+  MachineFolder folder;     // there; empty: ~/.stepladder
+  MachineProgram program;   // the installed Stepladder there; empty: `stepladder` as the shell finds it
   bool uses_slurm = false;  // what is launched there becomes a job
   SlurmRequest slurm;
   double added_at = missing;
@@ -43,11 +45,12 @@ struct Machine {
 
 // Something that was started on a machine: a watched command, or a Stepladder there that trains.
 struct FarRun {
-  std::string uid;  // 32 hexadecimal digits, also the name of its folder there
-  std::string alias;
+  Uid uid;  // also the name of its folder there
+  MachineAlias alias;
   std::string kind;  // "watch", "train", "ladder", "sweep", "record", "setup"
   std::string name;
   std::string request;  // JSON: `start` of docs/far.md
+  std::string shown;    // the same without secrets, which is all that the project gets
   std::string sent;     // JSON: the working tree that was sent; empty: none
   std::string state;    // JSON, as the machine said last; empty: it has said nothing
   double asked_at = missing;
@@ -55,39 +58,70 @@ struct FarRun {
   bool is_over = false;     // it has ended there, and everything from there is stored
 };
 
-// Where a run trains, if it isn't here.
+// Where a run trains, if it isn't here, as the project has it: texts to show. FarRun::alias is what may be connected
+// to.
 struct FarPlace {
   std::string alias;
   std::string far_uid;
   double lost_at = missing;  // as Machine's
 };
 
+// A machine of the project's table that isn't this user's: the file came from elsewhere, was moved or copied, or an
+// earlier version wrote it. Texts to show; nothing connects to it.
+struct MachineInFile {
+  std::string alias, folder, program, partition, account, time;
+  bool is_local = false;
+  bool uses_slurm = false;
+  struct Started {
+    std::string uid, kind, name;
+    std::string request;  // JSON
+    bool is_started = false;
+  };
+  std::vector<Started> open_runs;  // not over, oldest first
+};
+
+Uid new_uid();  // random
+
+// Machines, and what was asked of them, are orders: they are kept in the user's OrderBook, by the project's id and
+// path. The project has copies of them for readers, which nobody acts on, and what came of them.
 class MachineStore {
  public:
-  explicit MachineStore(Database& database) : database_(database) {}
+  explicit MachineStore(Database& project);
 
   std::vector<Machine> machines();  // by alias
-  std::optional<Machine> machine(std::string_view alias);
+  std::optional<Machine> machine(const MachineAlias& alias);
   void save(const Machine& machine);  // adds it, or replaces what was asked for
-  void remove(std::string_view alias);
+  void remove(const MachineAlias& alias);
+
+  std::vector<MachineInFile> machines_in_file();  // by alias
+  // Makes it one of the user's machines, with what has been started there, which is then followed. What wasn't started
+  // stays history. Throws StorageError, with the reason, if a value isn't allowed.
+  Machine adopt(const std::string& alias);
 
   // What the link to it has found out.
-  void heard(std::string_view alias, double at, const std::string& facts);  // empty facts: as they were
-  void lost(std::string_view alias, double at, const std::string& why);
+  void heard(const MachineAlias& alias, double at, const std::string& facts);  // empty facts: as they were
+  void lost(const MachineAlias& alias, double at, const std::string& why);
 
-  // Draws the uid and the time.
-  FarRun add_run(FarRun run);
+  // All of them or none. Sets their time, and returns them as they are stored.
+  std::vector<FarRun> add_runs(std::vector<FarRun> runs);
   std::vector<FarRun> open_runs();  // not over, oldest first
-  std::optional<FarRun> far_run(std::string_view uid);
-  void update(const FarRun& run);  // request, state, is_started, is_over
+  std::optional<FarRun> far_run(const Uid& uid);
+  void update(const FarRun& run);  // request, shown, state, is_started, is_over
 
   // Which of the file's runs it has become.
-  void add_member(RunId run, std::string_view far_uid);
-  std::vector<RunId> members(std::string_view far_uid);
+  void add_member(RunId run, const Uid& far_uid);
+  std::vector<RunId> members(const Uid& far_uid);
   std::optional<FarPlace> place_of(RunId run);
+  std::optional<FarRun> far_run_of(RunId run);  // the order behind it; nullopt also if it isn't this user's
 
  private:
-  Database& database_;
+  std::string place();  // of the project's orders; empty: it has none
+  std::string place_to_write();
+  std::optional<Machine> machine_from(const Order& order);
+
+  Database& project_;
+  OrderBook orders_;
+  std::string path_;  // of the project, without links
 };
 
 }  // namespace stepladder

@@ -1,7 +1,4 @@
 // How a file is opened, and the parts that have a class of their own.
-#include <pwd.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -10,6 +7,7 @@
 #include "storage/database/rescue/write_ahead_log.h"
 #include "storage/database/run_store/run_store_impl.h"
 #include "storage/database/schema.h"
+#include "storage/user_folders.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -67,19 +65,8 @@ FollowStore& RunStore::following() {
 }
 
 fs::path default_database_file() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    return fs::path(value ? value : "");
-  };
-  if (fs::path file = variable("STEPLADDER_DB"); !file.empty()) return file;
-  fs::path data = variable("XDG_DATA_HOME");
-  if (!data.is_absolute()) {  // the XDG specification ignores relative ones
-    fs::path home = variable("HOME");
-    if (home.empty())
-      if (const passwd* user = getpwuid(getuid())) home = user->pw_dir;
-    data = home / ".local" / "share";
-  }
-  return data / "stepladder" / "stepladder.db";
+  if (const char* named = std::getenv("STEPLADDER_DB"); named && *named) return named;
+  return user_folder("XDG_DATA_HOME", ".local/share") / "stepladder" / "stepladder.db";
 }
 
 }  // namespace stepladder

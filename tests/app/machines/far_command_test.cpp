@@ -14,7 +14,7 @@ namespace stepladder {
 namespace {
 
 TEST(FarCommand, ALadderTravelsAsWordsThatNoShellReads) {
-  Machine machine{.alias = "box", .program = "/opt/it's here/stepladder"};
+  Machine machine{.alias = *MachineAlias::from("box"), .program = *MachineProgram::from("/opt/it's here/stepladder")};
   LadderRequest request;
   apply_preset(request.base, "nano");
   request.base.data = "/data/it's $(touch x); `y` \"z\".txt";
@@ -26,7 +26,7 @@ TEST(FarCommand, ALadderTravelsAsWordsThatNoShellReads) {
   const std::vector<std::string>& words = ladder.command.command;
   ASSERT_GT(words.size(), 6u);
   EXPECT_EQ(words[0], "/bin/sh");
-  EXPECT_EQ(words[3], machine.program);
+  EXPECT_EQ(words[3], machine.program.text());
   EXPECT_EQ(words[4], "ladder");
   const auto data = std::find(words.begin(), words.end(), "--data");
   ASSERT_NE(data, words.end());
@@ -49,17 +49,26 @@ TEST(FarCommand, Base64IsReadBackAndMistakesAreRefused) {
 
 TEST(Machines, NamesAndFoldersThatAShellOrSshWouldMisreadAreRefused) {
   for (const char* name : {"", "-oProxyCommand=x", "a b", "a;b", "a'b", "a\nb", "a$b", "a`b`"})
-    EXPECT_NE(refused_alias(name), "") << name;
+    EXPECT_NE(MachineAlias::refused(name), "") << name;
   for (const char* name : {"box", "me@box.example.org", "10.0.0.1", "[::1]", "gpu-01.cluster"})
-    EXPECT_EQ(refused_alias(name), "") << name;
-  for (const char* folder : {"relative", "~other/x", "/a'b", "/a\"b", "/a$b", "/a`b", "/a\\b", "/a\nb"})
-    EXPECT_NE(refused_folder(folder), "") << folder;
+    EXPECT_EQ(MachineAlias::refused(name), "") << name;
+  for (const char* folder : {"relative", "~other/x", "/a'b", "/a\"b", "/a$b", "/a`b", "/a\\b", "/a\nb", "/tmp/$(id)"})
+    EXPECT_NE(MachineFolder::refused(folder), "") << folder;
   for (const char* folder : {"", "/scratch/me/.stepladder", "~/with space"})
-    EXPECT_EQ(refused_folder(folder), "") << folder;
+    EXPECT_EQ(MachineFolder::refused(folder), "") << folder;
+}
+
+TEST(Machines, WordsThatSbatchWouldTakeForMoreThanAValueAreRefused) {
+  for (const char* word : {"-p", "--wrap=id", "gpu --wrap=id", "gpu\n#SBATCH --wrap=id", "a;b", "$(id)", "a=b"})
+    EXPECT_NE(SlurmWord::refused(word), "") << word;
+  EXPECT_NE(SlurmWord::refused(std::string("a\0b", 3)), "");
+  for (const char* word : {"", "gpu", "gpu,cpu", "02:00:00", "1-12:00:00", "me@physics", "gpu_a100.8+"})
+    EXPECT_EQ(SlurmWord::refused(word), "") << word;
+  for (const char* program : {"-c", "a\nb", "a\x1b[2J"}) EXPECT_NE(MachineProgram::refused(program), "") << program;
 }
 
 TEST(Machines, ChecksSayWhatIsWrongAndWhatToDo) {
-  const Machine machine{.alias = "box", .uses_slurm = true};
+  const Machine machine{.alias = *MachineAlias::from("box"), .uses_slurm = true};
   MachineReport report{.is_reachable = true,
                        .host = "node1",
                        .folder = "/home/me/.stepladder",

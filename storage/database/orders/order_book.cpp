@@ -1,0 +1,84 @@
+#include "storage/database/orders/order_book.h"
+
+#include <utility>
+
+#include "storage/database/database.h"
+#include "storage/user_folders.h"
+
+namespace stepladder {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* schema =
+    "CREATE TABLE IF NOT EXISTS orders (kind TEXT NOT NULL, place TEXT NOT NULL, subject TEXT NOT NULL, text TEXT NOT "
+    "NULL, PRIMARY KEY (kind, place, subject)) WITHOUT ROWID";
+
+}  // namespace
+
+fs::path default_order_file() {
+  return user_folder("XDG_STATE_HOME", ".local/state") / "stepladder" / "orders.db";
+}
+
+OrderBook::OrderBook() : OrderBook(default_order_file()) {}
+OrderBook::OrderBook(fs::path file) : file_(std::move(file)) {}
+OrderBook::OrderBook(OrderBook&&) noexcept = default;
+OrderBook::~OrderBook() = default;
+
+Database* OrderBook::opened(bool creates) {
+  if (database_) return database_.get();
+  if (file_.empty()) {
+    database_ = std::make_unique<Database>(Database::InMemory());
+  } else {
+    std::error_code error;
+    if (!creates && !fs::exists(file_, error)) return nullptr;
+    auto database = std::make_unique<Database>(file_, Database::Mode::read_write);
+    database->use_write_ahead_log();
+    database_ = std::move(database);
+  }
+  database_->execute(schema);
+  return database_.get();
+}
+
+std::optional<std::string> OrderBook::find(const std::string& kind, const std::string& place,
+                                           const std::string& subject) {
+  Database* const database = opened(false);
+  if (!database) return std::nullopt;
+  Statement row(*database, "SELECT text FROM orders WHERE kind = ? AND place = ? AND subject = ?");
+  row.bind(kind).bind(place).bind(subject);
+  return row.step() ? std::optional(row.text(0)) : std::nullopt;
+}
+
+std::vector<Order> OrderBook::all(const std::string& kind, const std::string& place) {
+  Database* const database = opened(false);
+  if (!database) return {};
+  Statement rows(*database, "SELECT subject, text FROM orders WHERE kind = ? AND place = ? ORDER BY subject");
+  rows.bind(kind).bind(place);
+  std::vector<Order> orders;
+  while (rows.step()) orders.push_back({rows.text(0), rows.text(1)});
+  return orders;
+}
+
+void OrderBook::put(const std::string& kind, const std::string& place, const std::vector<Order>& orders) {
+  Database& database = *opened(true);
+  Transaction all(database);
+  for (const Order& order : orders)
+    Statement(database, "INSERT OR REPLACE INTO orders (kind, place, subject, text) VALUES (?, ?, ?, ?)")
+        .bind(kind)
+        .bind(place)
+        .bind(order.subject)
+        .bind(order.text)
+        .run();
+  all.commit();
+}
+
+void OrderBook::remove(const std::string& kind, const std::string& place, const std::string& subject) {
+  Database* const database = opened(false);
+  if (!database) return;
+  Statement(*database, "DELETE FROM orders WHERE kind = ? AND place = ? AND subject = ?")
+      .bind(kind)
+      .bind(place)
+      .bind(subject)
+      .run();
+}
+
+}  // namespace stepladder

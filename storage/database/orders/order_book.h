@@ -1,0 +1,51 @@
+// What this user has asked the program to do later: connect to a machine, start a command there, go on with an
+// experiment. Kept outside every project, in $XDG_STATE_HOME/stepladder/orders.db, which only this user may read, since
+// projects and folders are passed on and a stranger may have written anything into them (docs/security.md). Nothing
+// that a project says makes the program act unless the order is here.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "storage/errors.h"
+
+namespace stepladder {
+
+class Database;
+
+struct Order {
+  std::string subject;  // whom it is about: a machine's alias, a uid
+  std::string text;     // JSON, as its writer understands it
+};
+
+// One thread at a time; several processes may each have theirs. Reading never creates the file. Every verb throws
+// StorageError.
+class OrderBook {
+ public:
+  OrderBook();                                     // this user's
+  explicit OrderBook(std::filesystem::path file);  // empty: in memory, gone with this object
+  OrderBook(OrderBook&&) noexcept;
+  ~OrderBook();
+
+  // `place` is what the order belongs to: a project (RunStore::place) or a folder.
+  std::optional<std::string> find(const std::string& kind, const std::string& place, const std::string& subject);
+  std::vector<Order> all(const std::string& kind, const std::string& place);                      // by subject
+  void put(const std::string& kind, const std::string& place, const std::vector<Order>& orders);  // all or none
+  void remove(const std::string& kind, const std::string& place, const std::string& subject);
+
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  Database* opened(bool creates);
+
+  std::filesystem::path file_;
+  std::unique_ptr<Database> database_;  // opened at first use
+};
+
+// $XDG_STATE_HOME/stepladder/orders.db, else the same under ~/.local/state.
+std::filesystem::path default_order_file();
+
+}  // namespace stepladder

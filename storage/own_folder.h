@@ -1,0 +1,52 @@
+// Files in folders of our own, reached by descriptors: each part of a path is opened on its own and no symbolic link is
+// followed, since names come from databases and other machines, and a folder may have been packed by somebody else.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stepladder {
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int value = -1) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor() { reset(); }
+
+  int get() const { return value_; }
+  explicit operator bool() const { return value_ >= 0; }
+  int release() { return std::exchange(value_, -1); }
+  void reset();
+
+ private:
+  int value_;
+};
+
+// None of these throws; `errno` says why.
+
+// A folder of the user, links followed. Empty if there is none.
+Descriptor open_folder(const std::string& path);
+
+// The folder beside a project that holds files of our own, such as FILE.checkpoints: it has to be this user's and no
+// link. Links above it are followed. Empty if it isn't, with ELOOP or EPERM, or if there is none.
+Descriptor open_own_folder(const std::filesystem::path& path);
+Descriptor make_own_folder(const std::filesystem::path& path);  // for the user alone, if there is none
+
+// `parts` are below the folder; `flags` are those of open(2).
+Descriptor open_below(int folder, const std::vector<std::string>& parts, int flags, bool make_folders = false);
+Descriptor folder_below(int folder, const std::string& name);
+Descriptor make_folder_below(int folder, const std::string& name);
+
+// Names of entries, without `.` and `..`, sorted; at most `most`.
+std::vector<std::string> names_in(int folder, std::size_t most);
+
+// Removes a file, or a folder with all that is in it; links are removed, not followed. False if something is left.
+// `name` is one part of a path, without a slash.
+bool remove_tree(int folder, const std::string& name);
+
+}  // namespace stepladder
