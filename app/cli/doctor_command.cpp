@@ -151,11 +151,17 @@ int check_database(const CommonOptions& common) {
   if (!std::filesystem::exists(common.database)) open_existing(common.database);  // throws the error
   const std::string file = common.database.string();
   std::string found, sentence, hint;
+  std::size_t machines = 0, commands = 0;  // that came with the file
   try {
     // First, since opening the file removes its log.
     sentence = found = damage_of_write_ahead_log(common.database);
     if (found.empty()) {
-      found = open_existing(common.database).integrity_check();
+      RunStore store = open_existing(common.database);
+      found = store.integrity_check();
+      for (const MachineInFile& machine : store.machines().machines_in_file()) {
+        ++machines;
+        commands += machine.open_runs.size();
+      }
       sentence = file + (found == "ok" ? " is intact" : " is damaged: " + found);
     }
     if (found != "ok") hint = rescue_hint(common.database);
@@ -167,9 +173,16 @@ int check_database(const CommonOptions& common) {
   }
   const bool sound = found == "ok";
   if (common.json) {
-    print({{"database", file}, {"sound", sound}, {"damage", sound ? Json() : Json(found)}});
+    print({{"database", file},
+           {"sound", sound},
+           {"damage", sound ? Json() : Json(found)},
+           {"machines_in_file", machines},
+           {"commands_in_file", commands}});
   } else {
     std::cout << sentence << "\n";
+    if (machines > 0)
+      std::cout << "It names machines that aren't yours (" << machines << "), with commands that somebody asked for ("
+                << commands << "): nothing connects to them or runs them. `stepladder machines` lists them.\n";
   }
   if (!hint.empty()) std::cerr << "stepladder: " << hint << "\n";
   return sound ? exit_done : exit_failed;

@@ -373,6 +373,7 @@ void DesktopApp::draw() {
   draw_messages();
   draw_closing();
   draw_ssh_question();
+  draw_adoption();
   draw_notice();
   for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
     if (window->Active && !window->Hidden && (window->Flags & ImGuiWindowFlags_Tooltip) != 0)

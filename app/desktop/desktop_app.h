@@ -12,6 +12,7 @@
 
 #include "app/bin.h"
 #include "app/curves/curve_reader.h"
+#include "app/desktop/adoption_popup.h"
 #include "app/desktop/closing_popup.h"
 #include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
@@ -77,6 +78,7 @@ class DesktopApp {
   void draw_panels();
   void draw_closing();
   void draw_ssh_question();
+  void draw_adoption();
   void follow_others();
   bool take_curves(std::chrono::milliseconds patience);  // returns whether there were any
   void read_project_metrics();
@@ -195,6 +197,11 @@ class DesktopApp {
   PalettePopup palette_;
   ClosingPopup closing_popup_;
   SshPopup ssh_popup_;
+  struct {
+    AdoptionPopup popup;
+    std::vector<RunId> runs;
+    std::optional<Command> command;  // that trains them
+  } adoption_;
   Closing closing_ = Closing::no;
   std::chrono::steady_clock::time_point next_look_at_others_{};
   std::chrono::steady_clock::time_point next_look_for_dead_{};

@@ -78,6 +78,10 @@ bool DesktopApp::execute() {
     if (reads_steps(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       std::visit([this](const auto& asked_for) { execute(asked_for); }, command);
+    } catch (const NotLaunchedHere& error) {
+      adoption_.popup.open(error.what_it_does);
+      adoption_.runs = error.runs;
+      adoption_.command = command;
     } catch (const RecipeError& error) {
       complain(field_words(error.what()));
     } catch (const std::exception& error) {  // DataError, StorageError: the window stays open

@@ -58,7 +58,9 @@ void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes)
 }
 
 OutputFile::OutputFile(const std::filesystem::path& path) : path_(path), part_(path.string() + ".part") {
-  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // A new file, whatever has its name: a link that somebody left there would lead elsewhere.
+  ::unlink(part_.c_str());
+  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail();
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 #include <thread>
 
@@ -108,6 +109,25 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
     ::close(created);
 }
 
+// A rollback journal beside the file may end with the name of another file, which SQLite removes after it has rolled
+// back (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours
+// never do, since no transaction of ours spans two files, so one that does is a stranger's.
+void refuse_journal_that_names_a_file(const fs::path& file) {
+  const fs::path journal = file.string() + "-journal";
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(journal, error);
+  if (!fs::exists(status)) return;
+  const std::string remedy = "; it isn't Stepladder's: move it away, and open " + file.string() + " again";
+  if (!fs::is_regular_file(status)) throw StorageError(journal.string() + " is not a regular file" + remedy);
+  constexpr std::string_view magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  std::ifstream bytes(journal, std::ios::binary | std::ios::ate);
+  std::string last(magic.size(), '\0');
+  if (!bytes || bytes.tellg() < std::streamoff(magic.size())) return;
+  bytes.seekg(-std::streamoff(magic.size()), std::ios::end);
+  if (bytes.read(last.data(), std::ssize(last)) && last == magic)
+    throw StorageError(journal.string() + " would remove another file when " + file.string() + " is opened" + remedy);
+}
+
 // With what other programs have left in the log beside it.
 std::int64_t bytes_of(const fs::path& file) {
   std::int64_t all = 0;
@@ -154,6 +174,7 @@ Database::Database(InMemory) : mode_(Mode::read_write) {
 
 Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
   refuse_what_is_no_file(file, mode);
+  if (mode != Mode::foreign) refuse_journal_that_names_a_file(file);
   // Absolute, since SQLite gives names such as ":memory:" a meaning of their own.
   const std::string address = fs::absolute(file).string();
   try {

@@ -22,6 +22,9 @@ extern const std::string is_listed;
 Run read_run(const Database& database, const Statement& row);
 std::optional<Run> read_run(Database& database, RunId id);
 
+// What the file asked of the run before this process owned it: nobody can have meant it.
+void forget_requests(Database& database, RunId run);
+
 RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden = Hidden::no);
 
 // These throw StorageError if there is no such run.

@@ -175,6 +175,7 @@ class RunStore {
   ViewStore& views();  // of the window, saved by name
 
   MachineStore& machines();  // ssh hosts that runs are launched on
+  ProjectOrders& orders();   // what this user has asked for here; nothing else makes the program act
 
   // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
   // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their

@@ -35,7 +35,7 @@ inline std::string journal_line(std::string json) {
 }
 
 // Writing and copying JSON recurse, so a few kilobytes of brackets would end the program.
-inline bool nests_deep(std::string_view json) {
+inline bool nests_deep(std::string_view json, int deepest = deepest_journal_json) {
   int depth = 0;
   bool quoted = false;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -44,7 +44,7 @@ inline bool nests_deep(std::string_view json) {
     if (quoted) continue;
     if (json[i] == '[' || json[i] == '{') ++depth;
     if (json[i] == ']' || json[i] == '}') --depth;
-    if (depth > deepest_journal_json) return true;
+    if (depth > deepest) return true;
   }
   return false;
 }
