@@ -281,8 +281,7 @@ fs::path save_checkpoint(const CheckpointOwner& owner, std::int64_t step, int ke
     if (store_steps) {
       if (const std::string why = store_steps(); !why.empty()) throw DataError(why);
     }
-    for (const std::string& each : names_in(filled.get(), most_files))
-      ::fchmodat(filled.get(), each.c_str(), 0600, 0);
+    for (const std::string& each : names_in(filled.get(), most_files)) ::fchmodat(filled.get(), each.c_str(), 0600, 0);
     std::optional<std::string> replaced;  // of an earlier attempt at the same step
     if (fs::exists(fs::symlink_status(folder))) {
       replaced = take_name(opened, {step, folder}, owner);
