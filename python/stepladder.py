@@ -614,9 +614,9 @@ def _dumped(event):
 class _File:
     """A journal's bytes. Keeps those that the disk may lack, and writes them again at the same place after an error.
 
-    A script may close the descriptor, as daemons do, and its number is another file's then. So each use is directly
-    preceded by a look at what the descriptor is; only another thread that closes and opens files just in between could
-    mislead it. `add` and `write` belong to one thread; any may call `sync`.
+    A script may close the descriptor, as daemons do, and its number may be another file's then. So the number is a high
+    one, and each use is directly preceded by a look at what the descriptor is. Only another thread that closes it and
+    opens hundreds of files just in between could mislead it. `add` and `write` belong to one thread; any may call `sync`.
     """
 
     def __init__(self, path, descriptor):
@@ -662,10 +662,12 @@ class _File:
                 if (self._state() or self._reopened()).st_nlink == 0:
                     raise OSError(errno.ENOENT, "it was deleted")
                 count = _write_at(self.descriptor, piece, at)
+                if self._state() is None:  # closed just now, so where it was written isn't known
+                    continue
             except OSError as error:
                 if error.errno in _GONE:
                     return self._give_up(error)
-                return self._refused(error)
+                return error.errno == errno.EBADF or self._refused(error)  # closed just now: the next write opens it
             finally:
                 self.writing = 0
             with self.lock:
@@ -683,6 +685,8 @@ class _File:
                 return
             os.fsync(self.descriptor)
         except OSError as error:
+            if error.errno == errno.EBADF:
+                return
             if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS):  # a file system that can't
                 with self.lock:
                     self.written = self.synced
@@ -726,13 +730,16 @@ class _File:
     def _reopened(self):
         """The journal's state, once it was opened again by its path."""
         flags = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-        before, self.descriptor = self.descriptor, _above_standard(_regular(self.path, flags))
-        state = self._state()
+        descriptor = _out_of_reach(_regular(self.path, flags))
+        state = os.fstat(descriptor)
+        if _identity(state) != _identity(os.lstat(self.path)):  # it was closed again meanwhile
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         first = self.first if self.written else b""
-        if state is None or state.st_size < self.written or _read_at(self.descriptor, len(first)) != first:
-            os.close(self.descriptor)
-            self.descriptor = before
+        if (_identity(state) != self.identity or state.st_size < self.written
+                or _read_at(descriptor, len(first)) != first):
+            os.close(descriptor)
             raise OSError(errno.ENOENT, "another file has its name")
+        self.descriptor = descriptor
         _say_once("%s: its descriptor was closed by the script, so it was opened again" % self.path)
         return state
 
@@ -774,14 +781,19 @@ def _read_at(descriptor, count):
     return os.read(descriptor, count)
 
 
-def _above_standard(descriptor):
-    """The descriptor, or one above 2 if the program runs without standard streams: what prints must not reach it."""
-    if descriptor > 2:
-        return descriptor
+def _out_of_reach(descriptor):
+    """The same file under a high number, which no new file gets soon if the script closes it, nor the standard streams
+    of a program that started without them."""
     try:
-        return _above_standard(os.dup(descriptor))
-    finally:
-        os.close(descriptor)
+        import fcntl
+        import resource
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        most = 1024 if most < 0 else min(most, 1024)
+        high = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(most - 100, 3))
+    except (ImportError, AttributeError, OSError):
+        return descriptor
+    os.close(descriptor)
+    return high
 
 
 def _make_folder(path):
@@ -823,7 +835,7 @@ def _open_journal(folder, rank):
         path = os.path.join(folder, "rank-%d.%d.jsonl" % (rank, attempt))
         try:
             flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
-            return path, _above_standard(os.open(path, flags, 0o600)), attempt
+            return path, _out_of_reach(os.open(path, flags, 0o600)), attempt
         except FileExistsError:
             attempt += 1
 
