@@ -72,17 +72,19 @@ class Column:
         if self.name == "source":
             return ["launched", "import", f"text {place.fifo}", f"journal {'0' * 32} 0 1", f"tensorboard {place.victim}", f"csv {documents}"]
         if self.name == "deleted_at":
-            return [1.0, None, 0.0, 1e308]
+            return [None, None, None, 1.0, 1e308]
         if self.name == "created_at":
             return [1.0, 0.0, 1.7e9, 1e308]
         if self.name in ("key",):
             return ["checkpoints_to_remove", "view:x", f"view:$({touch})", "view:../../victim"]
         if self.name == "value":
             return [f"1//1 2/../../x/1 -1/{documents}/0 99/deadbeef/1.0", '{"format":1,"states":{"history":{"filter":"x"}},"panels":["machines"]}']
-        if self.name.startswith("is_") or self.name in ("pinned", "archived", "paused", "uses_slurm", "on_gpu", "has_steps"):
+        if self.name.startswith("is_") or self.name in ("uses_slurm", "on_gpu", "has_steps"):
             return [1, 0]
+        if self.name in ("pinned", "archived", "paused"):
+            return [0, 0, 1]
         if self.name == "hidden":
-            return [0, 0, 0, 1, 2]
+            return [0, 0, 0, 0, 1, 0, 2]  # the lengths have no common factor, so that runs are left in every view
         return None
 
     def plausible(self, values, i, j, ids):
