@@ -12,6 +12,7 @@
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {
@@ -138,7 +139,7 @@ LadderDraft read_ladder_file(const fs::path& file) {
   std::stringstream text;
   if (!in || !(text << in.rdbuf()))
     throw RecipeError(file.string(), std::string("cannot be read: ") + std::strerror(errno ? errno : EIO));
-  const Json json = Json::parse(text.str(), nullptr, false);
+  const Json json = nests_deep(text.str()) ? Json() : Json::parse(text.str(), nullptr, false);
   if (!json.is_object() || json.value("stepladder", Json()) != "ladder")
     throw RecipeError(file.string(), "isn't a ladder that Stepladder saved: its JSON lacks \"stepladder\": \"ladder\"");
   LadderDraft draft;

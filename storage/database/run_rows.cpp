@@ -8,7 +8,7 @@
 #include "storage/checked_text.h"
 #include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
-#include "storage/importers/journal/journal_line.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {
@@ -76,10 +76,9 @@ void bound_texts(Run& run) {
 // What a stranger may have written into the file: a uid becomes a part of file names, and JSON is copied and written by
 // functions that recurse.
 void distrust(Run& run) {
-  constexpr int deepest = 100;
   if (!Uid::from(run.uid)) run.uid.clear();
   for (std::string* json : {&run.recipe, &run.environment})
-    if (nests_deep(*json, deepest)) json->clear();
+    if (nests_deep(*json)) json->clear();
 }
 
 void bind_learnt(Statement& row, const Run& run) {

@@ -9,6 +9,7 @@
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
 #include "storage/natural_order.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {
@@ -16,8 +17,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json parsed(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
   return json.is_object() ? json : Json::object();
+}
+
+std::string flat(const std::string& json) {
+  return nests_deep(json) ? "" : json;
 }
 
 std::string dumped(const Json& json) {
@@ -228,10 +233,10 @@ Machine MachineStore::adopt(const std::string& alias) {
                                 .alias = machine.alias,
                                 .kind = runs.text(1),
                                 .name = runs.text(2),
-                                .request = runs.text(3),
-                                .shown = runs.text(3),
-                                .sent = runs.text(4),
-                                .state = runs.text(5),
+                                .request = flat(runs.text(3)),
+                                .shown = flat(runs.text(3)),
+                                .sent = flat(runs.text(4)),
+                                .state = flat(runs.text(5)),
                                 .asked_at = runs.real(6),
                                 .is_started = true}));
   }
