@@ -22,6 +22,17 @@ std::string first_rung_text(const Recipe& recipe) {
   return precision_name(recipe) + ", B " + std::to_string(recipe.batch) + ", T " + std::to_string(recipe.seq);
 }
 
+// Otherwise the run would finish with steps of its former life beyond its plan.
+void refuse_fewer_steps_than_recorded(const Run& run, const Recipe& recipe, std::int64_t recorded) {
+  if (recipe.steps >= recorded) return;
+  const std::string id = std::to_string(run.id);
+  throw RecipeError("--steps", "run " + id + " has recorded " + std::to_string(recorded) + " steps, more than " +
+                                   std::to_string(recipe.steps) +
+                                   "; give it at least as many, or make a new run from "
+                                   "an earlier checkpoint: --fork " +
+                                   id + "@STEP");
+}
+
 void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
   if (recipe.steps > from.step) return;
   throw RecipeError("--steps", std::to_string(recipe.steps) + " steps are already done: the checkpoint is of step " +
@@ -133,13 +144,12 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   return store_.create_run(run);
 }
 
-void Session::queue_again(RunId id, std::int64_t planned_steps) {
+void Session::queue_again(RunId id, const Recipe& recipe) {
   owner_.check();
-  store_.queue_again(id, planned_steps);
+  store_.queue_again(id, recipe.steps);
   Run run = store_.existing_run(id);
-  std::string environment = continued_environment(run.environment);
-  if (environment == run.environment) return;
-  run.environment = std::move(environment);
+  run.recipe = to_json(recipe);
+  run.environment = continued_environment(run.environment);
   store_.update_run(run);
 }
 
@@ -363,7 +373,7 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
       if (again.run.id == 0) {
         launched.push_back(create_run(again.run, again.recipe));
       } else {
-        queue_again(again.run.id, again.recipe.steps);
+        queue_again(again.run.id, again.recipe);
         launched.push_back(again.run.id);
       }
     }
@@ -412,10 +422,11 @@ void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patienc
     throw RecipeError("--resume", "continues a run unchanged; to change " + changes +
                                       ", make a new run from it: --fork " + std::to_string(id));
   }
+  refuse_fewer_steps_than_recorded(run, recipe, store_.recorded_steps(id).last_step);
   const ChosenCheckpoint from = checkpoint_to_resume(run);
   require_steps_left(recipe, from.checkpoint);
   prepare(recipe, Start::checkpoint);
-  queue_again(id, recipe.steps);
+  store_.in_one_transaction([&] { queue_again(id, recipe); });
   begin({id});
   note(id, from.passed_over);
   submit(id, recipe, quiet_patience, from.checkpoint.folder);

@@ -153,7 +153,7 @@ class Session {
   ChosenCheckpoint checkpoint_to_resume(const Run& run);
   void refuse_others(const std::vector<Run>& runs, const std::string& what);
   RunId create_run(Run run, const Recipe& recipe);
-  void queue_again(RunId run, std::int64_t planned_steps);
+  void queue_again(RunId run, const Recipe& recipe);
   void begin(const std::vector<RunId>& runs);
   void submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
               const std::filesystem::path& start_from = {});
