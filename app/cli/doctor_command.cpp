@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/cli/commands.h"
+#include "app/cli/progress.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/format.h"
@@ -278,6 +279,8 @@ Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "doctor", "Show this machine's hardware");
   CLI::Option* checking =
       command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
+  store.finish_deletions(say_deletions());
+  if (interrupted()) return exit_interrupted;
   CLI::Option* probing =
       command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
   CLI::Option* backing_up = command->add_option(

@@ -443,9 +443,10 @@ void DesktopApp::close(const std::function<void()>& frame) {
   execute();
   bool said = false;
   const auto waiting = [&] {
+  closes_ = true;
     if (!std::exchange(said, true)) {
-      wait_notice("Stepladder will close once exports are written and deleted runs are removed...");
-      std::fputs("stepladder: writing exports and removing deleted runs before closing\n", stderr);
+      wait_notice("Stepladder will close once exports are written...");
+      std::fputs("stepladder: writing exports before closing\n", stderr);
     }
     frame();
   };

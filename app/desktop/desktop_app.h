@@ -2,6 +2,7 @@
 // out the panels' commands. UI thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -202,6 +203,7 @@ class DesktopApp {
     std::vector<RunId> runs;
     std::optional<Command> command;  // that trains them
   } adoption_;
+  std::atomic<bool> closes_ = false;  // then deletions end, which the next opening continues
   Closing closing_ = Closing::no;
   std::chrono::steady_clock::time_point next_look_at_others_{};
   std::chrono::steady_clock::time_point next_look_for_dead_{};
