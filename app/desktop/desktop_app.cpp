@@ -77,6 +77,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.machines_in_file = store.machines().machines_in_file();
   if (session && !store.read_only()) machines_ = std::make_unique<MachineWatch>(store.file(), wake_);
   for (const std::string& left : store.left_behind()) complain(left);
+  for (const std::string& problem : workspace_.hardware.problems()) complain(problem);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
   workspace_.exports_folder = settings_.exports_folder;

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "app/figures/export.h"
+#include "engine/files/data_error.h"
+#include "storage/error_text.h"
+#include "storage/own_folder.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {
@@ -50,11 +56,33 @@ bool system_prefers_dark(std::optional<bool> portal) {
   return scheme.empty() || scheme.find("Dark") != std::string::npos;
 }
 
+namespace {
+
+// An empty object if there are none. A broken file, edited by hand, is kept under another name, since closing the
+// window writes the file anew.
+json read_settings() {
+  std::ifstream file(settings_file());
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string why = " isn't a JSON object";
+  try {
+    json read = text.empty() ? json::object() : json::parse(text);
+    if (read.is_object()) return read;
+  } catch (const json::parse_error& error) {
+    why = ", line " + std::to_string(line_at(text, error.byte)) + ", isn't JSON";
+  }
+  const fs::path kept = settings_file().string() + ".broken";
+  std::error_code error;
+  fs::rename(settings_file(), kept, error);
+  std::fprintf(stderr, "stepladder: %s%s; the window opens with the usual settings%s%s\n", settings_file().c_str(),
+               why.c_str(), error ? "" : ", and the file is kept as ", error ? "" : kept.c_str());
+  return json::object();
+}
+
+}  // namespace
+
 DesktopSettings load_settings() {
   DesktopSettings settings;
-  std::ifstream file(settings_file());
-  const json read = json::parse(file, nullptr, false);
-  if (!read.is_object()) return settings;
+  const json read = read_settings();
   const auto take = [](const json& from, const char* name, auto& value) {
     using Value = std::decay_t<decltype(value)>;
     const auto found = from.find(name);
