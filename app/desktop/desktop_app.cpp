@@ -311,6 +311,7 @@ void DesktopApp::follow_others() {
 
 bool DesktopApp::has_news() {
   if (session_) follow_others();
+  if (machines_ && is_open("machines")) machines_->look();  // a frame follows once one has answered
   return !workspace_.others().empty() || profiles_.is_pending() ||
          (is_open("record") && workspace_.record && !workspace_.record->asked.pool.empty() && records_.is_due());
 }
@@ -442,9 +443,9 @@ void DesktopApp::close(const std::function<void()>& frame) {
     if (panel.leave) panel.leave(commands_);
   }
   execute();
+  closes_ = true;
   bool said = false;
   const auto waiting = [&] {
-  closes_ = true;
     if (!std::exchange(said, true)) {
       wait_notice("Stepladder will close once exports are written...");
       std::fputs("stepladder: writing exports before closing\n", stderr);

@@ -180,7 +180,6 @@ class DesktopApp {
   void execute(const RemoveMachine& remove);
   void execute(const AdoptMachine& adopt);
   void execute(const AskMachine& ask);
-  void execute(const LookAtMachines&);
 
   RunStore& store_;
   Session* session_;
@@ -203,8 +202,8 @@ class DesktopApp {
     std::vector<RunId> runs;
     std::optional<Command> command;  // that trains them
   } adoption_;
-  std::atomic<bool> closes_ = false;  // then deletions end, which the next opening continues
   Closing closing_ = Closing::no;
+  std::atomic<bool> closes_ = false;  // then deletions end, which the next opening continues
   std::chrono::steady_clock::time_point next_look_at_others_{};
   std::chrono::steady_clock::time_point next_look_for_dead_{};
   std::function<void()> wake_;
