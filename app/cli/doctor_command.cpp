@@ -20,6 +20,7 @@
 #include "engine/peak_probe.h"
 #include "storage/damaged_file.h"
 #include "storage/database/rescue/write_ahead_log.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -77,9 +78,8 @@ void keep(const Hardware& row, const fs::path& file) {
   }
   const std::string text = with_row(csv, row);
   const fs::path target = fs::weakly_canonical(file);
-  std::error_code error;
-  fs::create_directories(target.parent_path(), error);  // the file's own error is more precise
-  OutputFile output(target);
+  make_private_folders(target.parent_path());  // the file's own error is more precise
+  OutputFile output(target, private_file);
   output.write(std::as_bytes(std::span(text)));
   output.commit();
 }

@@ -123,8 +123,7 @@ DesktopSettings load_settings() {
 
 void save_settings(const DesktopSettings& settings) {
   const fs::path file = settings_file();
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
+  make_private_folders(file.parent_path());
   json projects = json::object();
   for (const auto& [database, view] : settings.projects)
     projects[database] = {{"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}};
@@ -140,15 +139,10 @@ void save_settings(const DesktopSettings& settings) {
                  {"exports_folder", settings.exports_folder},
                  {"views", settings.views},
                  {"projects", projects}};
-  // A window that is killed during the write leaves the old file intact.
-  fs::path fresh = file;
-  fresh += ".new";
-  {
-    std::ofstream out(fresh);
-    out << all.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
-    if (!out.flush()) return;
+  try {
+    write_private_file(file, all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  } catch (const DataError&) {  // the next window has the older settings
   }
-  fs::rename(fresh, file, ignored);
 }
 
 }  // namespace stepladder

@@ -235,9 +235,8 @@ void save_ladder_preset(const std::string& name, const LadderDraft& draft) {
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos || name.size() > 200)
     throw RecipeError("preset", "'" + name + "' cannot be a preset's name; leave out slashes and a leading dot");
   const fs::path file = saved_ladder(name);
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
-  write_file(file, ladder_file_text(draft_for_any_folder(draft)));
+  make_private_folders(file.parent_path());
+  write_private_file(file, ladder_file_text(draft_for_any_folder(draft)));
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "storage/damaged_file.h"
+#include "storage/own_folder.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -101,8 +102,8 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (status.type() != fs::file_type::not_found)
     throw StorageError(file.string() + " could not be opened: " + error.message());
   if (mode != Database::Mode::read_write) throw StorageError(file.string() + " does not exist");
-  fs::create_directories(folder_of(file), error);
-  if (error) throw StorageError("the folder of " + file.string() + " could not be created: " + error.message());
+  if (!make_private_folders(folder_of(file)))
+    throw StorageError("the folder of " + file.string() + " could not be created: " + reason_of(errno));
   // Command lines and environments may hold secrets. SQLite gives the files beside it the same permissions. If this
   // fails, SQLite fails too and reports why.
   if (const int created = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); created >= 0)
