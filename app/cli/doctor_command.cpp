@@ -208,6 +208,26 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
   return exit_done;
 }
 
+int share_database(const fs::path& out, bool with_output, const CommonOptions& common) {
+  if (out.empty()) throw UsageError("--share: the file name is empty");
+  keep_off_database(out, common.database, "--share");
+  const SharedCopy copy = open_existing(common.database).share(out, with_output);
+  if (common.json) {
+    print({{"database", common.database.string()},
+           {"out", out.string()},
+           {"bytes", copy.contents.bytes},
+           {"runs", copy.contents.runs},
+           {"steps", copy.contents.steps},
+           {"removed", copy.removed}});
+    return exit_done;
+  }
+  std::cout << harmless(out.string()) << " is a copy for others, with " << runs_text(static_cast<std::size_t>(copy.contents.runs)) << " and "
+            << grouped(copy.contents.steps) << (copy.contents.steps == 1 ? " step" : " steps") << "\n";
+  for (const auto& [kind, count] : copy.removed)
+    std::cout << "  left out or shortened: " << kind << " (" << grouped(count) << ")\n";
+  return exit_done;
+}
+
 Json load_json(const MachineLoad& load) {
   Json busiest = Json::array();
   for (const BusyProcess& each : load.busiest())
@@ -259,6 +279,8 @@ int doctor(bool probe, const CommonOptions& common) {
 int compact_database(const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::int64_t before = store.space().file_bytes;
+  store.finish_deletions(say_deletions());
+  if (interrupted()) return exit_interrupted;
   store.compact();
   const std::int64_t after = store.space().file_bytes;
   if (common.json) {
@@ -279,8 +301,6 @@ Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
   CLI::App* command = add_with_json(app, common, "doctor", "Show this machine's hardware");
   CLI::Option* checking =
       command->add_flag("--database", *database, "Read the whole database instead, and report whether it is intact");
-  store.finish_deletions(say_deletions());
-  if (interrupted()) return exit_interrupted;
   CLI::Option* probing =
       command->add_flag("--probe", *probe, "Measure its peak performance, and compare runs with that from now on");
   CLI::Option* backing_up = command->add_option(
@@ -290,12 +310,20 @@ Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
       command->add_option("--rescue", *out, "Save what can be read of a damaged database in this new file");
   rescuing->excludes(checking)->excludes(probing)->excludes(backing_up);
   backing_up->excludes(checking)->excludes(probing);
+  auto share_out = std::make_shared<std::string>();
+  CLI::Option* sharing = command->add_option(
+      "--share", *share_out,
+      "Write a copy for others to this new file: without environments, commands, machines, output and private notes");
+  sharing->excludes(checking)->excludes(probing)->excludes(backing_up)->excludes(rescuing);
+  auto with_output = std::make_shared<bool>(false);
+  command->add_flag("--with-output", *with_output, "Share the output of watched programs too")->needs(sharing);
   auto compacts = std::make_shared<bool>(false);
   CLI::Option* compacting = command->add_flag(
       "--compact", *compacts, "Rewrite the database without its unused space; no other program may have it open");
-  compacting->excludes(checking)->excludes(probing)->excludes(rescuing)->excludes(backing_up);
+  compacting->excludes(checking)->excludes(probing)->excludes(rescuing)->excludes(backing_up)->excludes(sharing);
   return {command, [=, &common] {
             if (*rescuing) return rescue_database(*out, common);
+            if (*sharing) return share_database(*share_out, *with_output, common);
             if (*backing_up) return back_up_database(*backup, common);
             if (*compacts) return compact_database(common);
             return *database ? check_database(common) : doctor(*probe, common);

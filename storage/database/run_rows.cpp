@@ -35,10 +35,6 @@ std::string of_runs(const std::string& columns) {
   return named;
 }
 
-// Run::printed is stored in the JSON object of the column `environment`, under these names.
-constexpr const char* printed_unit = "throughput_unit";
-constexpr const char* printed_rate = "printed_tokens_per_s";
-
 std::string environment_column(const Run& run) {
   if (!run.printed.known()) return run.environment;
   nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);

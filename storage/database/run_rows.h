@@ -32,6 +32,10 @@ void update_run(Database& database, Run run);  // all but its owner and what onl
 void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner);
 void end_run(Database& database, const RunEnded& ended);
 
+// Run::printed is stored in the JSON object of the column `environment`, under these names.
+inline constexpr const char* printed_unit = "throughput_unit";
+inline constexpr const char* printed_rate = "printed_tokens_per_s";
+
 // 128 random bits as 32 hexadecimal digits: no two runs share them, on any machine.
 std::string random_uid();
 

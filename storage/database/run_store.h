@@ -21,6 +21,7 @@
 #include "storage/database/machines/machine_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
+#include "storage/database/share.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/database/views/view_store.h"
 #include "storage/errors.h"
@@ -230,6 +231,9 @@ class RunStore {
   // Writes a complete copy of the file's present state to `out`, which must not exist, while others go on writing. It
   // is on the disk when this returns. Returns what the copy holds.
   FileContents back_up(const std::filesystem::path& out);
+
+  // A copy for others, without what share.h names; the output of watched programs only `with_output`. Else as back_up.
+  SharedCopy share(const std::filesystem::path& out, bool with_output);
 
   const std::filesystem::path& file() const;
 
