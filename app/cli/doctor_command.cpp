@@ -221,8 +221,9 @@ int share_database(const fs::path& out, bool with_output, const CommonOptions& c
            {"removed", copy.removed}});
     return exit_done;
   }
-  std::cout << harmless(out.string()) << " is a copy for others, with " << runs_text(static_cast<std::size_t>(copy.contents.runs)) << " and "
-            << grouped(copy.contents.steps) << (copy.contents.steps == 1 ? " step" : " steps") << "\n";
+  std::cout << harmless(out.string()) << " is a copy for others, with "
+            << runs_text(static_cast<std::size_t>(copy.contents.runs)) << " and " << grouped(copy.contents.steps)
+            << (copy.contents.steps == 1 ? " step" : " steps") << "\n";
   for (const auto& [kind, count] : copy.removed)
     std::cout << "  left out or shortened: " << kind << " (" << grouped(count) << ")\n";
   return exit_done;

@@ -42,7 +42,7 @@ struct AdoptMachine {  // one of Workspace::machines_in_file
 struct AskMachine {  // what it has, now
   MachineAlias alias;
 };
-struct PlanLadder {        // which rungs it would have
+struct PlanLadder {  // which rungs it would have
   LadderRequest request;
 };
 struct SaveLadderPreset {  // as one of the user's own, replacing one of that name

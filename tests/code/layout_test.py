@@ -19,7 +19,7 @@ ARROWS = {
     "storage/importers": ["storage/records.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/name_pattern.h", "storage/analysis",
                           "storage/importers"],
-    "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/analysis", "storage/importers/source_code.h",
+    "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/error_text.h", "storage/analysis", "storage/importers/source_code.h",
                          "storage/importers/text.h", "storage/speedrun"],
     "storage/traces": ["storage/records.h", "storage/errors.h", "storage/bounded_text.h", "storage/wording.h",
                        "storage/analysis", "storage/traces"],

@@ -15,7 +15,8 @@ TEST(Share, PathsBecomeTheirLastPart) {
   EXPECT_EQ(without_paths("(file:///home/me/x) ../me/y C:\\Users\\me\\z.txt"), "(x) y z.txt");
   EXPECT_EQ(without_paths("https://wandb.example/me/project/"), "project");
   EXPECT_EQ(without_paths("/home/me/a/ and ~/b"), "a and b");
-  for (const char* const kept : {"train/loss", "tok/s", "1 /s", "a: b, c", "", "/", "lr 1e-3 -> 3e-4", "nano on text.txt"})
+  for (const char* const kept :
+       {"train/loss", "tok/s", "1 /s", "a: b, c", "", "/", "lr 1e-3 -> 3e-4", "nano on text.txt"})
     EXPECT_EQ(without_paths(kept), kept);
 }
 
