@@ -72,9 +72,13 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.hardware = HardwareTable::load(assets_folder());
   workspace_.saved_ladders = saved_ladders();
   workspace_.load(store);
-  for (const Machine& machine : store.machines().machines())
-    workspace_.machines.push_back({.machine = machine, .lost_at = machine.lost_at, .why = machine.lost_why});
-  workspace_.machines_in_file = store.machines().machines_in_file();
+  try {
+    for (const Machine& machine : store.machines().machines())
+      workspace_.machines.push_back({.machine = machine, .lost_at = machine.lost_at, .why = machine.lost_why});
+    workspace_.machines_in_file = store.machines().machines_in_file();
+  } catch (const StorageError& error) {  // the order book can't be read: everything else works
+    complain(error.what());
+  }
   if (session && !store.read_only()) machines_ = std::make_unique<MachineWatch>(store.file(), wake_);
   for (const std::string& left : store.left_behind()) complain(left);
   for (const std::string& problem : workspace_.hardware.problems()) complain(problem);

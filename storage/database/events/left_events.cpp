@@ -14,6 +14,7 @@
 #include "storage/database/events/event_bytes.h"
 #include "storage/database/events/event_ring.h"
 #include "storage/database/events/spill_file.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -57,6 +58,7 @@ std::vector<std::unique_ptr<LeftEvents>> LeftEvents::of_database(const fs::path&
   folders.push_back(shared_memory_folder);
   for (const fs::path& folder : folders) {
     const bool holds_rings = folder == shared_memory_folder;
+    if (!holds_rings && !open_own_folder(folder)) continue;  // a link leads to somebody's files
     std::error_code error;
     for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
       if (holds_rings && !entry->path().filename().string().starts_with(ring_prefix)) continue;

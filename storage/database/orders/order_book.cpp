@@ -34,9 +34,8 @@ Database* OrderBook::opened(bool creates) {
     if (!creates && !fs::exists(file_, error)) return nullptr;
     fs::create_directories(file_.parent_path().parent_path(), error);
     make_own_folder(file_.parent_path());  // if it can't, opening the file says why
-    auto database = std::make_unique<Database>(file_, Database::Mode::read_write);
-    database->use_write_ahead_log();
-    database_ = std::move(database);
+    // Without a write-ahead log: a home may be on NFS, where only SQLite's rollback journal works for several machines.
+    database_ = std::make_unique<Database>(file_, Database::Mode::read_write);
   }
   database_->execute(schema);
   return database_.get();
