@@ -36,6 +36,14 @@ while len(sys.argv) > 2 and not os.path.exists(sys.argv[2]):
     time.sleep(0.02)
 """
 
+# What Slurm is asked for must be one value of one option each.
+HOSTILE_WORDS = ("--wrap=id", "-x", "-", "a b", "a\nb", "a\0b", "a%b", "a;b", "$(id)", "`id`", "a/b", "a=b", "'", "\u00e9", "a" * 201, 5, ["a"])
+HOSTILE_WISHES = [{name: word} for name in ("partition", "account") for word in HOSTILE_WORDS] + [
+    {"time": word} for word in (*HOSTILE_WORDS, "tomorrow", "1,2", "1" * 33)] + [
+    {"gpus": word} for word in (*(word for word in HOSTILE_WORDS if word != 5), "1,license:9", -1)] + [
+    {name: number} for name in ("nodes", "tasks_per_node", "signal_s", "at_once") for number in (-1, 2**40, 1.5, "1", "--wrap=id")] + [
+    {"options": options} for options in (["--wrap=id"], ["--output=/tmp/x"], ["--export=ALL,A=b"], ["x"], "--wrap=id", {"a": 1}, 7)]
+
 
 def line(**event):
     text = json.dumps(event).encode()
@@ -570,8 +578,11 @@ class FarTest(unittest.TestCase):
                              ("start", {"run": new_run(), "command": ["a"], "tree": "../x"}),
                              ("start", {"run": new_run(), "command": ["a"], "number": 2}),
                              ("start", {"run": new_run(), "command": ["a"], "slurm": 1}),
-                             ("start", {"run": new_run(), "command": ["a"], "slurm": {"options": ["x"]}}),
-                             ("start", {"run": new_run(), "command": ["a"], "slurm": {"partition": "a b"}})):
+                             ("stepladder", {"program": "-c"}), ("stepladder", {"program": "a\nb"}),
+                             ("stepladder", {"program": "a\0b"}),
+                             *(("start", {"run": new_run(), "command": ["a"], "env": {name: "x"}})
+                               for name in ("", "1A", "A B", "A\nB", "A\0", "-x", "\u00c4")),
+                             *(("start", {"run": new_run(), "command": ["a"], "slurm": wish}) for wish in HOSTILE_WISHES)):
             with self.assertRaises(Refused, msg=(what, fields)):
                 talk.do(what, **fields)
         self.assertEqual(talk.do("ping", unknown={"fields": ["are", "ignored"]}), {})
@@ -586,7 +597,7 @@ class FarTest(unittest.TestCase):
             {"id": 1, "do": "hello", "version": 1}, {"id": 2, "do": "runs", "after": run, "most": 3}, {"id": 3, "do": "ping"},
             {"id": 4, "do": "put", "run": run, "name": "a/b", "at": 0, "data": "QUJD"}, {"id": 5, "do": "state", "run": run},
             {"id": 6, "do": "follow", "runs": {run: {"keeper/rank-0.1.jsonl": 7}}},
-            {"id": 7, "do": "start", "run": run, "command": [], "env": {"A": "b"}, "folder": "/", "slurm": {"nodes": 2, "options": ["-x"]}},
+            {"id": 7, "do": "start", "run": run, "command": [], "env": {"A": "b"}, "folder": "/", "slurm": {"nodes": 2, "time": "1-2:00"}},
             {"id": 8, "do": "start", "run": run, "command": [], "slurm": {"at_once": 3}, "repeats": [run, new_run()]},
             {"id": 8, "do": "signal", "run": run, "signal": "stop"}, {"id": 9, "do": "forget", "run": run})]
         pieces = [b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\\ud800", b"\0", b"\xff", b"null", b"1e999", b"-1", b"../", run.encode(),
