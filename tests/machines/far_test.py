@@ -622,6 +622,48 @@ class FarTest(unittest.TestCase):
         self.assertEqual(talk.close(), 0)
         self.assertFalse((self.path / "b").exists())
 
+    def test_a_process_that_a_journal_names_gets_no_signal(self):
+        """A number without the start and the machine's boot may be any process."""
+        talk = self.talk()
+        run = talk.start(["sleep", "1000"])
+        wait_for(lambda: talk.state(run)["phase"] == "running")
+        events = events_of(self.journal(run).read_bytes())[0]
+        for kind in ("run", "program"):
+            os.kill(of_kind(events, kind)[0]["pid"], signal.SIGKILL)
+        wait_for(lambda: talk.state(run)["phase"] == "gone")
+        talk.close()
+        other = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        self.addCleanup(other.wait)
+        self.addCleanup(other.kill)
+        for start in ({}, {"pid_start": 0}, {"pid_start": -1}, {"pid_start": 7}, {"pid_start": "x"}):
+            forged = [{name: value for name, value in event.items() if name != "pid_start"} | {"pid": other.pid} | start
+                      if event["e"] in ("run", "program") else event for event in events]
+            self.journal(run).write_bytes(b"".join(line(**event) for event in forged if event["e"] != "end"))
+            talk = self.talk()
+            for name in ("stop", "terminate", "kill"):
+                talk.do("signal", run=run, signal=name)
+            self.assertEqual(talk.state(run)["phase"], "gone", start)
+            talk.close()
+            self.assertIsNone(other.poll(), start)
+
+    def test_a_flood_is_bounded(self):
+        """A program that prints without end fills no disk: the beginning and the end are there, the rest is counted."""
+        talk = self.talk()
+        run = talk.start([sys.executable, "-c", "import sys\nfor i in range(3_000_000): print('%07d' % i + 'x' * 72)\nprint('the end')"])
+        talk.ended(run)
+        talk.close()
+        journal = (self.folder / "runs" / run / "keeper" / "rank-0.1.jsonl").read_bytes()
+        self.assertLess(len(journal), 80 << 20)
+        output = output_of(journal)
+        lines = output.splitlines()
+        self.assertEqual(lines[0], b"0000000" + b"x" * 72)
+        self.assertEqual(lines[700_000][:7], b"0700000", "the first 64 MiB are whole")
+        self.assertEqual(lines[-2:], [b"2999999" + b"x" * 72, b"the end"])
+        self.assertEqual({len(line) for line in lines[:-1]}, {79}, "lines are cut at their ends")
+        lost = of_kind(events_of(journal)[0], "lost")[-1]
+        self.assertEqual(lost["bytes"] + len(output), 3_000_000 * 80 + 8)
+        self.assertEqual(lost["n"] + len(lines), 3_000_001)
+
     def test_slow_reader_bounds_what_waits(self):
         talk = self.talk()
         run = talk.start(["sh", "-c", "head -c 30000000 /dev/zero | tr '\\0' a"])
