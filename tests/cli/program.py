@@ -44,7 +44,7 @@ class Workplace:
         self.database = self.path / "runs.db"
         self.environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
         self.environment.update(STEPLADDER_DB=str(self.database), XDG_CONFIG_HOME=str(self.path / "config"),
-                                XDG_DATA_HOME=str(self.path / "data"),
+                                XDG_DATA_HOME=str(self.path / "data"), XDG_STATE_HOME=str(self.path / "state"),
                                 OMP_NUM_THREADS="1")  # other tests run beside this one
 
     def close(self):

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -91,6 +92,39 @@ class Search(unittest.TestCase):
         self.assertIn(f"{commits[CULPRIT]} Commit {CULPRIT}", out)
         self.assertEqual(sorted(it.name for it in (folder / "runs").iterdir()), runs)
         self.bisect_that_cannot_tell(commits, folder)
+
+    def test_a_folder_from_elsewhere_orders_nothing(self):
+        commits = self.make_commits()
+        folder, copy, mark = (self.place.path / name for name in ("search", "copy", "MARK"))
+        asked = ("--repository", self.repository, "--budget", 8, commits[0], commits[5], "--", "sh", "-c",
+                 f"echo >> {mark}; ls; python3 train.py; : --token=hunter2")
+        status, _, err = self.place.run("record", "bisect", "--folder", folder, *asked)
+        self.assertEqual(status, 11, err)
+        self.assertNotIn("hunter2", (folder / ".state" / "plan.json").read_text())
+        shutil.copytree(folder, copy)
+        (copy / "tree" / "random.py").write_text(f"open({str(mark) + '2'!r}, 'w')")  # Python would import it
+        mark.unlink()
+        for more in ((), ("--budget", 100), (commits[0], commits[5])):
+            status, _, err = self.place.run("record", "bisect", "--folder", copy, *more)
+            self.assertEqual(status, 2, err)
+            for words in ("begun elsewhere", f"checkouts of {self.repository}", f"echo >> {mark}"):
+                self.assertIn(words, err)
+        status, _, err = self.place.run("record", "bisect", "--folder", copy, "--repository", self.repository, commits[1], commits[5],
+                                        *asked[6:])
+        self.assertEqual(status, 2, err)
+        self.assertIn("commits", err)
+        self.assertFalse(mark.exists())
+        for end in (copy / ".state").glob("0*.json"):
+            end.unlink()
+        status, _, err = self.place.run("record", "bisect", "--folder", copy, *asked)
+        self.assertEqual(status, 11, err)
+        self.assertEqual((mark.exists(), pathlib.Path(str(mark) + "2").exists()), (True, False))
+        plan = json.loads((copy / ".state" / "plan.json").read_text())
+        for change in ({"repository": "--upload-pack=touch " + str(mark)}, {"commits": ["--orphan", "-b"]}, {"commits": "x"}, {"by": 5}):
+            (copy / ".state" / "plan.json").write_text(json.dumps(plan | {"id": "0" * 32} | change))
+            for more in ((), asked):
+                status, _, err = self.place.run("record", "bisect", "--folder", copy, *more)
+                self.assertIn(status, (1, 2) if more == () or "repository" not in change else (11,), err)
 
     def bisect_that_cannot_tell(self, commits, folder):
         status, out, err = self.place.run("record", "bisect", "--folder", self.place.path / "same", "--repository",
