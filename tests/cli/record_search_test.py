@@ -184,6 +184,27 @@ class Search(unittest.TestCase):
         self.assertIn("exit status 7", judge("--command", "exit 7")[2])
         self.assertIn("--by wall", judge("--command", "echo")[2])
 
+        for values, said in (([0.0], "gives 0"), ([-1.0, 0.1], "gives -1"), ([0.1, 1e308], "gives 1e+308"), ([1e-300], "gives 1e-300"),
+                             ([], "isn't a baseline"), (["1"], "isn't a baseline")):
+            baseline.write_text(json.dumps(written | {"values": values}))
+            status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--command", "exit 7")
+            self.assertEqual(status, 1, err)
+            self.assertIn(str(baseline), err)
+            self.assertIn(said, err)
+        for value in ("NaN", "Infinity", "-Infinity", "1e999", "null"):
+            baseline.write_text(json.dumps(written | {"values": [1]}).replace('"values": [1]', f'"values": [{value}]'))
+            status, _, err = self.place.run("record", "gate", "--baseline", baseline, "--command", "exit 7")
+            self.assertEqual(status, 1, err)
+            self.assertIn("isn't a baseline", err)
+        never = self.place.path / "never.json"
+        status, _, err = self.place.run("record", "gate", "--write", never, "--by", "loss", "--runs", 1, "--command",
+                                        "echo 'step:1/1 val_loss:0.0 train_time:1ms step_avg:1.0ms'")
+        self.assertEqual((status, never.exists()), (1, False), err)
+        self.assertIn("gives 0", err)
+        for option, value in (("--tolerance", "nan"), ("--tolerance", "-1"), ("--tolerance", "1e308"), ("--runs", "0"), ("--runs", "-1"),
+                              ("--max-runs", "nan")):
+            self.assertEqual(self.place.run("record", "gate", "--baseline", never, self.place.path, option, value)[0], 2)
+
         written["machine"]["cpu"] = "Another CPU"
         baseline.write_text(json.dumps(written))
         status, judged, _ = judge("--command", "exit 7")  # not even run
