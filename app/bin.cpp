@@ -57,13 +57,14 @@ std::vector<BinnedRun> runs_in_bin(RunStore& store) {
   return binned;
 }
 
-EmptiedBin empty_bin(RunStore& store, double deleted_before) {
-  EmptiedBin emptied{.before = store.space()};
-  emptied.runs = store.empty_bin(deleted_before, [&](std::span<const Run> runs) {
+EmptiedBin empty_bin(RunStore& store, double deleted_before, const RunStore::KeepDeleting& keep_deleting) {
+  EmptiedBin emptied{.finished = store.left_to_delete(), .before = store.space()};
+  const auto note_checkpoints = [&](std::span<const Run> runs) {
     std::vector<CheckpointOwner> all = owners_from(store.setting(to_remove).value_or(""), store.file());
     for (const Run& run : runs) all.push_back(checkpoint_owner(store.file(), run));
     store.set_setting(to_remove, text_of(all));
-  });
+  };
+  emptied.runs = store.empty_bin(deleted_before, note_checkpoints, keep_deleting);
   emptied.after = store.space();
   const std::vector<CheckpointOwner> owners = owners_from(store.setting(to_remove).value_or(""), store.file());
   if (owners.empty() || store.file().empty()) return emptied;  // a database in memory has no folders beside it
@@ -84,8 +85,9 @@ EmptiedBin empty_bin(RunStore& store, double deleted_before) {
 std::string emptied_text(const EmptiedBin& emptied) {
   const std::string freed =
       emptied.freed_bytes > 0 ? bytes_text(static_cast<double>(emptied.freed_bytes)) + " of checkpoints freed" : "";
-  if (emptied.runs.empty()) return freed.empty() ? "The bin was empty" : freed;
-  return "Permanently deleted " + runs_text(emptied.runs.size()) + (freed.empty() ? "" : ", " + freed);
+  const std::size_t runs = emptied.runs.size() + emptied.finished;
+  if (runs == 0) return freed.empty() ? "The bin was empty" : freed;
+  return "Permanently deleted " + runs_text(runs) + (freed.empty() ? "" : ", " + freed);
 }
 
 std::string space_text(const fs::path& file, const EmptiedBin& emptied) {

@@ -4,24 +4,33 @@
 #include <array>
 #include <cctype>
 #include <string_view>
+#include <utility>
 
 namespace stepladder {
 namespace {
 
 constexpr std::string_view hidden = "***";
 
-// A name that has one of these words anywhere, or ends in one of those.
-constexpr std::array<std::string_view, 11> secret_words = {"secret",    "password",    "passwd",     "passphrase",
-                                                           "pwd",       "apikey",      "credential", "credentials",
-                                                           "authtoken", "accesstoken", "bearer"};
-constexpr std::array<std::string_view, 7> secret_ends = {"key",           "token", "auth",  "pat",
-                                                         "authorization", "pass",  "cookie"};
+// The same rules as python/stepladder.py's. They hide too much rather than too little.
 
-// The start of a service's tokens: OpenAI and Anthropic, Hugging Face, GitHub, GitLab, Slack, AWS, Google, W&B, a JWT.
-constexpr std::array<std::string_view, 14> token_starts = {"sk-",         "hf_",    "ghp_",   "gho_",    "ghs_",
-                                                           "github_pat_", "glpat-", "xoxb-",  "xoxp-",   "AKIA",
-                                                           "ASIA",        "AIza",   "wandb_", "eyJhbGci"};
+// A name one of whose words, or two of whose words together, end in one of these; or whose last word is one of those.
+constexpr std::array<std::string_view, 16> secret_words = {
+    "secret",  "secrets",   "password",   "passwords",  "passwd",      "passphrase", "pwd",         "apikey",
+    "apikeys", "accesskey", "privatekey", "credential", "credentials", "authtoken",  "accesstoken", "bearer"};
+constexpr std::array<std::string_view, 7> secret_ends = {"key", "auth", "pat", "pass", "cookie", "signature", "sig"};
+
+// The start of a service's tokens: OpenAI and Anthropic, Hugging Face, GitHub, GitLab, Slack, npm, PyPI, Groq, NVIDIA,
+// AWS, Google, W&B, a JWT.
+constexpr std::array<std::string_view, 24> token_starts = {
+    "sk-",    "hf_",   "ghp_",  "gho_",  "ghs_",   "ghu_",     "ghr_",     "github_pat_",
+    "glpat-", "xoxa-", "xoxb-", "xoxp-", "xapp-",  "npm_",     "pypi-",    "gsk_",
+    "nvapi-", "AKIA",  "ASIA",  "AIza",  "wandb_", "eyJhbGci", "eyJ0eXAi", "eyJraWQi"};
 constexpr std::size_t shortest_token = 16;
+
+// What may stand between a header's name and its secret.
+constexpr std::array<std::string_view, 5> schemes = {"bearer", "basic", "token", "digest", "apikey"};
+constexpr std::string_view blanks = " \t";
+constexpr std::string_view spaces = " \t\n\v\f\r";
 
 template <std::size_t n>
 bool is_one_of(std::string_view word, const std::array<std::string_view, n>& words) {
@@ -32,27 +41,36 @@ bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.';
 }
 
+bool is_quote(char c) {
+  return c == '\'' || c == '"';
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+bool ends_in_secret(std::string_view word) {
+  return std::any_of(secret_words.begin(), secret_words.end(), [&](auto end) { return word.ends_with(end); });
+}
+
 // "--wandbApi_key" has the words wandb, api and key.
 bool names_secret(std::string_view name) {
-  if (name.empty() || !std::all_of(name.begin(), name.end(), is_name)) return false;
+  if (!std::all_of(name.begin(), name.end(), is_name)) return false;
+  std::string before;
   std::string word;
-  bool was_lower = false;
   bool found = false;
-  const auto end_word = [&] {
-    found |= is_one_of(word, secret_words);
-    if (!word.empty()) word.clear();
-  };
-  std::string last;
-  for (const char c : name) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (!std::isalnum(byte) || (std::isupper(byte) && was_lower)) end_word();
-    was_lower = std::islower(byte);
-    if (!std::isalnum(byte)) continue;
-    word += static_cast<char>(std::tolower(byte));
-    last = word;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    const auto c = static_cast<unsigned char>(i < name.size() ? name[i] : '-');
+    const bool is_next = std::isupper(c) && i > 0 && std::islower(static_cast<unsigned char>(name[i - 1]));
+    if ((!std::isalnum(c) || is_next) && !word.empty()) {
+      found |= ends_in_secret(word) || ends_in_secret(before + word);
+      before = std::exchange(word, {});
+    }
+    if (std::isalnum(c)) word += static_cast<char>(std::tolower(c));
   }
-  end_word();
-  return found || is_one_of(last, secret_ends);
+  return found || is_one_of(before, secret_ends) || before.ends_with("token") || before.ends_with("authorization");
 }
 
 bool is_token(std::string_view text) {
@@ -80,56 +98,71 @@ std::string hide_values(std::string text) {
   return text;
 }
 
-// "?api_key=X&n=3" and "--a=1,token=X": every name with its value, up to the next one.
+// Where the value of a secret's name ends: at its own quote, at the one that holds the name too (`outer`, or 0), or at
+// the next separator.
+std::size_t value_end(std::string_view text, std::size_t begin, char outer) {
+  if (begin < text.size() && is_quote(text[begin]))
+    return std::min(text.find(text[begin], begin + 1), text.size() - 1) + 1;
+  if (is_quote(outer)) return std::min(text.find(outer, begin), text.size());
+  std::size_t end = begin;
+  while (end < text.size() && std::isalpha(static_cast<unsigned char>(text[end]))) ++end;
+  const std::size_t secret = std::min(text.find_first_not_of(blanks, end), text.size());
+  const bool has_scheme = secret > end && is_one_of(lower(text.substr(begin, end - begin)), schemes);
+  return std::min(text.find_first_of("&,; \t\n\v\f\r", has_scheme ? secret : begin), text.size());
+}
+
+// Hides the values of names that are secret: "?api_key=X&n=3", '{"token": "X"}', "Authorization: Bearer X".
 std::string hide_pairs(std::string text) {
-  for (std::size_t sign = 0; (sign = text.find('=', sign)) != std::string::npos; ++sign) {
-    std::size_t begin = sign;
+  for (std::size_t sign = 0; (sign = text.find_first_of("=:", sign)) != std::string::npos; ++sign) {
+    if (sign == 0 || text.compare(sign, 3, "://") == 0) continue;
+    std::size_t end = text.find_last_not_of(blanks, sign - 1) + 1;
+    const bool is_spaced = end < sign;
+    const bool is_quoted = end > 0 && is_quote(text[end - 1]);
+    if (is_quoted) --end;
+    if (is_quoted && end > 0 && text[end - 1] == '\\') --end;
+    std::size_t begin = end;
     while (begin > 0 && is_name(text[begin - 1])) --begin;
-    if (!names_secret(std::string_view(text).substr(begin, sign - begin))) continue;
-    const std::size_t value = sign + 1;
-    const bool quoted = value < text.size() && (text[value] == '\'' || text[value] == '"');
-    const std::size_t end = quoted ? text.find(text[value], value + 1) : text.find_first_of("&,; \t\n", value);
-    text.replace(value, std::min(end, text.size()) - value + (quoted && end != std::string::npos ? 1 : 0), hidden);
+    if (!names_secret(std::string_view(text).substr(begin, end - begin))) continue;
+    std::size_t value = sign + 1;
+    if (text[sign] == ':' || is_spaced) value = std::min(text.find_first_not_of(blanks, value), text.size());
+    end = value_end(text, value, begin > 0 && !is_quoted ? text[begin - 1] : '\0');
+    if (end == value) continue;
+    text.replace(value, end - value, hidden);
     sign = value + hidden.size() - 1;
   }
   return text;
 }
 
-// "Authorization: Bearer X"
-std::string hide_header(std::string text) {
-  const std::size_t colon = text.find(": ");
-  if (colon == std::string::npos || !names_secret(std::string_view(text).substr(0, colon))) return text;
-  return text.substr(0, colon + 2) + std::string(hidden);
-}
-
-// An option without a value, which the next word is.
-bool takes_secret(std::string_view word) {
+// Whether the next word is a secret: after "--token", "Authorization:" and "Bearer".
+bool secret_follows(std::string_view word) {
+  if (lower(word) == "bearer" || (word.ends_with(':') && names_secret(word.substr(0, word.size() - 1)))) return true;
   return word.starts_with('-') && word.find('=') == std::string_view::npos && names_secret(word);
 }
 
-std::string hide_words(const std::string& text);
-
-std::string hide(const std::string& word) {
-  const std::size_t sign = word.find('=');
-  // A whole argument may have spaces in its value.
-  if (sign != std::string::npos && names_secret(std::string_view(word).substr(0, sign)))
-    return word.substr(0, sign + 1) + std::string(hidden);
-  if (word.find_first_of(" \t\n") != std::string::npos) return hide_words(hide_header(word));
-  return hide_values(hide_pairs(word));
-}
-
-// A command for a shell in one argument, or any other text.
-std::string hide_words(const std::string& text) {
-  const std::string pairs = hide_pairs(text);
+// A word, or a command for a shell in one argument, or any other text.
+std::string hide(const std::string& argument) {
+  for (const char sign : {'=', ':'}) {  // a whole argument may have spaces in its value
+    const std::size_t at = argument.find(sign);
+    if (at + 1 >= argument.size() || argument.compare(at + 1, 2, "//") == 0) continue;  // npos + 1 is 0
+    if (at == std::string::npos || !names_secret(std::string_view(argument).substr(0, at))) continue;
+    return argument.substr(0, at + 1) + (argument[at + 1] == ' ' ? " " : "") + std::string(hidden);
+  }
+  const std::string text = hide_pairs(argument);
   std::string result;
-  bool secret_follows = false;
-  for (std::size_t begin = 0; begin < pairs.size();) {
-    const std::size_t end = std::min(pairs.find_first_of(" \t\n", begin), pairs.size());
-    const std::string word = pairs.substr(begin, end - begin);
-    result += secret_follows && !word.empty() && !word.starts_with('-') ? std::string(hidden) : hide_values(word);
-    if (!word.empty()) secret_follows = takes_secret(word) || word == "Bearer";
-    if (end < pairs.size()) result += pairs[end];
-    begin = end + 1;
+  bool follows = false;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = std::min(text.find_first_of(spaces, begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (follows && !word.empty() && !word.starts_with('-')) {
+      if (is_quote(word[0]) && text.find(word[0], begin + 1) != std::string::npos)
+        end = std::max(end, text.find(word[0], begin + 1) + 1);
+      result += hidden;
+    } else {
+      result += hide_values(word);
+    }
+    if (!word.empty()) follows = secret_follows(word);
+    if (end < text.size() && spaces.find(text[end]) != std::string_view::npos) result += text[end++];
+    begin = end;
   }
   return result;
 }
@@ -138,10 +171,10 @@ std::string hide_words(const std::string& text) {
 
 std::vector<std::string> each_without_secrets(const std::vector<std::string>& arguments) {
   std::vector<std::string> words;
-  bool secret_follows = false;
+  bool follows = false;
   for (const std::string& argument : arguments) {
-    words.push_back(secret_follows && !argument.starts_with('-') ? std::string(hidden) : hide(argument));
-    secret_follows = takes_secret(argument);
+    words.push_back(follows && !argument.starts_with('-') ? std::string(hidden) : hide(argument));
+    follows = secret_follows(argument);
   }
   return words;
 }

@@ -22,6 +22,17 @@ std::string first_rung_text(const Recipe& recipe) {
   return precision_name(recipe) + ", B " + std::to_string(recipe.batch) + ", T " + std::to_string(recipe.seq);
 }
 
+// Otherwise the run would finish with steps of its former life beyond its plan.
+void refuse_fewer_steps_than_recorded(const Run& run, const Recipe& recipe, std::int64_t recorded) {
+  if (recipe.steps >= recorded) return;
+  const std::string id = std::to_string(run.id);
+  throw RecipeError("--steps", "run " + id + " has recorded " + std::to_string(recorded) + " steps, more than " +
+                                   std::to_string(recipe.steps) +
+                                   "; give it at least as many, or make a new run from "
+                                   "an earlier checkpoint: --fork " +
+                                   id + "@STEP");
+}
+
 void require_steps_left(const Recipe& recipe, const Checkpoint& from) {
   if (recipe.steps > from.step) return;
   throw RecipeError("--steps", std::to_string(recipe.steps) + " steps are already done: the checkpoint is of step " +
@@ -48,6 +59,7 @@ Session::Session(const std::filesystem::path& database, std::function<void()> wa
     : store_(RunStore::open(database)),
       wake_(wake ? std::move(wake) : [] {}),
       folders_(std::move(folders)),
+      launched_(store_, folders_.checkpoints.empty() ? std::filesystem::path() : folders_.journals),
       engine_([this](const RunEvent& event) { take_event(event); }, library),
       recorder_(
           database, [this](const std::string&) { wake_(); },
@@ -132,19 +144,22 @@ RunId Session::create_run(Run run, const Recipe& recipe) {
   return store_.create_run(run);
 }
 
-void Session::queue_again(RunId id, std::int64_t planned_steps) {
+void Session::queue_again(RunId id, const Recipe& recipe) {
   owner_.check();
-  store_.queue_again(id, planned_steps);
+  store_.queue_again(id, recipe.steps);
   Run run = store_.existing_run(id);
-  std::string environment = continued_environment(run.environment);
-  if (environment == run.environment) return;
-  run.environment = std::move(environment);
+  run.recipe = to_json(recipe);
+  run.environment = continued_environment(run.environment);
   store_.update_run(run);
 }
 
 // Before they are submitted, so that whoever follows the journals sees the whole ladder at once.
-void Session::begin_journals(const std::vector<RunId>& runs) {
+void Session::begin(const std::vector<RunId>& runs) {
   owner_.check();
+  try {
+    launched_.add(runs);
+  } catch (const StorageError&) {  // they train all the same; who continues them is asked whether to adopt them
+  }
   if (!journals_) return;
   const std::vector<Ladder> ladders = store_.ladders();
   for (const RunId id : runs) {
@@ -219,7 +234,7 @@ LaunchedLadder Session::launch_ladder(const LadderRequest& request, const Device
       launched.runs.push_back(create_run(run, recipes.back()));
     }
   });
-  begin_journals(launched.runs);
+  begin(launched.runs);
   // Submitted last, so that no step can arrive before all rows are there.
   for (std::size_t i = 0; i < order.size(); ++i) submit(launched.runs[i], recipes[i], request.quiet_patience);
   return launched;
@@ -239,6 +254,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
   ChosenCheckpoint chosen;
   if (asked.fork_of) {
     const Run parent = store_.existing_run(*asked.fork_of);
+    refuse_others({parent}, "--fork");
     chosen = choose_checkpoint(owner_of_checkpoints(parent), asked.fork_step);
     const Checkpoint& from = chosen.checkpoint;
     run.parent = parent.id;
@@ -248,7 +264,7 @@ RunId Session::launch_run(const RunSpec& asked, const DeviceReport& report) {
     require_steps_left(recipe, from);
   }
   const RunId id = create_run(run, recipe);
-  begin_journals({id});
+  begin({id});
   note(id, chosen.passed_over);
   submit(id, recipe, asked.quiet_patience, chosen.checkpoint.folder);
   return id;
@@ -260,7 +276,7 @@ Session::Again Session::repeated(RunId id, std::map<std::pair<LadderId, int>, in
   const Run before = store_.existing_run(id);
   if (before.source != "launched")
     throw RecipeError("run " + std::to_string(id), "was not launched here, so its whole recipe isn't known");
-  refuse_followed(before, "run " + std::to_string(id));
+  refuse_others({before}, "run " + std::to_string(id));
   Again again{.run = {}, .recipe = prepare(recipe_from_json(before.recipe)).recipe};
   again.run.name = before.name;
   again.run.stage = before.stage;
@@ -282,16 +298,27 @@ Session::Again Session::repeated(RunId id, std::map<std::pair<LadderId, int>, in
   return again;
 }
 
-// A run whose journal is followed is trained by a process elsewhere: two would train it, and its ladder would compare
-// two machines.
-void Session::refuse_followed(const Run& run, const std::string& what) {
+void Session::adopt(const std::vector<RunId>& runs) {
   owner_.check();
-  if (!store_.following().is_followed(run.id)) return;
-  const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
-  const std::string host = environment.is_object() ? environment.value("host", "") : "";
-  throw RecipeError(what, "run " + std::to_string(run.id) + " is trained elsewhere" +
-                              (host.empty() ? "" : ", on " + host) +
-                              ", and its journal is followed here; continue or repeat it there");
+  launched_.add(runs);
+}
+
+// A run whose journal is followed is trained by a process elsewhere: two would train it, and its ladder would compare
+// two machines. One that this user hasn't launched may say anything.
+void Session::refuse_others(const std::vector<Run>& runs, const std::string& what) {
+  owner_.check();
+  std::vector<Run> others;
+  for (const Run& run : runs) {
+    if (store_.following().is_followed(run.id)) {
+      const nlohmann::json environment = nlohmann::json::parse(run.environment, nullptr, false);
+      const std::string host = environment.is_object() ? environment.value("host", "") : "";
+      throw RecipeError(what, "run " + std::to_string(run.id) + " is trained elsewhere" +
+                                  (host.empty() ? "" : ", on " + host) +
+                                  ", and its journal is followed here; continue or repeat it there");
+    }
+    if (!launched_.has(run)) others.push_back(run);
+  }
+  if (!others.empty()) throw NotLaunchedHere(what, others);
 }
 
 std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, QuietPatience quiet_patience) {
@@ -305,7 +332,7 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
   for (const RunId id : order) planned.push_back(repeated(id, next_repeat));
   std::vector<RunId> launched;
   for (const Again& again : planned) launched.push_back(create_run(again.run, again.recipe));
-  begin_journals(launched);
+  begin(launched);
   for (std::size_t i = 0; i < planned.size(); ++i) submit(launched[i], planned[i].recipe, quiet_patience);
   return launched;
 }
@@ -313,8 +340,8 @@ std::vector<RunId> Session::repeat(const std::vector<RunId>& runs, int times, Qu
 std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet_patience) {
   owner_.check();
   const std::vector<Run> runs = store_.runs_of(ladder);
+  refuse_others(runs, "--continue");
   for (const Run& run : runs) {
-    refuse_followed(run, "--continue");
     if (!is_over(run.status))
       throw RecipeError("--continue", "run " + std::to_string(run.id) + " of the ladder is still " +
                                           std::string(to_string(run.status)));
@@ -346,12 +373,12 @@ std::vector<RunId> Session::continue_ladder(LadderId ladder, QuietPatience quiet
       if (again.run.id == 0) {
         launched.push_back(create_run(again.run, again.recipe));
       } else {
-        queue_again(again.run.id, again.recipe.steps);
+        queue_again(again.run.id, again.recipe);
         launched.push_back(again.run.id);
       }
     }
   });
-  begin_journals(launched);
+  begin(launched);
   for (std::size_t i = 0; i < left.size(); ++i) {
     note(launched[i], left[i].from.passed_over);
     submit(launched[i], left[i].again.recipe, quiet_patience, left[i].from.checkpoint.folder);
@@ -378,7 +405,7 @@ ChosenCheckpoint Session::checkpoint_to_resume(const Run& run) {
 void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patience) {
   owner_.check();
   const Run run = store_.existing_run(id);
-  refuse_followed(run, "--resume");
+  refuse_others({run}, "--resume");
   if (!is_over(run.status)) {
     throw RecipeError("--resume", "run " + std::to_string(id) + " is still " + std::string(to_string(run.status)));
   }
@@ -395,17 +422,21 @@ void Session::resume(RunId id, const Recipe& recipe, QuietPatience quiet_patienc
     throw RecipeError("--resume", "continues a run unchanged; to change " + changes +
                                       ", make a new run from it: --fork " + std::to_string(id));
   }
+  refuse_fewer_steps_than_recorded(run, recipe, store_.recorded_steps(id).last_step);
   const ChosenCheckpoint from = checkpoint_to_resume(run);
   require_steps_left(recipe, from.checkpoint);
   prepare(recipe, Start::checkpoint);
-  queue_again(id, recipe.steps);
-  begin_journals({id});
+  store_.in_one_transaction([&] { queue_again(id, recipe); });
+  begin({id});
   note(id, from.passed_over);
   submit(id, recipe, quiet_patience, from.checkpoint.folder);
 }
 
 void Session::confirm(const SpeedupQuestion& question) {
   owner_.check();
+  std::vector<Run> sides = {store_.existing_run(question.run), store_.existing_run(question.base)};
+  std::erase_if(sides, [](const Run& run) { return run.source != "launched"; });  // which it refuses itself
+  refuse_others(sides, "run " + std::to_string(question.run));
   stop_confirming();
   look_after_.reset();
   confirmation_.emplace(

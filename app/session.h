@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/journal/run_journals.h"
+#include "app/launch/launched_runs.h"
 #include "app/speedup_confirmation.h"
 #include "engine/engine.h"
 #include "engine/files/run_checkpoints.h"
@@ -102,6 +103,11 @@ class Session {
   // RecipeError while one of the ladder's runs is queued or running.
   std::vector<RunId> continue_ladder(LadderId ladder, QuietPatience quiet_patience = {});
 
+  // Makes runs of a project that came from elsewhere, was moved or copied, or that an earlier version wrote, this
+  // user's own: the verbs above refuse others with NotLaunchedHere, which says what they would train. Throws
+  // StorageError.
+  void adopt(const std::vector<RunId>& runs);
+
   // Holds a run before its next step, or lets it continue. Queued runs wait with it.
   void pause(RunId run, bool paused) { engine_.pause(run, paused); }
   bool paused(RunId run) const { return engine_.paused(run); }
@@ -145,10 +151,10 @@ class Session {
   Again repeated(RunId id, std::map<std::pair<LadderId, int>, int>& next_repeat);
   CheckpointOwner owner_of_checkpoints(const Run& run);
   ChosenCheckpoint checkpoint_to_resume(const Run& run);
-  void refuse_followed(const Run& run, const std::string& what);
+  void refuse_others(const std::vector<Run>& runs, const std::string& what);
   RunId create_run(Run run, const Recipe& recipe);
-  void queue_again(RunId run, std::int64_t planned_steps);
-  void begin_journals(const std::vector<RunId>& runs);
+  void queue_again(RunId run, const Recipe& recipe);
+  void begin(const std::vector<RunId>& runs);
   void submit(RunId run, const Recipe& recipe, QuietPatience quiet_patience,
               const std::filesystem::path& start_from = {});
   void apply(RunId run, const RunChange& change);  // the writer's thread
@@ -167,6 +173,7 @@ class Session {
   const std::function<void()> wake_;
   const RunFolders folders_;
   std::optional<RunJournals> journals_;
+  LaunchedRuns launched_ GUARDED_BY(owner_);
   std::atomic<bool> stops_ = false;  // somebody waits for a run to end
   Engine engine_;      // its thread ends before the recorder does, which writes the last events (see ~Session)
   Recorder recorder_;  // calls the engine from the writer thread, so the engine object outlives it

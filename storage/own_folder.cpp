@@ -66,6 +66,17 @@ Descriptor make_own_folder(const std::filesystem::path& path) {
   return open_own_folder(path);
 }
 
+bool make_private_folders(const std::filesystem::path& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) == 0) {
+    errno = S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+    return errno == 0;
+  }
+  const std::filesystem::path above = path.has_filename() ? path.parent_path() : path.parent_path().parent_path();
+  if (!above.empty() && above != path && !make_private_folders(above)) return false;
+  return ::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
+}
+
 Descriptor open_below(int folder, const std::vector<std::string>& parts, int flags, bool make_folders) {
   Descriptor inner;
   for (std::size_t i = 0; i + 1 < parts.size(); ++i) {

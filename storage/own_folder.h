@@ -37,6 +37,10 @@ Descriptor open_folder(const std::string& path);
 Descriptor open_own_folder(const std::filesystem::path& path);
 Descriptor make_own_folder(const std::filesystem::path& path);  // for the user alone, if there is none
 
+// Makes a folder of the user, links followed, and those above it that are missing: all for the user alone, as the XDG
+// base directory specification asks for its folders. False, with errno, if there is none afterwards.
+bool make_private_folders(const std::filesystem::path& path);
+
 // `parts` are below the folder; `flags` are those of open(2).
 Descriptor open_below(int folder, const std::vector<std::string>& parts, int flags, bool make_folders = false);
 Descriptor folder_below(int folder, const std::string& name);

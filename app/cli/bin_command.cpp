@@ -6,6 +6,7 @@
 #include "app/bin.h"
 #include "app/cli/commands.h"
 #include "app/cli/find_run.h"
+#include "app/cli/progress.h"
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "app/open_store.h"
@@ -14,9 +15,10 @@ namespace stepladder {
 namespace {
 
 int empty_it(RunStore& store, const CommonOptions& common) {
-  const EmptiedBin emptied = empty_bin(store, unix_now() + 1);
+  const EmptiedBin emptied = empty_bin(store, unix_now() + 1, say_deletions());
   if (common.json) {
     print({{"runs", emptied.runs},
+           {"finished_deletions", emptied.finished},
            {"freed_bytes", emptied.freed_bytes},
            {"file_bytes_before", emptied.before.file_bytes},
            {"file_bytes", emptied.after.file_bytes},
@@ -24,15 +26,20 @@ int empty_it(RunStore& store, const CommonOptions& common) {
            {"problems", emptied.problems}});
   } else {
     std::cout << emptied_text(emptied) << "\n";
-    if (!emptied.runs.empty()) std::cout << harmless(space_text(common.database, emptied)) << "\n";
+    if (!emptied.runs.empty() || emptied.finished > 0)
+      std::cout << harmless(space_text(common.database, emptied)) << "\n";
   }
   for (const std::string& problem : emptied.problems) std::cerr << "stepladder: " << problem << "\n";
+  if (interrupted()) return exit_interrupted;
   return emptied.problems.empty() ? exit_done : exit_failed;
 }
 
 int show_bin(bool empty, const CommonOptions& common) {
   auto store = open_to_read(common.database);
   if (empty && store) return empty_it(*store, common);
+  if (const std::size_t left = store ? store->left_to_delete() : 0; left > 0)
+    std::cerr << "stepladder: a killed process has left " << runs_text(left)
+              << " half deleted or half imported; `stepladder bin --empty` removes the rest\n";
   const std::vector<BinnedRun> binned = store ? runs_in_bin(*store) : std::vector<BinnedRun>{};
   if (common.json) {
     Json list = Json::array();

@@ -7,11 +7,13 @@
 #include "app/cli/commands.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
+#include "app/format.h"
 #include "app/run_filter.h"
 #include "app/terminal_text.h"
 #include "engine/engine.h"
 #include "engine/nearest.h"
 #include "engine/processes/worker_processes.h"
+#include "storage/analysis/hardware.h"
 #include "storage/bounded_text.h"
 
 namespace stepladder {
@@ -55,6 +57,18 @@ void refuse_empty_values(int argc, char** argv) {
     const std::string option(word.substr(0, word.size() - 1));
     throw UsageError(option + (option == "--db" ? ": the file name is empty" : ": the value after = is empty"));
   }
+}
+
+// Each command does without what is broken. A worker leaves stderr to its run.
+void say_broken_user_files() {
+  constexpr std::size_t most = 5;
+  HardwareTable own;
+  own.add_user_file();
+  const std::vector<std::string>& problems = own.problems();
+  for (std::size_t i = 0; i < std::min(most, problems.size()); ++i)
+    std::cerr << "stepladder: " << bounded(harmless(problems[i]), longest_line) << "\n";
+  if (problems.size() > most)
+    std::cerr << "stepladder: and " << problems.size() - most << " more lines of " << own.user_file().string() << "\n";
 }
 
 std::vector<std::string> words;  // of the command line
@@ -117,7 +131,9 @@ int dispatch(int argc, char** argv, const Desktop& desktop) {
   common.database_is_named = !database.empty();
   common.database = database.empty() ? default_database_file() : std::filesystem::path(database);
   for (const Subcommand& command : commands) {
-    if (*command.options) return command.run();
+    if (!*command.options) continue;
+    if (command.options->get_name() != worker_command) say_broken_user_files();
+    return command.run();
   }
   if (desktop.open && display_is_there()) return desktop.open(common.database);
   return quick_ladder(common);

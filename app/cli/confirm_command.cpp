@@ -16,6 +16,7 @@ namespace stepladder {
 namespace {
 
 struct ConfirmOptions {
+  bool adopts = false;
   std::string run;
   std::string base;  // empty: the ladder's baseline
   int max_repeats = SpeedupQuestion().max_repeats;
@@ -89,6 +90,7 @@ int confirm(const ConfirmOptions& options, const CommonOptions& common) {
   Session session(common.database);
   const Run run = find_run(session.store(), options.run);
   const Run base = options.base.empty() ? baseline_of(session.store(), run) : find_run(session.store(), options.base);
+  if (options.adopts) session.adopt({run.id, base.id});
   session.confirm({.run = run.id,
                    .base = base.id,
                    .max_repeats = options.max_repeats,
@@ -120,6 +122,7 @@ Subcommand confirm_command(CLI::App& app, CommonOptions& common) {
           "--patience", options->patience_s,
           "Seconds that a repeat waits for a quiet machine before it starts anyway (default 300; 0: not at all)")
       ->check(between(0, 1'000'000));
+  add_adopt(*command, options->adopts);
   command->footer("Exits with 0 faster or same, 10 slower, 11 inconclusive, 12 impossible.");
   return {command, [options, &common] { return confirm(*options, common); }};
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "app/cli/commands.h"
+#include "app/cli/progress.h"
 #include "app/environment.h"
 #include "app/exit_status.h"
 #include "app/format.h"
@@ -19,6 +20,7 @@
 #include "engine/peak_probe.h"
 #include "storage/damaged_file.h"
 #include "storage/database/rescue/write_ahead_log.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -76,9 +78,8 @@ void keep(const Hardware& row, const fs::path& file) {
   }
   const std::string text = with_row(csv, row);
   const fs::path target = fs::weakly_canonical(file);
-  std::error_code error;
-  fs::create_directories(target.parent_path(), error);  // the file's own error is more precise
-  OutputFile output(target);
+  make_private_folders(target.parent_path());  // the file's own error is more precise
+  OutputFile output(target, private_file);
   output.write(std::as_bytes(std::span(text)));
   output.commit();
 }
@@ -151,11 +152,17 @@ int check_database(const CommonOptions& common) {
   if (!std::filesystem::exists(common.database)) open_existing(common.database);  // throws the error
   const std::string file = common.database.string();
   std::string found, sentence, hint;
+  std::size_t machines = 0, commands = 0;  // that came with the file
   try {
     // First, since opening the file removes its log.
     sentence = found = damage_of_write_ahead_log(common.database);
     if (found.empty()) {
-      found = open_existing(common.database).integrity_check();
+      RunStore store = open_existing(common.database);
+      found = store.integrity_check();
+      for (const MachineInFile& machine : store.machines().machines_in_file()) {
+        ++machines;
+        commands += machine.open_runs.size();
+      }
       sentence = file + (found == "ok" ? " is intact" : " is damaged: " + found);
     }
     if (found != "ok") hint = rescue_hint(common.database);
@@ -167,9 +174,16 @@ int check_database(const CommonOptions& common) {
   }
   const bool sound = found == "ok";
   if (common.json) {
-    print({{"database", file}, {"sound", sound}, {"damage", sound ? Json() : Json(found)}});
+    print({{"database", file},
+           {"sound", sound},
+           {"damage", sound ? Json() : Json(found)},
+           {"machines_in_file", machines},
+           {"commands_in_file", commands}});
   } else {
     std::cout << sentence << "\n";
+    if (machines > 0)
+      std::cout << "It names machines that aren't yours (" << machines << "), with commands that somebody asked for ("
+                << commands << "): nothing connects to them or runs them. `stepladder machines` lists them.\n";
   }
   if (!hint.empty()) std::cerr << "stepladder: " << hint << "\n";
   return sound ? exit_done : exit_failed;
@@ -191,6 +205,27 @@ int back_up_database(const fs::path& out, const CommonOptions& common) {
               << grouped(copy.runs) << (copy.runs == 1 ? " run and " : " runs and ") << grouped(copy.steps)
               << (copy.steps == 1 ? " step (" : " steps (") << bytes_text(static_cast<double>(copy.bytes)) << ")\n";
   }
+  return exit_done;
+}
+
+int share_database(const fs::path& out, bool with_output, const CommonOptions& common) {
+  if (out.empty()) throw UsageError("--share: the file name is empty");
+  keep_off_database(out, common.database, "--share");
+  const SharedCopy copy = open_existing(common.database).share(out, with_output);
+  if (common.json) {
+    print({{"database", common.database.string()},
+           {"out", out.string()},
+           {"bytes", copy.contents.bytes},
+           {"runs", copy.contents.runs},
+           {"steps", copy.contents.steps},
+           {"removed", copy.removed}});
+    return exit_done;
+  }
+  std::cout << harmless(out.string()) << " is a copy for others, with "
+            << runs_text(static_cast<std::size_t>(copy.contents.runs)) << " and " << grouped(copy.contents.steps)
+            << (copy.contents.steps == 1 ? " step" : " steps") << "\n";
+  for (const auto& [kind, count] : copy.removed)
+    std::cout << "  left out or shortened: " << kind << " (" << grouped(count) << ")\n";
   return exit_done;
 }
 
@@ -245,6 +280,8 @@ int doctor(bool probe, const CommonOptions& common) {
 int compact_database(const CommonOptions& common) {
   RunStore store = open_existing(common.database);
   const std::int64_t before = store.space().file_bytes;
+  store.finish_deletions(say_deletions());
+  if (interrupted()) return exit_interrupted;
   store.compact();
   const std::int64_t after = store.space().file_bytes;
   if (common.json) {
@@ -274,12 +311,20 @@ Subcommand doctor_command(CLI::App& app, CommonOptions& common) {
       command->add_option("--rescue", *out, "Save what can be read of a damaged database in this new file");
   rescuing->excludes(checking)->excludes(probing)->excludes(backing_up);
   backing_up->excludes(checking)->excludes(probing);
+  auto share_out = std::make_shared<std::string>();
+  CLI::Option* sharing = command->add_option(
+      "--share", *share_out,
+      "Write a copy for others to this new file: without environments, commands, machines, output and private notes");
+  sharing->excludes(checking)->excludes(probing)->excludes(backing_up)->excludes(rescuing);
+  auto with_output = std::make_shared<bool>(false);
+  command->add_flag("--with-output", *with_output, "Share the output of watched programs too")->needs(sharing);
   auto compacts = std::make_shared<bool>(false);
   CLI::Option* compacting = command->add_flag(
       "--compact", *compacts, "Rewrite the database without its unused space; no other program may have it open");
-  compacting->excludes(checking)->excludes(probing)->excludes(rescuing)->excludes(backing_up);
+  compacting->excludes(checking)->excludes(probing)->excludes(rescuing)->excludes(backing_up)->excludes(sharing);
   return {command, [=, &common] {
             if (*rescuing) return rescue_database(*out, common);
+            if (*sharing) return share_database(*share_out, *with_output, common);
             if (*backing_up) return back_up_database(*backup, common);
             if (*compacts) return compact_database(common);
             return *database ? check_database(common) : doctor(*probe, common);

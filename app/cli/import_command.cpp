@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "app/cli/commands.h"
+#include "app/cli/progress.h"
 #include "app/exit_status.h"
 #include "app/format.h"
 #include "app/import/import.h"
@@ -76,6 +77,14 @@ void print_numbers(const ImportOutcome& outcome) {
   std::cerr << "stepladder: imported " << run_numbers_text(ids) << "; `stepladder bin " << numbers << "` undoes it\n";
 }
 
+// Of imports that were killed, say. The import itself is done by now, whatever becomes of this.
+void finish_deletions(std::optional<RunStore>& store) {
+  try {
+    if (store) store->finish_deletions(say_deletions());
+  } catch (const StorageError&) {  // a later call tries again
+  }
+}
+
 int run_import(ImportRequest request, bool again, const CommonOptions& common) {
   std::optional<RunStore> store;
   const auto open = [&]() -> RunStore& {
@@ -102,6 +111,7 @@ int run_import(ImportRequest request, bool again, const CommonOptions& common) {
     std::cerr << "stepladder: interrupted; nothing of the file or folder that was being read was imported\n";
     return exit_interrupted;
   }
+  finish_deletions(store);
   return outcome.failures.empty() ? exit_done : exit_failed;
 }
 

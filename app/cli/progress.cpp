@@ -103,6 +103,22 @@ void say_estimate(Session& session, const std::vector<RunId>& runs, const Device
                rough_duration_text(seconds).c_str(), rough_duration_text(step.seconds).c_str(), step.basis.c_str());
 }
 
+RunStore::KeepDeleting say_deletions() {
+  using namespace std::chrono_literals;
+  return [next = std::chrono::steady_clock::now() + 1s](std::size_t runs_left) mutable {
+    if (interrupted()) {
+      std::fprintf(stderr, "stepladder: interrupted; `stepladder bin --empty` deletes the rest\n");
+      return false;
+    }
+    if (const auto now = std::chrono::steady_clock::now(); now >= next) {
+      next = now + 10s;
+      std::fprintf(stderr, "stepladder: deleting the rows of %s; Ctrl-C leaves the rest for later\n",
+                   runs_text(runs_left).c_str());
+    }
+    return true;
+  };
+}
+
 int exit_status(const std::vector<LoadedRun>& runs, bool have_checkpoints) {
   if (interrupted()) return exit_interrupted;
   if (!have_checkpoints) return exit_failed;

@@ -96,6 +96,13 @@ void add_when_quiet(CLI::App& command, QuietPatience& patience) {
       "Wait before each run until other programs leave it the cores that it needs");
 }
 
+void add_adopt(CLI::App& command, bool& adopts) {
+  command.add_flag(
+      "--adopt", adopts,
+      "Train it although it wasn't launched here: the project came from elsewhere, was moved or copied, or "
+      "is from an earlier version");
+}
+
 CLI::Validator short_name() {
   const auto check = [](std::string& text) -> std::string {
     if (text.size() <= longest_name) return {};

@@ -33,6 +33,7 @@ struct TrainOptions {
   std::vector<std::string> stages;
   std::string resume;
   std::string fork;
+  bool adopts = false;
   OnMachine on;
 };
 
@@ -40,6 +41,7 @@ RunId start_training(Session& session, const TrainOptions& options) {
   if (!options.resume.empty()) {
     if (!options.stages.empty()) throw RecipeError("--stage", "changes the run; use --fork to make a new run from it");
     const Run run = find_run(session.store(), options.resume);
+    if (options.adopts) session.adopt({run.id});
     session.resume(run.id, options.recipe.over(recipe_from_json(run.recipe)), options.quiet_patience);
     return run.id;
   }
@@ -49,6 +51,7 @@ RunId start_training(Session& session, const TrainOptions& options) {
     if (const auto placement = placement_from_environment()) request.base.nproc = placement->world_size;
   } else {
     const auto [parent, step] = find_fork(session.store(), options.fork);
+    if (options.adopts) session.adopt({parent.id});
     request.base = options.recipe.over(recipe_from_json(parent.recipe));
     request.fork_of = parent.id;
     request.fork_step = step;
@@ -92,6 +95,7 @@ int train(const TrainOptions& options, const CommonOptions& common) {
 struct LadderOptions {
   RecipeOptions recipe;
   std::string continued;
+  bool adopts = false;
   std::string name;
   std::string plan;
   std::vector<std::string> stages;  // texts of rungs
@@ -208,8 +212,14 @@ int climb(const LadderRequest& request, const CommonOptions& common, TrainingPla
   return exit_status(runs, have_checkpoints);
 }
 
+std::vector<RunId> ids_of(const std::vector<Run>& runs) {
+  std::vector<RunId> ids;
+  for (const Run& run : runs) ids.push_back(run.id);
+  return ids;
+}
+
 // Trains what is left of a ladder that was killed or stopped.
-int continue_ladder(const std::string& wanted, QuietPatience patience, const CommonOptions& common) {
+int continue_ladder(const std::string& wanted, QuietPatience patience, bool adopts, const CommonOptions& common) {
   if (common.journals.empty())
     if (const auto status = continue_on_machine(wanted, common)) return *status;
   TrainingPlace place(common);
@@ -217,6 +227,7 @@ int continue_ladder(const std::string& wanted, QuietPatience patience, const Com
   place.take_in_journals();
   Session session(place.database(), {}, nullptr, place.folders());
   const Ladder ladder = find_ladder(session.store(), wanted);
+  if (adopts) session.adopt(ids_of(session.store().runs_of(ladder.id)));
   const std::vector<RunId> continued = session.continue_ladder(ladder.id, patience);
   place.begun();
   if (continued.empty()) std::cerr << "stepladder: nothing of this ladder is left to train\n";
@@ -248,7 +259,8 @@ int ladder(const LadderOptions& options, const CommonOptions& common) {
     // The machine doesn't have the user's own presets: it gets what this one says.
     return train_on_machine(options.on, common, words_of(preset_request(options, {})));
   }
-  if (!options.continued.empty()) return continue_ladder(options.continued, options.quiet_patience, common);
+  if (!options.continued.empty())
+    return continue_ladder(options.continued, options.quiet_patience, options.adopts, common);
   if (!options.plan.empty()) {
     check_plan(options.plan);  // reports mistakes before the database is touched
     if (is_saved(options.plan)) {
@@ -293,6 +305,7 @@ Subcommand train_command(CLI::App& app, CommonOptions& common) {
   add_journal(*command, common);
   CLI::Option* fork =
       command->add_option("--fork", options->fork, "Start a new run from a checkpoint: RUN@STEP")->excludes(resume);
+  add_adopt(*command, options->adopts);
   add_on_options(*command, options->on, false);
   for (CLI::Option* local : {resume, fork}) local->excludes(command->get_option("--on"));
   return {command, [options, &common] { return train(*options, common); }};
@@ -338,6 +351,7 @@ Subcommand ladder_command(CLI::App& app, CommonOptions& common) {
                        "one, the latest)")
           ->expected(0, 1)
           ->default_str("latest");
+  add_adopt(*command, options->adopts);
   for (CLI::Option* other : others) {
     if (other != command->get_help_ptr() && !other->check_lname("json") && !other->check_lname("db"))
       continued->excludes(other);

@@ -42,8 +42,7 @@ struct AdoptMachine {  // one of Workspace::machines_in_file
 struct AskMachine {  // what it has, now
   MachineAlias alias;
 };
-struct LookAtMachines {};  // in every frame that shows what machines have now
-struct PlanLadder {        // which rungs it would have
+struct PlanLadder {  // which rungs it would have
   LadderRequest request;
 };
 struct SaveLadderPreset {  // as one of the user's own, replacing one of that name
@@ -284,7 +283,7 @@ using Command = std::variant<
     ProposeLadder, ProposeStage, ResumeRun, LoadResumable, ContinueLadder, ForkRun, CopyText, CopyPoints, SaveText,
     SavePoints, SaveFigure, SaveLadder, OpenFile, SetExportsFolder, FoldSideBar, SetTheme, ToggleTheme,
     ToggleLineStyles, ToggleWaterfall, ChangeScale, ResetLayout, Reload, ShowPalette, EmptyBin, KeepDrawing,
-    DismissMessage, AddMachine, RemoveMachine, AdoptMachine, AskMachine, LookAtMachines, RemoveTrace, RemovePasses>;
+    DismissMessage, AddMachine, RemoveMachine, AdoptMachine, AskMachine, RemoveTrace, RemovePasses>;
 using Commands = std::vector<Command>;
 
 }  // namespace stepladder

@@ -77,6 +77,7 @@ DesktopApp::DesktopApp(RunStore& store, Session* session, DesktopSettings settin
   workspace_.machines_in_file = store.machines().machines_in_file();
   if (session && !store.read_only()) machines_ = std::make_unique<MachineWatch>(store.file(), wake_);
   for (const std::string& left : store.left_behind()) complain(left);
+  for (const std::string& problem : workspace_.hardware.problems()) complain(problem);
   workspace_.device = std::nullopt;
   workspace_.line_styles = settings_.line_styles;
   workspace_.exports_folder = settings_.exports_folder;
@@ -310,6 +311,7 @@ void DesktopApp::follow_others() {
 
 bool DesktopApp::has_news() {
   if (session_) follow_others();
+  if (machines_ && is_open("machines")) machines_->look();  // a frame follows once one has answered
   return !workspace_.others().empty() || profiles_.is_pending() ||
          (is_open("record") && workspace_.record && !workspace_.record->asked.pool.empty() && records_.is_due());
 }
@@ -373,6 +375,7 @@ void DesktopApp::draw() {
   draw_messages();
   draw_closing();
   draw_ssh_question();
+  draw_adoption();
   draw_notice();
   for (const ImGuiWindow* window : ImGui::GetCurrentContext()->Windows) {
     if (window->Active && !window->Hidden && (window->Flags & ImGuiWindowFlags_Tooltip) != 0)
@@ -440,11 +443,12 @@ void DesktopApp::close(const std::function<void()>& frame) {
     if (panel.leave) panel.leave(commands_);
   }
   execute();
+  closes_ = true;
   bool said = false;
   const auto waiting = [&] {
     if (!std::exchange(said, true)) {
-      wait_notice("Stepladder will close once exports are written and deleted runs are removed...");
-      std::fputs("stepladder: writing exports and removing deleted runs before closing\n", stderr);
+      wait_notice("Stepladder will close once exports are written...");
+      std::fputs("stepladder: writing exports before closing\n", stderr);
     }
     frame();
   };

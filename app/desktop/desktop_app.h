@@ -2,6 +2,7 @@
 // out the panels' commands. UI thread.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "app/bin.h"
 #include "app/curves/curve_reader.h"
+#include "app/desktop/adoption_popup.h"
 #include "app/desktop/closing_popup.h"
 #include "app/desktop/export_queue.h"
 #include "app/desktop/import_job.h"
@@ -77,6 +79,7 @@ class DesktopApp {
   void draw_panels();
   void draw_closing();
   void draw_ssh_question();
+  void draw_adoption();
   void follow_others();
   bool take_curves(std::chrono::milliseconds patience);  // returns whether there were any
   void read_project_metrics();
@@ -177,7 +180,6 @@ class DesktopApp {
   void execute(const RemoveMachine& remove);
   void execute(const AdoptMachine& adopt);
   void execute(const AskMachine& ask);
-  void execute(const LookAtMachines&);
 
   RunStore& store_;
   Session* session_;
@@ -195,7 +197,13 @@ class DesktopApp {
   PalettePopup palette_;
   ClosingPopup closing_popup_;
   SshPopup ssh_popup_;
+  struct {
+    AdoptionPopup popup;
+    std::vector<RunId> runs;
+    std::optional<Command> command;  // that trains them
+  } adoption_;
   Closing closing_ = Closing::no;
+  std::atomic<bool> closes_ = false;  // then deletions end, which the next opening continues
   std::chrono::steady_clock::time_point next_look_at_others_{};
   std::chrono::steady_clock::time_point next_look_for_dead_{};
   std::function<void()> wake_;

@@ -78,6 +78,10 @@ bool DesktopApp::execute() {
     if (reads_steps(command) && std::chrono::steady_clock::now() > reading_ends) continue;
     try {
       std::visit([this](const auto& asked_for) { execute(asked_for); }, command);
+    } catch (const NotLaunchedHere& error) {
+      adoption_.popup.open(error.what_it_does);
+      adoption_.runs = error.runs;
+      adoption_.command = command;
     } catch (const RecipeError& error) {
       complain(field_words(error.what()));
     } catch (const std::exception& error) {  // DataError, StorageError: the window stays open
@@ -255,7 +259,7 @@ void DesktopApp::execute(const Undo&) {
 void DesktopApp::say_of_bin(const EmptiedBin& emptied) {
   constexpr std::int64_t much = 1 << 20;
   const bool is_much = emptied.before.file_bytes >= emptied.after.file_bytes + much || emptied.after.free_bytes >= much;
-  if (!emptied.runs.empty() || emptied.freed_bytes > 0)
+  if (!emptied.runs.empty() || emptied.finished > 0 || emptied.freed_bytes > 0)
     notice(emptied_text(emptied) + (is_much ? ". " + space_text(store_.file(), emptied) : ""));
   for (const std::string& problem : emptied.problems) complain(problem);
 }
@@ -278,7 +282,8 @@ void DesktopApp::empty_bin(double deleted_before) {
   // Deleting the rows of long runs takes seconds.
   exports_.add([this, file = store_.file(), deleted_before]() -> ExportQueue::Then {
     RunStore store = RunStore::open(file);
-    return [this, emptied = stepladder::empty_bin(store, deleted_before)] {
+    const auto keep_deleting = [this](std::size_t) { return !closes_.load(); };
+    return [this, emptied = stepladder::empty_bin(store, deleted_before, keep_deleting)] {
       if (!emptied.runs.empty()) {
         // Earlier changes may concern runs that no longer exist.
         undoable_.clear();

@@ -78,6 +78,12 @@ void DesktopApp::execute(const ProposeStage& propose) {
   show("launch");
 }
 
+void DesktopApp::draw_adoption() {
+  if (!adoption_.popup.draw() || !adoption_.command || !session_) return;
+  session_->adopt(adoption_.runs);
+  commands_.push_back(*std::exchange(adoption_.command, std::nullopt));
+}
+
 void DesktopApp::execute(const Repeat& repeat) {
   if (!session_) return;
   workspace_.add_runs(store_, session_->repeat(repeat.runs, repeat.times));

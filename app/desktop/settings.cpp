@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "app/figures/export.h"
+#include "engine/files/data_error.h"
+#include "storage/error_text.h"
+#include "storage/own_folder.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {
@@ -50,11 +56,33 @@ bool system_prefers_dark(std::optional<bool> portal) {
   return scheme.empty() || scheme.find("Dark") != std::string::npos;
 }
 
+namespace {
+
+// An empty object if there are none. A broken file, edited by hand, is kept under another name, since closing the
+// window writes the file anew.
+json read_settings() {
+  std::ifstream file(settings_file());
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string why = " isn't a JSON object";
+  try {
+    json read = text.empty() ? json::object() : json::parse(text);
+    if (read.is_object()) return read;
+  } catch (const json::parse_error& error) {
+    why = ", line " + std::to_string(line_at(text, error.byte)) + ", isn't JSON";
+  }
+  const fs::path kept = settings_file().string() + ".broken";
+  std::error_code error;
+  fs::rename(settings_file(), kept, error);
+  std::fprintf(stderr, "stepladder: %s%s; the window opens with the usual settings%s%s\n", settings_file().c_str(),
+               why.c_str(), error ? "" : ", and the file is kept as ", error ? "" : kept.c_str());
+  return json::object();
+}
+
+}  // namespace
+
 DesktopSettings load_settings() {
   DesktopSettings settings;
-  std::ifstream file(settings_file());
-  const json read = json::parse(file, nullptr, false);
-  if (!read.is_object()) return settings;
+  const json read = read_settings();
   const auto take = [](const json& from, const char* name, auto& value) {
     using Value = std::decay_t<decltype(value)>;
     const auto found = from.find(name);
@@ -95,8 +123,7 @@ DesktopSettings load_settings() {
 
 void save_settings(const DesktopSettings& settings) {
   const fs::path file = settings_file();
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
+  make_private_folders(file.parent_path());
   json projects = json::object();
   for (const auto& [database, view] : settings.projects)
     projects[database] = {{"ladder", view.ladder}, {"runs", view.runs}, {"colours", view.colours}};
@@ -112,15 +139,10 @@ void save_settings(const DesktopSettings& settings) {
                  {"exports_folder", settings.exports_folder},
                  {"views", settings.views},
                  {"projects", projects}};
-  // A window that is killed during the write leaves the old file intact.
-  fs::path fresh = file;
-  fresh += ".new";
-  {
-    std::ofstream out(fresh);
-    out << all.dump(2, ' ', false, json::error_handler_t::replace) << "\n";
-    if (!out.flush()) return;
+  try {
+    write_private_file(file, all.dump(2, ' ', false, json::error_handler_t::replace) + "\n");
+  } catch (const DataError&) {  // the next window has the older settings
   }
-  fs::rename(fresh, file, ignored);
 }
 
 }  // namespace stepladder

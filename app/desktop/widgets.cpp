@@ -12,10 +12,13 @@
 namespace stepladder {
 namespace {
 
-// Removes the last UTF-8 character.
-void pop_character(std::string& text) {
-  while (text.size() > 1 && (text.back() & 0xC0) == 0x80) text.pop_back();
-  text.pop_back();
+// How many bytes of its beginning fit into `width`. Measures no more than those: a stranger's name may have a million.
+std::size_t bytes_within(const std::string& text, float width) {
+  constexpr float rounding = 0.01f;  // CalcTextSizeA ends at this width, CalcTextSize before it
+  const char* rest = nullptr;
+  ImGui::GetFont()->CalcTextSizeA(ImGui::GetFontSize(), width + rounding, 0, text.data(), text.data() + text.size(),
+                                  &rest);
+  return static_cast<std::size_t>(rest - text.data());
 }
 
 // The last characters that fit into `width`.
@@ -23,7 +26,7 @@ std::string end_within(const std::string& text, float width) {
   std::size_t begin = text.size();
   for (std::size_t at = text.size(); at-- > 0;) {
     if ((text[at] & 0xC0) == 0x80) continue;
-    if (ImGui::CalcTextSize(text.c_str() + at).x > width) break;
+    if (text[at] == '\n' || ImGui::CalcTextSize(text.c_str() + at).x > width) break;
     begin = at;
   }
   return text.substr(begin);
@@ -94,13 +97,10 @@ void text_right(const std::string& text, float right, ImFont* font, float size, 
 }
 
 std::string cut_to(const std::string& text, float width, Cut cut) {
-  if (ImGui::CalcTextSize(text.c_str()).x <= width) return text;
+  if (bytes_within(text, width) == text.size()) return text;
   const float room = width - ImGui::CalcTextSize("...").x;
   const std::string end = cut == Cut::middle ? end_within(text, room * 0.6f) : "";
-  const float begin_room = room - ImGui::CalcTextSize(end.c_str()).x;
-  std::string shown = text;
-  while (!shown.empty() && ImGui::CalcTextSize(shown.c_str()).x > begin_room) pop_character(shown);
-  return shown + "..." + end;
+  return text.substr(0, bytes_within(text, room - ImGui::CalcTextSize(end.c_str()).x)) + "..." + end;
 }
 
 std::string combo_text(const std::string& text, float width) {

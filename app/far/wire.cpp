@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "storage/importers/journal/journal_line.h"
+#include "storage/nested_json.h"
 
 namespace stepladder::far {
 namespace {
@@ -22,7 +23,7 @@ Refusal refused(const std::string& file, const char* what, int error) {
 }
 
 Json parse_object(std::string_view text) {
-  if (nests_deep(text)) throw Refusal("The line nests deeper than 20.");
+  if (nests_deep(text, deepest_journal_json)) throw Refusal("The line nests deeper than 20.");
   Json json = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!json.is_object()) throw Refusal("The line isn't a JSON object.");
   return json;

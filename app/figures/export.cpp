@@ -66,7 +66,12 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   write_file(path, [&](const Sink& sink) { sink(content); });
 }
 
-void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& write) {
+void write_private_file(const std::filesystem::path& path, std::string_view content) {
+  write_file(
+      path, [&](const Sink& sink) { sink(content); }, private_file);
+}
+
+void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& write, unsigned mode) {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::file_type type = fs::status(path, error).type();
@@ -81,7 +86,7 @@ void write_file(const std::filesystem::path& path, const std::function<void(cons
   if (is_database(path)) throw DataError(path.string() + " is a database, which an export doesn't overwrite");
   // A link keeps its target.
   const fs::path target = fs::is_symlink(path, error) && type == fs::file_type::regular ? fs::canonical(path) : path;
-  OutputFile file(target);
+  OutputFile file(target, mode);
   write([&](std::string_view piece) { file.write(std::as_bytes(std::span(piece))); });
   file.commit();
 }

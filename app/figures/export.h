@@ -31,7 +31,8 @@ void write_report(const Study& study, const std::filesystem::path& path, std::op
 
 // Devices and pipes are written as they are. Throws DataError.
 void write_file(const std::filesystem::path& path, std::string_view content);
+void write_private_file(const std::filesystem::path& path, std::string_view content);  // that only its owner may read
 // The same for content that `write` passes on piece by piece; if it throws, a file keeps its old content.
-void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& write);
+void write_file(const std::filesystem::path& path, const std::function<void(const Sink&)>& write, unsigned mode = 0666);
 
 }  // namespace stepladder

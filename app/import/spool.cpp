@@ -16,6 +16,7 @@
 
 #include "app/exit_status.h"
 #include "storage/errors.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -88,10 +89,8 @@ void SharedIdentity::set(const ProcessIdentity& process) {
 
 Spool::Spool(const fs::path& database, const ImportOptions& options) {
   const fs::path folder = folder_of(database);
-  if (::mkdir(folder.c_str(), S_IRWXU) != 0 && errno != EEXIST) fail(folder, "created");
-  struct stat facts = {};
-  if (::lstat(folder.c_str(), &facts) != 0) fail(folder, "opened");
-  if (!S_ISDIR(facts.st_mode) || facts.st_uid != ::geteuid())
+  if (!make_own_folder(folder) && errno != ELOOP && errno != ENOTDIR && errno != EPERM) fail(folder, "created");
+  if (!open_own_folder(folder))
     throw StorageError(folder.string() +
                        " is needed for the program's output, but it isn't a folder of yours; remove it");
   const std::string name = "new-" + std::to_string(::getpid());

@@ -21,7 +21,7 @@ std::string failed(const std::filesystem::path& path) {
 }  // namespace
 
 std::optional<JournalFile> JournalFile::create(const std::filesystem::path& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0 && errno == EEXIST) return std::nullopt;
   if (descriptor < 0) throw StorageError("the journal cannot be created: " + failed(path));
   return JournalFile(path, descriptor);

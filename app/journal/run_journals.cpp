@@ -7,10 +7,13 @@
 #include <cctype>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <optional>
+#include <string_view>
 
+#include "storage/checked_text.h"
 #include "storage/database/process.h"
 #include "storage/errors.h"
+#include "storage/own_folder.h"
 #include "storage/wording.h"
 
 namespace stepladder {
@@ -27,7 +30,8 @@ constexpr auto between_retries = 1s;
 constexpr auto patience_at_the_end = 10s;
 constexpr std::size_t events_at_once = 4096;
 constexpr std::size_t most_kept = 64 << 20;  // bytes of lines that the disk may lack; events then wait in the ring
-constexpr std::size_t uid_digits = 8;        // in a folder's name
+constexpr std::size_t uid_length = 32;
+constexpr std::size_t uid_digits = 8;  // in a folder's name
 constexpr std::size_t longest_slug = 60;
 
 // A run's name as a folder's: "nano on text.txt: bf16 #2" -> "nano-on-text.txt-bf16-2".
@@ -46,11 +50,13 @@ std::string slug_of(const std::string& name) {
   return slug.empty() ? "run" : slug;
 }
 
-std::string uid_in(const fs::path& folder) {
-  std::ifstream file(folder / "uid");
-  std::string uid;
-  file >> uid;
-  return uid;
+// Empty if the file isn't there, or is no file of a uid.
+Uid uid_in(const fs::path& folder) {
+  const Descriptor opened = open_folder(folder.string());
+  const Descriptor file = opened ? open_below(opened.get(), {"uid"}, O_RDONLY) : Descriptor();
+  std::string text(uid_length + 1, '\0');
+  const ssize_t count = file ? ::pread(file.get(), text.data(), text.size(), 0) : -1;
+  return Uid::from(std::string_view(text).substr(0, count < ssize_t{uid_length} ? 0 : uid_length)).value_or(Uid());
 }
 
 // So that the names in it are on the disk too.
@@ -91,11 +97,9 @@ Json first_line(const PlannedRun& planned, const fs::path& folder, int attempt) 
 }  // namespace
 
 RunJournals::RunJournals(const fs::path& folder) : folder_(fs::absolute(folder).lexically_normal()) {
+  if (!make_private_folders(folder_) || ::access(folder_.c_str(), W_OK | X_OK) != 0)
+    throw StorageError("journals cannot be written to " + folder_.string() + ": " + std::strerror(errno));
   std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error || ::access(folder_.c_str(), W_OK | X_OK) != 0)
-    throw StorageError("journals cannot be written to " + folder_.string() + ": " +
-                       (error ? error.message() : std::strerror(errno)));
   for (auto it = fs::directory_iterator(folder_, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
     const std::string name = it->path().filename().string();
@@ -115,16 +119,20 @@ RunJournals::~RunJournals() {
 
 // That of its earlier attempts, or a new one.
 fs::path RunJournals::folder_of(const Run& run) {
-  const std::string tag = run.uid.substr(0, uid_digits);
-  if (const auto known = folders_.find(tag); known != folders_.end() && uid_in(known->second) == run.uid)
+  const std::optional<Uid> uid = Uid::from(run.uid);
+  if (!uid)
+    throw StorageError("the journal cannot be created: run " + std::to_string(run.id) +
+                       " has a broken uid: " + Uid::refused(run.uid));
+  const std::string tag = uid->text().substr(0, uid_digits);
+  if (const auto known = folders_.find(tag); known != folders_.end() && uid_in(known->second) == *uid)
     return known->second;
   fs::path folder = folder_ / (slug_of(run.name) + "-" + tag);
   std::error_code error;
-  if (fs::exists(folder, error)) folder += "-" + run.uid;
-  fs::create_directories(folder, error);
-  if (error) throw StorageError("the journal cannot be created: " + folder.string() + ": " + error.message());
+  if (fs::exists(folder, error)) folder += "-" + uid->text();
+  if (!make_folder_below(open_folder(folder_.string()).get(), folder.filename().string()))
+    throw StorageError("the journal cannot be created: " + folder.string() + ": " + std::strerror(errno));
   if (auto file = JournalFile::create(folder / "uid")) {
-    file->add(run.uid + "\n");
+    file->add(uid->text() + "\n");
     std::string why = file->write();
     if (why.empty()) why = file->sync();
     if (!why.empty()) throw StorageError("the journal cannot be written: " + why);

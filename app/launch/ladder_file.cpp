@@ -12,6 +12,9 @@
 #include "engine/preparation.h"
 #include "engine/stage.h"
 #include "storage/analysis/hardware.h"
+#include "storage/nested_json.h"
+#include "storage/error_text.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace {
@@ -19,6 +22,15 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* ending = ".json";
+
+Json parse(const std::string& text, const fs::path& file) {
+  if (nests_deep(text)) throw RecipeError(file.string(), "nests too deep");
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw RecipeError(file.string() + ", line " + std::to_string(line_at(text, error.byte)), "isn't JSON");
+  }
+}
 
 // A member of the file; `otherwise` if it is absent. Throws RecipeError for another type.
 template <class Value>
@@ -138,7 +150,7 @@ LadderDraft read_ladder_file(const fs::path& file) {
   std::stringstream text;
   if (!in || !(text << in.rdbuf()))
     throw RecipeError(file.string(), std::string("cannot be read: ") + std::strerror(errno ? errno : EIO));
-  const Json json = Json::parse(text.str(), nullptr, false);
+  const Json json = parse(text.str(), file);
   if (!json.is_object() || json.value("stepladder", Json()) != "ladder")
     throw RecipeError(file.string(), "isn't a ladder that Stepladder saved: its JSON lacks \"stepladder\": \"ladder\"");
   LadderDraft draft;
@@ -223,9 +235,8 @@ void save_ladder_preset(const std::string& name, const LadderDraft& draft) {
   if (name.empty() || name.front() == '.' || name.find('/') != std::string::npos || name.size() > 200)
     throw RecipeError("preset", "'" + name + "' cannot be a preset's name; leave out slashes and a leading dot");
   const fs::path file = saved_ladder(name);
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
-  write_file(file, ladder_file_text(draft_for_any_folder(draft)));
+  make_private_folders(file.parent_path());
+  write_private_file(file, ladder_file_text(draft_for_any_folder(draft)));
 }
 
 namespace {

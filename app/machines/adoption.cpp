@@ -4,7 +4,7 @@
 
 #include "app/format.h"
 #include "storage/bounded_text.h"
-#include "storage/importers/journal/journal_line.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {

@@ -13,6 +13,7 @@
 #include "app/format.h"
 #include "storage/importers/journal/journal_line.h"
 #include "storage/importers/journal/journal_reader.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -224,7 +225,7 @@ void Link::take_line(std::string_view line) {
   if (line.starts_with(mark_ + " ")) return take_mark(line.substr(mark_.size() + 1));
   if (!is_marked_) return;
   if (line.empty()) return;
-  if (nests_deep(line)) return lose_garbled("a line that is nested too deep");
+  if (nests_deep(line, deepest_journal_json)) return lose_garbled("a line that is nested too deep");
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
   if (!json.is_object()) {
     if (state_ == State::up) lose_garbled(harmless(std::string(line.substr(0, 80))));

@@ -57,8 +57,10 @@ void InputFile::read(std::int64_t offset, void* destination, std::int64_t bytes)
   }
 }
 
-OutputFile::OutputFile(const std::filesystem::path& path) : path_(path), part_(path.string() + ".part") {
-  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+OutputFile::OutputFile(const std::filesystem::path& path, unsigned mode) : path_(path), part_(path.string() + ".part") {
+  // A new file, whatever has its name: a link that somebody left there would lead elsewhere.
+  ::unlink(part_.c_str());
+  descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (descriptor_ < 0) fail();
 }
 

@@ -31,11 +31,14 @@ class InputFile {
   std::int64_t size_bytes_ = 0;
 };
 
+inline constexpr unsigned private_file = 0600;
+
 // A file that appears under its name only with commit(): until then it is called NAME.part, and a power cut or a full
 // disk leaves the old file intact. Each function throws DataError; without commit() the part is removed again.
 class OutputFile {
  public:
-  explicit OutputFile(const std::filesystem::path& path);
+  // `mode` as for open(2): private_file for what is the user's own.
+  explicit OutputFile(const std::filesystem::path& path, unsigned mode = 0666);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;

@@ -3,16 +3,21 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
 
 #include "engine/files/files.h"
 #include "storage/error_text.h"
+#include "storage/own_folder.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t digits_in_names = 8;
+constexpr std::size_t most_files = 1000;  // of a checkpoint
 
 fs::path checkpoints_root(const fs::path& database) {
   return fs::absolute(database.string() + ".checkpoints");
@@ -101,15 +106,34 @@ void sort_by_step(std::vector<Checkpoint>& checkpoints) {
             [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
 }
 
-fs::path temporary_name(const fs::path& checkpoint, const CheckpointOwner& owner, const char* ending) {
-  return checkpoint.string() + "." + tag_of(owner) + ending;
+std::string temporary_name(const std::string& checkpoint, const CheckpointOwner& owner, const char* ending) {
+  return checkpoint + "." + tag_of(owner) + ending;
 }
 
-// Takes the checkpoint's name away, for good once the folder is synced.
-fs::path take_name(const fs::path& checkpoint, const CheckpointOwner& owner) {
-  const fs::path removed = temporary_name(checkpoint, owner, ".removed");
-  fs::remove_all(removed);
-  fs::rename(checkpoint, removed);
+// The run's folder, to change names in it; empty if there is none, or it is a link. Throws DataError if the folder
+// above it, which we made, has become a link: then it's somebody else's, and nothing there is ours to remove.
+Descriptor open_to_change(const fs::path& run_folder, bool makes = false) {
+  const fs::path root = run_folder.parent_path();
+  if (makes) fs::create_directories(root.parent_path());
+  const Descriptor top = makes ? make_own_folder(root) : open_own_folder(root);
+  if (!top && errno == ENOENT) return Descriptor();
+  if (!top)
+    throw DataError(root.string() + " is a link, or isn't yours: checkpoints are neither saved nor removed there");
+  const std::string name = run_folder.filename().string();
+  return makes ? make_folder_below(top.get(), name) : folder_below(top.get(), name);
+}
+
+void remove_in(const Descriptor& folder, const std::string& name) {
+  if (!remove_tree(folder.get(), name)) throw DataError(name + " could not be removed: " + std::strerror(errno));
+}
+
+// Takes the checkpoint's name away, for good once the folder is synced. Returns the name that it has now.
+std::string take_name(const Descriptor& folder, const Checkpoint& checkpoint, const CheckpointOwner& owner) {
+  const std::string name = checkpoint.folder.filename().string();
+  const std::string removed = temporary_name(name, owner, ".removed");
+  remove_in(folder, removed);
+  if (::renameat(folder.get(), name.c_str(), folder.get(), removed.c_str()) != 0)
+    throw DataError(name + " could not be renamed: " + std::strerror(errno));
   return removed;
 }
 
@@ -117,17 +141,19 @@ fs::path take_name(const fs::path& checkpoint, const CheckpointOwner& owner) {
 // be used.
 void prune(const fs::path& run_folder, const CheckpointOwner& owner, std::int64_t step, int keep) {
   std::vector<Checkpoint> saved = look_into(run_folder, owner).own;
+  const Descriptor folder = open_to_change(run_folder);
+  if (!folder) return;
   sort_by_step(saved);
   const auto up_to_step =
       std::count_if(saved.begin(), saved.end(), [&](const Checkpoint& checkpoint) { return checkpoint.step <= step; });
-  std::vector<fs::path> removed;
+  std::vector<std::string> removed;
   for (std::ptrdiff_t i = 0; i < std::ssize(saved); ++i) {
     if (i >= up_to_step || (keep > 0 && i < up_to_step - keep))
-      removed.push_back(take_name(saved[static_cast<std::size_t>(i)].folder, owner));
+      removed.push_back(take_name(folder, saved[static_cast<std::size_t>(i)], owner));
   }
   if (removed.empty()) return;
   sync_folder(run_folder);
-  for (const fs::path& folder : removed) fs::remove_all(folder);
+  for (const std::string& name : removed) remove_in(folder, name);
 }
 
 // Half written or half deleted folders of the run.
@@ -237,11 +263,14 @@ fs::path save_checkpoint(const CheckpointOwner& owner, std::int64_t step, int ke
                          const std::function<void(const fs::path&)>& write,
                          const std::function<std::string()>& store_steps) {
   const fs::path run_folder = run_checkpoint_folder(owner);
-  const fs::path folder = run_folder / checkpoint_name(step);
-  const fs::path part = temporary_name(folder, owner, ".part");
+  const std::string name = checkpoint_name(step), part_name = temporary_name(name, owner, ".part");
+  const fs::path folder = run_folder / name, part = run_folder / part_name;
+  const Descriptor opened = open_to_change(run_folder, true);
+  if (!opened) throw DataError(run_folder.string() + " can't be used: " + std::strerror(errno));
   try {
     remove_checkpoint_leftovers(owner);
-    fs::create_directories(part);
+    const Descriptor filled = make_folder_below(opened.get(), part_name);
+    if (!filled) throw DataError(part.string() + " can't be made: " + std::strerror(errno));
     write(part);
     const std::string checksums = checkpoint_checksums_of(part);
     OutputFile file(part / checkpoint_checksums);
@@ -252,17 +281,18 @@ fs::path save_checkpoint(const CheckpointOwner& owner, std::int64_t step, int ke
     if (store_steps) {
       if (const std::string why = store_steps(); !why.empty()) throw DataError(why);
     }
-    std::optional<fs::path> replaced;  // of an earlier attempt at the same step
+    for (const std::string& each : names_in(filled.get(), most_files)) ::fchmodat(filled.get(), each.c_str(), 0600, 0);
+    std::optional<std::string> replaced;  // of an earlier attempt at the same step
     if (fs::exists(fs::symlink_status(folder))) {
-      replaced = take_name(folder, owner);
+      replaced = take_name(opened, {step, folder}, owner);
       sync_folder(run_folder);
     }
-    fs::rename(part, folder);
+    if (::renameat(opened.get(), part_name.c_str(), opened.get(), name.c_str()) != 0)
+      throw DataError(part.string() + " could not be renamed: " + std::strerror(errno));
     sync_folder(run_folder);
-    if (replaced) fs::remove_all(*replaced);
+    if (replaced) remove_in(opened, *replaced);
   } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(part, ignored);
+    remove_tree(opened.get(), part_name);
     throw;
   }
   try {
@@ -275,9 +305,15 @@ fs::path save_checkpoint(const CheckpointOwner& owner, std::int64_t step, int ke
 
 void remove_checkpoint_leftovers(const CheckpointOwner& owner) {
   if (owner.database.empty()) return;
-  std::error_code ignored;
-  for (const fs::path& folder : {plain_folder(owner), own_folder(owner)})
-    for (const fs::path& left : leftovers_in(folder, owner)) fs::remove_all(left, ignored);
+  for (const fs::path& folder : {plain_folder(owner), own_folder(owner)}) {
+    const std::vector<fs::path> found = leftovers_in(folder, owner);
+    if (found.empty()) continue;
+    try {
+      const Descriptor opened = open_to_change(folder);
+      for (const fs::path& left : found) remove_tree(opened.get(), left.filename().string());
+    } catch (const DataError&) {  // a link: not ours
+    }
+  }
 }
 
 std::int64_t checkpoint_bytes(const CheckpointOwner& owner) {
@@ -294,12 +330,16 @@ std::string remove_run_checkpoints(const CheckpointOwner& owner) {
   if (owner.database.empty()) return "";
   try {
     for (const fs::path& folder : {plain_folder(owner), own_folder(owner)}) {
-      for (const Checkpoint& checkpoint : removable_in(folder, owner)) take_name(checkpoint.folder, owner);
+      const std::vector<Checkpoint> own = removable_in(folder, owner);
+      const bool is_folder = fs::is_directory(fs::symlink_status(folder));
+      if (own.empty() && leftovers_in(folder, owner).empty() && !(is_folder && fs::is_empty(folder))) continue;
+      const Descriptor opened = open_to_change(folder);
+      if (!opened) continue;
+      for (const Checkpoint& checkpoint : own) take_name(opened, checkpoint, owner);
       const std::vector<fs::path> removed = leftovers_in(folder, owner);
       if (!removed.empty()) sync_folder(folder);
-      for (const fs::path& left : removed) fs::remove_all(left);  // links in it are removed, not followed
-      const bool is_folder = fs::is_directory(fs::symlink_status(folder));
-      if (is_folder && fs::is_empty(folder)) fs::remove(folder);
+      for (const fs::path& left : removed) remove_in(opened, left.filename().string());
+      if (fs::is_empty(folder)) fs::remove(folder);
     }
   } catch (const std::exception& error) {
     return error_text(error);

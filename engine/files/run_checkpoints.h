@@ -1,6 +1,7 @@
 // The checkpoints of a run, beside its database: DATABASE.checkpoints/run-ID/step-NNNNNNNN. If run-ID is a link, cannot
 // be read, or holds checkpoints of another run (of a database that was deleted, say), the run uses run-ID-UID with the
-// first 8 digits of its uid. Nothing here changes a checkpoint of another run.
+// first 8 digits of its uid. Nothing here changes a checkpoint of another run, and nothing is saved or removed where
+// DATABASE.checkpoints is a link: it may come from a stranger.
 //
 // A checkpoint is written under a temporary name, step-N.UID.part, and gets its own when all of it is on disk and the
 // run's steps up to it are in the database. One that has to go is renamed to step-N.UID.removed first. Each change of

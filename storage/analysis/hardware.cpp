@@ -125,19 +125,30 @@ double number_or_missing(const CsvFile& table, std::size_t column) {
   return value;
 }
 
-std::vector<Hardware> read_rows(const fs::path& file) {
-  CsvFile table(file, hardware_columns);
+Hardware read_row(const CsvFile& table) {
+  if (table.text(0).empty()) table.refuse("names no device");
+  Hardware hardware{.name = std::string(table.text(0))};
+  if (!table.text(1).empty()) hardware.aliases = split(table.text(1), '|');
+  for (std::size_t i = 0; i < hardware.peak_tflops.size(); ++i)
+    hardware.peak_tflops[i] = number_or_missing(table, 2 + i);
+  hardware.bandwidth_gb_s = number_or_missing(table, 7);
+  hardware.memory_gb = number_or_missing(table, 8);
+  hardware.source = table.text(9);
+  return hardware;
+}
+
+// Without `problems`, throws at the first mistake; else adds a sentence for each and leaves out its row.
+std::vector<Hardware> read_rows(const fs::path& file, std::vector<std::string>* problems) {
   std::vector<Hardware> rows;
-  while (table.next()) {
-    if (table.text(0).empty()) table.refuse("names no device");
-    Hardware hardware{.name = std::string(table.text(0))};
-    if (!table.text(1).empty()) hardware.aliases = split(table.text(1), '|');
-    for (std::size_t i = 0; i < hardware.peak_tflops.size(); ++i)
-      hardware.peak_tflops[i] = number_or_missing(table, 2 + i);
-    hardware.bandwidth_gb_s = number_or_missing(table, 7);
-    hardware.memory_gb = number_or_missing(table, 8);
-    hardware.source = table.text(9);
-    rows.push_back(std::move(hardware));
+  CsvFile table(file, hardware_columns);
+  for (bool more = true; more;) {
+    try {
+      more = table.next();
+      if (more) rows.push_back(read_row(table));
+    } catch (const StorageError& error) {
+      if (!problems) throw;
+      problems->push_back(std::string(error.what()) + "; this line is ignored");
+    }
   }
   return rows;
 }
@@ -168,7 +179,20 @@ HardwareTable HardwareTable::read(const fs::path& file) {
 }
 
 void HardwareTable::add(const fs::path& file) {
-  for (Hardware& row : read_rows(file)) {
+  add(read_rows(file, nullptr));
+}
+
+void HardwareTable::add_user_file() {
+  const fs::path file = user_file();
+  try {
+    if (std::error_code ignored; fs::exists(file, ignored)) add(read_rows(file, &problems_));
+  } catch (const StorageError& error) {
+    problems_.push_back(std::string(error.what()) + "; the file is ignored");
+  }
+}
+
+void HardwareTable::add(std::vector<Hardware> rows) {
+  for (Hardware& row : rows) {
     const auto known = std::find_if(rows_.begin(), rows_.end(), [&](const Hardware& h) { return h.name == row.name; });
     if (known == rows_.end()) {
       rows_.push_back(std::move(row));
@@ -191,7 +215,7 @@ fs::path HardwareTable::user_file() {
 
 HardwareTable HardwareTable::load(const fs::path& assets_folder) {
   HardwareTable table = read(assets_folder / "hardware.csv");
-  if (std::error_code ignored; fs::exists(user_file(), ignored)) table.add(user_file());
+  table.add_user_file();
   return table;
 }
 

@@ -48,9 +48,12 @@ class HardwareTable {
 
   // assets/hardware.csv, then the user's own file ($XDG_CONFIG_HOME/stepladder/hardware.csv, else under ~/.config) if
   // it exists. A probe of this machine (`stepladder doctor --probe`) writes its result there, with the source "measured
-  // here".
+  // here". Mistakes in the user's file never throw: `problems` has a sentence for each, with file, line and what is
+  // ignored.
   static HardwareTable load(const std::filesystem::path& assets_folder);
   static std::filesystem::path user_file();
+  void add_user_file();
+  const std::vector<std::string>& problems() const { return problems_; }
 
   // Finds a device by any spelling: "NVIDIA GeForce RTX 3080", "RTX3080", "3080", "8xA100_80GB". The alias with the
   // most words wins. Null if none fits; a laptop's chip isn't the desktop's. A row whose name contains a count, "2 x
@@ -62,6 +65,9 @@ class HardwareTable {
   const std::vector<Hardware>& all() const { return rows_; }
 
  private:
+  void add(std::vector<Hardware> rows);
+
+  std::vector<std::string> problems_;
   std::vector<Hardware> rows_;
   std::vector<std::vector<std::vector<std::string>>> spellings_;  // of each row: the words of its name and aliases
 };

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 [[noreturn]] void throw_not_written(const fs::path& out, const std::string& why) {
-  throw StorageError("the backup " + out.string() + " could not be written: " + why);
+  throw StorageError("the copy " + out.string() + " could not be written: " + why);
 }
 
 [[noreturn]] void throw_not_written(const fs::path& out) {
@@ -83,8 +83,12 @@ void require_room(Database& database, const fs::path& out) {
 
 }  // namespace
 
-bool back_up(Database& database, const fs::path& out, const std::function<bool()>& is_wanted) {
+void refuse_existing(const fs::path& out) {
   if (fs::exists(fs::symlink_status(out))) throw_not_written(out, "it exists already");
+}
+
+bool back_up(Database& database, const fs::path& out, const std::function<bool()>& is_wanted) {
+  refuse_existing(out);
   LockedFile file(out);
   if (!is_wanted()) return false;
   require_room(database, out);

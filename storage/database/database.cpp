@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 #include <thread>
 
 #include "storage/damaged_file.h"
+#include "storage/own_folder.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -100,12 +102,31 @@ void refuse_what_is_no_file(const fs::path& file, Database::Mode mode) {
   if (status.type() != fs::file_type::not_found)
     throw StorageError(file.string() + " could not be opened: " + error.message());
   if (mode != Database::Mode::read_write) throw StorageError(file.string() + " does not exist");
-  fs::create_directories(folder_of(file), error);
-  if (error) throw StorageError("the folder of " + file.string() + " could not be created: " + error.message());
+  if (!make_private_folders(folder_of(file)))
+    throw StorageError("the folder of " + file.string() + " could not be created: " + reason_of(errno));
   // Command lines and environments may hold secrets. SQLite gives the files beside it the same permissions. If this
   // fails, SQLite fails too and reports why.
   if (const int created = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); created >= 0)
     ::close(created);
+}
+
+// A rollback journal beside the file may end with the name of another file, which SQLite removes after it has rolled
+// back (https://www.sqlite.org/fileformat2.html, "The Rollback Journal"; sqlite3's pager.c, readSuperJournal). Ours
+// never do, since no transaction of ours spans two files, so one that does is a stranger's.
+void refuse_journal_that_names_a_file(const fs::path& file) {
+  const fs::path journal = file.string() + "-journal";
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(journal, error);
+  if (!fs::exists(status)) return;
+  const std::string remedy = "; it isn't Stepladder's: move it away, and open " + file.string() + " again";
+  if (!fs::is_regular_file(status)) throw StorageError(journal.string() + " is not a regular file" + remedy);
+  constexpr std::string_view magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8);
+  std::ifstream bytes(journal, std::ios::binary | std::ios::ate);
+  std::string last(magic.size(), '\0');
+  if (!bytes || bytes.tellg() < std::streamoff(magic.size())) return;
+  bytes.seekg(-std::streamoff(magic.size()), std::ios::end);
+  if (bytes.read(last.data(), std::ssize(last)) && last == magic)
+    throw StorageError(journal.string() + " would remove another file when " + file.string() + " is opened" + remedy);
 }
 
 // With what other programs have left in the log beside it.
@@ -154,6 +175,7 @@ Database::Database(InMemory) : mode_(Mode::read_write) {
 
 Database::Database(const fs::path& file, Mode mode) : file_(file), mode_(mode) {
   refuse_what_is_no_file(file, mode);
+  if (mode != Mode::foreign) refuse_journal_that_names_a_file(file);
   // Absolute, since SQLite gives names such as ":memory:" a meaning of their own.
   const std::string address = fs::absolute(file).string();
   try {

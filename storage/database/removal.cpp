@@ -80,7 +80,8 @@ void delete_rows(Database& database, const std::string& table, RunId run) {
   in_slices(database, [&] { return delete_first_rows(database, *rows, run); });
 }
 
-void delete_runs(Database& database, std::span<const RunId> hidden_runs) {
+bool delete_runs(Database& database, std::span<const RunId> hidden_runs,
+                 const std::function<bool(std::size_t runs_left)>& keep_deleting) {
   std::vector<RowsOfRuns> tables;
   for (const RowsOfRuns& rows : tables_with_many_rows)
     if (has_table(database, rows.table)) tables.push_back(rows);
@@ -88,6 +89,7 @@ void delete_runs(Database& database, std::span<const RunId> hidden_runs) {
   std::size_t table = 0;
   in_slices(database, [&] {
     if (run == hidden_runs.size()) return false;
+    if (keep_deleting && !keep_deleting(hidden_runs.size() - run)) return false;
     if (table < tables.size()) {
       if (!delete_first_rows(database, tables[table], hidden_runs[run])) ++table;
     } else {
@@ -97,6 +99,7 @@ void delete_runs(Database& database, std::span<const RunId> hidden_runs) {
     }
     return true;
   });
+  return run == hidden_runs.size();
 }
 
 void give_back_space(Database& database) {

@@ -5,8 +5,10 @@
 #include <stdexcept>
 
 #include "storage/bounded_text.h"
+#include "storage/checked_text.h"
 #include "storage/damaged_file.h"
 #include "storage/database/column_values.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {
@@ -33,10 +35,6 @@ std::string of_runs(const std::string& columns) {
   return named;
 }
 
-// Run::printed is stored in the JSON object of the column `environment`, under these names.
-constexpr const char* printed_unit = "throughput_unit";
-constexpr const char* printed_rate = "printed_tokens_per_s";
-
 std::string environment_column(const Run& run) {
   if (!run.printed.known()) return run.environment;
   nlohmann::json json = nlohmann::json::parse(run.environment, nullptr, false);
@@ -46,8 +44,7 @@ std::string environment_column(const Run& run) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void read_environment_column(std::string text, Run& run) {
-  run.environment = std::move(text);
+void read_printed(Run& run) {
   // Most runs were not imported: their JSON stays as it is.
   if (run.environment.find(printed_unit) == std::string::npos &&
       run.environment.find(printed_rate) == std::string::npos)
@@ -70,6 +67,14 @@ void bound_texts(Run& run) {
     *text = bounded(std::move(*text), longest_name);
   for (std::string* text : {&run.changed, &run.reason, &run.source_path})
     *text = bounded(std::move(*text), longest_line);
+}
+
+// What a stranger may have written into the file: a uid becomes a part of file names, and JSON is copied and written by
+// functions that recurse.
+void distrust(Run& run) {
+  if (!Uid::from(run.uid)) run.uid.clear();
+  for (std::string* json : {&run.recipe, &run.environment})
+    if (nests_deep(*json)) json->clear();
 }
 
 void bind_learnt(Statement& row, const Run& run) {
@@ -120,7 +125,7 @@ Run read(const Statement& row) {
   run.precision = row.text(column++);
   run.sync = sync_from(row.text(column++));
   run.recipe = row.text(column++);
-  read_environment_column(row.text(column++), run);
+  run.environment = row.text(column++);
   run.created_at = row.real(column++);
   if (!row.is_null(column)) run.parent = row.integer(column);
   ++column;
@@ -131,6 +136,8 @@ Run read(const Statement& row) {
   run.peak_memory_bytes = row.integer(column++);
   run.uid = row.text(column++);
   bound_texts(run);
+  distrust(run);
+  read_printed(run);
   return run;
 }
 
@@ -177,6 +184,10 @@ Statement& bind_owner(Statement& statement, const std::optional<ProcessIdentity>
   return statement.bind(owner->pid).bind(known(owner->start)).bind(known(owner->boot));
 }
 
+void forget_requests(Database& database, RunId run) {
+  Statement(database, "DELETE FROM requests WHERE run_id = ?").bind(run).run();
+}
+
 RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden) {
   bound_texts(run);
   static const std::string columns =
@@ -191,7 +202,9 @@ RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentit
   bind_learnt(insert, run);
   bind_settled(insert, run);
   bind_owner(insert, owner).bind(static_cast<int>(hidden)).run();
-  return database.last_insert_id();
+  const RunId id = database.last_insert_id();
+  forget_requests(database, id);
+  return id;
 }
 
 void update_run(Database& database, Run run) {

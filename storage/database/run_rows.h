@@ -22,12 +22,19 @@ extern const std::string is_listed;
 Run read_run(const Database& database, const Statement& row);
 std::optional<Run> read_run(Database& database, RunId id);
 
+// What the file asked of the run before this process owned it: nobody can have meant it.
+void forget_requests(Database& database, RunId run);
+
 RunId insert_run(Database& database, Run run, const std::optional<ProcessIdentity>& owner, Hidden hidden = Hidden::no);
 
 // These throw StorageError if there is no such run.
 void update_run(Database& database, Run run);  // all but its owner and what only a training sets
 void start_run(Database& database, const RunStarted& started, const ProcessIdentity& owner);
 void end_run(Database& database, const RunEnded& ended);
+
+// Run::printed is stored in the JSON object of the column `environment`, under these names.
+inline constexpr const char* printed_unit = "throughput_unit";
+inline constexpr const char* printed_rate = "printed_tokens_per_s";
 
 // 128 random bits as 32 hexadecimal digits: no two runs share them, on any machine.
 std::string random_uid();

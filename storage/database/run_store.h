@@ -21,6 +21,7 @@
 #include "storage/database/machines/machine_store.h"
 #include "storage/database/metrics/metric_store.h"
 #include "storage/database/missing_steps.h"
+#include "storage/database/share.h"
 #include "storage/database/traces/trace_store.h"
 #include "storage/database/views/view_store.h"
 #include "storage/errors.h"
@@ -107,7 +108,7 @@ class RunStore {
   // For runs that are over but whose rows are too many for one transaction (imports). Such runs are hidden and owned by
   // this process while create_hidden_run, append_steps and update_run write them, in pieces of in_slices; `show` makes
   // them visible, all in one transaction, and `delete_hidden` removes them. If the process exits without either,
-  // close_dead_runs of a later one removes them.
+  // finish_deletions of a later one removes them.
   RunId create_hidden_run(const Run& run);
   void append_steps(RunId run, std::span<const StepRecord> steps);  // ignores the steps' `run`
   void show(std::span<const RunId> hidden_runs);
@@ -175,14 +176,23 @@ class RunStore {
   ViewStore& views();  // of the window, saved by name
 
   MachineStore& machines();  // ssh hosts that runs are launched on
+  ProjectOrders& orders();   // what this user has asked for here; nothing else makes the program act
 
   // Permanently deletes runs that were put into the bin before `deleted_before`, with everything that belongs to them,
   // and returns them: hides them in one transaction, in which `also` may write something about them, then deletes their
-  // rows in slices and gives back their space. If it can't (StorageError), a later call or close_dead_runs goes on. A
+  // rows in slices and gives back their space. If it can't (StorageError), a later call goes on. A
   // run whose checkpoint a queued fork needs stays. The caller removes files beside the database (app/bin.h); no later
-  // run gets one of their numbers.
+  // run gets one of their numbers. Also does what finish_deletions does.
   using NoteRuns = std::function<void(std::span<const Run>)>;
-  std::vector<RunId> empty_bin(double deleted_before, const NoteRuns& also = {});
+  // Called before each piece of a deletion; false leaves the rest to a later call.
+  using KeepDeleting = std::function<bool(std::size_t runs_left)>;
+  std::vector<RunId> empty_bin(double deleted_before, const NoteRuns& also = {},
+                               const KeepDeleting& keep_deleting = {});
+
+  // Runs that no list shows, since a process was killed while it deleted or imported them. They only take space;
+  // deleting the rows of long ones takes minutes, so only finish_deletions does it, not the next opening.
+  std::size_t left_to_delete();
+  void finish_deletions(const KeepDeleting& keep_deleting = {});
 
   // --- Other processes
 
@@ -204,8 +214,7 @@ class RunStore {
 
   // Closes queued and running runs of processes that have exited as `interrupted`, at their last step. Returns how
   // many. Leaves runs of other live processes alone. First stores the events that such processes left behind (see
-  // left_events.h); what is stored already isn't stored again. Last, deletes the rows of runs that such processes hid
-  // and neither showed nor deleted, in slices.
+  // left_events.h); what is stored already isn't stored again.
   int close_dead_runs();
 
   // After close_dead_runs: a sentence for each file of left events that could not be stored, and is kept.
@@ -222,6 +231,9 @@ class RunStore {
   // Writes a complete copy of the file's present state to `out`, which must not exist, while others go on writing. It
   // is on the disk when this returns. Returns what the copy holds.
   FileContents back_up(const std::filesystem::path& out);
+
+  // A copy for others, without what share.h names; the output of watched programs only `with_output`. Else as back_up.
+  SharedCopy share(const std::filesystem::path& out, bool with_output);
 
   const std::filesystem::path& file() const;
 
@@ -243,8 +255,8 @@ class RunStore {
   struct Impl;
   explicit RunStore(std::unique_ptr<Impl> impl);
   std::map<std::int64_t, std::string> take_in_left_events();
-  void delete_dead_hidden_runs();
-  void delete_hidden_runs();
+  void delete_hidden_runs(const KeepDeleting& keep_deleting = {});
+  void take_over_deletions();
   void refresh(RunId id);  // never throws
   std::unique_ptr<Impl> impl_;
 };

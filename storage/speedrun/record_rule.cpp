@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "storage/analysis/hardware.h"
+#include "storage/error_text.h"
 
 namespace stepladder {
 namespace {
@@ -96,9 +97,7 @@ Json parse(const fs::path& file) {
     if (!json.is_object()) throw RuleError(file.string() + ":1: a rule must be a JSON object");
     return json;
   } catch (const Json::parse_error& error_in_text) {
-    const std::size_t at = std::min(text.size(), error_in_text.byte);
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
-    throw RuleError(file.string() + ":" + std::to_string(line) + ": this isn't JSON");
+    throw RuleError(file.string() + ":" + std::to_string(line_at(text, error_in_text.byte)) + ": this isn't JSON");
   }
 }
 

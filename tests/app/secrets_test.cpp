@@ -47,5 +47,33 @@ TEST(WithoutSecrets, HidesTokensByTheirForm) {
   EXPECT_EQ(without_secrets({"x", "sk-learn"}), "x sk-learn");
 }
 
+struct Case {
+  std::vector<std::string> arguments;
+  std::string hidden;
+};
+
+// The same cases as tests/python/log_test.py's.
+TEST(WithoutSecrets, AgreesWithThePythonModule) {
+  const std::vector<Case> cases = {
+      {{"PGPASSWORD=abc", "HFTOKEN=abc", "API_KEY_PROD=abc"}, "PGPASSWORD=*** HFTOKEN=*** API_KEY_PROD=***"},
+      {{"run --password 'x y' --steps 5"}, "run --password *** --steps 5"},
+      {{"authorization:Bearer abc"}, "authorization:***"},
+      {{"Authorization:", "Bearer", "abc", "x"}, "Authorization: *** *** x"},
+      {{"--header=Authorization: Basic abc"}, "--header=Authorization: ***"},
+      {{"curl -H 'Authorization: Basic abc' host"}, "curl -H 'Authorization: ***' host"},
+      {{"curl -H 'Cookie: a=b; c=d' host"}, "curl -H 'Cookie: ***' host"},
+      {{"curl -H X-Api-Key:abc host"}, "curl -H X-Api-Key:*** host"},
+      {{R"({"api_key": "a b", "steps": 5})"}, R"({"api_key": ***, "steps": 5})"},
+      {{"{'wandb': {'token':'abc'}}"}, "{'wandb': {'token':***}}"},
+      {{"password = abc, steps = 5"}, "password = ***, steps = 5"},
+      {{"+wandb.api_key=abc"}, "+wandb.api_key=***"},
+      {{"https://host/x?X-Amz-Credential=abc&X-Amz-Signature=abc"},
+       "https://host/x?X-Amz-Credential=***&X-Amz-Signature=***"}};
+  for (const Case& each : cases) EXPECT_EQ(without_secrets(each.arguments), each.hidden);
+  for (const char* line :
+       {"sk-learn", "http://localhost:8080/x", R"(C:\data\x.bin)", "lr: 0.1, steps: 5", "a::b", "KEY="})
+    EXPECT_EQ(without_secrets({line}), line);
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -11,6 +11,7 @@
 #include "app/preset_ladder.h"
 #include "engine/files/tokens.h"
 #include "engine/trainer_library.h"
+#include "tests/engine/files/saved_checkpoint.h"
 
 namespace stepladder {
 namespace {
@@ -282,6 +283,31 @@ TEST(Session, ARunThatAnotherProcessHasDeletedIsAClearError) {
   expect_error([&] { session.resume(id, recipe); });
   expect_error([&] { session.launch_run({.base = recipe, .fork_of = id}, machine()); });
   EXPECT_EQ(session.store().runs().size(), 1u) << "nothing was launched";
+}
+
+TEST(Session, AResumedRunKeepsItsStepsAndItsNewPlan) {
+  const Folder folder;
+  Session session(folder / "runs.db", {}, &fake);
+  Recipe recipe;
+  recipe.steps = 6;
+  recipe.device = "cpu";
+  const RunId id = session.launch_run({.base = recipe}, machine());
+  wait_for_end(session, 1);
+  ASSERT_TRUE(session.flush());
+  save_test_checkpoint(checkpoint_owner(session.store().file(), *session.store().run(id)), 3);
+  recipe = recipe_from_json(session.store().run(id)->recipe);
+  recipe.steps = 5;
+  try {
+    session.resume(id, recipe);
+    ADD_FAILURE() << "step 6 would be beyond its plan";
+  } catch (const RecipeError& error) {
+    EXPECT_NE(std::string(error.what()).find("has recorded 6 steps, more than 5"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(session.store().run(id)->status, RunStatus::finished);
+  recipe.steps = 8;
+  session.resume(id, recipe);
+  EXPECT_EQ(recipe_from_json(session.store().run(id)->recipe).steps, 8) << "also if it's killed before it starts";
+  wait_for_end(session, 1);
 }
 
 TEST(Session, EndingTheSessionInMidRunStopsItCleanly) {

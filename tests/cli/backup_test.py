@@ -35,7 +35,7 @@ class Backup(unittest.TestCase):
         self.out.write_text("mine")
         status, out, err = self.place.run("doctor", "--backup", self.out)
         self.assertEqual((status, out), (1, ""))
-        self.assertIn(f"the backup {self.out} could not be written: it exists already", err)
+        self.assertIn(f"the copy {self.out} could not be written: it exists already", err)
         self.assertEqual(self.out.read_text(), "mine")
         for name, said in ((self.place.database, "is the database itself"), (f"{self.place.database}-wal", "belongs to"),
                            ("", "the file name is empty")):

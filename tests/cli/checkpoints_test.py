@@ -129,6 +129,21 @@ class Checkpoints(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("the checkpoint of step 10 is not used: 9 of 10 steps are stored; step 3 is missing", error)
 
+    def test_a_run_is_not_resumed_to_fewer_steps_than_it_has(self):
+        run = self.trained_in_pieces(10, 20)
+        shutil.rmtree(self.saved(run)[20])
+        before = self.place.json("show", run, "--steps")
+        for steps in (11, 15, 19):
+            status, _, error = self.place.run("train", "--resume", run, "--steps", steps)
+            self.assertEqual(status, 2, error)
+            self.assertIn(f"--steps: run {run} has recorded 20 steps, more than {steps}; give it at least as many", error)
+        self.assertEqual(self.place.json("show", run, "--steps"), before)
+        for steps in (20, 21):
+            resumed = self.place.json("train", "--resume", run, "--steps", steps)
+            self.assertEqual((resumed["status"], resumed["last_step"]), ("finished", steps))
+        fork = self.place.json("train", "--fork", f"{run}@10", "--steps", 15)
+        self.assertEqual((fork["status"], fork["last_step"]), ("finished", 15))
+
     def test_no_run_finishes_with_a_hole(self):
         # The file drops a step, as a stranger's trigger might, or a fault that nobody knows of.
         self.place.json("train", *RECIPE, "--steps", 1)

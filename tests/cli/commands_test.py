@@ -260,6 +260,21 @@ class Commands(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("LayerNorm", err)
 
+    def test_a_broken_hardware_table_ends_no_command(self):
+        self.place.json("train", *TINY, "--steps", 2)
+        table = self.place.path / "config" / "stepladder" / "hardware.csv"
+        table.parent.mkdir(parents=True)
+        columns = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source"
+        for text, said in ((f"{columns}\nMine,,fast,,,,,,,me\n", "line 2, has 'fast' instead of a number; this line is ignored"),
+                           ("junk\n", "line 1, does not name the columns"), ("\0\xff" * 1000, "the file is ignored")):
+            table.write_text(text)
+            for command in (["runs"], ["show", 1], ["check"], ["doctor"], ["train", *TINY, "--steps", 1]):
+                status, _, error = self.place.run(*command)
+                self.assertEqual(status, 0, error)
+                self.assertIn(f"stepladder: {table}", error)
+                self.assertIn(said, error)
+                self.assertEqual(error.count("is ignored"), 1, error)
+
     def test_a_probe_gives_this_machine_a_peak(self):
         self.assertIsNone(self.place.json("doctor")["probe"])
         run = self.place.json("train", *TINY, "--device", "auto", "--steps", 6)

@@ -1,4 +1,5 @@
 """Runs are saved, killed, resumed, forked, paused and exported from the command line."""
+import contextlib
 import json
 import os
 import pathlib
@@ -123,6 +124,36 @@ class LifeCycle(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("lr 0.001 -> 0.5", error)
         self.assertIn("--fork", error)
+
+    def test_no_reader_waits_for_a_deletion_that_was_killed(self):
+        self.place.json("train", *RECIPE, "--steps", 3)
+        log = self.place.path / "log.csv"
+        log.write_text("step,loss\n1,2.5\n2,2.4\n")
+
+        def kill_a_deletion():
+            run = self.place.json("train", *RECIPE, "--steps", 3)["id"]
+            with contextlib.closing(sqlite3.connect(self.place.database)) as database, database:
+                database.execute("update runs set hidden = 2, owner_pid = 1, owner_start = 1, owner_boot = 'x' "
+                                 "where id = ?", (run,))
+            return run
+
+        def rows(run):
+            with contextlib.closing(sqlite3.connect(self.place.database)) as database:
+                return database.execute("select count(*) from steps where run_id = ?", (run,)).fetchone()[0]
+
+        run = kill_a_deletion()
+        for command in (["runs"], ["show", 1], ["check"], ["doctor", "--database"], ["train", *RECIPE, "--steps", 1]):
+            self.place.json(*command)
+        self.assertEqual(rows(run), 3)
+        status, _, error = self.place.run("bin")
+        self.assertEqual(status, 0, error)
+        self.assertIn("left 1 run half deleted", error)
+        self.assertEqual(self.place.json("bin", "--empty")["finished_deletions"], 1)
+        self.assertEqual(rows(run), 0)
+        for command in (["doctor", "--compact"], ["import", log]):
+            run = kill_a_deletion()
+            self.place.json(*command)
+            self.assertEqual(rows(run), 0, command)
 
     def test_checkpoints_go_when_their_run_goes_for_good(self):
         parent = self.place.json("train", *RECIPE, "--steps", 10, "--save-every", 10)

@@ -16,10 +16,10 @@ ARROWS = {
     "storage": ["storage"],
     "storage/analysis": ["storage/quantity.h", "storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                          "storage/wording.h", "storage/contention.h", "storage/user_folders.h", "storage/analysis"],
-    "storage/importers": ["storage/records.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
+    "storage/importers": ["storage/records.h", "storage/nested_json.h", "storage/errors.h", "storage/checksum.h", "storage/csv.h",
                           "storage/wording.h", "storage/name_pattern.h", "storage/analysis",
                           "storage/importers"],
-    "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/analysis", "storage/importers/source_code.h",
+    "storage/speedrun": ["storage/records.h", "storage/errors.h", "storage/error_text.h", "storage/analysis", "storage/importers/source_code.h",
                          "storage/importers/text.h", "storage/speedrun"],
     "storage/traces": ["storage/records.h", "storage/errors.h", "storage/bounded_text.h", "storage/wording.h",
                        "storage/analysis", "storage/traces"],
@@ -31,7 +31,8 @@ ARROWS = {
     "engine/kernels": ["engine/kernels"],
     "app": ["storage", "engine", "app"],
     # A program of its own, static and small: neither LibTorch, SQLite nor a window.
-    "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/database/process.h",
+    "app/far": ["storage/checksum.h", "storage/importers/journal/journal_line.h", "storage/nested_json.h",
+                "storage/database/process.h",
                 "storage/checked_text.h", "storage/own_folder.h", "app/secrets.h",
                 "app/far"],
 }

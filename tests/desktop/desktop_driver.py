@@ -36,7 +36,7 @@ class Desktop:
             display = ":" + numbers.readline().strip()
         self.environment = {**os.environ, "DISPLAY": display, "LIBGL_ALWAYS_SOFTWARE": "1", "STEPLADDER_DB": str(self.database),
                             "STEPLADDER_UI_TEST_ANCHORS": str(self.anchors_file), "XDG_CONFIG_HOME": str(self.path / "config"),
-                            "XDG_DATA_HOME": str(self.path / "data"), "OMP_NUM_THREADS": "1"}
+                            "XDG_DATA_HOME": str(self.path / "data"), "XDG_STATE_HOME": str(self.path / "state"), "OMP_NUM_THREADS": "1"}
         self.environment.pop("WAYLAND_DISPLAY", None)
         self.program = None
 

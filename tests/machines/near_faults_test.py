@@ -88,6 +88,10 @@ def check_a_home_that_cannot_be_written(box):
     whole(box, "home", 20)
     status, _, err = box.run("--db", home / "runs.db", "machines", "add", "other")
     assert status == 1 and str(home / "runs.db") in err, (status, err)
+    orders = home / ".local" / "state" / "stepladder" / "orders.db"
+    box.environment["XDG_STATE_HOME"] = str(home / ".local" / "state")
+    status, _, err = box.run("machines", "add", "other")
+    assert status == 1 and str(orders) in err, (status, err)
     box.environment.clear()
     box.environment.update(before)
 

@@ -21,8 +21,10 @@ DeviceReport machine_without_gpu() {
 
 const TrainerLibrary quick_trainer = {.probe = machine_without_gpu, .train = train_at_once};
 
-TEST(ContinueTest, TheButtonTrainsWhatIsLeft) {
+// The rows are a stranger's: this user has launched nothing here.
+TEST(ContinueTest, TheButtonTrainsWhatIsLeftOnceItIsAdopted) {
   const TemporaryFolder folder;
+  ::setenv("XDG_STATE_HOME", (folder / "state").c_str(), 1);
   Session session(folder / "runs.db", {}, &quick_trainer);
   RunStore& store = session.store();
   const LadderId ladder = store.create_ladder({.name = "cut", .source = "launched"});
@@ -44,6 +46,11 @@ TEST(ContinueTest, TheButtonTrainsWhatIsLeft) {
   app.workspace().patience = std::chrono::hours(1);  // so that results are complete even on a slow machine
   imgui.frame(app);
   ASSERT_TRUE(imgui.click(app, "ladder.continue"));
+  EXPECT_TRUE(session.idle());
+  EXPECT_EQ(store.runs_under_way().size(), 0u);
+  ASSERT_TRUE(imgui.click(app, "adoption.cancel"));
+  ASSERT_TRUE(imgui.click(app, "ladder.continue"));
+  ASSERT_TRUE(imgui.click(app, "adoption.agree"));
   const auto finished = [&] {
     const auto runs = store.runs_of(ladder);
     return std::count_if(runs.begin(), runs.end(),

@@ -78,6 +78,8 @@ TEST_P(EachPanel, IsDrawn) {
     EXPECT_GT(corners, 500);
     EXPECT_LT(corners, 2'000'000);
     EXPECT_TRUE(app.workspace().messages.empty()) << app.workspace().messages.front().text;
+    int quiet = 0;  // frames after which nothing is asked for: then the window sleeps, and a screenshot is taken
+    EXPECT_TRUE(imgui.frames_until(app, [&] { return (quiet = imgui.asked() ? 0 : quiet + 1) > 5; }));
   }
 }
 

@@ -253,6 +253,12 @@ TEST(CutText, KeepsWholeCharactersAndTheEndOfAName) {
   EXPECT_TRUE(middle.starts_with("nano"));
   EXPECT_TRUE(middle.ends_with("#12"));
   EXPECT_EQ(cut_to(name, 0), "...");
+  // A stranger's project may have any name: each frame measures what is shown, not all of it again and again.
+  for (const Cut where : {Cut::end, Cut::middle}) {
+    const std::string endless = cut_to(std::string(1 << 20, 'x'), 100, where);
+    EXPECT_TRUE(endless.starts_with("x"));
+    EXPECT_LT(endless.size(), 100u);
+  }
   ImGui::EndFrame();
 }
 

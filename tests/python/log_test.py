@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What stepladder.py's calls write: steps, values, configuration, timed steps, and what isn't kept."""
 import ast
+import json
 import math
 import sys
+import textwrap
 import unittest
 
 from journal import MODULE, JournalTest, of_kind, read, values
@@ -352,6 +354,287 @@ Event.ready = True
         self.assertEqual([(e["s"], e["ms"], e["y"]) for e in of_kind(events, "step")],
                          [(i, 12.5, "event") for i in range(3)])
         self.assertEqual(of_kind(events, "env")[0]["v"]["gpu"], "GPU")
+
+    def test_a_device_that_fails_loses_its_value_only(self):
+        events = self.events(self.FAKE + """
+class Lost(Tensor):
+    def detach(self): return Lost(self.number)
+    def item(self): raise KeyboardInterrupt if self.number else RuntimeError("device-side assert triggered")
+torch.empty = lambda shape, dtype, pin_memory: Lost(None)
+Event.ready = True
+for i in range(3):
+    stepladder.log({"loss": Lost(i), "plain": i})
+Event.query = lambda self: 1 / 0
+stepladder.log({"loss": Lost(3), "plain": 3})
+""")
+        self.assertEqual(values(events, "plain"), [(i, i) for i in range(4)])
+        self.assertEqual(of_kind(events, "skipped")[-1]["v"], {"Lost": {"loss": 4}})
+
+
+class Secrets(JournalTest):
+    # The same cases as tests/app/secrets_test.cpp's.
+    HIDDEN = [
+        (["--api-key=abc"], ["--api-key=***"]),
+        (["--token", "abc", "--steps", "5"], ["--token", "***", "--steps", "5"]),
+        (["WANDB_API_KEY=abc", "python"], ["WANDB_API_KEY=***", "python"]),
+        (["KEY=a b c"], ["KEY=***"]),
+        (["PGPASSWORD=abc", "HFTOKEN=abc", "API_KEY_PROD=abc"], ["PGPASSWORD=***", "HFTOKEN=***", "API_KEY_PROD=***"]),
+        (["cd x && HF_TOKEN=abc python t.py --password xyz --steps 5"],
+         ["cd x && HF_TOKEN=*** python t.py --password *** --steps 5"]),
+        (["run --password 'x y' --steps 5"], ["run --password *** --steps 5"]),
+        (["export KEY='a b' && run"], ["export KEY=*** && run"]),
+        (["Authorization: Bearer abc"], ["Authorization: ***"]),
+        (["authorization:Bearer abc"], ["authorization:***"]),
+        (["Authorization:", "Bearer", "abc", "x"], ["Authorization:", "***", "***", "x"]),
+        (["--header=Authorization: Basic abc"], ["--header=Authorization: ***"]),
+        (["curl -H Bearer abc host"], ["curl -H Bearer *** host"]),
+        (["curl -H 'Authorization: Basic abc' host"], ["curl -H 'Authorization: ***' host"]),
+        (["curl -H 'Cookie: a=b; c=d' host"], ["curl -H 'Cookie: ***' host"]),
+        (["curl -H X-Api-Key:abc host"], ["curl -H X-Api-Key:*** host"]),
+        (['{"api_key": "a b", "steps": 5}'], ['{"api_key": ***, "steps": 5}']),
+        (["{'wandb': {'token':'abc'}}"], ["{'wandb': {'token':***}}"]),
+        (["password = abc, steps = 5"], ["password = ***, steps = 5"]),
+        (["+wandb.api_key=abc"], ["+wandb.api_key=***"]),
+        (["https://me:pass@host/a.git"], ["https://***@host/a.git"]),
+        (["--url=https://abc@host"], ["--url=https://***@host"]),
+        (["https://host/?a=1&api_key=abc&b=2"], ["https://host/?a=1&api_key=***&b=2"]),
+        (["https://host/x?X-Amz-Credential=abc&X-Amz-Signature=abc"],
+         ["https://host/x?X-Amz-Credential=***&X-Amz-Signature=***"]),
+        (["sk-0123456789abcdef"], ["***"]),
+        (["--login", "hf_0123456789abcdef"], ["--login", "***"]),
+        (["--login=ghp_0123456789abcdef"], ["--login=***"]),
+    ]
+    LEFT = ["--tokens-per-step 524288 --steps 5", "--tokenizer=gpt2 --max-tokens=5", "--keys 3 --author me",
+            "--sort-by=loss --monkey=1", "import - --gpu a100", "git clone https://host/a@b", "x --token --steps 5",
+            "sk-learn", "http://localhost:8080/x", "C:\\data\\x.bin", "lr: 0.1, steps: 5", "a::b", "KEY="]
+
+    def test_arguments(self):
+        out, _ = self.run_script("""
+            import json, sys, stepladder
+            print(json.dumps([stepladder._without_secrets(words) for words in json.loads(sys.argv[1])]))
+            """, json.dumps([words for words, _ in self.HIDDEN] + [[line] for line in self.LEFT]))
+        for (words, expected), found in zip(self.HIDDEN + [([line], [line]) for line in self.LEFT], json.loads(out)):
+            self.assertEqual(found, expected)
+
+    def test_a_configuration_and_a_reason(self):
+        self.run_script("""
+            import argparse, stepladder
+            run = stepladder.init(config=argparse.Namespace(api_key="abc", lr=0.1, hub={"token": ["abc"], "name": "x"}))
+            run.config.db_password, run.config.tokens, run.config.key = b"abc", 5, 7
+            run.config.url = "https://me:abc@host"
+            run.summary["access_token"] = "abc"
+            raise ValueError("401 for https://me:abc@host/?api_key=abc")
+            """, status=1)
+        self.assertNotIn(b"abc", self.paths()[0].read_bytes().replace(str(self.folder).encode(), b""))
+        config = {name: value for event in of_kind(self.only(), "config") for name, value in event["v"].items()}
+        self.assertEqual(config, {"api_key": "***", "lr": 0.1, "hub": {"token": ["***"], "name": "x"}, "key": 7,
+                                  "db_password": "***", "tokens": 5, "url": "https://***@host"})
+        self.assertEqual(self.only()[-1]["reason"], "ValueError: 401 for https://***@host/?api_key=***")
+
+    def test_a_long_argument_takes_no_time(self):
+        self.run_script("import stepladder\nstepladder.init()\n", "a" * 100000, "a=" * 50000, "://" * 40000,
+                        " " * 100000, "'" * 100000, "key: '" * 20000, "a " * 50000)
+
+
+class Hostile(JournalTest):
+    """Values whose classes raise wherever they are asked something."""
+
+    VALUES = textwrap.dedent("""
+        import collections.abc, json, sys, threading, stepladder
+
+        class Broken(Exception):
+            def __str__(self): raise self
+            __repr__ = __str__
+
+        def raises(*_, **__): raise Broken()
+        HOOKS = ("str repr float int index format len iter next hash eq ne bool getitem contains call add radd pos lt "
+                 "getattribute getattr array fspath enter reversed abs round complex bytes").split()
+        HOOKS = ["__%s__" % name for name in HOOKS]
+        FIELDS = "keys items values get item size shape to_dict _fields __dataclass_fields__ __class__ __dict__".split()
+
+        def value_of(base, hooks=(), fields=()):
+            body = {name: raises for name in hooks}
+            body.update({name: property(raises) for name in fields})
+            if base is collections.abc.Mapping:
+                for name in ("__getitem__", "__iter__", "__len__"):
+                    body.setdefault(name, raises)
+            made = type("Bad", (base,), body)
+            return {str: lambda: made("text"), float: lambda: made(0.5), int: lambda: made(3), dict: lambda: made(a=1),
+                    list: lambda: made([1])}.get(base, made)()
+
+        def values():
+            for base in (object, dict, str, float, int, list, set, Exception, collections.abc.Mapping):
+                for name in HOOKS:
+                    yield value_of(base, [name])
+                for name in FIELDS:
+                    yield value_of(base, (), [name])
+                yield value_of(base, HOOKS, FIELDS)
+            class Meta(type):
+                __name__ = __module__ = __instancecheck__ = property(raises)
+                __repr__ = __str__ = __hash__ = __eq__ = raises
+            yield Meta("Odd", (), {})
+            yield Meta("Odd", (), {})()
+            cycle = {"deep": 1}
+            cycle.update(a=cycle, b=[cycle, cycle], c=cycle, d=cycle)
+            yield cycle
+            yield [cycle] * 5
+        VALUES = list(values())
+
+        def is_key(value):
+            try: return {value: 1} and True
+            except Exception: return False
+        """)
+
+    def test_log_keeps_the_rest_of_each_call(self):
+        self.run_script(self.VALUES + textwrap.dedent("""
+            run = stepladder.init()
+            for i, bad in enumerate(VALUES):
+                stepladder.log({"first": i, "bad": bad, "deep": {"bad": bad, "good": i}, "last": i})
+                stepladder.log({"first": i, (bad if is_key(bad) else "bad"): 1.5, "last": i})
+                stepladder.log({"step": i}, step=bad)
+                stepladder.log({"commit": i}, commit=bad)
+                stepladder.log(bad)
+                with stepladder.timed_step(step=bad, tokens=bad, sync=bad):
+                    pass
+                with stepladder.timed_step(tokens=5):
+                    pass
+                run.step, run.summary["first"], run.summary.get("bad")
+            """))
+        events = self.only()
+        count = len([value for _, value in values(events, "step")])
+        self.assertGreater(count, 300)
+        self.assertEqual([value for _, value in values(events, "first")], [i for i in range(count) for _ in range(2)])
+        self.assertEqual(values(events, "last"), values(events, "first"))
+        for name in ("step", "commit", "deep/good"):
+            self.assertEqual([value for _, value in values(events, name)], list(range(count)))
+        self.assertEqual(len([e for e in of_kind(events, "step") if e.get("n") == 5]), count)
+        self.assertEqual(of_kind(events, "lost"), [])
+        skipped = of_kind(events, "skipped")[-1]["v"]["Bad"]
+        self.assertGreater(min(skipped["bad"], skipped["deep/bad"]), 100)
+
+    def test_every_other_call_keeps_the_rest(self):
+        self.run_script(self.VALUES + textwrap.dedent("""
+            run = stepladder.init()
+            for i, bad in enumerate(VALUES):
+                key = bad if is_key(bad) else "bad"
+                run.config.update({"first%d" % i: i, key: bad, "deep%d" % i: {"bad": bad, "good": i}}, bad=bad)
+                run.config.update(bad); run.config.update(bad, **{"named%d" % i: i})
+                run.config["bad"] = bad; run.config[bad] = i; run.config.bad = bad
+                run.config.setdefault("default%d" % i, bad); run.config.setdefault(bad, i); run.config.get(bad)
+                run.config.setdefaults({"late%d" % i: i, key: bad}); run.config.setdefaults(bad)
+                run.config |= {"or%d" % i: bad}
+                run.summary["bad"] = bad; run.summary[bad] = i; run.summary.update({"good%d" % i: i, "bad": bad})
+                run.summary.get(bad); run.summary.update(bad)
+                run.alert(title=bad, text="text%d" % i, level=bad); run.alert(title="title%d" % i, text=bad)
+                for name in ("step_metric", "unit", "direction", "group", "goal", "summary", "hidden", "overwrite"):
+                    stepladder.define_metric("metric%d" % i, **{name: bad})
+                stepladder.define_metric(bad, unit="s")
+                run.log_artifact(bad); run.watch(bad); stepladder.watch(bad); stepladder.save(bad)
+                stepladder.login(bad); stepladder.setup(bad); stepladder.Image(bad); stepladder.Settings(a=bad)
+            assert not any(thread.name != "stepladder" for thread in threading.enumerate()[1:])
+            """))
+        events = self.only()
+        count = len({e["title"] for e in of_kind(events, "alert")} - {""}) - 0
+        config = {name: value for event in of_kind(events, "config") for name, value in event["v"].items()}
+        summary = {name: value for event in of_kind(events, "summary") for name, value in event["v"].items()}
+        texts = {e["text"] for e in of_kind(events, "alert")}
+        metrics = [e for e in of_kind(events, "metric")]
+        for i in range(300):
+            for name in ("first", "named", "late"):
+                self.assertEqual(config[f"{name}{i}"], i)
+            self.assertEqual(config[f"deep{i}"]["good"], i)
+            self.assertEqual(summary[f"good{i}"], i)
+            self.assertIn(f"text{i}", texts)
+            self.assertEqual(len([e for e in metrics if e.get("name") == f"metric{i}"]), 8)
+        self.assertGreater(count, 300)
+        self.assertEqual(of_kind(events, "lost"), [])
+        self.assertIn("define_metric(unit)", of_kind(events, "skipped")[-1]["v"]["Bad"])
+
+    def test_init_and_finish_keep_the_rest(self):
+        self.run_script(self.VALUES + textwrap.dedent("""
+            for i, bad in enumerate(VALUES[::4] + VALUES[-5:]):
+                run = stepladder.init(project=bad, name=bad, tags=[bad, "good"], notes=bad, group=bad, job_type=bad,
+                                      config={"bad": bad, "good": i}, settings=bad, entity=bad, resume=bad, save_code=bad)
+                assert not run.disabled
+                stepladder.init(config=bad, reinit=None)
+                stepladder.log({"x": i})
+                run.finish(exit_code=bad)
+                stepladder.init(tags=bad, config=bad, reinit=bad, id="named%d" % i)
+                with stepladder.run: stepladder.log({"x": i})
+                with stepladder.SummaryWriter("writer%d" % i, comment=bad) as writer:
+                    writer.add_scalar("x", bad, i); writer.add_scalar("x", i, bad, bad); writer.add_scalar(bad, i)
+                    writer.add_scalars("x", {"a": bad, "b": i}); writer.add_scalars(bad, bad); writer.add_text("x", bad)
+                    writer.add_text(bad, "x"); writer.add_hparams({"a": bad}, bad); writer.add_hparams(bad, {"b": bad})
+                    writer.add_image(bad, bad)
+            for bad in VALUES[::10]:
+                stepladder.init(mode=bad).finish()
+                stepladder.init(id=bad).finish()
+                stepladder.init(dir=bad).finish()
+                stepladder.SummaryWriter(bad).close()
+            print(i)
+            """), STEPLADDER_SILENT="1")
+        for path in self.paths():
+            events = read(path)
+            self.assertEqual((events[0]["e"], events[-1]["e"]), ("run", "end"))
+            self.assertEqual(of_kind(events, "lost"), [])
+            if any("good" in e["v"] for e in of_kind(events, "config")):
+                self.assertEqual(events[0]["tags"][-1], "good")
+
+    def test_what_stops_a_program_passes_through(self):
+        for kind in ("KeyboardInterrupt", "SystemExit"):
+            out, _ = self.run_script(f"""
+                import stepladder
+                class Stop:
+                    def __str__(self): raise {kind}()
+                    __float__ = __str__
+                run = stepladder.init()
+                for call in (lambda: stepladder.log({{"x": Stop()}}), lambda: run.config.update({{"x": Stop()}})):
+                    try: call()
+                    except {kind}: print("stopped")
+                stepladder.log({{"x": 1, Stop(): 2}})  # the writer's thread reads this name
+                stepladder.log({{"x": 2}})
+                """)
+            self.assertEqual(out, "stopped\nstopped\n")
+            path = self.paths()[-1]
+            self.assertEqual(values(read(path), "x")[-1][1], 2)
+            path.unlink()
+
+    def test_exceptions_without_a_text(self):
+        for body, status in (("raise Broken()", 1), ("sys.exit(Broken())", 1), ("with run: raise Broken()", 1)):
+            with self.subTest(body):
+                _, err = self.run_script(f"""
+                    import sys, stepladder
+                    class Broken(Exception):
+                        def __str__(self): raise self
+                        __eq__ = __ne__ = __bool__ = __str__
+                    run = stepladder.init()
+                    {body}
+                    """, status=status)
+                self.assertNotIn("Error in sys.excepthook", err)
+                end = read(self.paths()[-1])[-1]
+                self.assertEqual((end["status"], end["code"]), ("failed", 1))
+                self.paths()[-1].unlink()
+
+    def test_no_line_is_too_long_or_not_json(self):
+        self.run_script("""
+            import sys, stepladder
+            wide = chr(0x1f600)
+            sys.argv += [wide * 30000] * 5
+            stepladder.init(name=wide * 9999, notes=wide * 99999, tags=[wide * 9999] * 999, group=wide * 9999, id="a")
+            stepladder.log({wide * 900 + str(i): i for i in range(1000)})
+            stepladder.log({"text": wide * 200000})
+            for i in range(300): stepladder.log({wide * 2000 + str(i): [], wide * i: type("T%d" % i, (), {})()})
+            stepladder.alert(wide * 9999, wide * 999999)
+            writer = stepladder.SummaryWriter("w")
+            for time in ("nan", "inf", "1e300"): writer.add_scalar("x", 1, 0, walltime=float(time))
+            writer.close()
+            """)
+        for path in self.paths():
+            for line in path.read_bytes().splitlines():
+                self.assertLess(len(line), 1 << 20)
+                json.loads(line[:-9], parse_constant=self.fail)
+        events = read(self.journals / "a" / "rank-0.1.jsonl")
+        self.assertEqual(sum(len(e["v"]) for e in of_kind(events, "log")), 1000)
 
 
 if __name__ == "__main__":

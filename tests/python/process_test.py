@@ -2,8 +2,11 @@
 """What is in stepladder.py's journals when processes are killed, fork, share a run, or can't write."""
 import os
 import random
+import shutil
+import stat
 import subprocess
 import sys
+import textwrap
 import time
 import unittest
 
@@ -11,19 +14,76 @@ from journal import PATIENCE_S, JournalTest, events_of, of_kind, read, values
 
 
 class Ends(JournalTest):
-    def test_os_exit_loses_a_tenth_of_a_second_at_most(self):
-        self.run_script("""
-            import os, time, stepladder
+    FAST = """
+        import mmap, os, struct, sys, stepladder
+        with open("count", "r+b") as file:
+            count = mmap.mmap(file.fileno(), 8)  # outlives a kill
+        run = stepladder.init()
+        stepladder.EXIT_S = 100  # on a machine of any speed
+        row = {"x": 0, **{"m%d" % i: 0.5 for i in range(int(sys.argv[1]))}}
+        for i in range(int(sys.argv[2])):
+            row["x"] = i
+            stepladder.log(row)
+            count[:8] = struct.pack("q", i + 1)
+        """
+
+    def logged_and_kept(self, end, width, calls):
+        """How many calls a script made as fast as it could before its end, and the values that its journal has."""
+        (self.folder / "count").write_bytes(bytes(8))
+        self.start(self.FAST + end, width, calls).communicate(timeout=PATIENCE_S)
+        logged = int.from_bytes((self.folder / "count").read_bytes(), sys.byteorder)
+        path = self.paths()[-1]
+        found = values(events_of(path.read_bytes())[0], "x")
+        shutil.rmtree(path.parent)
+        self.assertEqual(found, [(i, i) for i in range(len(found))])
+        return logged, len(found)
+
+    def test_os_exit_at_full_speed_loses_nothing(self):
+        for width, calls in ((0, 1), (2, 10), (2, 100000), (200, 3000)):
+            with self.subTest(width=width, calls=calls):
+                logged, kept = self.logged_and_kept("os._exit(0)", width, calls)
+                self.assertEqual((logged, kept), (calls, calls))
+
+    def test_kill_9_at_full_speed_loses_what_may_wait(self):
+        for width, calls, most in ((2, 300000, 100000), (200, 10000, 5000)):  # about 20,000 calls, or 2 MiB of lines
+            with self.subTest(width=width):
+                logged, kept = self.logged_and_kept("os.kill(os.getpid(), 9)", width, calls)
+                self.assertEqual(logged, calls)
+                self.assertLess(logged - kept, most)
+
+    def test_os_exit_waits_for_no_disk_that_refuses(self):
+        _, err = self.run_script("""
+            import os, resource, stepladder
             run = stepladder.init()
-            for i in range(100):
-                stepladder.log({"x": i})
-            while run._queue or run._rows or run._file.waiting():  # the 0.1 s, on a machine of any speed
-                time.sleep(0.001)
-            os._exit(0)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+            for i in range(1000): stepladder.log({"x": i})
+            os._exit(3)
+            """, status=3)
+        self.assertIn("File too large", err)
+        self.assertEqual(of_kind(events_of(self.paths()[0].read_bytes())[0], "end"), [])
+
+    def test_log_waits_for_no_disk(self):
+        """A write that hangs: calls go on, and those that memory can't hold are counted."""
+        out, err = self.run_script("""
+            import os, threading, stepladder
+            stepladder.MEMORY_CALLS = 30000
+            run = stepladder.init()
+            disk = threading.Event()
+            def pwrite(*arguments, real=os.pwrite):
+                disk.wait()
+                return real(*arguments)
+            os.pwrite = pwrite
+            for i in range(100000): stepladder.log({"x": i})
+            disk.set()
+            while run._queue or run._rows or run._file.waiting(): pass
+            stepladder.log({"x": 100000})
             """)
         events = self.only()
-        self.assertEqual(values(events, "x"), [(i, i) for i in range(100)])
-        self.assertEqual(of_kind(events, "end"), [])
+        kept = values(events, "x")
+        self.assertGreaterEqual(len(kept), 30000)
+        self.assertTrue(all(step == value for step, value in kept))
+        self.assertEqual(len(kept) + of_kind(events, "lost")[-1]["n"], 100001)
+        self.assertIn("log calls were lost", err)
 
     def test_what_waits_is_appended_without_any_further_call(self):
         process = self.start("""
@@ -307,6 +367,183 @@ class Disks(JournalTest):
             while fails[0]: time.sleep(0.01)
             """)
         self.assertEqual(values(self.only(), "x"), [(i, i) for i in range(50)])
+
+    def test_a_deleted_folder_is_said_once_and_the_script_goes_on(self):
+        for what in ("shutil.rmtree(run.dir)", "os.remove(run.path)", "shutil.rmtree(os.path.dirname(run.dir))"):
+            with self.subTest(what):
+                out, err = self.run_script(f"""
+                    import os, shutil, time, stepladder
+                    run = stepladder.init()
+                    stepladder.log({{"x": -1}})
+                    while run._queue or run._rows or not run._file.synced: time.sleep(0.01)
+                    {what}
+                    while not run._file.is_gone: time.sleep(0.01)  # nothing is logged meanwhile
+                    for i in range(1000): stepladder.log({{"x": i}})
+                    print(run.step, run.summary["x"])
+                    """)
+                self.assertEqual(out, "1001 999\n")
+                self.assertEqual(err.count("it was deleted; the training goes on without a journal"), 1, err)
+                self.assertIn("1000 log calls were lost", err)
+                self.assertEqual(self.paths(), [])
+                shutil.rmtree(self.journals, ignore_errors=True)
+
+    def test_a_moved_folder_keeps_its_journal(self):
+        _, err = self.run_script("""
+            import os, time, stepladder
+            run = stepladder.init(id="first")
+            stepladder.log({"x": 0})
+            os.rename(run.dir, run.dir + "-moved")
+            time.sleep(1.5)
+            stepladder.log({"x": 1})
+            """)
+        self.assertEqual(values(self.only(), "x"), [(0, 0), (1, 1)])
+        self.assertEqual([path.parent.name for path in self.paths()], ["first-moved"])
+
+
+@unittest.skipUnless(hasattr(os, "closerange"), "needs POSIX descriptors")
+class Descriptors(JournalTest):
+    """A script that closes descriptors that aren't its own, as daemons do."""
+
+    BEGIN = textwrap.dedent("""
+        import os, shutil, sys, time, stepladder
+        run = stepladder.init()
+        def is_synced(): return run._file.synced == run._file.end() and not run._queue and not run._rows
+        for i in range(100): stepladder.log({"x": i})
+        if "synced" in sys.argv:
+            while not is_synced(): time.sleep(0.01)
+        before = run._file.descriptor
+        """)
+    PRECIOUS = textwrap.dedent("""
+        files = [open("precious%d" % i, "w+") for i in range(10)]
+        if before not in [file.fileno() for file in files]: os.dup2(files[0].fileno(), before)
+        for file in files: print("mine", file=file, flush=True)
+        """)
+    REST = textwrap.dedent("""
+        for i in range(100, 200): stepladder.log({"x": i})
+        time.sleep(0.2)
+        for i in range(200, 300): stepladder.log({"x": i})
+        stepladder.finish()
+        for file in files: print("mine", file=file, flush=True)
+        """)
+
+    def check_files(self, count=10):
+        files = sorted(self.folder.glob("precious*"))
+        self.assertEqual(len(files), count)
+        for file in files:
+            self.assertEqual(file.read_text(), "mine\nmine\n", file)
+
+    def test_a_reused_descriptor_is_left_alone_and_the_journal_goes_on(self):
+        for closing in ("os.closerange(3, 1000)", "os.close(before)"):
+            for synced in ("synced", "at once"):
+                with self.subTest(closing, synced=synced):
+                    script = self.BEGIN + closing + self.PRECIOUS + self.REST
+                    _, err = self.run_script(script, synced)
+                    self.check_files()
+                    self.assertEqual(values(self.only(), "x"), [(i, i) for i in range(300)])
+                    self.assertEqual(of_kind(self.only(), "end")[0]["status"], "finished")
+                    self.assertEqual(err.count("its descriptor was closed by the script"), 1, err)
+                    shutil.rmtree(self.journals)
+
+    def test_no_new_file_gets_its_number(self):
+        """So that not even a write that has just looked at the descriptor reaches one."""
+        self.run_script(self.BEGIN + """
+os.closerange(3, 5000)
+files = [open("precious%d" % i, "w+") for i in range(100)]
+assert before not in [file.fileno() for file in files], before
+""")
+
+    def test_a_descriptor_that_is_only_closed(self):
+        events = self.events(self.BEGIN + "os.closerange(3, 1000); files = []" + self.REST)
+        self.assertEqual(values(events, "x"), [(i, i) for i in range(300)])
+
+    def test_a_descriptor_that_is_replaced(self):
+        self.run_script(self.BEGIN + textwrap.dedent("""
+            files = [open("precious", "w+")]
+            print("mine", file=files[0], flush=True)
+            os.dup2(files[0].fileno(), before)
+            """) + self.REST)
+        self.check_files(1)
+        self.assertEqual(values(self.only(), "x"), [(i, i) for i in range(300)])
+
+    def test_another_file_in_the_journals_place(self):
+        """Also one that has the deleted journal's inode number."""
+        for other in ('open(path, "w").close()', 'os.symlink(os.path.abspath("precious0"), path)', "os.mkfifo(path)",
+                      "shutil.rmtree(run.dir)", 'open(path, "w").write("x" * 10 ** 6)'):
+            with self.subTest(other):
+                _, err = self.run_script(self.BEGIN + textwrap.dedent("""
+                    path = run.path
+                    os.closerange(3, 1000)
+                    os.remove(path)
+                    """) + self.PRECIOUS + other + textwrap.dedent("""
+                    before = os.lstat(path) if os.path.lexists(path) else None
+                    """) + self.REST + textwrap.dedent("""
+                    assert not before or os.lstat(path).st_size == before.st_size
+                    """), "synced")
+                self.check_files()
+                self.assertIn("the training goes on without a journal", err)
+                self.assertIn("log calls were lost", err)
+                shutil.rmtree(self.journals)
+
+    def test_a_forked_process_closes_no_other_file(self):
+        self.run_script(self.BEGIN + "os.closerange(3, 1000)" + self.PRECIOUS + textwrap.dedent("""
+            if os.fork() == 0:
+                os.fstat(before)
+                os._exit(0)
+            assert os.wait()[1] == 0
+            """) + self.REST)
+        self.check_files()
+
+    def test_what_is_printed_reaches_no_journal(self):
+        """A program that starts without standard streams."""
+        self.run_script("""
+            import os, sys, stepladder
+            if sys.argv[1:] == ["again"]:
+                run = stepladder.init()
+                for fd in (0, 1, 2):
+                    try: os.write(fd, b"printed")
+                    except OSError: pass
+                stepladder.log({"x": 1})
+                sys.exit()
+            os.closerange(0, 3)
+            os.execv(sys.executable, [sys.executable, sys.argv[0], "again"])
+            """)
+        self.assertEqual(values(self.only(), "x"), [(0, 1)])
+
+
+class Permissions(JournalTest):
+    def test_only_the_user_may_read_what_is_made(self):
+        for umask in (0, 0o022, 0o077):
+            with self.subTest(umask=oct(umask)):
+                there = self.folder / f"there{umask}"
+                there.mkdir()
+                there.chmod(0o755)
+                for _ in range(2):
+                    self.run_script(f"""
+                        import os, stepladder
+                        os.umask({umask})
+                        stepladder.init(id="a")
+                        stepladder.log({{"x": 1}})
+                        """, STEPLADDER_DIR=there / "a" / "b")
+                modes = {path.relative_to(there).as_posix(): stat.S_IMODE(path.stat().st_mode)
+                         for path in there.rglob("*")}
+                self.assertEqual(modes, {"a": 0o700, "a/b": 0o700, "a/b/a": 0o700, "a/b/a/uid": 0o600,
+                                         "a/b/a/rank-0.1.jsonl": 0o600, "a/b/a/rank-0.2.jsonl": 0o600})
+                self.assertEqual(stat.S_IMODE(there.stat().st_mode), 0o755)
+
+    def test_what_is_in_the_folder_cannot_hang_or_redirect_it(self):
+        """FIFOs and links where files are expected."""
+        folder = self.journals / "a"
+        for name, target in (("uid", None), ("rank-0.1.jsonl", None), ("uid", "victim"), ("rank-0.1.jsonl", "victim")):
+            with self.subTest(name, target=target):
+                folder.mkdir(parents=True)
+                (self.folder / "victim").write_text("")
+                if target:
+                    (folder / name).symlink_to(self.folder / target)
+                else:
+                    os.mkfifo(folder / name)
+                self.run_script("import stepladder\nstepladder.init(id='a')\nstepladder.log({'x': 1})\n")
+                self.assertEqual((self.folder / "victim").read_text(), "")
+                shutil.rmtree(self.journals)
 
 
 if __name__ == "__main__":

@@ -264,9 +264,12 @@ int remove(const MachinesFlags& flags, const CommonOptions& common) {
 // Until everything that was started on a machine is over, or Ctrl-C.
 int follow_machines(const CommonOptions& common) {
   RunStore store = RunStore::open(common.database);
+  if (store.machines().open_runs().empty()) {
+    std::cerr << "stepladder: nothing is under way on a machine\n";
+    return exit_done;
+  }
   FarRuns runs(store, ears_of_terminal(false), asks_on_terminal());
   runs.look_for_work(false);
-  if (runs.all_over()) std::cerr << "stepladder: nothing is under way on a machine\n";
   while (!interrupted() && !runs.all_over()) runs.turn(between_turns);
   return interrupted() ? exit_interrupted : exit_done;
 }

@@ -10,6 +10,7 @@ namespace stepladder {
 
 void DesktopApp::hear_machines() {
   if (!machines_) return;
+  if (is_open("machines")) machines_->look();
   if (auto questions = machines_->take_questions()) workspace_.ssh_questions = std::move(*questions);
   if (auto statuses = machines_->take_statuses()) workspace_.machines = std::move(*statuses);
   if (auto machines = machines_->take_machines_in_file()) workspace_.machines_in_file = std::move(*machines);
@@ -52,10 +53,6 @@ void DesktopApp::execute(const AdoptMachine& adopt) {
 
 void DesktopApp::execute(const AskMachine& ask) {
   if (machines_) machines_->ask_again(ask.alias);
-}
-
-void DesktopApp::execute(const LookAtMachines&) {
-  if (machines_) machines_->look();
 }
 
 }  // namespace stepladder

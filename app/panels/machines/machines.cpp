@@ -296,7 +296,6 @@ void draw_machine_in_file(State& state, const MachineInFile& machine, Commands& 
 }
 
 void draw(State& state, const Workspace& workspace, Commands& commands) {
-  commands.push_back(LookAtMachines{});
   if (view_head("Machines", "Hosts and clusters that runs are launched on, through your own ssh",
                 {.label = "Add machine", .anchor = "machines.add", .is_enabled = !state.form.is_open()}))
     state.form.open({});

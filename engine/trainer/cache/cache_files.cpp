@@ -9,6 +9,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "storage/own_folder.h"
+
 namespace stepladder {
 
 namespace fs = std::filesystem;
@@ -25,7 +27,7 @@ fs::path cache_folder() {
 
 void write_cache_file(const fs::path& file, std::string_view bytes) {
   std::error_code error;
-  fs::create_directories(file.parent_path(), error);
+  make_private_folders(file.parent_path());
   const fs::path temporary = file.string() + "." + std::to_string(::getpid());
   std::ofstream stream(temporary, std::ios::binary);
   stream << bytes;

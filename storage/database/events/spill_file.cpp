@@ -11,6 +11,7 @@
 
 #include "storage/database/events/event_bytes.h"
 #include "storage/database/new_file.h"
+#include "storage/own_folder.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {
@@ -65,9 +66,7 @@ bool SpillFile::create(const std::string& why, std::size_t first_folder) {
   const std::string name = unique_file_stem() + "." + kind_;
   const std::vector<fs::path> folders = spill_folders(origin_.database);
   for (const fs::path& folder : std::span(folders).subspan(first_folder)) {
-    std::error_code error;
-    fs::create_directories(folder.parent_path(), error);
-    ::mkdir(folder.c_str(), 0700);
+    make_private_folders(folder);
     const fs::path file = folder / name;
     descriptor_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor_ < 0) continue;

@@ -9,18 +9,20 @@
 #include "storage/database/run_rows.h"
 #include "storage/errors.h"
 #include "storage/natural_order.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* machine_kind = "machine";
-constexpr const char* far_run_kind = "far run";
-
 Json parsed(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
+  Json json = nests_deep(text) ? Json() : Json::parse(text, nullptr, false);
   return json.is_object() ? json : Json::object();
+}
+
+std::string flat(const std::string& json) {
+  return nests_deep(json) ? "" : json;
 }
 
 std::string dumped(const Json& json) {
@@ -119,26 +121,6 @@ Uid new_uid() {
   return *Uid::from(random_uid());
 }
 
-MachineStore::MachineStore(Database& project)
-    : project_(project), orders_(project.file().empty() ? OrderBook(std::filesystem::path()) : OrderBook()) {
-  std::error_code error;
-  if (!project.file().empty()) path_ = std::filesystem::weakly_canonical(project.file(), error).string();
-}
-
-// A copy of the file has the same id and another path, a stranger's file at the same path another id.
-std::string MachineStore::place() {
-  Statement row(project_, "SELECT value FROM settings WHERE key = 'project_id'");
-  if (!row.step()) return {};
-  const auto id = Uid::from(row.text(0));
-  return id ? id->text() + " " + path_ : "";
-}
-
-std::string MachineStore::place_to_write() {
-  if (std::string known = place(); !known.empty()) return known;
-  Statement(project_, "INSERT OR REPLACE INTO settings (key, value) VALUES ('project_id', ?)").bind(random_uid()).run();
-  return place();
-}
-
 // What the link has found out of it is in the project.
 std::optional<Machine> MachineStore::machine_from(const Order& order) {
   std::optional<Machine> machine = machine_in(order);
@@ -155,7 +137,7 @@ std::optional<Machine> MachineStore::machine_from(const Order& order) {
 
 std::vector<Machine> MachineStore::machines() {
   std::vector<Machine> machines;
-  for (const Order& order : orders_.all(machine_kind, place()))
+  for (const Order& order : orders_.all(order_kind::machine))
     if (auto machine = machine_from(order)) machines.push_back(std::move(*machine));
   std::sort(machines.begin(), machines.end(),
             [](const Machine& a, const Machine& b) { return naturally_before(a.alias.text(), b.alias.text()); });
@@ -163,7 +145,7 @@ std::vector<Machine> MachineStore::machines() {
 }
 
 std::optional<Machine> MachineStore::machine(const MachineAlias& alias) {
-  const auto text = orders_.find(machine_kind, place(), alias.text());
+  const auto text = orders_.find(order_kind::machine, alias.text());
   return text ? machine_from({alias.text(), *text}) : std::nullopt;
 }
 
@@ -182,21 +164,20 @@ void MachineStore::save(const Machine& asked) {
   put.bind(machine.alias.text()).bind(int{machine.is_local}).bind(machine.folder.text()).bind(machine.program.text());
   put.bind(int{machine.uses_slurm}).bind(slurm.partition.text()).bind(slurm.account.text()).bind(slurm.time.text());
   put.bind(slurm.gpus).bind(slurm.nodes).bind(slurm.tasks_per_node).bind(machine.added_at).run();
-  orders_.put(machine_kind, place_to_write(), {order_of(machine)});
+  orders_.put(order_kind::machine, {order_of(machine)});
 }
 
 void MachineStore::remove(const MachineAlias& alias) {
-  orders_.remove(machine_kind, place(), alias.text());
+  orders_.remove(order_kind::machine, alias.text());
   Statement(project_, "DELETE FROM machines WHERE alias = ?").bind(alias.text()).run();
 }
 
 std::vector<MachineInFile> MachineStore::machines_in_file() {
   std::vector<MachineInFile> machines;
-  const std::string ours = place();
   Statement rows(project_,
                  "SELECT alias, is_local, folder, program, uses_slurm, partition, account, time_limit FROM machines");
   while (rows.step()) {
-    if (orders_.find(machine_kind, ours, rows.text(0))) continue;
+    if (orders_.find(order_kind::machine, rows.text(0))) continue;
     machines.push_back({.alias = rows.text(0),
                         .folder = rows.text(2),
                         .program = rows.text(3),
@@ -240,7 +221,6 @@ Machine MachineStore::adopt(const std::string& alias) {
   machine.slurm.gpus = std::clamp<std::int64_t>(row.integer(7), 0, 64);
   machine.slurm.nodes = std::clamp<std::int64_t>(row.integer(8), 0, 4096);
   machine.slurm.tasks_per_node = std::clamp<std::int64_t>(row.integer(9), 0, 64);
-  const std::string ours = place_to_write();
   Statement runs(project_,
                  "SELECT uid, kind, name, request, sent, state, asked_at FROM far_runs WHERE alias = ? AND is_started "
                  "<> 0 AND is_over = 0");
@@ -253,15 +233,15 @@ Machine MachineStore::adopt(const std::string& alias) {
                                 .alias = machine.alias,
                                 .kind = runs.text(1),
                                 .name = runs.text(2),
-                                .request = runs.text(3),
-                                .shown = runs.text(3),
-                                .sent = runs.text(4),
-                                .state = runs.text(5),
+                                .request = flat(runs.text(3)),
+                                .shown = flat(runs.text(3)),
+                                .sent = flat(runs.text(4)),
+                                .state = flat(runs.text(5)),
                                 .asked_at = runs.real(6),
                                 .is_started = true}));
   }
-  orders_.put(far_run_kind, ours, started);
-  orders_.put(machine_kind, ours, {order_of(machine)});
+  orders_.put(order_kind::far_run, started);
+  orders_.put(order_kind::machine, {order_of(machine)});
   return machine;
 }
 
@@ -306,15 +286,14 @@ std::vector<FarRun> MachineStore::add_runs(std::vector<FarRun> runs) {
         .run();
     orders.push_back(order_of(run));
   }
-  const std::string ours = place_to_write();
   all.commit();
-  orders_.put(far_run_kind, ours, orders);  // last: an order without its row would be carried out unseen
+  orders_.put(order_kind::far_run, orders);  // last: an order without its row would be carried out unseen
   return runs;
 }
 
 std::vector<FarRun> MachineStore::open_runs() {
   std::vector<FarRun> runs;
-  for (const Order& order : orders_.all(far_run_kind, place()))
+  for (const Order& order : orders_.all(order_kind::far_run))
     if (auto run = far_run_in(order); run && !run->is_over) runs.push_back(std::move(*run));
   std::sort(runs.begin(), runs.end(), [](const FarRun& a, const FarRun& b) {
     return std::pair(a.asked_at, a.uid.text()) < std::pair(b.asked_at, b.uid.text());
@@ -323,7 +302,7 @@ std::vector<FarRun> MachineStore::open_runs() {
 }
 
 std::optional<FarRun> MachineStore::far_run(const Uid& uid) {
-  const auto text = orders_.find(far_run_kind, place(), uid.text());
+  const auto text = orders_.find(order_kind::far_run, uid.text());
   return text ? far_run_in({uid.text(), *text}) : std::nullopt;
 }
 
@@ -335,7 +314,7 @@ void MachineStore::update(const FarRun& run) {
       .bind(int{run.is_over})
       .bind(run.uid.text())
       .run();
-  orders_.put(far_run_kind, place_to_write(), {order_of(run)});
+  orders_.put(order_kind::far_run, {order_of(run)});
 }
 
 void MachineStore::add_member(RunId run, const Uid& far_uid) {

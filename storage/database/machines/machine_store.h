@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "storage/checked_text.h"
-#include "storage/database/orders/order_book.h"
+#include "storage/database/orders/project_orders.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -86,7 +86,7 @@ Uid new_uid();  // random
 // path. The project has copies of them for readers, which nobody acts on, and what came of them.
 class MachineStore {
  public:
-  explicit MachineStore(Database& project);
+  MachineStore(Database& project, ProjectOrders& orders) : project_(project), orders_(orders) {}
 
   std::vector<Machine> machines();  // by alias
   std::optional<Machine> machine(const MachineAlias& alias);
@@ -115,13 +115,10 @@ class MachineStore {
   std::optional<FarRun> far_run_of(RunId run);  // the order behind it; nullopt also if it isn't this user's
 
  private:
-  std::string place();  // of the project's orders; empty: it has none
-  std::string place_to_write();
   std::optional<Machine> machine_from(const Order& order);
 
   Database& project_;
-  OrderBook orders_;
-  std::string path_;  // of the project, without links
+  ProjectOrders& orders_;
 };
 
 }  // namespace stepladder

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "storage/database/database.h"
+#include "storage/own_folder.h"
 #include "storage/user_folders.h"
 
 namespace stepladder {
@@ -31,6 +32,8 @@ Database* OrderBook::opened(bool creates) {
   } else {
     std::error_code error;
     if (!creates && !fs::exists(file_, error)) return nullptr;
+    fs::create_directories(file_.parent_path().parent_path(), error);
+    make_own_folder(file_.parent_path());  // if it can't, opening the file says why
     auto database = std::make_unique<Database>(file_, Database::Mode::read_write);
     database->use_write_ahead_log();
     database_ = std::move(database);

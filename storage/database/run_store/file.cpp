@@ -66,6 +66,10 @@ FileContents RunStore::back_up(const fs::path& out) {
   return contents_of(out);
 }
 
+SharedCopy RunStore::share(const fs::path& out, bool with_output) {
+  return stepladder::share(impl_->database, out, with_output);
+}
+
 const fs::path& RunStore::file() const {
   return impl_->database.file();
 }

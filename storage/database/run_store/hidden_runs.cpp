@@ -61,14 +61,13 @@ void RunStore::delete_hidden(std::span<const RunId> hidden_runs) {
 }
 
 // Those of this process that are being deleted, also what an earlier attempt left.
-void RunStore::delete_hidden_runs() {
+void RunStore::delete_hidden_runs(const KeepDeleting& keep_deleting) {
   const std::vector<RunId> runs = being_deleted_here(impl_->database);
-  if (runs.empty()) return;
-  delete_runs(impl_->database, runs);
+  if (runs.empty() || !delete_runs(impl_->database, runs, keep_deleting)) return;
   give_back_space(impl_->database);
 }
 
-std::vector<RunId> RunStore::empty_bin(double deleted_before, const NoteRuns& also) {
+std::vector<RunId> RunStore::empty_bin(double deleted_before, const NoteRuns& also, const KeepDeleting& keep_deleting) {
   Database& database = impl_->database;
   std::vector<RunId> gone;
   {
@@ -92,7 +91,7 @@ std::vector<RunId> RunStore::empty_bin(double deleted_before, const NoteRuns& al
     if (!gone.empty() && also) also(runs);
     transaction.commit();
   }
-  delete_hidden_runs();
+  finish_deletions(keep_deleting);
   return gone;
 }
 

@@ -56,6 +56,10 @@ MachineStore& RunStore::machines() {
   return impl_->machines;
 }
 
+ProjectOrders& RunStore::orders() {
+  return impl_->orders;
+}
+
 MetricStore& RunStore::metrics() {
   return impl_->metrics;
 }

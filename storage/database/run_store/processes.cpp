@@ -168,29 +168,32 @@ int RunStore::close_dead_runs() {
     transaction.commit();
     for (const RunId id : closed) refresh(id);
   }
-  delete_dead_hidden_runs();
   return static_cast<int>(closed.size());
 }
 
-// A later opening tries again what fails here.
-void RunStore::delete_dead_hidden_runs() {
+std::size_t RunStore::left_to_delete() {
+  return dead_runs(impl_->database, "hidden <> 0").size();
+}
+
+void RunStore::take_over_deletions() {
   Database& database = impl_->database;
   const std::vector<DeadRun> dead = dead_runs(database, "hidden <> 0");
   if (dead.empty()) return;
-  try {
-    Transaction transaction(database);
-    for (const DeadRun& run : dead) {
-      // Checks the owner again: another process may have begun to delete it.
-      Statement take(database,
-                     "UPDATE runs SET hidden = ?, owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ? AND "
-                     "hidden <> 0 AND owner_pid IS ? AND owner_start IS ?");
-      bind_owner(take.bind(static_cast<int>(Hidden::being_deleted)), this_process());
-      take.bind(run.id).bind(run.owner.pid).bind(known(run.owner.start)).run();
-    }
-    transaction.commit();
-    delete_hidden_runs();
-  } catch (const StorageError&) {
+  Transaction transaction(database);
+  for (const DeadRun& run : dead) {
+    // Checks the owner again: another process may have begun to delete it.
+    Statement take(database,
+                   "UPDATE runs SET hidden = ?, owner_pid = ?, owner_start = ?, owner_boot = ? WHERE id = ? AND "
+                   "hidden <> 0 AND owner_pid IS ? AND owner_start IS ?");
+    bind_owner(take.bind(static_cast<int>(Hidden::being_deleted)), this_process());
+    take.bind(run.id).bind(run.owner.pid).bind(known(run.owner.start)).run();
   }
+  transaction.commit();
+}
+
+void RunStore::finish_deletions(const KeepDeleting& keep_deleting) {
+  take_over_deletions();
+  delete_hidden_runs(keep_deleting);
 }
 
 }  // namespace stepladder

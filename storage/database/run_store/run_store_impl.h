@@ -21,7 +21,8 @@ struct RunStore::Impl {
   FollowStore following{database, derived};
   ViewStore views{database};
   TraceStore traces{database};
-  MachineStore machines{database};
+  ProjectOrders orders{database};
+  MachineStore machines{database, orders};
   std::vector<std::string> left_behind;
   std::int64_t seen_version = 0;  // of PRAGMA data_version
 };

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "storage/bounded_text.h"
+#include "storage/checked_text.h"
 #include "storage/database/column_values.h"
 #include "storage/database/process.h"
 #include "storage/database/run_rows.h"
@@ -44,7 +45,7 @@ std::vector<Ladder> RunStore::ladders() {
   std::vector<Ladder> ladders;
   while (rows.step())
     ladders.push_back(bounded_ladder({.id = rows.integer(0),
-                                      .uid = rows.text(6),
+                                      .uid = Uid::from(rows.text(6)).value_or(Uid()).text(),
                                       .name = rows.text(1),
                                       .source = rows.text(2),
                                       .source_path = rows.text(3),
@@ -73,8 +74,11 @@ void RunStore::queue_again(RunId run, std::int64_t planned_steps) {
   Statement update(impl_->database,
                    "UPDATE runs SET status = 'queued', planned_steps = ?, owner_pid = ?, owner_start = ?, "
                    "owner_boot = ? WHERE id = ? AND status NOT IN ('queued', 'running') AND hidden = 0");
+  Transaction both(impl_->database);
   bind_owner(update.bind(planned_steps), this_process()).bind(run).run();
   if (impl_->database.changes() == 0) throw StorageError("run " + std::to_string(run) + " is still queued or running");
+  forget_requests(impl_->database, run);
+  both.commit();
 }
 
 void RunStore::rename_run(RunId run, const std::string& name) {

@@ -34,19 +34,4 @@ inline std::string journal_line(std::string json) {
   return std::move(json) + checksum;
 }
 
-// Writing and copying JSON recurse, so a few kilobytes of brackets would end the program.
-inline bool nests_deep(std::string_view json) {
-  int depth = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    if (json[i] == '"') quoted = !quoted;
-    if (quoted && json[i] == '\\') ++i;
-    if (quoted) continue;
-    if (json[i] == '[' || json[i] == '{') ++depth;
-    if (json[i] == ']' || json[i] == '}') --depth;
-    if (depth > deepest_journal_json) return true;
-  }
-  return false;
-}
-
 }  // namespace stepladder

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "storage/importers/journal/journal_line.h"
+#include "storage/nested_json.h"
 #include "storage/records.h"
 
 namespace stepladder {
@@ -14,7 +15,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t worth_moving = 1 << 20;
 
 bool parse(std::string_view text, JournalEvent& event) {
-  if (nests_deep(text)) return false;
+  if (nests_deep(text, deepest_journal_json)) return false;
   event.fields = Json::parse(text.begin(), text.end(), nullptr, false);
   if (!event.fields.is_object()) return false;
   event.kind = text_in(event.fields, "e");

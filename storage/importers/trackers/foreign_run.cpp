@@ -9,6 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "storage/nested_json.h"
+
 namespace stepladder {
 namespace {
 
@@ -81,18 +83,6 @@ std::int64_t fill_from(const Json& recipe, Run& run) {
   return sequence;
 }
 
-// Whether JSON is nested too deep: writing and copying it recurse, so a few kilobytes of brackets would end the
-// program.
-bool nests_too_deep(std::string_view text) {
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '[' || c == '{') ++depth;
-    if (c == ']' || c == '}') --depth;
-    if (depth > 100) return true;
-  }
-  return false;
-}
-
 std::string without_seed(Json recipe) {
   std::vector<std::string> seeds;
   for (const auto& [name, value] : recipe.items())
@@ -152,7 +142,7 @@ std::string import_name(const std::filesystem::path& path, std::string_view name
 }
 
 nlohmann::ordered_json json_or_text(std::string_view text) {
-  if (nests_too_deep(text)) return std::string(text);
+  if (nests_deep(text)) return std::string(text);
   Json value = Json::parse(text.begin(), text.end(), nullptr, false);
   return value.is_discarded() ? Json(std::string(text)) : value;
 }

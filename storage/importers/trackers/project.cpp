@@ -12,6 +12,7 @@
 
 #include "storage/importers/trackers/foreign_database.h"
 #include "storage/importers/trackers/foreign_run.h"
+#include "storage/nested_json.h"
 
 namespace stepladder {
 namespace fs = std::filesystem;
@@ -294,6 +295,8 @@ class ProjectFile {
     run.sync = value_or(sync_from, row.text(18), Sync::unknown);
     run.recipe = row.text(19);
     run.environment = row.text(20);
+    for (std::string* json : {&run.recipe, &run.environment})
+      if (nests_deep(*json)) json->clear();
     run.loss_against = static_cast<int>(std::min<std::int64_t>(count(21), 1'000'000));
     run.attention = row.text(22);
     run.setup_ms = row.real(23);

@@ -112,6 +112,28 @@ TEST(Hardware, a_users_own_rows_override_and_add) {
   EXPECT_THROW(own.add(file), StorageError);
 }
 
+TEST(Hardware, a_broken_line_of_the_users_file_is_reported_and_left_out) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(::setenv("XDG_CONFIG_HOME", folder.path().c_str(), 1), 0);
+  const auto file = HardwareTable::user_file();
+  std::filesystem::create_directories(file.parent_path());
+  const std::string head = "name,aliases,fp32,tf32,bf16,fp16,fp8,bandwidth_gb_s,memory_gb,source\n";
+  const auto load = [] { return HardwareTable::load(std::string(STEPLADDER_SOURCE_DIR) + "/assets"); };
+  std::ofstream(file) << head << "One card,,1,,,,,,,me\nMine,,fast,,,,,,,me\nShort,1\n,,1,,,,,,,me\nLast,,2,,,,,,,me\n";
+  const HardwareTable own = load();
+  EXPECT_EQ(own.all().size(), table().all().size() + 2);
+  EXPECT_EQ(own.peak("Last", "fp32").tflops, 2);
+  ASSERT_EQ(own.problems().size(), 3u);
+  EXPECT_EQ(own.problems()[0], file.string() + ", line 3, has 'fast' instead of a number; this line is ignored");
+  EXPECT_NE(own.problems()[1].find("line 4, has 2 fields instead of 10"), std::string::npos);
+  EXPECT_NE(own.problems()[2].find("line 5, names no device"), std::string::npos);
+  std::ofstream(file) << "name,peak\n";
+  ASSERT_EQ(load().problems().size(), 1u);
+  EXPECT_TRUE(load().problems()[0].ends_with("; the file is ignored")) << load().problems()[0];
+  EXPECT_EQ(load().all().size(), table().all().size());
+  ::unsetenv("XDG_CONFIG_HOME");
+}
+
 TEST(Hardware, a_machine_measured_as_a_whole_is_one_device_and_no_other) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "hardware.csv";

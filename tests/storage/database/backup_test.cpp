@@ -45,9 +45,9 @@ TEST(Backup, never_replaces_a_file) {
   const auto out = folder / "b.db";
   std::ofstream(out) << "mine";
   EXPECT_EQ(complaint<StorageError>([&] { store.back_up(out); }),
-            "the backup " + out.string() + " could not be written: it exists already");
+            "the copy " + out.string() + " could not be written: it exists already");
   EXPECT_EQ(complaint<StorageError>([&] { store.back_up(store.file()); }),
-            "the backup " + store.file().string() + " could not be written: it exists already");
+            "the copy " + store.file().string() + " could not be written: it exists already");
   EXPECT_EQ(fs::file_size(out), 4u);
   fs::create_symlink(folder / "nowhere", folder / "link");
   EXPECT_NE(complaint<StorageError>([&] { store.back_up(folder / "link"); }).find("exists"), std::string::npos);
@@ -58,7 +58,7 @@ TEST(Backup, says_why_it_could_not_be_written_and_leaves_nothing) {
   RunStore store = RunStore::open(folder / "a.db");
   const auto out = folder / "absent/b.db";
   EXPECT_EQ(complaint<StorageError>([&] { store.back_up(out); }),
-            "the backup " + out.string() + " could not be written: No such file or directory");
+            "the copy " + out.string() + " could not be written: No such file or directory");
   EXPECT_FALSE(fs::exists(folder / "absent"));
 }
 

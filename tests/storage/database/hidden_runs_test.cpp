@@ -81,10 +81,14 @@ TEST_F(HiddenRuns, AreRemovedOnceTheirProcessHasExited) {
   hidden_run(ladder, 5000);
   hidden_run(ladder, 1);
   RunStore other = RunStore::open(file_);
-  other.close_dead_runs();
+  other.finish_deletions();
   EXPECT_EQ(integer("SELECT count(*) FROM runs"), 2) << "the import is still running";
+  EXPECT_EQ(other.left_to_delete(), 0u);
   let_owner_die();
   other.close_dead_runs();
+  EXPECT_EQ(integer("SELECT count(*) FROM steps"), 5001) << "an opening doesn't wait for a deletion";
+  EXPECT_EQ(other.left_to_delete(), 2u);
+  other.finish_deletions();
   EXPECT_EQ(rows_of_runs(), 0);
   EXPECT_TRUE(other.ladders().empty()) << "nor is the ladder left without runs";
 }
@@ -116,7 +120,22 @@ TEST_F(HiddenRuns, ADeletionThatWasCutShortIsContinued) {
   // As if the process had been killed after hiding it and deleting some rows.
   execute(
       "UPDATE runs SET hidden = 2, owner_pid = 1, owner_start = 1, owner_boot = 'x'; DELETE FROM steps WHERE step < 9");
-  RunStore::open(file_).close_dead_runs();
+  RunStore::open(file_).finish_deletions();
+  EXPECT_EQ(rows_of_runs(), 0);
+}
+
+TEST_F(HiddenRuns, ADeletionThatEndsEarlyIsContinuedByTheNext) {
+  run_with_everything();
+  run_with_everything();
+  int pieces = 0;
+  EXPECT_EQ(store_.empty_bin(2000, {}, [&](std::size_t) { return ++pieces < 3; }).size(), 2u);
+  EXPECT_TRUE(store_.runs().empty());
+  EXPECT_GT(rows_of_runs(), 0);
+  EXPECT_EQ(store_.left_to_delete(), 0u) << "its process is alive";
+  let_owner_die();
+  RunStore other = RunStore::open(file_);
+  EXPECT_EQ(other.left_to_delete(), 2u);
+  EXPECT_TRUE(other.empty_bin(0).empty());
   EXPECT_EQ(rows_of_runs(), 0);
 }
 

@@ -34,7 +34,9 @@ TEST(Machines, AnExperimentThatWasCalledASetupGetsItsOwnKind) {
   Database(folder / "a.db", Database::Mode::read_write)
       .execute("INSERT INTO machines (alias, added_at) VALUES ('box', 1)");
   std::string kinds;
-  for (const MachineInFile::Started& run : store.machines().machines_in_file().at(0).open_runs) {
+  const std::vector<MachineInFile> machines = store.machines().machines_in_file();
+  ASSERT_EQ(machines.size(), 1u);
+  for (const MachineInFile::Started& run : machines[0].open_runs) {
     kinds += run.uid + " " + run.kind + ", ";
     EXPECT_EQ(run.request, "{}");
     EXPECT_TRUE(run.is_started);

@@ -262,7 +262,7 @@ TEST(StepMove, without_a_backup_the_file_stays_as_it_was) {
   make_old_file(file, old_run(1, 5));
   fs::create_directory(file.string() + ".before-9.part");
   EXPECT_EQ(complaint<MigrationError>([&] { RunStore::open(file); }),
-            file.string() + " is as it was, and this version of Stepladder can't use it yet: the backup " +
+            file.string() + " is as it was, and this version of Stepladder can't use it yet: the copy " +
                 file.string() + ".before-9 could not be written: Is a directory");
   EXPECT_EQ(integer(file, "PRAGMA user_version"), 8);
   EXPECT_EQ(integer(file, "SELECT count(dt_ms) FROM steps WHERE attempt = 1"), 5);

@@ -316,5 +316,35 @@ TEST(Opening, a_path_that_is_too_long_is_said_to_be) {
   EXPECT_FALSE(std::filesystem::exists(longer));
 }
 
+// SQLite would remove the file that the end of such a journal names.
+TEST(Strangers, AJournalThatNamesAnotherFileRemovesNothing) {
+  const TemporaryFolder folder;
+  const std::filesystem::path file = folder / "a.db", victim = folder / "victim";
+  make_strange_project(file);
+  std::ofstream(victim) << "precious";
+  const auto big_endian = [](std::size_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+    return bytes;
+  };
+  const std::string magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7", 8), name = victim.string();
+  std::size_t sum = 0;
+  for (const char c : name) sum += static_cast<std::size_t>(static_cast<signed char>(c));
+  std::string head = magic + big_endian(0) + big_endian(0) + big_endian(std::filesystem::file_size(file) / 1024) +
+                     big_endian(512) + big_endian(1024);
+  head.resize(512);
+  for (const Mode mode : {Mode::read_write, Mode::read_only}) {
+    std::ofstream(file.string() + "-journal", std::ios::binary)
+        << head << big_endian((1u << 30) / 1024 + 1) << name << big_endian(name.size()) << big_endian(sum & 0xffffffff)
+        << magic;
+    EXPECT_NE(refusal_of_stranger(file, mode).find("a.db-journal would remove another file"), std::string::npos);
+    EXPECT_TRUE(std::filesystem::exists(victim));
+  }
+  std::filesystem::remove(file.string() + "-journal");
+  std::filesystem::create_symlink(victim, file.string() + "-journal");
+  EXPECT_NE(refusal_of_stranger(file).find("is not a regular file"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::exists(victim));
+}
+
 }  // namespace
 }  // namespace stepladder

@@ -1,0 +1,60 @@
+#include "app/launch/launched_runs.h"
+
+#include "app/format.h"
+#include "engine/recipe.h"
+#include "storage/database/orders/order_book.h"
+
+namespace stepladder {
+namespace {
+
+// Runs of before there were uids have none.
+std::string subject_of(const Run& run) {
+  return run.uid.empty() ? "run " + std::to_string(run.id) : run.uid;
+}
+
+std::string training_text(const Run& run) {
+  const Recipe recipe = recipe_from_json(run.recipe);
+  std::string text = "It would train " + harmless(recipe.model) + " for " +
+                     grouped(run.planned_steps > 0 ? run.planned_steps : recipe.steps) + " steps in " +
+                     (recipe.nproc > 1 ? std::to_string(recipe.nproc) + " processes" : "one process");
+  std::string files;
+  for (const std::string* file : {&recipe.data, &recipe.weights, &recipe.tokenizer})
+    if (!file->empty()) files += (files.empty() ? ", reading " : " and ") + harmless(*file);
+  return text + files + ".";
+}
+
+std::string text_of(const std::vector<Run>& others) {
+  const std::string more = others.size() > 1 ? " and " + runs_text(others.size() - 1) + " more" : "";
+  return "run " + std::to_string(others.front().id) + more + (more.empty() ? " wasn't" : " weren't") +
+         " launched here: the project came from elsewhere, was moved or copied, or is from an earlier version. " +
+         training_text(others.front());
+}
+
+}  // namespace
+
+LaunchedRuns::LaunchedRuns(RunStore& store, const std::filesystem::path& journals) : store_(store) {
+  std::error_code error;
+  if (!journals.empty()) journals_ = std::filesystem::weakly_canonical(journals, error).string();
+}
+
+void LaunchedRuns::add(const std::vector<RunId>& runs) {
+  std::vector<Order> orders;
+  for (const RunId id : runs) orders.push_back({subject_of(store_.existing_run(id)), ""});
+  if (journals_.empty())
+    store_.orders().put(order_kind::launch, orders);
+  else
+    OrderBook().put(order_kind::launch, journals_, orders);
+}
+
+bool LaunchedRuns::has(const Run& run) {
+  return journals_.empty() ? store_.orders().find(order_kind::launch, subject_of(run)).has_value()
+                           : OrderBook().find(order_kind::launch, journals_, subject_of(run)).has_value();
+}
+
+NotLaunchedHere::NotLaunchedHere(const std::string& option, const std::vector<Run>& others)
+    : RecipeError(option, text_of(others) + " To train by it all the same, adopt it (--adopt)"),
+      what_it_does(text_of(others)) {
+  for (const Run& run : others) runs.push_back(run.id);
+}
+
+}  // namespace stepladder

@@ -1,0 +1,37 @@
+// Which runs this user has launched here. Only these are continued, resumed, forked or repeated without a question,
+// since a recipe in a stranger's project names files to read, processes to start and how long to train
+// (docs/security.md).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "engine/recipe.h"
+#include "storage/database/run_store.h"
+
+namespace stepladder {
+
+// One thread, as its store.
+class LaunchedRuns {
+ public:
+  // `journals`: the folder of journals that replaces the database, which is temporary then; empty: it doesn't.
+  LaunchedRuns(RunStore& store, const std::filesystem::path& journals);
+
+  void add(const std::vector<RunId>& runs);  // throws StorageError
+  bool has(const Run& run);
+
+ private:
+  RunStore& store_;
+  std::string journals_;
+};
+
+// Somebody wants to train by the recipes of these runs, which this user hasn't launched. The text says what they would
+// do.
+struct NotLaunchedHere : RecipeError {
+  NotLaunchedHere(const std::string& option, const std::vector<Run>& others);
+  std::string what_it_does;  // sentences
+  std::vector<RunId> runs;
+};
+
+}  // namespace stepladder

@@ -1,0 +1,31 @@
+// A copy of a project for others: the same numbers, without what tells about its owner's machines. The functions are
+// for storage/ only.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "storage/database/backup.h"
+
+namespace stepladder {
+
+class Database;
+
+struct SharedCopy {
+  FileContents contents;
+  std::map<std::string, std::int64_t> removed;  // how many rows or texts of each kind
+};
+
+// Writes the copy as back_up does: `out` is never replaced. Of each table and text column only those stay that
+// share.cpp lists, so that a new one is left out until somebody decides. Absolute paths become their last part, and
+// names of hosts "***". Texts that are marked as private are left out (docs/database.md, "A copy for others").
+SharedCopy share(Database& database, const std::filesystem::path& out, bool with_output);
+
+// The two rules for texts. A line that begins with "private:", and what follows it, is private.
+std::string without_paths(std::string_view text);
+std::string without_private_part(std::string_view note);
+
+}  // namespace stepladder
